@@ -103,6 +103,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     problems.install(app, pages.problem_page, HEADERS_OF_FAULTS)
     app.router.routes += operation.router.routes
     app.router.routes += [*routes.OPEN_ROUTES, *routes.API_ROUTES, *routes.PAGE_ROUTES]
+    app.state.paths = frozenset(getattr(route, "path", "") for route in app.router.routes)
     app.mount("/static", Assets(directory=folder("static")), name="static")
     describe(app, bench)
     return app

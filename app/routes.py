@@ -42,7 +42,7 @@ from app.features.trail import api as trail_api
 from app.features.trail import pages as trail
 from app.features.uploads import api as uploads_api
 from app.features.uploads import pages as uploads
-from app.platform.web import documents
+from app.platform.web import documents, rendering
 from app.platform.web.rights import routes_of
 
 API_ROUTES = routes_of(
@@ -99,7 +99,7 @@ PAGE_ROUTES = routes_of(
         trail.router,
         accounts.router,
         integrations.router,
-        *((documents.router, accuracy.router) if documents.available() else ()),
+        *((documents.router, accuracy.router) if rendering.documents() else ()),
     )
 )
 """Pages for people: the same documents as the JSON API, as HTML that works without JavaScript."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import FastAPI
@@ -57,6 +57,7 @@ class Door:
     method: str
     path: str
     api: bool
+    endpoint: object = field(default=None, compare=False)
 
     @property
     def pattern(self) -> str:
@@ -77,7 +78,12 @@ class Door:
 def doors(app: FastAPI) -> list[Door]:
     """Return every method of every address, the files under /static apart."""
     return [
-        Door(method, context.path, context.path.startswith("/api/"))
+        Door(
+            method,
+            context.path,
+            context.path.startswith("/api/"),
+            getattr(context.original_route, "endpoint", None),
+        )
         for context in iter_route_contexts(app.routes)
         for method in sorted(context.methods or ())
         if context.path is not None
@@ -155,7 +161,7 @@ def named(
     for key in ("anyOf", "oneOf", "allOf"):
         for choice in schema.get(key, ()):
             yield from named(openapi, choice, path, seen)
-    for name, field in schema.get("properties", {}).items():
+    for name, content in schema.get("properties", {}).items():
         if name.endswith("_id") or name == "software":
             yield (*path, name)
         yield from named(openapi, field, (*path, name), seen)

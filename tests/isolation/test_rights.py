@@ -1,4 +1,4 @@
-"""Rights by role and scope: one table, held before every address, and shown on the pages."""
+"""Rights by role and scope: said of every route, held before it, and shown on the pages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import product
 import pytest
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
-from fastapi.routing import iter_route_contexts
 
 from app.platform.admission import Principal, Role, Scope
-from app.platform.web.rights import NEEDED, RANK, Right, allows, right_of
+from app.platform.web.needs import Right, right_of
+from app.platform.web.rights import NEEDED, RANK, allows
 from tests.isolation.doors import Door, doors
 from tests.isolation.tenants import ONE, TWO, ClientKind, KnownBearers, never, tenants
 from tests.isolation.walking import OPEN
@@ -64,16 +64,11 @@ def guarded(app: FastAPI) -> list[Door]:
     return [door for door in doors(app) if not door.path.startswith(OPEN)]
 
 
-def test_every_address_is_in_the_table(guarded: list[Door]) -> None:
-    missing = [f"{door.method} {door.path}" for door in guarded if right_of(door.method, door.path) is None]
-    assert missing == [], "say in app/platform/web/rights.py which right it needs"
-
-
-def test_the_table_is_read_as_the_request_sees_it(app: FastAPI) -> None:
-    for context in iter_route_contexts(app.routes):
-        for method in context.methods or ():
-            own = str(getattr(context.original_route, "path", ""))
-            assert right_of(method, own) is right_of(method, str(context.path)), own
+def test_every_route_says_which_right_it_needs(guarded: list[Door]) -> None:
+    missing = [
+        f"{door.method} {door.path}" for door in guarded if right_of(door.method, door.endpoint) is None
+    ]
+    assert missing == [], "mark the route with @needs"
 
 
 def test_roles_and_scopes_as_they_are_meant() -> None:
@@ -91,7 +86,7 @@ def test_who_has_no_right_is_refused_everywhere_and_told_what_is_missing(
         ask, wrong = ClientKind(app), []
         for who in ("viewer", "consultant", "key-read", "key-propose"):
             for door in guarded:
-                right = right_of(door.method, door.path)
+                right = right_of(door.method, door.endpoint)
                 assert right is not None
                 if allows(WHO[who], right) or door.places:
                     continue
@@ -172,5 +167,5 @@ def right_for(guarded: list[Door], action: str) -> Right | None:
             one == other or one.startswith("{") for one, other in zip(parts, asked, strict=True)
         )
         if door.method == "POST" and not door.api and same:
-            return right_of("POST", door.path)
+            return right_of("POST", door.endpoint)
     return None

@@ -41,8 +41,8 @@ from app.platform.web.auth import (
     visitor_of,
 )
 from app.platform.web.contexts import Form
-from app.platform.web.documents import available
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.problems import SIGN_IN, go
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
@@ -107,8 +107,6 @@ def account_page(
 ) -> AccountPage:
     """Return the page of an account."""
     return AccountPage(
-        data_url="/account.json",
-        documents=available(),
         account=account,
         sessions=[line_of(one) for one in account.sessions],
         workspace_id=workspace_id,
@@ -127,7 +125,6 @@ def second_factor_page(offered: Enrolment, form: Form) -> SecondFactorPage:
     picture = segno.make(offered.uri, error="m", micro=False)
     secret = offered.secret
     return SecondFactorPage(
-        documents=available(),
         picture=Markup(picture.svg_inline(scale=5, border=3, dark="#14181f", light="#fff")),
         secret=" ".join(secret[start : start + 4] for start in range(0, len(secret), 4)),
         sealed=offered.sealed,
@@ -159,12 +156,14 @@ def refused(request: Request, identity: Identity, account_id: str, form: str, er
 
 
 @router.get("/account.json")
+@needs(Right.OWN)
 def show_account_data(request: Request, identity: IdentityDep, account_id: AccountDep) -> AccountDocument:
     """Return the account of the page of the same address."""
     return people.get_account(identity, account_id, token_of(request))
 
 
 @router.get("/account", response_class=HTMLResponse)
+@needs(Right.OWN)
 def show_account(
     request: Request, identity: IdentityDep, account_id: AccountDep, done: DoneQuery = ""
 ) -> Response:
@@ -175,6 +174,7 @@ def show_account(
 
 
 @router.post("/account", response_class=HTMLResponse)
+@needs(Right.OWN)
 def rename_account(
     request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep
 ) -> Response:
@@ -187,6 +187,7 @@ def rename_account(
 
 
 @router.post("/account/password", response_class=HTMLResponse)
+@needs(Right.OWN)
 def change_password(
     request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep
 ) -> Response:
@@ -203,6 +204,7 @@ def change_password(
 
 
 @router.get("/account/second-factor", response_class=HTMLResponse)
+@needs(Right.OWN)
 def show_second_factor(request: Request, identity: IdentityDep, account_id: AccountDep) -> Response:
     """Offer a new second factor."""
     offered = people.offer_second_factor(identity, account_id)
@@ -210,6 +212,7 @@ def show_second_factor(request: Request, identity: IdentityDep, account_id: Acco
 
 
 @router.post("/account/second-factor", response_class=HTMLResponse)
+@needs(Right.OWN)
 def turn_on(request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep) -> Response:
     """Keep the second factor once a code of it is right; the recovery codes are shown once."""
     sealed = text_of(form, "sealed")
@@ -227,6 +230,7 @@ def turn_on(request: Request, identity: IdentityDep, account_id: AccountDep, for
 
 
 @router.post("/account/second-factor/off", response_class=HTMLResponse)
+@needs(Right.OWN)
 def turn_off(request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep) -> Response:
     """Go without a second factor again."""
     try:
@@ -237,6 +241,7 @@ def turn_off(request: Request, identity: IdentityDep, account_id: AccountDep, fo
 
 
 @router.post("/account/recovery-codes", response_class=HTMLResponse)
+@needs(Right.OWN)
 def other_codes(request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep) -> Response:
     """Make new recovery codes in the place of all earlier ones."""
     try:
@@ -249,6 +254,7 @@ def other_codes(request: Request, identity: IdentityDep, account_id: AccountDep,
 
 
 @router.post("/account/sessions/{identifier}/end", response_class=HTMLResponse)
+@needs(Right.OWN)
 def end_session(identity: IdentityDep, account_id: AccountDep, identifier: str) -> Response:
     """Sign one browser out."""
     sessions.end_session(identity, account_id, identifier)
@@ -256,6 +262,7 @@ def end_session(identity: IdentityDep, account_id: AccountDep, identifier: str) 
 
 
 @router.post("/account/sign-out-everywhere", response_class=HTMLResponse)
+@needs(Right.OWN)
 def leave_everywhere(request: Request, identity: IdentityDep, account_id: AccountDep) -> Response:
     """Sign all browsers out, this one too."""
     sessions.sign_out_everywhere(identity, account_id)
@@ -265,6 +272,7 @@ def leave_everywhere(request: Request, identity: IdentityDep, account_id: Accoun
 
 
 @router.post("/workspace", response_class=HTMLResponse)
+@needs(Right.OWN)
 def switch(
     request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, who: PrincipalDep
 ) -> Response:
@@ -294,8 +302,6 @@ def shown(
 ) -> Response:
     """Return the page of the people of a workspace."""
     page = PeoplePage(
-        data_url="/people.json",
-        documents=available(),
         people=people.list_people(identity, owner.workspace_id),
         me=owner.account_id or "",
         roles=ROLES,
@@ -308,18 +314,21 @@ def shown(
 
 
 @router.get("/people.json")
+@needs(Right.MANAGE)
 def show_people_data(identity: IdentityDep, owner: OwnerDep) -> People:
     """Return the people of the page of the same address."""
     return people.list_people(identity, owner.workspace_id)
 
 
 @router.get("/people", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def show_people(request: Request, identity: IdentityDep, owner: OwnerDep) -> Response:
     """Show who works in the workspace and who is invited."""
     return shown(request, identity, owner, Form())
 
 
 @router.post("/people/invitations", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def invite(request: Request, identity: IdentityDep, owner: OwnerDep, form: FormDep) -> Response:
     """Invite somebody; without mails the link is shown, once."""
     email = text_of(form, "email")
@@ -333,6 +342,7 @@ def invite(request: Request, identity: IdentityDep, owner: OwnerDep, form: FormD
 
 
 @router.post("/people/invitations/{identifier}/withdraw", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def withdraw(identity: IdentityDep, owner: OwnerDep, identifier: str) -> Response:
     """Take an invitation back."""
     people.withdraw(identity, owner.workspace_id, identifier)
@@ -340,6 +350,7 @@ def withdraw(identity: IdentityDep, owner: OwnerDep, identifier: str) -> Respons
 
 
 @router.post("/people/members/{identifier}", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def change_role(
     request: Request, identity: IdentityDep, owner: OwnerDep, form: FormDep, identifier: str
 ) -> Response:
@@ -352,6 +363,7 @@ def change_role(
 
 
 @router.post("/people/members/{identifier}/remove", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def remove(request: Request, identity: IdentityDep, owner: OwnerDep, identifier: str) -> Response:
     """End a membership; what the person made stays."""
     try:
@@ -362,6 +374,7 @@ def remove(request: Request, identity: IdentityDep, owner: OwnerDep, identifier:
 
 
 @router.post("/people/workspace", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def rename_workspace(request: Request, identity: IdentityDep, owner: OwnerDep, form: FormDep) -> Response:
     """Call the workspace something else."""
     try:

@@ -9,11 +9,11 @@ from markupsafe import Markup
 
 from app.errors import Message
 from app.features.accounts.people import AccountDocument, Open, People
-from app.platform.web.contexts import BasePage, Form
+from app.platform.web.contexts import Form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignInPage(BasePage):
+class SignInPage:
     """The form that asks for address and password."""
 
     form: Form
@@ -28,7 +28,7 @@ class SignInPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodePage(BasePage):
+class CodePage:
     """The form that asks for a code of the second factor."""
 
     form: Form
@@ -36,7 +36,7 @@ class CodePage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForgottenPage(BasePage):
+class ForgottenPage:
     """The form that asks where to send a link for a new password."""
 
     sent: bool
@@ -45,7 +45,7 @@ class ForgottenPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PasswordPage(BasePage):
+class PasswordPage:
     """The form that sets a password by a link."""
 
     token: str
@@ -56,7 +56,7 @@ class PasswordPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InvitationPage(BasePage):
+class InvitationPage:
     """An invitation, and the form that accepts it."""
 
     token: str
@@ -83,7 +83,7 @@ class SessionLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccountPage(BasePage):
+class AccountPage:
     """The account of the person who reads it."""
 
     account: AccountDocument
@@ -101,7 +101,7 @@ class AccountPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SecondFactorPage(BasePage):
+class SecondFactorPage:
     """A new second factor: what a device scans, and the form that proves it did."""
 
     picture: Markup
@@ -111,7 +111,7 @@ class SecondFactorPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeoplePage(BasePage):
+class PeoplePage:
     """The people of a workspace, for its owners."""
 
     people: People

@@ -13,7 +13,7 @@ from app.features.accuracy.service import AccuracyFindings, allowed, choice_of, 
 from app.features.accuracy.views import AccuracyPage, accuracy_page
 from app.platform.listing import start_of
 from app.platform.web.deps import BenchDep, CursorQuery
-from app.platform.web.documents import WrittenDocument, available, page_of, written
+from app.platform.web.documents import WrittenDocument, page_of, written
 from app.platform.web.locale import voice_of
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
@@ -76,7 +76,6 @@ def show_accuracy(
 ) -> Response:
     """Show predictions against measured runs."""
     choice = choice_of(family=family, chip=chip, scale=scale, errors=errors)
-    query = f"?{request.url.query}" if request.url.query else ""
     speaker = voice_of(request)
 
     def made() -> AccuracyPage:
@@ -88,8 +87,6 @@ def show_accuracy(
     start, later = stretch_of([view.run.id for view in kept.runs], run, cursor)
     page = dataclasses.replace(
         kept,
-        data_url=f"{ADDRESS}.json{query}",
-        documents=available(),
         runs=kept.runs[start : start + RUNS],
         start=start,
         earlier=(str(start - RUNS) if start > RUNS else "") if start else None,

@@ -23,7 +23,7 @@ from app.features.accuracy.evidence import FittedFigure
 from app.features.accuracy.predictions import IN_SAMPLE, Prediction
 from app.features.accuracy.service import AccuracyFindings
 from app.platform.catalogue import Catalogue
-from app.platform.web.contexts import BasePage, Choice, FigureView
+from app.platform.web.contexts import Choice, FigureView
 from app.platform.web.contexts import Choice as Entry
 from app.platform.wording.voice import Voice
 
@@ -82,7 +82,7 @@ class FittedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccuracyPage(BasePage):
+class AccuracyPage:
     """How well measured runs are predicted."""
 
     choice: RunChoice

@@ -15,6 +15,7 @@ from app.platform.web.api import ASK, CHANGE, LIST, READ, api_router
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import BILL, BILL_OF_POD, FABRIC
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 
 router = api_router("bills", "/boms")
 
@@ -40,6 +41,7 @@ def attachment(identifier: str, ending: str) -> dict[str, str]:
 
 
 @router.post("", status_code=201, summary="Make a bill of materials", responses=ASK)
+@needs(Right.MAKE)
 def create_bill(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -103,6 +105,7 @@ fabrics_router = api_router("bills")
 
 
 @fabrics_router.post("/fabrics", summary="Plan a network", responses=ASK)
+@needs(Right.ASK)
 def plan_fabric(body: Annotated[FabricRequest, Body(examples=[FABRIC])]) -> FabricPlan:
     """Leaf, spine and core switches and cables; declared switches are asked about, not corrected."""
     return fabric.plan(body)

@@ -23,9 +23,9 @@ from app.platform.json_bodies import from_validation
 from app.platform.web import choices
 from app.platform.web.contexts import Choice, ChoiceGroup, Form, grouped
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.forms import read_form, refused, typed
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.query_forms import Answered, FormFields, QueryForm
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
@@ -49,7 +49,6 @@ def form_page(bench: Workbench, workspace: str, form: Form, message: Message | N
     """Return the form with what has been typed into it."""
     made = bills.list_bills(bench, workspace, EARLIER, None).items
     return BillFormPage(
-        documents=available(),
         form=form,
         message=message,
         systems=bought_systems(bench),
@@ -103,6 +102,7 @@ def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Res
 
 
 @router.post("/boms/new", response_class=HTMLResponse)
+@needs(Right.MAKE)
 def make_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make the bill that was asked for, or return the form with its errors beside the fields."""
     values = typed(form)
@@ -131,8 +131,6 @@ def show_comparison(request: Request, bench: BenchDep, workspace: WorkspaceDep) 
     """Show two bills side by side."""
     found = bills.compare(bench, workspace, pair_of(request))
     page = BillComparisonPage(
-        data_url=f"/boms/compare.json?ids={found.first},{found.second}",
-        documents=available(),
         comparison=found,
         warnings=grouped(("", warning) for warning in found.warnings),
     )
@@ -166,7 +164,7 @@ def show_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, identi
     found = bills.get_bill(bench, workspace, identifier)
     listed = bills.list_bills(bench, workspace, EARLIER, None).items
     others = [Choice(one.id, one.label) for one in listed if one.id != identifier]
-    return render(request, "bill.html", bill_page(found, others, voice_of(request), available()))
+    return render(request, "bill.html", bill_page(found, others, voice_of(request)))
 
 
 TWENTY = {
@@ -200,8 +198,6 @@ def page_of(request: Request, found: Answered[FabricPlan]) -> FabricPage:
     """Return the page of a network, of an earlier one where this one is refused."""
     answer = found.answer
     return FabricPage(
-        data_url="" if found.stale else f"/fabrics.json?{found.query}",
-        documents=available(),
         form=found.form,
         examples=[
             Choice(urlencode({key: value for key, value in fields.items() if value}), name)

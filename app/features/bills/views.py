@@ -12,12 +12,12 @@ from app.features.bills.model import Bill, BillComparison, BillLine, FabricPlan,
 from app.features.bills.rack_drawing import heading, rack_elevation, stretches
 from app.features.bills.topology_drawing import topology
 from app.platform.charts.svg import Drawing
-from app.platform.web.contexts import BasePage, Choice, ChoiceGroup, DrawingView, Form, WarningGroup, grouped
+from app.platform.web.contexts import Choice, ChoiceGroup, DrawingView, Form, WarningGroup, grouped
 from app.platform.wording.voice import Voice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FabricPage(BasePage):
+class FabricPage:
     """A network by its nodes and switches."""
 
     form: Form
@@ -33,7 +33,7 @@ class FabricPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BillFormPage(BasePage):
+class BillFormPage:
     """The form that asks for a bill of materials."""
 
     form: Form
@@ -69,7 +69,7 @@ class RackRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BillPage(BasePage):
+class BillPage:
     """A bill of materials with its racks and its network."""
 
     bill: Bill
@@ -87,20 +87,16 @@ class BillPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BillComparisonPage(BasePage):
+class BillComparisonPage:
     """Two bills side by side."""
 
     comparison: BillComparison
     warnings: Sequence[WarningGroup]
 
 
-def bill_page(
-    bill: Bill, others: Sequence[Choice], voice: Voice, documents: Sequence[tuple[str, str]]
-) -> BillPage:
+def bill_page(bill: Bill, others: Sequence[Choice], voice: Voice) -> BillPage:
     """Return the page of a bill."""
     return BillPage(
-        data_url=f"/boms/{bill.id}.json",
-        documents=documents,
         bill=bill,
         groups=groups(bill),
         racks=rack_rows(bill.racks, voice),

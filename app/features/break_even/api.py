@@ -8,14 +8,17 @@ from fastapi import Body
 
 from app.features.break_even import service as break_evens
 from app.features.break_even.model import BreakEven, BreakEvenRequest
+from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.examples import BREAK_EVEN, BREAK_EVEN_PRICED
+from app.platform.web.needs import Right, needs
 
 router = api_router("planning")
 
 
 @router.post("/breakevens", summary="Build or rent", responses=ASK)
+@needs(Right.ASK, CostClass.SEARCH)
 def find_break_even(
     bench: BenchDep,
     workspace: WorkspaceDep,

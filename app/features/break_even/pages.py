@@ -13,11 +13,12 @@ from app.features.break_even.model import BreakEven, BreakEvenRequest
 from app.features.break_even.service import break_even, cash_flow_csv
 from app.features.break_even.views import BreakEvenPage, answer_view
 from app.features.price_books.service import list_books
+from app.platform.rates import CostClass
 from app.platform.web.choices import RENTED, system_names
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import ALL, BenchDep, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import needs
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
@@ -128,12 +129,14 @@ def answered(request: Request, bench: Workbench, workspace: str) -> BreakEven:
 
 
 @router.get("/breakevens.json")
+@needs(cost=CostClass.SEARCH)
 def show_break_even_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> BreakEven:
     """Return the answer of the page of the same address."""
     return answered(request, bench, workspace)
 
 
 @router.get("/breakevens.csv")
+@needs(cost=CostClass.SEARCH)
 def show_break_even_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Return the months of the page of the same address."""
     lines = cash_flow_csv(answered(request, bench, workspace))
@@ -142,6 +145,7 @@ def show_break_even_csv(request: Request, bench: BenchDep, workspace: WorkspaceD
 
 
 @router.get("/breakevens", response_class=HTMLResponse)
+@needs(cost=CostClass.SEARCH)
 def show_break_even(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, previous: str = ""
 ) -> Response:
@@ -156,8 +160,6 @@ def page_of(request: Request, bench: Workbench, workspace: str, found: Answered[
     voice = voice_of(request)
     groups = system_names(bench.catalogue)
     return BreakEvenPage(
-        data_url="" if stale else f"/breakevens.json?{query}",
-        documents=available(),
         form=form,
         general=FORM.unplaced(form),
         systems=[group for group in groups if group.name != RENTED],

@@ -10,7 +10,6 @@ from app.features.break_even import charts as figures
 from app.features.break_even.model import BreakEven, CashPoint, DemandCase, MixedPoint, TornadoRow
 from app.platform.web.contexts import (
     MOST_ROWS,
-    BasePage,
     Choice,
     ChoiceGroup,
     FigureView,
@@ -91,7 +90,7 @@ class AnswerView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BreakEvenPage(BasePage):
+class BreakEvenPage:
     """Build or rent, with the address as its state."""
 
     form: Form

@@ -9,14 +9,17 @@ from fastapi import Body, Path
 from app.features.calibration import service as calibrations
 from app.features.calibration.model import AnyCalibration, AnyCalibrationRequest, CalibrationSummary
 from app.platform.listing import Page
+from app.platform.rates import CostClass
 from app.platform.web.api import ASK, LIST, READ, api_router
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import CALIBRATION, FABRIC_GAIN
+from app.platform.web.needs import Right, needs
 
 router = api_router("calibrations", "/calibrations")
 
 
 @router.post("", status_code=201, summary="Calibrate with measured runs", responses=ASK)
+@needs(Right.MAKE, CostClass.SEARCH)
 def create_calibration(
     bench: BenchDep,
     workspace: WorkspaceDep,

@@ -23,12 +23,13 @@ from app.features.calibration.model import (
 from app.features.calibration.service import create_calibration, get_calibration, list_calibrations
 from app.features.calibration.views import CalibrationFormPage, calibration_page, gain_page
 from app.features.estimates.service import create_estimate, get_estimate_request, list_estimates
+from app.platform.rates import CostClass
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.examples import CALIBRATION, FABRIC_GAIN
 from app.platform.web.forms import nested, plain_number, read_form, refused, typed, whole
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
@@ -105,7 +106,6 @@ def form_page(
     rows = row_count(form.values)
     systems = bench.catalogue.systems.documents.values()
     return CalibrationFormPage(
-        documents=available(),
         form=form,
         message=message,
         estimates=offered,
@@ -187,6 +187,7 @@ def show_form(
 
 
 @router.post("/calibrations/new", response_class=HTMLResponse)
+@needs(Right.MAKE, CostClass.SEARCH)
 def calibrate(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a calibration of what was typed, or return the form with its errors beside the fields."""
     values = typed(form)
@@ -206,6 +207,7 @@ def calibrate(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: 
 
 
 @router.post("/calibrations/gain", response_class=HTMLResponse)
+@needs(Right.MAKE)
 def hold(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Hold two alternatives against each other, or return the form with its errors."""
     values = typed(form)
@@ -283,11 +285,12 @@ def show_calibration(request: Request, bench: BenchDep, workspace: WorkspaceDep,
     found = get_calibration(bench, workspace, identifier)
     voice = voice_of(request)
     if isinstance(found, GainAnswer):
-        return render(request, "gain.html", gain_page(found, voice, available()))
-    return render(request, "calibration.html", calibration_page(found, voice, available()))
+        return render(request, "gain.html", gain_page(found, voice))
+    return render(request, "calibration.html", calibration_page(found, voice))
 
 
 @router.post("/calibrations/{identifier}/estimate")
+@needs(Right.MAKE)
 def use_calibration(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Make the estimate again with the fitted profile and go there."""
     found = get_calibration(bench, workspace, identifier)

@@ -12,7 +12,6 @@ from app.features.calibration.model import CalibrationAnswer, GainAnswer, MovedF
 from app.platform.charts.figures import time_scale
 from app.platform.web.contexts import (
     MOST_ROWS,
-    BasePage,
     Choice,
     FigureView,
     Form,
@@ -25,7 +24,7 @@ from app.platform.wording.voice import Voice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationFormPage(BasePage):
+class CalibrationFormPage:
     """The forms that ask for a calibration, or for the gain of an alternative."""
 
     form: Form
@@ -66,7 +65,7 @@ class OutlookRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationPage(BasePage):
+class CalibrationPage:
     """A software profile fitted to measured runs."""
 
     answer: CalibrationAnswer
@@ -79,7 +78,7 @@ class CalibrationPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GainPage(BasePage):
+class GainPage:
     """Whether an alternative gains enough."""
 
     answer: GainAnswer
@@ -95,9 +94,7 @@ IMPLAUSIBLE = 2.5
 """Standard deviations from which a figure's move is marked, as the check of the same name does."""
 
 
-def calibration_page(
-    answer: CalibrationAnswer, voice: Voice, documents: Sequence[tuple[str, str]]
-) -> CalibrationPage:
+def calibration_page(answer: CalibrationAnswer, voice: Voice) -> CalibrationPage:
     """Return the page of a calibration."""
     outlook = [
         OutlookRow(name, before, after, time_scale([before]))
@@ -119,8 +116,6 @@ def calibration_page(
             )
         )
     return CalibrationPage(
-        data_url=f"/calibrations/{answer.id}.json",
-        documents=documents,
         answer=answer,
         outlook=outlook,
         moved=[moved_view(one, voice) for one in answer.moved],
@@ -149,14 +144,12 @@ def moved_view(figure: MovedFigure, voice: Voice) -> MovedView:
     )
 
 
-def gain_page(answer: GainAnswer, voice: Voice, documents: Sequence[tuple[str, str]]) -> GainPage:
+def gain_page(answer: GainAnswer, voice: Voice) -> GainPage:
     """Return the page of measured alternatives."""
     others = [one for one in answer.options if one.label != answer.reference]
     drawn = figures.alternatives(answer, voice)
     size = f"rows-{min(len(answer.options) + 1, MOST_ROWS)}"
     return GainPage(
-        data_url=f"/calibrations/{answer.id}.json",
-        documents=documents,
         answer=answer,
         worth=answer.recommendation != answer.reference,
         best=max(others, key=lambda one: one.mean).label,

@@ -9,7 +9,6 @@ from pydantic import SerializeAsAny
 from app.estimating.schema import Document
 from app.features.catalogue import views as shelves
 from app.platform.web.deps import BenchDep
-from app.platform.web.documents import available
 from app.platform.web.locale import voice_of
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
@@ -36,7 +35,7 @@ def show_index_data(bench: BenchDep) -> list[KindCount]:
 @router.get("/catalog", response_class=HTMLResponse)
 def show_index(request: Request, bench: BenchDep) -> Response:
     """Show the kinds of things the catalogue knows."""
-    page = shelves.index_page(bench.catalogue, voice_of(request), available())
+    page = shelves.index_page(bench.catalogue, voice_of(request))
     return render(request, "catalog_index.html", page)
 
 
@@ -49,7 +48,7 @@ def show_kind_data(bench: BenchDep, kind: str) -> list[SerializeAsAny[Document]]
 @router.get("/catalog/{kind}", response_class=HTMLResponse)
 def show_kind(request: Request, bench: BenchDep, kind: str) -> Response:
     """Show everything of a kind."""
-    page = shelves.kind_page(bench.catalogue, kind, voice_of(request), available())
+    page = shelves.kind_page(bench.catalogue, kind, voice_of(request))
     return render(request, "catalog_kind.html", page)
 
 
@@ -63,5 +62,5 @@ def show_item_data(bench: BenchDep, kind: str, identifier: str) -> SerializeAsAn
 def show_item(request: Request, bench: BenchDep, kind: str, identifier: str) -> Response:
     """Show one thing with all its figures."""
     document = shelves.entry(bench.catalogue, kind, identifier)
-    page = shelves.item_page(document, kind, identifier, voice_of(request), available())
+    page = shelves.item_page(document, kind, identifier, voice_of(request))
     return render(request, "catalog_item.html", page)

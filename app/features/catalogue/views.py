@@ -20,7 +20,7 @@ from app.platform.catalogue_model import (
     Statement,
     System,
 )
-from app.platform.web.contexts import BasePage, Choice
+from app.platform.web.contexts import Choice
 from app.platform.wording.voice import Voice
 
 
@@ -72,14 +72,14 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogIndexPage(BasePage):
+class CatalogIndexPage:
     """The kinds of things the catalogue knows."""
 
     kinds: Sequence[Choice]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogKindPage(BasePage):
+class CatalogKindPage:
     """Everything of one kind."""
 
     kind: str
@@ -89,7 +89,7 @@ class CatalogKindPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogItemPage(BasePage):
+class CatalogItemPage:
     """One thing with all its figures."""
 
     kind: str
@@ -126,19 +126,17 @@ def entry(catalogue: Catalogue, kind: str, identifier: str) -> Document:
     return shelf(catalogue, kind).get(identifier)
 
 
-def index_page(catalogue: Catalogue, voice: Voice, documents: Documents) -> CatalogIndexPage:
+def index_page(catalogue: Catalogue, voice: Voice) -> CatalogIndexPage:
     """Return the page of kinds."""
     kinds = [Choice(kind, kind, voice.number(len(shelf(catalogue, kind).documents))) for kind in KINDS]
-    return CatalogIndexPage(data_url="/catalog.json", documents=documents, kinds=kinds)
+    return CatalogIndexPage(kinds=kinds)
 
 
-def kind_page(catalogue: Catalogue, kind: str, voice: Voice, documents: Documents) -> CatalogKindPage:
+def kind_page(catalogue: Catalogue, kind: str, voice: Voice) -> CatalogKindPage:
     """Return the list of everything of a kind."""
     found = shelf(catalogue, kind).documents
     rows = [entry_row(kind, identifier, document, voice) for identifier, document in found.items()]
     return CatalogKindPage(
-        data_url=f"/catalog/{kind}.json",
-        documents=documents,
         kind=kind,
         kinds=KINDS,
         columns=columns(kind, voice),
@@ -209,13 +207,9 @@ def entry_row(kind: str, identifier: str, document: Document, voice: Voice) -> E
     return EntryRow(identifier, document.name, url, [document.maker, *middle, *counts])
 
 
-def item_page(
-    document: Document, kind: str, identifier: str, voice: Voice, documents: Documents
-) -> CatalogItemPage:
+def item_page(document: Document, kind: str, identifier: str, voice: Voice) -> CatalogItemPage:
     """Return the page of one thing."""
     return CatalogItemPage(
-        data_url=f"/catalog/{kind}/{identifier}.json",
-        documents=documents,
         kind=kind,
         id=identifier,
         name=name_of(document, identifier),

@@ -8,8 +8,10 @@ from fastapi import Path, Query
 
 from app.features.claims import service as claims
 from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
+from app.platform.rates import CostClass
 from app.platform.web.api import READ, api_router
 from app.platform.web.deps import ID, BenchDep, WorkspaceDep
+from app.platform.web.needs import needs
 
 router = api_router("claims", "/claims")
 
@@ -17,6 +19,7 @@ ClaimId = Annotated[str, Path(alias="id", description=ID, examples=["bert-large-
 
 
 @router.get("", summary="Vendor claims and what becomes of them", responses=READ)
+@needs(cost=CostClass.SEARCH)
 def list_claims(
     bench: BenchDep, workspace: WorkspaceDep, asked: Annotated[ClaimsRequest, Query()]
 ) -> VendorClaims:
@@ -28,6 +31,7 @@ def list_claims(
 
 
 @router.get("/{id}", summary="Read one vendor claim", responses=READ)
+@needs(cost=CostClass.SEARCH)
 def get_claim(
     bench: BenchDep, workspace: WorkspaceDep, identifier: ClaimId, asked: Annotated[ClaimsRequest, Query()]
 ) -> VendorClaim:

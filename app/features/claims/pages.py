@@ -15,11 +15,12 @@ from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
 from app.features.claims.service import compare_estimates, compare_published, get_claim, list_claims
 from app.features.claims.views import claim_page, claims_page
 from app.features.comparisons.pages import PARAMETER, address, share_of
+from app.platform.rates import CostClass
 from app.platform.web.contexts import Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.forms import checked, plain_number, read_form, refused, typed
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
@@ -48,12 +49,14 @@ def known(values: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 @router.get("/claims.json")
+@needs(cost=CostClass.SEARCH)
 def show_claims_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> VendorClaims:
     """Return the claims of the page of the same address."""
     return list_claims(bench, workspace, asked(typed(request.query_params)))
 
 
 @router.get("/claims", response_class=HTMLResponse)
+@needs(cost=CostClass.SEARCH)
 def show_claims(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the claims; an efficiency in percent is sent to the address that holds it as a share."""
     values = known(typed(request.query_params))
@@ -65,7 +68,7 @@ def show_claims(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> R
     query = canonical(values, wanted)
     if query != urlencode([one for one in request.query_params.multi_items() if one[0] in FIELDS]):
         return RedirectResponse(f"/claims?{query}" if query else "/claims", 303)
-    page = claims_page(found, Form(shown(values, wanted)), query, voice_of(request), available())
+    page = claims_page(found, Form(shown(values, wanted)), query, voice_of(request))
     return render(request, "claims.html", page)
 
 
@@ -88,12 +91,13 @@ def shown(values: Mapping[str, Sequence[str]], wanted: ClaimsRequest) -> dict[st
 def refusal(request: Request, bench: Workbench, workspace: str, form: Form, error: AppError) -> Response:
     """Return the claims under the catalogue's figures, with what is wrong beside the fields."""
     found = list_claims(bench, workspace, ClaimsRequest())
-    page = claims_page(found, form, "", voice_of(request), available())
+    page = claims_page(found, form, "", voice_of(request))
     status = error.status if isinstance(error, AppError) else 422
     return render(request, "claims.html", page, status=status)
 
 
 @router.get("/claims/{identifier}.json")
+@needs(cost=CostClass.SEARCH)
 def show_claim_data(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
 ) -> VendorClaim:
@@ -102,15 +106,17 @@ def show_claim_data(
 
 
 @router.get("/claims/{identifier}", response_class=HTMLResponse)
+@needs(cost=CostClass.SEARCH)
 def show_claim(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show one claim with both estimates."""
     values = known(typed(request.query_params))
     wanted = asked(values)
     found = get_claim(bench, workspace, identifier, wanted)
-    return render(request, "claim.html", claim_page(found, canonical(values, wanted), available()))
+    return render(request, "claim.html", claim_page(found, canonical(values, wanted)))
 
 
 @router.post("/claims/{identifier}/comparison")
+@needs(Right.MAKE, CostClass.SEARCH)
 def open_comparison(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, phase: int = 0
 ) -> Response:
@@ -121,6 +127,7 @@ def open_comparison(
 
 
 @router.post("/claims/published")
+@needs(Right.MAKE, CostClass.SEARCH)
 def open_published(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Keep the published hours side by side and go there, at the scaling efficiency of the page."""
     share = share_of(str(form.get(PARAMETER, "")))

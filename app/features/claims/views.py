@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from app.features.claims import charts as figures
 from app.features.claims.model import FootingRatio, VendorClaim, VendorClaims
-from app.platform.web.contexts import BasePage, FigureView, Form, WarningGroup, grouped, view
+from app.platform.web.contexts import FigureView, Form, WarningGroup, grouped, view
 from app.platform.wording.voice import Voice
 
 
@@ -23,7 +23,7 @@ class ClaimRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimsPage(BasePage):
+class ClaimsPage:
     """Vendor claims with their verdicts."""
 
     form: Form
@@ -46,7 +46,7 @@ class ClaimsPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimPage(BasePage):
+class ClaimPage:
     """One vendor claim with both estimates."""
 
     claim: VendorClaim
@@ -63,17 +63,13 @@ VERDICTS = ("survives", "shrinks", "does_not_survive", "not_comparable", "not_mo
 EQUAL = "dgx_per_pod64"
 
 
-def claims_page(
-    found: VendorClaims, form: Form, query: str, voice: Voice, documents: Sequence[tuple[str, str]]
-) -> ClaimsPage:
+def claims_page(found: VendorClaims, form: Form, query: str, voice: Voice) -> ClaimsPage:
     """Return the page of the claims."""
     rows = [row_of(claim) for claim in found.items]
     count = Counter(str(claim.verdict) for claim in found.items)
     kept = {name: value for name, value in parse_qsl(query) if name not in (EQUAL, "pod64_price")}
     drawn = figures.claims(found.items, voice)
     return ClaimsPage(
-        data_url=f"/claims.json{ending(query)}",
-        documents=documents,
         form=form,
         query=ending(query),
         found=found,
@@ -89,8 +85,7 @@ def claims_page(
             "claims",
             drawn,
             "claims",
-            voice.gettext("The line marks 1, where both sides are equally fast. Bars are 80 % "
-                          "intervals."),
+            voice.gettext("The line marks 1, where both sides are equally fast. Bars are 80 % intervals."),
         ),
         warnings=grouped(("", warning) for warning in found.warnings),
     )
@@ -109,11 +104,9 @@ def ending(query: str) -> str:
     return f"?{query}" if query else ""
 
 
-def claim_page(claim: VendorClaim, query: str, documents: Sequence[tuple[str, str]]) -> ClaimPage:
+def claim_page(claim: VendorClaim, query: str) -> ClaimPage:
     """Return the page of one claim."""
     return ClaimPage(
-        data_url=f"/claims/{claim.id}.json{ending(query)}",
-        documents=documents,
         claim=claim,
         query=ending(query),
         warnings=grouped(("", warning) for warning in claim.warnings),

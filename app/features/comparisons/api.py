@@ -18,10 +18,12 @@ from app.features.comparisons.model import (
 from app.features.comparisons.one_basis import BasisAsked
 from app.features.estimates.api import ESTIMATED
 from app.platform.listing import Page
+from app.platform.rates import CostClass
 from app.platform.web.api import ASK, CHANGED, LIST, READ, TAGGED, api_router
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import HEAD_TO_HEAD, MODELLED, RENAMED
 from app.platform.web.narrowing import Narrowing
+from app.platform.web.needs import Right, needs
 from app.platform.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 COMPARISONS = Narrowing(
@@ -74,6 +76,7 @@ TermYears = Annotated[
 
 
 @router.post("", status_code=201, summary="Put options side by side", responses=ASK, dependencies=NARROW)
+@needs(Right.MAKE, CostClass.SEARCH)
 def create_comparison(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -112,6 +115,7 @@ def get_comparison(
 
 
 @router.patch("/{id}", summary="Change a comparison", responses={**ASK, **CHANGED}, dependencies=NARROW)
+@needs(Right.MAKE, CostClass.SEARCH)
 def change_comparison(
     bench: BenchDep,
     workspace: WorkspaceDep,

@@ -15,10 +15,12 @@ from app.features.comparisons.service import USUAL_BASIS, get_comparison, list_c
 from app.features.comparisons.views import ComparisonsPage, comparison_page, scaling_page
 from app.features.estimates.service import get_estimate_request, scale_estimate
 from app.platform.listing import USUAL_ITEMS, Page
+from app.platform.rates import CostClass
 from app.platform.web.contexts import Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import at, available, older
+from app.platform.web.documents import older
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
@@ -84,8 +86,6 @@ def show_comparisons(
     """Show the comparisons, newest first."""
     found = list_comparisons(bench, workspace, USUAL_ITEMS, cursor or None)
     page = ComparisonsPage(
-        data_url=at("/comparisons.json", cursor),
-        documents=available(),
         comparisons=found.items,
         next_url=older("/comparisons", found),
     )
@@ -136,7 +136,7 @@ def show_comparison(
         shown[UTILISATION] = f"{comparison.one_basis.utilisation * 100:.4g}"
         shown[YEARS] = f"{comparison.one_basis.term_years:.4g}"
     form = Form({name: [typed[name] if errors else shown.get(name, "")] for name in typed}, errors)
-    page = comparison_page(comparison, voice_of(request), form, available(), stated(basis))
+    page = comparison_page(comparison, voice_of(request), form, stated(basis))
     return render(request, "comparison.html", page, status=400 if errors else 200)
 
 
@@ -147,15 +147,17 @@ def _asked(request: Request) -> str:
 
 
 @router.get("/comparisons/{identifier}/scaling", response_class=HTMLResponse)
+@needs(cost=CostClass.SEARCH)
 def show_scaling(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show the scaling curve: a part of the page for htmx, a page of its own otherwise."""
     curves = scaling_curves(bench, workspace, identifier)
-    page = scaling_page(identifier, curves, voice_of(request), available())
+    page = scaling_page(identifier, curves, voice_of(request))
     template = "_scaling.html" if "HX-Request" in request.headers else "scaling.html"
     return render(request, template, page)
 
 
 @router.get("/comparisons/{identifier}/scaling.json")
+@needs(cost=CostClass.SEARCH)
 def show_scaling_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> dict[str, list[Estimate]]:
     """Return the estimates of the scaling curve by option."""
     return scaling_curves(bench, workspace, identifier)

@@ -20,7 +20,6 @@ from app.platform.web.contexts import (
     MOST_ROWS,
     REFUSAL,
     SEVERITIES,
-    BasePage,
     FigureView,
     Form,
     WarningGroup,
@@ -70,7 +69,7 @@ class RatioView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonsPage(BasePage):
+class ComparisonsPage:
     """The list of comparisons."""
 
     comparisons: Sequence[ComparisonSummary]
@@ -79,7 +78,7 @@ class ComparisonsPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonPage(BasePage):
+class ComparisonPage:
     """Options side by side."""
 
     comparison: Comparison
@@ -130,7 +129,7 @@ class ScalingRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScalingPage(BasePage):
+class ScalingPage:
     """Time to train over the number of machines."""
 
     comparison_id: str
@@ -179,7 +178,6 @@ def comparison_page(
     comparison: Comparison,
     voice: Voice,
     form: Form,
-    documents: Sequence[tuple[str, str]],
     basis_asked: Sequence[tuple[str, str]] = (),
 ) -> ComparisonPage:
     """Return the page of a comparison."""
@@ -194,8 +192,6 @@ def comparison_page(
     ]
     groups = grouped(said)
     return ComparisonPage(
-        data_url=f"/comparisons/{comparison.id}.json",
-        documents=documents,
         comparison=comparison,
         model=next(iter(models.values())) if len(models) == 1 else None,
         trained=trained_by_all([one for _, one in modelled]),
@@ -275,13 +271,10 @@ def scaling_page(
     identifier: str,
     curves: Mapping[str, Sequence[Estimate]],
     voice: Voice,
-    documents: Sequence[tuple[str, str]],
 ) -> ScalingPage:
     """Return the scaling curve of a comparison."""
     fitting = {label: [one for one in curve if one.time_to_train] for label, curve in curves.items()}
     return ScalingPage(
-        data_url=f"/comparisons/{identifier}/scaling.json",
-        documents=documents,
         comparison_id=identifier,
         figures=scaling_figures(fitting, voice),
         table=TABLE,

@@ -15,6 +15,7 @@ from app.platform.web.api import ASK, LIST, READ, api_router
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RESNET
 from app.platform.web.narrowing import Narrowing
+from app.platform.web.needs import Right, needs
 
 QUANTITIES = ("step_time", "throughput", "tokens_per_second", "mfu", "steps", "time_to_train", "energy")
 
@@ -34,6 +35,7 @@ NARROW = [Depends(ESTIMATES)]
 
 
 @router.post("", status_code=201, summary="Make an estimate", responses=ASK, dependencies=NARROW)
+@needs(Right.MAKE)
 def create_estimate(
     bench: BenchDep,
     workspace: WorkspaceDep,

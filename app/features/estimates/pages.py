@@ -16,9 +16,10 @@ from app.features.estimates.views import EstimatesPage, estimate_page
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.web import choices
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import at, available, older
+from app.platform.web.documents import older
 from app.platform.web.forms import read_form, typed
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 
@@ -38,8 +39,6 @@ def show_estimates(request: Request, bench: BenchDep, workspace: WorkspaceDep, c
     """Show the estimates, newest first."""
     found = list_estimates(bench, workspace, USUAL_ITEMS, cursor or None)
     page = EstimatesPage(
-        data_url=at("/estimates.json", cursor),
-        documents=available(),
         estimates=found.items,
         next_url=older("/estimates", found),
     )
@@ -61,11 +60,12 @@ def show_estimate(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
     voice = voice_of(request)
     chip = bench.catalogue.systems.documents.get(found.system.id)
     softwares = choices.softwares(bench, voice, chip.chip_kind) if chip and found.software else []
-    page = estimate_page(found, name, voice, available(), softwares)
+    page = estimate_page(found, name, voice, softwares)
     return render(request, "estimate.html", page)
 
 
 @router.post("/estimates/{identifier}/software")
+@needs(Right.MAKE)
 def use_software(bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Make the same estimate with other software and go there; without a name with the usual one."""
     asked = get_estimate_request(bench, workspace, identifier)

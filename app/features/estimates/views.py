@@ -17,7 +17,6 @@ from app.platform.charts.figures import Figure, MemoryBar, Segment, time_scale
 from app.platform.web.contexts import (
     MOST_ROWS,
     REFUSAL,
-    BasePage,
     Choice,
     ChoiceGroup,
     DrawingView,
@@ -33,7 +32,7 @@ from app.platform.wording.voice import Voice, stated, written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EstimatesPage(BasePage):
+class EstimatesPage:
     """The list of estimates."""
 
     estimates: Sequence[EstimateSummary]
@@ -46,7 +45,7 @@ PartRow = tuple[str, Sequence[tuple[float, float]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EstimatePage(BasePage):
+class EstimatePage:
     """One estimate, down to its formulas."""
 
     estimate: Estimate
@@ -182,7 +181,6 @@ def estimate_page(
     estimate: Estimate,
     fabric_name: str,
     voice: Voice,
-    documents: Sequence[tuple[str, str]],
     softwares: Sequence[ChoiceGroup] = (),
 ) -> EstimatePage:
     """Return the page of an estimate, with the software it can be made with instead."""
@@ -197,8 +195,6 @@ def estimate_page(
         drawn = estimates_charts.roofline([(estimate.label, estimate)], voice)
         views.append(roofline_view(drawn, "roofline", voice))
     return EstimatePage(
-        data_url=f"/estimates/{estimate.id}.json",
-        documents=documents,
         estimate=estimate,
         fabric_name=fabric_name,
         time_scale=time_scale([estimate.time_to_train]),

@@ -22,6 +22,7 @@ from app.platform.listing import Page
 from app.platform.web.api import ASK, CHANGE, LIST, READ, api_router
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import KEY, ROTATION, WEBHOOK, WEBHOOK_CHANGED
+from app.platform.web.needs import Right, needs
 
 keys_router = api_router("keys", "/keys")
 
@@ -31,6 +32,7 @@ USUAL_ROTATION = RotationRequest()
 
 
 @keys_router.post("", status_code=201, summary="Create key", responses=ASK)
+@needs(Right.MANAGE)
 def create_key(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -42,6 +44,7 @@ def create_key(
 
 
 @keys_router.get("", summary="Keys made so far", responses=LIST)
+@needs(Right.MANAGE)
 def list_keys(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[ApiKey]:
@@ -50,18 +53,21 @@ def list_keys(
 
 
 @keys_router.get("/{id}", summary="Read a key", responses=READ)
+@needs(Right.MANAGE)
 def get_key(bench: BenchDep, workspace: WorkspaceDep, identifier: KeyId) -> ApiKey:
     """Read what a key may do and when it was last used."""
     return keys.get_key(bench, workspace, identifier)
 
 
 @keys_router.delete("/{id}", status_code=204, summary="Revoke a key", responses=READ, response_class=Response)
+@needs(Right.MANAGE)
 def revoke_key(bench: BenchDep, workspace: WorkspaceDep, identifier: KeyId) -> None:
     """Make a key stop working at once; it stays in the list as revoked."""
     keys.revoke_key(bench, workspace, identifier)
 
 
 @keys_router.post("/{id}/rotate", status_code=201, summary="Replace a key", responses=ASK)
+@needs(Right.MANAGE)
 def rotate_key(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -81,6 +87,7 @@ MessageId = Annotated[str, Path(description=ID, examples=["msg_a2b3c4d5e6f7g2h3"
 
 
 @webhooks_router.post("", status_code=201, summary="Create webhook", responses=ASK)
+@needs(Right.MANAGE)
 def create_webhook(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -92,6 +99,7 @@ def create_webhook(
 
 
 @webhooks_router.get("", summary="Webhooks", responses=LIST)
+@needs(Right.MANAGE)
 def list_webhooks(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[Webhook]:
@@ -100,12 +108,14 @@ def list_webhooks(
 
 
 @webhooks_router.get("/{id}", summary="Read a webhook", responses=READ)
+@needs(Right.MANAGE)
 def get_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId) -> Webhook:
     """Read what a webhook is told of and, where it was switched off, why."""
     return webhooks.get_webhook(bench, workspace, identifier)
 
 
 @webhooks_router.patch("/{id}", summary="Change a webhook", responses=ASK)
+@needs(Right.MANAGE)
 def change_webhook(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -119,12 +129,14 @@ def change_webhook(
 @webhooks_router.delete(
     "/{id}", status_code=204, summary="Remove a webhook", responses=READ, response_class=Response
 )
+@needs(Right.MANAGE)
 def remove_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId) -> None:
     """Forget a webhook, its secret and its log."""
     webhooks.remove_webhook(bench, workspace, identifier)
 
 
 @webhooks_router.post("/{id}/rotate", status_code=201, summary="Replace a webhook's secret", responses=ASK)
+@needs(Right.MANAGE)
 def rotate_webhook_secret(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -137,6 +149,7 @@ def rotate_webhook_secret(
 
 
 @webhooks_router.post("/{id}/test", status_code=202, summary="Try a webhook", responses=CHANGE)
+@needs(Right.MANAGE)
 def send_webhook_test(
     bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId, key: KeyHeader = None
 ) -> Delivery:
@@ -145,6 +158,7 @@ def send_webhook_test(
 
 
 @webhooks_router.get("/{id}/deliveries", summary="Log of a webhook", responses=READ)
+@needs(Right.MANAGE)
 def list_deliveries(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -159,6 +173,7 @@ def list_deliveries(
 @webhooks_router.post(
     "/{id}/deliveries/{message_id}/resend", status_code=202, summary="Send a message again", responses=CHANGE
 )
+@needs(Right.MANAGE)
 def resend_delivery(
     bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId, message_id: MessageId
 ) -> Delivery:

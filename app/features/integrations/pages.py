@@ -22,6 +22,7 @@ from app.features.integrations.views import asked, keys_page, refusal, webhook_p
 from app.platform.listing import Page
 from app.platform.web.deps import ALL, BenchDep, CursorQuery, WorkspaceDep
 from app.platform.web.forms import FormDep, typed
+from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 
@@ -32,12 +33,14 @@ SECRET = {"Cache-Control": "no-store"}
 
 
 @router.get("/keys.json")
+@needs(Right.MANAGE)
 def show_keys_data(bench: BenchDep, workspace: WorkspaceDep, cursor: CursorQuery = None) -> Page[ApiKey]:
     """Return the keys of the page of the same address."""
     return keys.list_keys(bench, workspace, ALL, cursor)
 
 
 @router.get("/keys", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def show_keys(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, cursor: CursorQuery = None
 ) -> Response:
@@ -46,6 +49,7 @@ def show_keys(
 
 
 @router.post("/keys", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def make_key(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a key and show it, this once."""
     values = typed(form)
@@ -63,6 +67,7 @@ def make_key(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: F
 
 
 @router.post("/keys/{identifier}/rotate", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def replace_key(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Make a key in the place of another one and show it, this once."""
     try:
@@ -76,6 +81,7 @@ def replace_key(request: Request, bench: BenchDep, workspace: WorkspaceDep, iden
 
 
 @router.post("/keys/{identifier}/revoke")
+@needs(Right.MANAGE)
 def revoke_key(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Take a key back."""
     keys.revoke_key(bench, workspace, identifier)
@@ -86,18 +92,21 @@ LISTS = frozenset({"events"})
 
 
 @router.get("/webhooks.json")
+@needs(Right.MANAGE)
 def show_webhooks_data(bench: BenchDep, workspace: WorkspaceDep) -> Page[Webhook]:
     """Return the webhooks of the page of the same address."""
     return webhooks.list_webhooks(bench, workspace, ALL, None)
 
 
 @router.get("/webhooks", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def show_webhooks(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the webhooks, and how to make one."""
     return render(request, "webhooks.html", webhooks_page(request, bench, workspace))
 
 
 @router.post("/webhooks", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def make_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a webhook and show it with its secret, this once."""
     values = typed(form)
@@ -112,12 +121,14 @@ def make_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, for
 
 
 @router.get("/webhooks/{identifier}.json")
+@needs(Right.MANAGE)
 def show_webhook_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Webhook:
     """Return the webhook of the page of the same address."""
     return webhooks.get_webhook(bench, workspace, identifier)
 
 
 @router.get("/webhooks/{identifier}", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def show_webhook(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, cursor: CursorQuery = None
 ) -> Response:
@@ -126,6 +137,7 @@ def show_webhook(
 
 
 @router.post("/webhooks/{identifier}", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def change_webhook(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
 ) -> Response:
@@ -142,6 +154,7 @@ def change_webhook(
 
 
 @router.post("/webhooks/{identifier}/switch")
+@needs(Right.MANAGE)
 def switch_webhook(bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str) -> Response:
     """Switch a webhook on or off."""
     patch = WebhookPatch(active=form.get("active") == "true")
@@ -150,6 +163,7 @@ def switch_webhook(bench: BenchDep, workspace: WorkspaceDep, form: FormDep, iden
 
 
 @router.post("/webhooks/{identifier}/test", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def try_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Send a test and show the log."""
     try:
@@ -161,6 +175,7 @@ def try_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, iden
 
 
 @router.post("/webhooks/{identifier}/rotate", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def replace_secret(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Make a new secret and show it, this once."""
     made = webhooks.rotate_secret(bench, workspace, identifier, RotationRequest())
@@ -169,6 +184,7 @@ def replace_secret(request: Request, bench: BenchDep, workspace: WorkspaceDep, i
 
 
 @router.post("/webhooks/{identifier}/remove")
+@needs(Right.MANAGE)
 def remove_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Forget a webhook."""
     webhooks.remove_webhook(bench, workspace, identifier)
@@ -176,6 +192,7 @@ def remove_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) ->
 
 
 @router.post("/webhooks/{identifier}/deliveries/{message_id}/resend", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def resend_message(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, message_id: str
 ) -> Response:

@@ -14,8 +14,8 @@ from app.errors import AppError, Message
 from app.features.integrations import keys, webhooks
 from app.features.integrations.model import ApiKey, Delivery, KeyScope, NewApiKey, ProposalEventName, Webhook
 from app.platform.json_bodies import from_validation
-from app.platform.web.contexts import BasePage, Choice, Form
-from app.platform.web.documents import available, older
+from app.platform.web.contexts import Choice, Form
+from app.platform.web.documents import older
 from app.platform.web.locale import voice_of
 from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
@@ -34,7 +34,7 @@ class KeyLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeysPage(BasePage):
+class KeysPage:
     """Keys of the API, and how to make one."""
 
     keys: Sequence[KeyLine]
@@ -60,7 +60,7 @@ class WebhookLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhooksPage(BasePage):
+class WebhooksPage:
     """Webhooks, and how to make one."""
 
     webhooks: Sequence[WebhookLine]
@@ -81,7 +81,7 @@ class DeliveryLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookPage(BasePage):
+class WebhookPage:
     """One webhook with its log."""
 
     webhook: Webhook
@@ -146,8 +146,6 @@ def keys_page(
     speaker = voice_of(request)
     found = keys.list_keys(bench, workspace, LINES, cursor)
     return KeysPage(
-        data_url="/keys.json",
-        documents=available(),
         keys=[key_line(key, speaker) for key in found.items],
         next_url=older("/keys", found),
         scopes=scope_choices(speaker),
@@ -179,8 +177,6 @@ def webhooks_page(
     speaker = voice_of(request)
     usual = {"events": ["proposal.frozen", "proposal.shared", "proposal.opened", "proposal.expired"]}
     return WebhooksPage(
-        data_url="/webhooks.json",
-        documents=available(),
         webhooks=[
             WebhookLine(one, written(one.succeeded_at, speaker))
             for one in webhooks.list_webhooks(bench, workspace, LINES, None).items
@@ -207,8 +203,6 @@ def webhook_page(
     webhook = webhooks.get_webhook(bench, workspace, identifier)
     found = webhooks.list_deliveries(bench, workspace, identifier, LINES, cursor)
     return WebhookPage(
-        data_url=f"/webhooks/{identifier}.json",
-        documents=available(),
         webhook=webhook,
         arrived=written(webhook.succeeded_at, speaker),
         old_until=written(webhook.old_secret_until, speaker),

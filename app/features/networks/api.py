@@ -8,14 +8,17 @@ from fastapi import Body
 
 from app.features.networks.model import FabricChoice, FabricChoiceRequest
 from app.features.networks.service import weigh_fabrics
+from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.examples import FABRIC_CHOICE, FABRICS_MEASURED
+from app.platform.web.needs import Right, needs
 
 router = api_router("fabric choices")
 
 
 @router.post("/fabric-choices", summary="Choose a network", responses=ASK)
+@needs(Right.ASK, CostClass.SEARCH)
 def choose_fabric(
     bench: BenchDep,
     workspace: WorkspaceDep,

@@ -18,11 +18,12 @@ from app.features.networks.forms import Values, asked, placed, read_query, writt
 from app.features.networks.model import FabricChoice
 from app.features.networks.service import usual_options, weigh_fabrics
 from app.features.networks.views import FabricsNewPage, fabrics_page
+from app.platform.rates import CostClass
 from app.platform.web.contexts import Example
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.forms import read_form
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
@@ -78,7 +79,6 @@ EXAMPLES = {
 def show_workloads(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show examples and the latest estimates."""
     page = FabricsNewPage(
-        documents=available(),
         examples=[example for example, _ in EXAMPLES.values()],
         estimates=list_estimates(bench, workspace, LATEST, None).items,
     )
@@ -86,6 +86,7 @@ def show_workloads(request: Request, bench: BenchDep, workspace: WorkspaceDep) -
 
 
 @router.post(NEW)
+@needs(Right.MAKE)
 def open_example(bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make the estimate of an example and show its networks."""
     name = form.get("example")
@@ -96,6 +97,7 @@ def open_example(bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Res
 
 
 @router.get(f"{OF_ESTIMATE}.json")
+@needs(cost=CostClass.SEARCH)
 def show_fabrics_data(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
 ) -> FabricChoice:
@@ -105,6 +107,7 @@ def show_fabrics_data(
 
 
 @router.get(OF_ESTIMATE, response_class=HTMLResponse)
+@needs(cost=CostClass.SEARCH)
 def show_fabrics(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show the networks for a kept estimate."""
     label = get_estimate(bench, workspace, identifier).label
@@ -145,6 +148,5 @@ def shown(
         choice=choice,
         error=error,
         voice=voice_of(request),
-        documents=available(),
     )
     return render(request, "fabric_choice.html", page, status=error.status if error else 200)

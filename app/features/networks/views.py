@@ -14,7 +14,6 @@ from app.features.networks.model import Exposed, FabricChoice, FabricGain, Fabri
 from app.platform.charts.figures import Segment
 from app.platform.web.contexts import (
     MOST_ROWS,
-    BasePage,
     Choice,
     Example,
     FigureView,
@@ -48,7 +47,7 @@ class RunsInput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FabricsPage(BasePage):
+class FabricsPage:
     """One workload on several networks."""
 
     estimate_id: str
@@ -83,7 +82,7 @@ class FabricsPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FabricsNewPage(BasePage):
+class FabricsNewPage:
     """Where a workload is chosen."""
 
     examples: Sequence[Example]
@@ -108,7 +107,6 @@ def fabrics_page(
     choice: FabricChoice | None,
     error: AppError | None,
     voice: Voice,
-    documents: Sequence[tuple[str, str]],
 ) -> FabricsPage:
     """Return the page of a choice; the form alone where there is none."""
     path, query = f"/estimates/{estimate_id}/fabrics", written_query(values)
@@ -120,8 +118,6 @@ def fabrics_page(
     turning = choice.turning if choice else None
     views = _views(choice, voice) if choice and turning else (None, None, None, None)
     return FabricsPage(
-        data_url="" if choice is None else f"{path}.json" + (f"?{query}" if query else ""),
-        documents=documents,
         estimate_id=estimate_id,
         label=label,
         path=path,

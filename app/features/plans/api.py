@@ -8,14 +8,17 @@ from fastapi import Body
 
 from app.features.plans import service as searches
 from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequest, Search, SearchRequest
+from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.examples import CHECK, MAPPING, MIXTURE_SEARCH, SEARCH
+from app.platform.web.needs import Right, needs
 
 router = api_router("searches", "/searches")
 
 
 @router.post("", summary="Search for the best plans", responses=ASK)
+@needs(Right.ASK, CostClass.SEARCH)
 def run_search(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -33,12 +36,14 @@ planning_router = api_router("planning")
 
 
 @planning_router.post("/mappings", summary="Map a model onto IPUs", responses=ASK)
+@needs(Right.ASK)
 def map_model(bench: BenchDep, body: Annotated[MappingRequest, Body(examples=[MAPPING])]) -> Mapping:
     """IPUs, global batch, weights per IPU and phases of a mapping; 409 where the pod is too small."""
     return searches.map_onto_ipus(bench, body)
 
 
 @planning_router.post("/checks", summary="Check a plan", responses=ASK)
+@needs(Right.ASK)
 def check_plan(body: Annotated[ChecksRequest, Body(examples=[CHECK])]) -> Checks:
     """Named warnings about a plan, and the most devices over which its batch divides."""
     return searches.run_checks(body)

@@ -23,13 +23,14 @@ from app.features.plans.views import MappingPage, Origin, PlansPage
 from app.features.plans.words import plan_in_words
 from app.features.workloads import filling
 from app.features.workloads.filling import FOR, fill
+from app.platform.rates import CostClass
 from app.platform.web import choices
 from app.platform.web.choices import ipu_systems
 from app.platform.web.contexts import REFUSAL, Choice, Form, grouped
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.forms import read_form
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
@@ -64,12 +65,14 @@ class PlanExploration:
 
 
 @router.get(f"{PATH}.json")
+@needs(cost=CostClass.SEARCH)
 def show_plans_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Search:
     """Return the search of the page of the same address."""
     return searched(bench, workspace, plans_asked.asked_for(question(request, bench)))
 
 
 @router.get(PATH, response_class=HTMLResponse)
+@needs(cost=CostClass.SEARCH)
 def show_plans(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the best plans of what the address asks for."""
     values = question(request, bench)
@@ -77,6 +80,7 @@ def show_plans(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Re
 
 
 @router.post(PATH)
+@needs(Right.MAKE)
 def open_plan(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make the estimate of one plan and go there."""
     asked = plans_asked.asked_for(question(request, bench))
@@ -84,6 +88,7 @@ def open_plan(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: 
 
 
 @router.get(f"{OF_ESTIMATE}.json")
+@needs(cost=CostClass.SEARCH)
 def show_other_plans_data(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
 ) -> Search:
@@ -92,6 +97,7 @@ def show_other_plans_data(
 
 
 @router.get(OF_ESTIMATE, response_class=HTMLResponse)
+@needs(cost=CostClass.SEARCH)
 def show_other_plans(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show the best plans for what a kept estimate asked."""
     known = get_estimate(bench, workspace, identifier)
@@ -104,6 +110,7 @@ def show_other_plans(request: Request, bench: BenchDep, workspace: WorkspaceDep,
 
 
 @router.post(OF_ESTIMATE)
+@needs(Right.MAKE)
 def open_other_plan(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
 ) -> Response:
@@ -208,8 +215,6 @@ def page_of(bench: Workbench, voice: Voice, explored: PlanExploration) -> PlansP
     warnings = search.warnings if search else []
     shown_fields = {*(plans_asked.QUESTION if own else plans_asked.ALWAYS), *plans_asked.FILTERS}
     return PlansPage(
-        data_url="" if search is None else f"{path}.json" + (f"?{query}" if query else ""),
-        documents=available(),
         path=path,
         query=query,
         form=Form(
@@ -278,8 +283,6 @@ def mapping_page(bench: Workbench, found: Answered[Mapping]) -> MappingPage:
     mapping = found.answer
     full = max(mapping.weights_per_device, mapping.memory_per_device) if mapping else 1.0
     return MappingPage(
-        data_url="" if found.stale else f"/mappings.json?{found.query}",
-        documents=available(),
         form=found.form,
         systems=ipu_systems(bench.catalogue),
         examples=[Choice(urlencode(fields), name) for name, fields in MAPPING_EXAMPLES.items()],

@@ -20,7 +20,6 @@ from app.features.workloads.filling import Filled
 from app.platform.charts.figures import RangeBar, range_bars
 from app.platform.web.contexts import (
     MOST_ROWS,
-    BasePage,
     Choice,
     ChoiceGroup,
     FigureView,
@@ -33,7 +32,7 @@ from app.platform.wording.voice import Voice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MappingPage(BasePage):
+class MappingPage:
     """How a model is laid over a pod."""
 
     form: Form
@@ -169,7 +168,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlansPage(BasePage):
+class PlansPage:
     """The best plans of a model on a system, and why they win."""
 
     path: str

@@ -30,6 +30,7 @@ from app.platform.web.api import (
 )
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import BOOK, BOOK_CHANGE
+from app.platform.web.needs import Right, needs
 from app.platform.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = api_router("price books", "/price-books")
@@ -68,6 +69,7 @@ async def book_body(request: Request) -> Upload | Any:
 
 
 @router.post("", status_code=201, summary="Make a price book", responses=ASK, openapi_extra=BOOK_BODY)
+@needs(Right.MAKE)
 def create_price_book(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -132,6 +134,7 @@ def get_price_book(
 
 
 @router.put("/{id}", summary="Replace the rows of a price book", responses={**ASK, **CHANGED})
+@needs(Right.MAKE)
 def replace_price_book(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -147,6 +150,7 @@ def replace_price_book(
 
 
 @router.patch("/{id}", summary="Change rows of a price book", responses={**ASK, **CHANGED})
+@needs(Right.MAKE)
 def change_price_book(
     bench: BenchDep,
     workspace: WorkspaceDep,

@@ -24,9 +24,9 @@ from app.platform.json_bodies import from_validation
 from app.platform.listing import Page
 from app.platform.web.contexts import REFUSAL, Choice, Form, grouped
 from app.platform.web.deps import ALL, BenchDep, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.forms import plain_number, refused, typed, whole
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
@@ -96,8 +96,6 @@ def books_page(
 ) -> PriceBooksPage:
     """Return the list of price books."""
     return PriceBooksPage(
-        data_url="/price-books.json",
-        documents=available(),
         books=price_books.list_books(bench, workspace, ALL, None).items,
         form=form,
         message=message,
@@ -117,6 +115,7 @@ def show_books(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Re
 
 
 @router.post("/price-books", response_class=HTMLResponse)
+@needs(Right.MAKE)
 def make_book(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, form: RowsForm, file: FileDep
 ) -> Response:
@@ -162,6 +161,7 @@ def show_book(
 
 
 @router.post("/price-books/{identifier}", response_class=HTMLResponse)
+@needs(Right.MAKE)
 def save_book(
     request: Request,
     bench: BenchDep,
@@ -280,6 +280,7 @@ def show_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, ident
 
 
 @router.post("/estimates/{identifier}/costs")
+@needs(Right.MAKE)
 def keep_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Keep the estimate on the terms of the address as one of its own, and go there."""
     asked, _ = priced(bench, workspace, identifier, terms_in(request))
@@ -300,14 +301,11 @@ def costs_page(
     basis = shown.cost.basis if shown.cost else {}
     region = form.get("region") or str(basis.get("region", "korea"))
     books = list_books(bench, workspace, ALL, None).items
-    address = f"/estimates/{shown.id}/costs.json"
 
     def choices(names: Sequence[str]) -> list[Choice]:
         return [Choice(name, voice.label(name)) for name in names]
 
     return CostsPage(
-        data_url="" if stale else f"{address}?{query}" if query else address,
-        documents=available(),
         identifier=shown.id,
         query=query,
         estimate=shown,

@@ -11,14 +11,13 @@ from app.errors import Message
 from app.estimating.documents import Estimate
 from app.features.estimates.service import list_estimates
 from app.features.price_books.model import BookRowDocument, PriceBookDocument, PriceBookSummary
-from app.platform.web.contexts import BasePage, Choice, Form, WarningGroup
-from app.platform.web.documents import available
+from app.platform.web.contexts import Choice, Form, WarningGroup
 from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CostsPage(BasePage):
+class CostsPage:
     """What an estimate costs on other terms."""
 
     identifier: str
@@ -43,7 +42,7 @@ class CostsPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PriceBooksPage(BasePage):
+class PriceBooksPage:
     """All price books, and how to make one."""
 
     books: Sequence[PriceBookSummary]
@@ -70,7 +69,7 @@ class BookLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PriceBookPage(BasePage):
+class PriceBookPage:
     """One price book: its rows to edit, and its versions."""
 
     book: PriceBookDocument
@@ -128,10 +127,7 @@ def book_page(
     catalog = bench.sizing.catalog
     editable = book.version == book.newest and len(book.rows) <= EDITED
     made = list_estimates(bench, workspace, ESTIMATES, None).items
-    version = "" if book.version == book.newest else f"?version={book.version}"
     return PriceBookPage(
-        data_url=f"/price-books/{book.id}.json{version}",
-        documents=available(),
         book=book,
         form=form or Form({"name": [book.name]}),
         message=message,

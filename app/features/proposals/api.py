@@ -21,10 +21,12 @@ from app.features.proposals.model import (
 )
 from app.features.proposals.service import Standing
 from app.platform.listing import Page
+from app.platform.rates import CostClass
 from app.platform.web.api import ASK, CHANGE, CHANGED, LIST, READ, TAGGED, api_router
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, SHARE
 from app.platform.web.locale import CSV, PDF, XLSX, attachment
+from app.platform.web.needs import Right, needs
 from app.platform.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = api_router("proposals", "/proposals")
@@ -41,6 +43,7 @@ def file_of(kind: str, meaning: str) -> dict[int | str, dict[str, Any]]:
 
 
 @router.post("", status_code=201, summary="Create proposal", responses=ASK)
+@needs(Right.PROPOSE, CostClass.SEARCH)
 def create_proposal(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -71,6 +74,7 @@ def list_proposals(
     responses=file_of(PDF, "PDF/UA-1 with the content attached."),
     response_class=Response,
 )
+@needs(cost=CostClass.SEARCH)
 def proposal_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
     """Give the document: of a frozen proposal the one that was kept, the same bytes every time."""
     return attachment(freezing.pdf_of(bench, workspace, identifier), PDF, f"{identifier}.pdf")
@@ -82,6 +86,7 @@ def proposal_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalI
     responses=file_of(XLSX, "Workbook whose totals are formulas."),
     response_class=Response,
 )
+@needs(cost=CostClass.SEARCH)
 def proposal_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
     """Give the tables; totals are formulas, so that other quantities and terms can be tried."""
     return attachment(freezing.workbook_of(bench, workspace, identifier), XLSX, f"{identifier}.xlsx")
@@ -115,6 +120,7 @@ def get_proposal(
 
 
 @router.patch("/{id}", summary="Change a draft", responses={**ASK, **CHANGED})
+@needs(Right.PROPOSE, CostClass.SEARCH)
 def change_proposal(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -130,12 +136,14 @@ def change_proposal(
 
 
 @router.post("/{id}/freeze", summary="Freeze a draft", responses=CHANGE)
+@needs(Right.PROPOSE, CostClass.SEARCH)
 def freeze_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Frozen:
     """Hash the content, set the document and keep both for good; repeating it changes nothing."""
     return freezing.freeze_proposal(bench, workspace, identifier)
 
 
 @router.post("/{id}/replay", summary="Compare with current prices", responses=CHANGE)
+@needs(Right.PROPOSE, CostClass.SEARCH)
 def replay_proposal(
     bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, key: KeyHeader = None
 ) -> Replay:
@@ -150,6 +158,7 @@ def list_events(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId
 
 
 @router.post("/{id}/share", status_code=201, summary="Share a frozen proposal", responses=ASK)
+@needs(Right.PROPOSE)
 def share_proposal(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -165,6 +174,7 @@ def share_proposal(
 
 
 @router.delete("/{id}/share", status_code=204, summary="Revoke link", responses=READ)
+@needs(Right.PROPOSE)
 def revoke_share(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> None:
     """Make the link stop working at once."""
     sharing.revoke_share(bench, workspace, identifier)

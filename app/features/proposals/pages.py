@@ -41,11 +41,12 @@ from app.features.proposals.views import (
     replay_page,
 )
 from app.platform.listing import Page as Stretch
+from app.platform.rates import CostClass
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.forms import read_form, refused, typed
 from app.platform.web.locale import CSV, PDF, XLSX, attachment, language_of, voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
@@ -82,6 +83,7 @@ def not_an_address() -> BadInput:
 
 
 @router.post(f"{OF_ESTIMATE}/proposal")
+@needs(Right.PROPOSE, CostClass.SEARCH)
 def propose_networks(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Compare the network taken with the one it is held against, and go on to the form of a proposal."""
     values = read_query(request.query_params)
@@ -137,10 +139,8 @@ def show_proposals(
     chosen = f"status={status}" if status else ""
     made = list_comparisons(bench, workspace, OFFERED, None).items
     page = ProposalsPage(
-        data_url="/proposals.json" + (f"?{chosen}" if chosen else ""),
         status=status or "",
         standings=get_args(Standing),
-        documents=available(),
         rows=[row_of(one) for one in found.items],
         next_url="" if found.next is None else f"/proposals?{chosen}&cursor={found.next}".replace("?&", "?"),
         calibration_id=calibration_id,
@@ -162,7 +162,6 @@ def form_page(
     runs = list_calibrations(bench, workspace, LISTED, None).items
     place = "/proposals/new" if proposal is None else f"/proposals/{proposal.id}/edit"
     return ProposalFormPage(
-        documents=available(),
         form=form,
         message=message,
         action=f"{place}?comparison={comparison.id}",
@@ -208,6 +207,7 @@ def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep, compar
 
 
 @router.post("/proposals/new", response_class=HTMLResponse)
+@needs(Right.PROPOSE, CostClass.SEARCH)
 def make_proposal(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, comparison: str = ""
 ) -> Response:
@@ -236,6 +236,7 @@ def show_edit(request: Request, bench: BenchDep, workspace: WorkspaceDep, identi
 
 
 @router.post("/proposals/{identifier}/edit", response_class=HTMLResponse)
+@needs(Right.PROPOSE, CostClass.SEARCH)
 def change_proposal(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
 ) -> Response:
@@ -264,12 +265,14 @@ def show_proposal_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str
 
 
 @router.get("/proposals/{identifier}.pdf")
+@needs(cost=CostClass.SEARCH)
 def give_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Give the document."""
     return attachment(freezing.pdf_of(bench, workspace, identifier), PDF, f"{identifier}.pdf")
 
 
 @router.get("/proposals/{identifier}.xlsx")
+@needs(cost=CostClass.SEARCH)
 def give_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Give the tables with live totals."""
     return attachment(freezing.workbook_of(bench, workspace, identifier), XLSX, f"{identifier}.xlsx")
@@ -295,7 +298,7 @@ def shown_page(
     """Show a proposal with what happened to it."""
     found = proposals.get_proposal(bench, workspace, identifier)
     events = proposals.list_events(bench, workspace, identifier).items
-    page = proposal_page(found, events, voice_of(request), available(), link=link, form=form, message=message)
+    page = proposal_page(found, events, voice_of(request), link=link, form=form, message=message)
     return render(request, "proposal.html", page, status=status)
 
 
@@ -306,6 +309,7 @@ def show_proposal(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
 
 
 @router.post("/proposals/{identifier}/freeze", response_class=HTMLResponse)
+@needs(Right.PROPOSE, CostClass.SEARCH)
 def freeze(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Freeze a draft and go back to it."""
     try:
@@ -316,6 +320,7 @@ def freeze(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifie
 
 
 @router.post("/proposals/{identifier}/share", response_class=HTMLResponse)
+@needs(Right.PROPOSE)
 def share(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
 ) -> Response:
@@ -334,6 +339,7 @@ def share(
 
 
 @router.post("/proposals/{identifier}/unshare")
+@needs(Right.PROPOSE)
 def unshare(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Revoke link."""
     sharing.revoke_share(bench, workspace, identifier)
@@ -341,14 +347,16 @@ def unshare(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Respon
 
 
 @router.get("/proposals/{identifier}/replay.json")
+@needs(cost=CostClass.SEARCH)
 def show_replay_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Replay:
     """Return what changed, without writing down that somebody looked."""
     return replaying.replay_proposal(bench, workspace, identifier, note=False)
 
 
 @router.get("/proposals/{identifier}/replay", response_class=HTMLResponse)
+@needs(cost=CostClass.SEARCH)
 def show_replay(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show what today's catalogue would say otherwise."""
     found = proposals.get_proposal(bench, workspace, identifier)
     replay = replaying.replay_proposal(bench, workspace, identifier, note=False)
-    return render(request, "replay.html", replay_page(found, replay, voice_of(request), available()))
+    return render(request, "replay.html", replay_page(found, replay, voice_of(request)))

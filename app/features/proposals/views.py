@@ -16,7 +16,7 @@ from app.features.proposals.writing.blocks import ChartBlock, View
 from app.features.proposals.writing.options import running, weighed
 from app.features.proposals.writing.proposal import line_name, value_written, write_proposal
 from app.platform.charts.figures import Figure
-from app.platform.web.contexts import BasePage, Choice, FigureView, Form
+from app.platform.web.contexts import Choice, FigureView, Form
 from app.platform.wording.voice import Voice, voice
 
 
@@ -33,7 +33,7 @@ class ProposalRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalsPage(BasePage):
+class ProposalsPage:
     """Proposals made so far, and the comparisons that one can be made of."""
 
     rows: Sequence[ProposalRow]
@@ -48,7 +48,7 @@ class ProposalsPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalFormPage(BasePage):
+class ProposalFormPage:
     """The form that asks for a proposal, or changes a draft."""
 
     form: Form
@@ -72,7 +72,7 @@ class ProposalFormPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalPage(BasePage):
+class ProposalPage:
     """A proposal with what can be done with it."""
 
     proposal: Proposal
@@ -103,7 +103,7 @@ class ChangeRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayPage(BasePage):
+class ReplayPage:
     """What today's catalogue would say otherwise."""
 
     proposal: Proposal
@@ -115,7 +115,7 @@ class ReplayPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedPage(BasePage):
+class SharedPage:
     """A proposal as a link shows it."""
 
     token: str
@@ -127,7 +127,7 @@ class SharedPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LockedPage(BasePage):
+class LockedPage:
     """The question for the passphrase of a link."""
 
     token: str
@@ -188,7 +188,6 @@ def proposal_page(
     proposal: Proposal,
     events: Sequence[ProposalEvent],
     speaker: Voice,
-    documents: Sequence[tuple[str, str]],
     *,
     link: str = "",
     form: Form | None = None,
@@ -197,8 +196,6 @@ def proposal_page(
     """Return the page of a proposal."""
     view = written(proposal)
     return ProposalPage(
-        data_url=f"/proposals/{proposal.id}.json",
-        documents=documents,
         proposal=proposal,
         view=view,
         figures=figures_of(proposal, view),
@@ -235,7 +232,6 @@ def shared_page(proposal: Proposal, token: str, expires_on: str) -> SharedPage:
     """Return the page of a link."""
     view = written(proposal)
     return SharedPage(
-        data_url=f"/s/{token}.json",
         token=token,
         proposal=proposal,
         view=view,
@@ -245,13 +241,9 @@ def shared_page(proposal: Proposal, token: str, expires_on: str) -> SharedPage:
     )
 
 
-def replay_page(
-    proposal: Proposal, replay: Replay, speaker: Voice, documents: Sequence[tuple[str, str]]
-) -> ReplayPage:
+def replay_page(proposal: Proposal, replay: Replay, speaker: Voice) -> ReplayPage:
     """Return the page of what changed."""
     return ReplayPage(
-        data_url=f"/proposals/{proposal.id}/replay.json",
-        documents=documents,
         proposal=proposal,
         compared=replay.compared,
         rows=[change_row(change, proposal, speaker) for change in replay.changes],

@@ -11,10 +11,12 @@ from app.features.sizings import service as sizings
 from app.features.sizings.model import ScalingCurve, Sizing, SizingRequest, SizingSummary
 from app.features.sizings.service import OPTIONS
 from app.platform.listing import Page
+from app.platform.rates import CostClass
 from app.platform.web.api import ASK, LIST, READ, api_router
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import SCALING, SIZING
 from app.platform.web.narrowing import Narrowing
+from app.platform.web.needs import Right, needs
 
 SIZINGS = Narrowing(
     Sizing,
@@ -41,6 +43,7 @@ OptionsQuery = Annotated[
 @router.post(
     "/sizings", status_code=201, summary="Size by deadline and budget", responses=ASK, dependencies=NARROW
 )
+@needs(Right.MAKE, CostClass.SEARCH)
 def create_sizing(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -79,6 +82,7 @@ def get_sizing(
 
 
 @router.post("/scalings", summary="Scaling curve of a system", responses=ASK)
+@needs(Right.ASK, CostClass.SEARCH)
 def scale_system(
     bench: BenchDep, workspace: WorkspaceDep, body: Annotated[SizingRequest, Body(examples=[SCALING])]
 ) -> ScalingCurve:

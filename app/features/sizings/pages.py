@@ -26,12 +26,13 @@ from app.features.sizings.views import SizingFormPage, SizingPage, kinds, sizing
 from app.features.workloads import filling
 from app.features.workloads.drafts import WORKLOAD_OF_PRESET
 from app.features.workloads.filling import fill
+from app.platform.rates import CostClass
 from app.platform.web import choices
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import BenchDep, CursorQuery, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.forms import plain_number, read_form, refused, typed
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
@@ -87,7 +88,6 @@ def form_page(
     made = list_sizings(bench, workspace, EARLIER, None).items
     values, filled = fill(bench, workspace, form.values)
     return SizingFormPage(
-        documents=available(),
         form=replace(form, values=values),
         message=message,
         models=choices.models(bench.catalogue, voice_of(request)),
@@ -129,6 +129,7 @@ def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Res
 
 
 @router.post("/sizings/new", response_class=HTMLResponse)
+@needs(Right.MAKE, CostClass.SEARCH)
 def make_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a sizing of what was typed, or return the form with its errors beside the fields."""
     values, _ = fill(bench, workspace, typed(form))
@@ -161,7 +162,7 @@ def show_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, iden
     def made() -> SizingPage:
         found = get_sizing(bench, workspace, identifier, limits)
         form = Form(_shown(found, query, bool(errors)), errors)
-        return sizing_page(found, speaker, available(), form, query)
+        return sizing_page(found, speaker, form, query)
 
     try:
         limits = limit_fields(query)
@@ -193,6 +194,7 @@ def _shown(found: Sizing, query: Mapping[str, str], refused_ones: bool) -> dict[
 
 
 @router.post("/sizings/{identifier}/options/{option}/estimate")
+@needs(Right.MAKE)
 def open_estimate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, option: str) -> Response:
     """Make the estimate of an option and go there."""
     asked = option_request(bench, workspace, identifier, option)

@@ -14,7 +14,6 @@ from app.features.workloads.filling import Filled
 from app.platform.charts.figures import time_scale
 from app.platform.web.choices import SystemGroup
 from app.platform.web.contexts import (
-    BasePage,
     Choice,
     ChoiceGroup,
     FigureView,
@@ -28,7 +27,7 @@ from app.platform.wording.voice import Voice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SizingFormPage(BasePage):
+class SizingFormPage:
     """The form that asks for a sizing."""
 
     form: Form
@@ -71,7 +70,7 @@ class OptionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SizingPage(BasePage):
+class SizingPage:
     """Options by deadline and budget."""
 
     sizing: Sizing
@@ -145,7 +144,6 @@ SORTS: Mapping[str, Callable[[SizingOption], tuple[float | str, ...]]] = {
 def sizing_page(
     sizing: Sizing,
     voice: Voice,
-    documents: Sequence[tuple[str, str]],
     form: Form,
     query: Mapping[str, str],
 ) -> SizingPage:
@@ -170,9 +168,7 @@ def sizing_page(
         ),
     )
     return SizingPage(
-        data_url=address(f"/sizings/{sizing.id}.json", query, drop=("sort", "all")),
         limits_query=address("", query, drop=("sort", "all")),
-        documents=documents,
         sizing=sizing,
         answer=sentences(sizing),
         form=form,

@@ -18,27 +18,28 @@ from app.features.workloads import filling
 from app.features.workloads.drafts import Draft, filled_draft, read_draft
 from app.features.workloads.filling import Filled
 from app.platform.catalogue_model import Model, System
+from app.platform.rates import CostClass
 from app.platform.web import choices
 from app.platform.web.choices import SystemGroup
-from app.platform.web.contexts import BasePage, Choice, ChoiceGroup, Example, Form
+from app.platform.web.contexts import Choice, ChoiceGroup, Example, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.forms import FormDep, typed
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionsPage(BasePage):
+class DecisionsPage:
     """The tools around the hardware, by what they decide; each has its address as identifier."""
 
     groups: Sequence[ChoiceGroup]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartPage(BasePage):
+class StartPage:
     """The form that asks for a comparison."""
 
     form: Form
@@ -157,8 +158,6 @@ def start_page(request: Request, bench: Workbench, workspace: str, draft: Draft)
     """Return the form with what has been typed into it."""
     voice = voice_of(request)
     return StartPage(
-        data_url="/index.json",
-        documents=available(),
         form=draft.form,
         message=draft.message,
         models=choices.models(bench.catalogue, voice),
@@ -188,6 +187,7 @@ def show_start(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Re
 
 
 @router.post("/", response_class=HTMLResponse)
+@needs(Right.MAKE, CostClass.SEARCH)
 def compare(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a comparison of what was asked, or return the form with its errors beside the fields."""
     draft = read_draft(bench, workspace, form)
@@ -203,6 +203,7 @@ def compare(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: Fo
 
 
 @router.post("/examples/{identifier}", response_class=HTMLResponse)
+@needs(Right.MAKE, CostClass.SEARCH)
 def open_example(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Make the comparison of an example and go there."""
     found = rows_of(identifier)
@@ -298,4 +299,4 @@ def show_decisions(request: Request) -> Response:
         ChoiceGroup(str(title), [Choice(at, str(name), str(detail)) for at, (name, detail) in tools.items()])
         for title, tools in TOOLS
     ]
-    return render(request, "decisions.html", DecisionsPage(documents=available(), groups=groups))
+    return render(request, "decisions.html", DecisionsPage(groups=groups))

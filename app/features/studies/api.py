@@ -22,6 +22,7 @@ from app.features.studies.model import (
     StudyVersions,
 )
 from app.platform.listing import Page
+from app.platform.rates import CostClass
 from app.platform.web.api import ASK, CHANGED, DELETE, LIST, READ, TAGGED, api_router
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import (
@@ -32,6 +33,7 @@ from app.platform.web.examples import (
     STUDY_STATE,
     STUDY_TO_COMPARE,
 )
+from app.platform.web.needs import Right, needs
 from app.platform.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = api_router("studies", "/studies")
@@ -44,6 +46,7 @@ VersionQuery = Annotated[
 
 
 @router.post("", status_code=201, summary="Make a study", responses=ASK)
+@needs(Right.MAKE, CostClass.SEARCH)
 def create_study(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -73,6 +76,7 @@ def list_studies(
 
 
 @router.post("/import", status_code=201, summary="Import a study", responses=ASK)
+@needs(Right.MAKE, CostClass.SEARCH)
 def import_study(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -101,6 +105,7 @@ def get_study(
 
 
 @router.patch("/{id}", summary="Change a study", responses={**ASK, **CHANGED})
+@needs(Right.MAKE, CostClass.SEARCH)
 def change_study(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -122,6 +127,7 @@ def list_versions(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId)
 
 
 @router.post("/{id}/answers", summary="Answer a state", responses=ASK)
+@needs(Right.ASK, CostClass.SEARCH)
 def answer_study(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -138,6 +144,7 @@ def answer_study(
 
 
 @router.post("/{id}/comparison", status_code=201, summary="Compare the options of a state", responses=ASK)
+@needs(Right.MAKE, CostClass.SEARCH)
 def compare_study(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -150,6 +157,7 @@ def compare_study(
 
 
 @router.post("/{id}/duplicate", status_code=201, summary="Duplicate a study", responses=ASK)
+@needs(Right.MAKE, CostClass.SEARCH)
 def duplicate_study(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -162,18 +170,21 @@ def duplicate_study(
 
 
 @router.post("/{id}/archive", summary="Archive a study", responses=READ)
+@needs(Right.MAKE)
 def archive_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> Study:
     """Put a study away: it leaves the list and cannot be changed until it is restored."""
     return studies.archive_study(bench, workspace, identifier, True)
 
 
 @router.post("/{id}/restore", summary="Restore a study", responses=READ)
+@needs(Right.MAKE)
 def restore_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> Study:
     """Bring an archived study back to the list."""
     return studies.archive_study(bench, workspace, identifier, False)
 
 
 @router.delete("/{id}", status_code=204, summary="Delete an archived study", responses=DELETE)
+@needs(Right.MAKE)
 def delete_study(
     bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId, tag: MatchHeader = None
 ) -> None:

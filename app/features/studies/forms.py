@@ -35,7 +35,7 @@ from app.platform.catalogue import Catalogue
 from app.platform.charts.figures import MemoryBar, RangeBar
 from app.platform.web import choices
 from app.platform.web.choices import SystemGroup
-from app.platform.web.contexts import BasePage, Choice, ChoiceGroup, FigureView, Form, WarningGroup
+from app.platform.web.contexts import Choice, ChoiceGroup, FigureView, Form, WarningGroup
 from app.platform.web.forms import plain_number
 from app.platform.web.pictures import DISPLAY_PARAMS
 from app.platform.wording.scales import Scale
@@ -44,7 +44,7 @@ from app.platform.workbench import Workbench
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudiesPage(BasePage):
+class StudiesPage:
     """The list of studies."""
 
     studies: Sequence[StudySummary]
@@ -58,7 +58,7 @@ class StudiesPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyFormPage(BasePage):
+class StudyFormPage:
     """The guided start: model, workload, systems."""
 
     form: Form
@@ -161,7 +161,7 @@ class Clash:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyPage(BasePage):
+class StudyPage:
     """The workspace of a study."""
 
     answer: StudyAnswer
@@ -218,7 +218,7 @@ class AssumedLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyAssumptionsPage(BasePage):
+class StudyAssumptionsPage:
     """Everything a study takes for granted."""
 
     assumptions: StudyAssumptions
@@ -238,7 +238,7 @@ class ClaimView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyTracePage(BasePage):
+class StudyTracePage:
     """Where a figure comes from."""
 
     trace: StudyTrace
@@ -253,7 +253,7 @@ class StudyTracePage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyVersionsPage(BasePage):
+class StudyVersionsPage:
     """Every version of a study."""
 
     id: str

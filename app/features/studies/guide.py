@@ -20,12 +20,13 @@ from app.features.workloads.drafts import WORKLOAD_OF_PRESET
 from app.features.workloads.filling import fill
 from app.features.workloads.suggestions import Suggestion, suggested
 from app.platform.json_bodies import from_validation
+from app.platform.rates import CostClass
 from app.platform.web import choices
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.forms import plain_number, read_form, refused, typed
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
@@ -56,8 +57,6 @@ def guide_page(
     chosen = known.get(form.get(MODEL))
     shown = [known[name] for name in FEATURED if name in known]
     return StudyFormPage(
-        data_url="/studies/new.json" + (f"?{MODEL}={chosen.id}" if chosen else ""),
-        documents=available(),
         form=form,
         message=message,
         featured=[Choice(one.id, one.name, voice.count(one.parameters.value)) for one in shown],
@@ -105,6 +104,7 @@ def show_guide(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Re
 
 
 @router.post("/studies/new", response_class=HTMLResponse)
+@needs(Right.MAKE, CostClass.SEARCH)
 def make_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Keep the study that was put together, or return the form with its errors beside the fields."""
     values, _ = fill(bench, workspace, typed(form))

@@ -32,12 +32,13 @@ from app.features.studies.trace import StudyTrace, trace_figure
 from app.features.studies.views import assumptions_page, study_page, trace_page
 from app.platform.json_bodies import from_validation, read_json
 from app.platform.listing import USUAL_ITEMS, Page
+from app.platform.rates import CostClass
 from app.platform.web.contexts import Choice
 from app.platform.web.deletion import FOR_GOOD, DeletePage, deleted
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.forms import checked, plain_number, read_form, typed, whole
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.pictures import DISPLAY_PARAMS
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
@@ -105,7 +106,7 @@ def show_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, ident
         return RedirectResponse(address(identifier, urlencode([*wanted, *asides])), 303)
     form = shown(answer, {}, ())
     books = books_of(bench, workspace)
-    page = study_page(bench, answer, voice_of(request), available(), form, books=books, pair=pair_in(query))
+    page = study_page(bench, answer, voice_of(request), form, books=books, pair=pair_in(query))
     return render(request, "study.html", page)
 
 
@@ -132,7 +133,6 @@ def refused(
         bench,
         answer,
         voice_of(request),
-        available(),
         form,
         books=books_of(bench, workspace),
         pair=pair,
@@ -158,6 +158,7 @@ def _before(
 
 
 @router.post("/studies/{identifier}/versions", response_class=HTMLResponse)
+@needs(Right.MAKE, CostClass.SEARCH)
 def save_version(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
 ) -> Response:
@@ -192,7 +193,6 @@ def clashed(
         bench,
         answer,
         voice_of(request),
-        available(),
         shown(answer, {}, ()),
         books=books_of(bench, workspace),
         pair=pair_in(own),
@@ -216,7 +216,7 @@ def show_assumptions(request: Request, bench: BenchDep, workspace: WorkspaceDep,
     """Show everything a state takes for granted, with what changes it."""
     found = show_assumptions_data(request, bench, workspace, identifier)
     query = urlencode([one for one in request.query_params.multi_items() if one[0] not in DISPLAY_PARAMS])
-    page = assumptions_page(found, query, voice_of(request), available())
+    page = assumptions_page(found, query, voice_of(request))
     return render(request, "study_assumptions.html", page)
 
 
@@ -248,7 +248,7 @@ def show_trace(
     apart = {*DISPLAY_PARAMS, "option", "figure"}
     query = urlencode([one for one in request.query_params.multi_items() if one[0] not in apart])
     panel = "HX-Request" in request.headers
-    page = trace_page(found, query, voice_of(request), available(), panel)
+    page = trace_page(found, query, voice_of(request), panel)
     return render(request, "_study_trace.html" if panel else "study_trace.html", page)
 
 
@@ -266,8 +266,6 @@ def show_versions(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
         studies.get_study(bench, workspace, identifier),
     )
     page = StudyVersionsPage(
-        data_url=f"/studies/{identifier}/versions.json",
-        documents=available(),
         id=identifier,
         name=study.content.name,
         versions=found.items,
@@ -304,8 +302,6 @@ def shelf_page(
     kept = {name: query[name] for name in ("search", "archived") if query.get(name)}
     following = urlencode({**kept, "cursor": found.next}) if found.next else ""
     return StudiesPage(
-        data_url="/studies.json" + (f"?{urlencode(kept)}" if kept else ""),
-        documents=available(),
         studies=found.items,
         sought=query.get("search", "")[:200],
         archived=query.get("archived", "") == "1",
@@ -328,6 +324,7 @@ def show_studies(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> 
 
 
 @router.post("/studies/import", response_class=HTMLResponse)
+@needs(Right.MAKE, CostClass.SEARCH)
 def import_file(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Keep the study of a file, or say what is wrong with it beside the field."""
     try:
@@ -370,6 +367,7 @@ def _state(form: FormData) -> tuple[dict[str, Any], QueryParams]:
 
 
 @router.post("/studies/{identifier}/duplicate")
+@needs(Right.MAKE, CostClass.SEARCH)
 def duplicate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Copy the state and go to the copy."""
     asked, _ = _state(form)
@@ -378,6 +376,7 @@ def duplicate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: F
 
 
 @router.post("/studies/{identifier}/comparison")
+@needs(Right.MAKE, CostClass.SEARCH)
 def compare(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
 ) -> Response:
@@ -392,6 +391,7 @@ def compare(
 
 
 @router.post("/studies/{identifier}/archive")
+@needs(Right.MAKE)
 def archive(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Put a study away and go to the list."""
     studies.archive_study(bench, workspace, identifier, True)
@@ -399,6 +399,7 @@ def archive(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Respon
 
 
 @router.post("/studies/{identifier}/restore")
+@needs(Right.MAKE)
 def restore(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Bring a study back and go there."""
     studies.archive_study(bench, workspace, identifier, False)
@@ -406,6 +407,7 @@ def restore(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Respon
 
 
 @router.post("/studies/{identifier}/edit", response_class=HTMLResponse)
+@needs(Right.MAKE)
 def edit(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
 ) -> Response:
@@ -447,6 +449,7 @@ def ask_about_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, 
 
 
 @router.post("/studies/{identifier}/delete", response_class=HTMLResponse)
+@needs(Right.MAKE)
 def delete_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Delete an archived study and go to the list of those put away."""
     return deleted(
@@ -463,7 +466,6 @@ def study_question(
     """Return the question about a study."""
     study = studies.get_study(bench, workspace, identifier)
     return DeletePage(
-        documents=available(),
         title=Message("Delete the study?"),
         name=study.content.name,
         consequences=[

@@ -49,7 +49,6 @@ def study_page(
     bench: Workbench,
     answer: StudyAnswer,
     voice: Voice,
-    documents: Sequence[tuple[str, str]],
     form: Form,
     *,
     books: Sequence[Choice],
@@ -75,8 +74,6 @@ def study_page(
     why = answer.why
     models = {one.estimate.model.name for one in answer.options if one.estimate}
     return StudyPage(
-        data_url="" if errors else _address(f"/studies/{answer.id}.json", state),
-        documents=documents,
         answer=answer,
         form=form,
         general=[error.message for error in errors if error.field not in fields],
@@ -215,9 +212,7 @@ def _matrices(answer: StudyAnswer, labels: dict[str, str], voice: Voice) -> list
     return found
 
 
-def assumptions_page(
-    found: StudyAssumptions, query: str, voice: Voice, documents: Sequence[tuple[str, str]]
-) -> StudyAssumptionsPage:
+def assumptions_page(found: StudyAssumptions, query: str, voice: Voice) -> StudyAssumptionsPage:
     """Return everything a study takes for granted, options with the same value on one line."""
     back = _address(f"/studies/{found.id}", query)
     lines = []
@@ -234,8 +229,6 @@ def assumptions_page(
         ]
         lines.append(AssumedLine(row.field, _knob_url(back, row.knob, found), values))
     return StudyAssumptionsPage(
-        data_url=_address(f"/studies/{found.id}/assumptions.json", query),
-        documents=documents,
         assumptions=found,
         back_url=back,
         lines=lines,
@@ -255,9 +248,7 @@ def _knob_url(back: str, knob: str | None, found: StudyAssumptions) -> str:
     return f"{back}#knob-{place}" if knob in known else ""
 
 
-def trace_page(
-    found: StudyTrace, query: str, voice: Voice, documents: Sequence[tuple[str, str]], panel: bool
-) -> StudyTracePage:
+def trace_page(found: StudyTrace, query: str, voice: Voice, panel: bool) -> StudyTracePage:
     """Return where a figure comes from."""
     base = f"/studies/{found.id}/trace?{query}{'&' if query else ''}option={found.option}&figure="
     claims = [
@@ -266,8 +257,6 @@ def trace_page(
     ]
     shown = FIGURES if found.kind == "modelled" else ("time_to_train",)
     return StudyTracePage(
-        data_url=f"{base}{found.figure}".replace("/trace?", "/trace.json?"),
-        documents=documents,
         trace=found,
         back_url=_address(f"/studies/{found.id}", query),
         figures=[Choice(f"{base}{name}", name) for name in shown],

@@ -14,9 +14,11 @@ from app.features.sweeps import service as sweeps
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.rows import Job, SweepAnswer, SweepState
 from app.platform.listing import Page
+from app.platform.rates import CostClass
 from app.platform.web.api import ASK, CHANGE, LIST, READ, TAGGED, api_router, event_stream_content
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
+from app.platform.web.needs import Right, needs
 from app.platform.web.tags import REMEMBER, write_tag
 
 router = api_router("sweeps", "/sweeps")
@@ -41,6 +43,7 @@ def attachment(identifier: str, ending: str) -> dict[str, str]:
 
 
 @router.post("", status_code=201, summary="Sweep over combinations", responses=ASK)
+@needs(Right.MAKE, CostClass.SEARCH)
 def create_sweep(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -131,12 +134,14 @@ def follow_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
 
 
 @router.post("/{id}/cancel", summary="Stop a sweep", responses=CHANGE)
+@needs(Right.MAKE)
 def cancel_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> SweepState:
     """Stop a sweep; the rows there are stay, and it can be resumed."""
     return sweeps.cancel_sweep(bench, workspace, identifier)
 
 
 @router.post("/{id}/resume", summary="Go on with a sweep", responses=CHANGE)
+@needs(Right.MAKE, CostClass.SEARCH)
 def resume_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> SweepState:
     """Go on with a sweep that was cancelled or has failed, from the rows there are."""
     return sweeps.resume_sweep(bench, workspace, identifier)

@@ -21,12 +21,13 @@ from app.features.sweeps.rows import SweepAnswer, SweepState
 from app.features.sweeps.views import MOST_PICTURED, SweepsPage, sweep_page
 from app.platform.json_bodies import from_validation, read_json
 from app.platform.listing import Page
+from app.platform.rates import CostClass
 from app.platform.web.contexts import Form
 from app.platform.web.deps import USUAL, BenchDep, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
 from app.platform.web.forms import read_form
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import environment, render
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
@@ -75,8 +76,6 @@ def form_page(
 ) -> SweepsPage:
     """Return the page of the form with what has been typed into it."""
     return SweepsPage(
-        data_url="/sweeps.json",
-        documents=available(),
         form=Form({"request": [text]}, errors),
         message=message,
         most=MOST_POINTS,
@@ -101,6 +100,7 @@ def show_sweeps(
 
 
 @router.post("/sweeps", response_class=HTMLResponse)
+@needs(Right.MAKE, CostClass.SEARCH)
 def ask_for_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Keep a sweep and go to it, or return the form with what is wrong."""
     text = ""
@@ -154,9 +154,7 @@ def show_sweep(
     answer = found(bench, workspace, identifier, params)
     pictured = sweeps.best_rows(bench, workspace, identifier, MOST_PICTURED, params.order, params.labels)
     labels = {str(name): label for name, label in params.labels.items()}
-    page = sweep_page(
-        answer, pictured, labels, params.order, params.first, ROWS, voice_of(request), available()
-    )
+    page = sweep_page(answer, pictured, labels, params.order, params.first, ROWS, voice_of(request))
     return render(request, "sweep.html", page)
 
 
@@ -192,12 +190,14 @@ def follow_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
 
 
 @router.post("/sweeps/{identifier}/cancel")
+@needs(Right.MAKE)
 def cancel_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Stop a sweep and show it; one that has ended meanwhile is shown as it is."""
     return _changed(sweeps.cancel_sweep, bench, workspace, identifier)
 
 
 @router.post("/sweeps/{identifier}/resume")
+@needs(Right.MAKE, CostClass.SEARCH)
 def resume_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Go on with a sweep and show it; one that has ended meanwhile is shown as it is."""
     return _changed(sweeps.resume_sweep, bench, workspace, identifier)

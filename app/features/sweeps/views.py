@@ -11,13 +11,13 @@ from app.estimating.schema import Quantity
 from app.features.sweeps.charts import called, cost_of, time_against_cost, time_of
 from app.features.sweeps.rows import SweepAnswer, SweepRow, SweepState
 from app.platform.charts.figures import time_scale
-from app.platform.web.contexts import BasePage, FigureView, Form
+from app.platform.web.contexts import FigureView, Form
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepsPage(BasePage):
+class SweepsPage:
     """The form that asks for a sweep, and those asked for before."""
 
     form: Form
@@ -53,7 +53,7 @@ class Narrowed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepPage(BasePage):
+class SweepPage:
     """A sweep: how far it is, and its rows."""
 
     state: SweepState
@@ -97,7 +97,6 @@ def sweep_page(
     first: int,
     rows: int,
     voice: Voice,
-    documents: Sequence[tuple[str, str]],
 ) -> SweepPage:
     """Return the page."""
     names = {
@@ -115,8 +114,6 @@ def sweep_page(
     views = [RowView(row, called(row), time_of(row), cost_of(row)) for row in answer.rows]
     last = first - 1 + len(answer.rows)
     return SweepPage(
-        data_url=address(answer.id, query, first, ".json"),
-        documents=documents,
         state=SweepState(**{name: getattr(answer, name) for name in SweepState.model_fields}),
         axes=[voice.say(how_many(name, count)) for name, count in answer.sizes.items() if count > 1],
         refused=answer.refused,

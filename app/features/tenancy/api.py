@@ -8,14 +8,17 @@ from fastapi import Body
 
 from app.features.tenancy import service as tenancy
 from app.features.tenancy.model import PartitionPlan, PartitionRequest, QueueAnswer, QueueRequest
+from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.examples import PARTITIONS, QUEUE, SLICES
+from app.platform.web.needs import Right, needs
 
 router = api_router("planning")
 
 
 @router.post("/partitions", summary="Share a system among teams", responses=ASK)
+@needs(Right.ASK)
 def plan_partitions(
     bench: BenchDep, body: Annotated[PartitionRequest, Body(examples=[PARTITIONS, SLICES])]
 ) -> PartitionPlan:
@@ -27,6 +30,7 @@ def plan_partitions(
 
 
 @router.post("/queues", summary="Waits of teams that share machines", responses=ASK)
+@needs(Right.ASK, CostClass.SEARCH)
 def simulate_queue(
     bench: BenchDep, workspace: WorkspaceDep, body: Annotated[QueueRequest, Body(examples=[QUEUE])]
 ) -> QueueAnswer:

@@ -21,11 +21,12 @@ from app.features.tenancy.model import (
 )
 from app.features.tenancy.service import share_devices, share_time, slice_names
 from app.features.tenancy.views import PartitionsPage, PlacedTeam, QueuesPage
+from app.platform.rates import CostClass
 from app.platform.web import choices
 from app.platform.web.contexts import SEVERITIES, Choice, DrawingView, FigureView, grouped, view
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.locale import voice_of
+from app.platform.web.needs import needs
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
@@ -91,8 +92,6 @@ def partitions_page(bench: Workbench, voice: Voice, found: Answered[PartitionPla
     rows = PARTITION_FORM.shown_rows(form.firsts)
     drawing = None if plan is None else pod_drawing(plan, voice)
     return PartitionsPage(
-        data_url="" if found.stale else f"/partitions.json?{found.query}",
-        documents=available(),
         form=form,
         message=found.message,
         rows=rows,
@@ -180,8 +179,6 @@ def queues_page(bench: Workbench, voice: Voice, found: Answered[QueueAnswer]) ->
     form, answer = found.form, found.answer
     groups = [] if answer is None else grouped(("", warning) for warning in answer.warnings)
     return QueuesPage(
-        data_url="" if found.stale else f"/queues.json?{found.query}",
-        documents=available(),
         form=form,
         message=found.message,
         rows=QUEUE_FORM.shown_rows(form.firsts),
@@ -198,12 +195,14 @@ def queues_page(bench: Workbench, voice: Voice, found: Answered[QueueAnswer]) ->
 
 
 @router.get("/queues.json")
+@needs(cost=CostClass.SEARCH)
 def show_queue_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> QueueAnswer:
     """Return the answer of the page of the same address."""
     return share_time(bench, workspace, QUEUE_FORM.request(QUEUE_FORM.values(request.query_params)))
 
 
 @router.get("/queues", response_class=HTMLResponse)
+@needs(cost=CostClass.SEARCH)
 def show_queue(request: Request, bench: BenchDep, workspace: WorkspaceDep, previous: str = "") -> Response:
     """Show the waits of each team; a refused question beside the last that was answered."""
     found = QUEUE_FORM.ask(

@@ -9,7 +9,6 @@ from app.errors import Message
 from app.features.tenancy.drawings import PodDrawing
 from app.features.tenancy.model import PartitionPlan, QueueAnswer
 from app.platform.web.contexts import (
-    BasePage,
     Choice,
     ChoiceGroup,
     DrawingView,
@@ -32,7 +31,7 @@ class PlacedTeam:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionsPage(BasePage):
+class PartitionsPage:
     """Teams side by side on one system."""
 
     form: Form
@@ -59,7 +58,7 @@ class PartitionsPage(BasePage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueuesPage(BasePage):
+class QueuesPage:
     """Teams whose jobs share machines over time."""
 
     form: Form

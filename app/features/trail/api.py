@@ -17,6 +17,7 @@ from app.platform.listing import Page
 from app.platform.web.api import LIST, api_router
 from app.platform.web.deps import USUAL, BenchDep, CursorQuery, LimitQuery, WorkspaceDep
 from app.platform.web.locale import CSV
+from app.platform.web.needs import Right, needs
 
 
 def as_written(value: object) -> object:
@@ -75,6 +76,7 @@ NarrowingDep = Annotated[TrailParameters, Depends()]
 
 
 @router.get("", summary="Who did what", responses=LIST)
+@needs(Right.MANAGE)
 def list_audit_events(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -92,6 +94,7 @@ def list_audit_events(
     responses={**LIST, 200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
     response_class=StreamingResponse,
 )
+@needs(Right.MANAGE)
 def export_audit_events(bench: BenchDep, workspace: WorkspaceDep, narrowing: NarrowingDep) -> Response:
     """Read every event that is meant as a file, newest first.
 

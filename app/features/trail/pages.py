@@ -16,10 +16,10 @@ from app.errors import BadInput
 from app.features.trail import service as trail
 from app.features.trail.model import TrailEvent
 from app.platform.listing import USUAL_ITEMS, Page
-from app.platform.web.contexts import BasePage, Choice, Form
+from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import BenchDep, CursorQuery, WorkspaceDep
-from app.platform.web.documents import available
 from app.platform.web.locale import CSV, voice_of
+from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
@@ -47,7 +47,7 @@ class TrailLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrailPage(BasePage):
+class TrailPage:
     """The audit trail, perhaps narrowed."""
 
     form: Form
@@ -107,6 +107,7 @@ def day(text: str, field: str) -> datetime | None:
 
 
 @router.get("/audit.json")
+@needs(Right.MANAGE)
 def show_trail_data(
     bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep, cursor: CursorQuery = None
 ) -> Page[TrailEvent]:
@@ -115,6 +116,7 @@ def show_trail_data(
 
 
 @router.get("/audit.csv")
+@needs(Right.MANAGE)
 def show_trail_csv(bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep) -> Response:
     """Return every event that is meant as a file."""
     headers = {"Content-Disposition": 'attachment; filename="audit-events.csv"'}
@@ -123,6 +125,7 @@ def show_trail_csv(bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep) ->
 
 
 @router.get("/audit", response_class=HTMLResponse)
+@needs(Right.MANAGE)
 def show_trail(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep, cursor: CursorQuery = None
 ) -> Response:
@@ -138,8 +141,6 @@ def trail_page(
     query = urlencode(values)
     older = urlencode({**values, "cursor": found.next}) if found.next else ""
     return TrailPage(
-        data_url="/audit.json" + (f"?{query}" if query else ""),
-        documents=available(),
         form=Form({name: [text] for name, text in values.items()}),
         actions=trail.actions(bench, workspace),
         lines=[line_of(event, voice) for event in found.items],

@@ -26,6 +26,7 @@ from app.platform.web.api import (
 )
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import CONFIG, TRANSFORMER
+from app.platform.web.needs import Right, needs
 
 router = api_router("uploads")
 
@@ -89,6 +90,7 @@ def row_length(upload: Upload) -> int | None:
 @router.post(
     "/profiles", status_code=201, summary="Upload a model", responses=ASK, openapi_extra=PROFILE_BODY
 )
+@needs(Right.MAKE)
 def create_profile(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -131,6 +133,7 @@ def get_profile_file(
 
 
 @router.delete("/profiles/{id}", status_code=204, summary="Delete an uploaded model", responses=CHANGE)
+@needs(Right.MAKE)
 def delete_profile(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -146,6 +149,7 @@ def delete_profile(
 @router.post(
     "/workloads", status_code=201, summary="Upload a data sample", responses=ASK, openapi_extra=WORKLOAD_BODY
 )
+@needs(Right.MAKE)
 def create_workload(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -175,6 +179,7 @@ def get_workload(
 
 
 @router.delete("/workloads/{id}", status_code=204, summary="Delete an uploaded sample", responses=CHANGE)
+@needs(Right.MAKE)
 def delete_workload(
     bench: BenchDep,
     workspace: WorkspaceDep,

@@ -15,17 +15,16 @@ from app.features.uploads.api import attachment
 from app.features.uploads.model import UploadSummary
 from app.features.uploads.service import Uploads
 from app.platform.listing import USUAL_ITEMS
-from app.platform.web.contexts import BasePage
 from app.platform.web.deletion import FOR_GOOD, DeletePage, deleted
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import available
+from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench, no_such
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UploadsPage(BasePage):
+class UploadsPage:
     """What was uploaded."""
 
     models: Sequence[UploadSummary]
@@ -61,8 +60,6 @@ def show_uploads(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> 
     found, query = listed(request, bench, workspace), dict(request.query_params)
     kept = {name: query[name] for name in ("models", "samples") if query.get(name)}
     page = UploadsPage(
-        data_url="/uploads.json" + (f"?{urlencode(kept)}" if kept else ""),
-        documents=available(),
         models=found.models.items,
         samples=found.samples.items,
         more_models=older(kept, "models", found.models.next),
@@ -89,6 +86,7 @@ def ask_about_upload(request: Request, bench: BenchDep, workspace: WorkspaceDep,
 
 
 @router.post("/uploads/{identifier}/delete", response_class=HTMLResponse)
+@needs(Right.MAKE)
 def delete_upload(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Delete an upload and go to the list."""
     delete = uploads.delete_workload if is_sample(identifier) else uploads.delete_profile
@@ -119,7 +117,6 @@ def upload_question(
         raise no_such("upload", identifier)
     stays = Message("Estimates, comparisons and proposals based on it are kept, but cannot be recomputed.")
     return DeletePage(
-        documents=available(),
         title=Message("Delete the upload?"),
         name=name,
         consequences=[goes, stays, FOR_GOOD],

@@ -11,16 +11,6 @@ from app.platform.charts.figures import Figure
 from app.platform.charts.svg import Drawing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BasePage:
-    """What every page has."""
-
-    data_url: str = ""
-    """Address of the same data as JSON; empty where there is none."""
-    documents: Sequence[tuple[str, str]] = ()
-    """Address and title of the documents that can be read here, for the foot of the page."""
-
-
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One entry of a list to choose from."""
@@ -133,7 +123,7 @@ class DrawingView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProblemPage(BasePage):
+class ProblemPage:
     """Why a page cannot be shown, and where to go."""
 
     status: int
@@ -153,7 +143,7 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentPage(BasePage):
+class DocumentPage:
     """A document of the project, such as its methodology."""
 
     title: str

@@ -9,12 +9,11 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
 from app.errors import AppError, Conflict, Message
-from app.platform.web.contexts import BasePage
 from app.platform.web.rendering import render
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeletePage(BasePage):
+class DeletePage:
     """The question whether something is really to be deleted."""
 
     title: Message

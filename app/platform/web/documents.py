@@ -23,14 +23,10 @@ from app.errors import AppError, NotFound
 from app.estimating.schema import Document
 from app.platform.listing import Page
 from app.platform.web.contexts import Contents, DocumentPage, ProblemPage
-from app.platform.web.pictures import folder
-from app.platform.web.rendering import render
+from app.platform.web.rendering import DOCUMENTS, documents, render
 from app.platform.web.rights import page_router
 
 router = page_router()
-
-DOCUMENTS = {"methodology": "methodology", "accuracy": "accuracy.md"}
-"""Name in the address → file, or folder of files, under docs/."""
 
 INDEX = "index.md"
 
@@ -67,26 +63,14 @@ class WrittenDocument(Document):
     sections: list[DocumentSection]
 
 
-@functools.cache
-def available() -> tuple[tuple[str, str], ...]:
-    """Return address and name of the documents that are there."""
-    return tuple((f"/{name}", name) for name, place in DOCUMENTS.items() if files(place))
-
-
-def files(place: str) -> list[Path]:
-    """Return the Markdown files of a document, its index first."""
-    path = folder("docs") / place
+def files(name: str) -> list[Path]:
+    """Return the Markdown files of a document, which must be there, its index first."""
+    path = documents().get(name)
+    if path is None:
+        raise NotFound.named("document", name, list(documents()))
     if path.is_file():
         return [path]
     return sorted(path.glob("*.md"), key=lambda file: (file.name != INDEX, file.name))
-
-
-def found(name: str) -> list[Path]:
-    """Return the files of a document, which must be there."""
-    paths = files(DOCUMENTS[name])
-    if not paths:
-        raise NotFound.named("document", name, [known for _, known in available()])
-    return paths
 
 
 def address_of(link: str) -> str:
@@ -189,7 +173,7 @@ def prepared(path: Path, several: bool) -> tuple[list[Token], list[Contents]]:
 @functools.cache
 def rendered(name: str) -> tuple[Markup, tuple[Contents, ...]]:
     """Return a document as HTML, and its table of contents."""
-    paths = found(name)
+    paths = files(name)
     parts = [prepared(path, len(paths) > 1) for path in paths]
     made = converter()
     body = "\n".join(made.renderer.render(tokens, made.options, {}) for tokens, _ in parts)
@@ -199,7 +183,7 @@ def rendered(name: str) -> tuple[Markup, tuple[Contents, ...]]:
 @functools.cache
 def written(name: str) -> WrittenDocument:
     """Return a document as it was written, cut where its table of contents points."""
-    paths = found(name)
+    paths = files(name)
     sections = [section for path in paths for section in cut(path, len(paths) > 1)]
     return WrittenDocument(title=sections[0].heading, sections=sections)
 
@@ -229,8 +213,6 @@ def page_of(request: Request, name: str, address: str = "") -> Response:
     """Return the page of a document; its address is its name unless it has another."""
     body, contents = rendered(name)
     page = DocumentPage(
-        data_url=f"{address or f'/{name}'}.json",
-        documents=available(),
         title=name,
         body=body,
         contents=contents,
@@ -253,7 +235,6 @@ def show_methodology(request: Request) -> Response:
 def problem_page(request: Request, error: AppError) -> Response:
     """Return an error as a page: what happened, what is near it, where to go."""
     page = ProblemPage(
-        documents=available(),
         status=error.status,
         title=error.title,
         message=error.message,

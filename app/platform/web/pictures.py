@@ -18,7 +18,7 @@ from starlette.types import Scope
 from app.errors import NotFound
 from app.platform.charts.still_files import figure_csv, rows_csv
 from app.platform.charts.svg import written
-from app.platform.web.contexts import BasePage, DrawingView, FigureView
+from app.platform.web.contexts import DrawingView, FigureView
 from app.platform.web.locale import PARAMETER as LANGUAGE
 
 VERSIONED = ("fonts/", "vendor/")
@@ -82,7 +82,7 @@ def figures(value: Any) -> Iterator[FigureView | DrawingView]:
             yield from figures(getattr(value, field.name))
 
 
-def chart_file(page: BasePage, asked: str) -> Response:
+def chart_file(page: object, asked: str) -> Response:
     """Answer with one chart of a page as SVG, PNG or CSV."""
     known = {f"{view.id}.{form}": view for view in figures(page) for form in forms(view)}
     view = known.get(asked)

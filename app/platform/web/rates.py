@@ -8,72 +8,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.platform.admission import Principal
 from app.platform.rates import ClientKind, CostClass, Rates
-
-SEARCHING = frozenset(
-    {
-        "answer_study",
-        "change_comparison",
-        "change_proposal",
-        "change_study",
-        "choose_fabric",
-        "compare_study",
-        "create_calibration",
-        "create_comparison",
-        "create_proposal",
-        "create_sizing",
-        "create_study",
-        "create_sweep",
-        "duplicate_study",
-        "find_break_even",
-        "freeze_proposal",
-        "get_claim",
-        "import_study",
-        "list_claims",
-        "proposal_pdf",
-        "proposal_workbook",
-        "replay_proposal",
-        "resume_sweep",
-        "run_search",
-        "scale_system",
-        "simulate_queue",
-    }
-)
-"""Names of the operations that take longest: they search plans, compute many estimates or set documents."""
-
-TWINS = frozenset(
-    {
-        "POST /",
-        "POST /examples/{identifier}",
-        *("GET /plans", "GET /plans.json"),
-        *("GET /estimates/{identifier}/plans", "GET /estimates/{identifier}/plans.json"),
-        *("GET /estimates/{identifier}/fabrics", "GET /estimates/{identifier}/fabrics.json"),
-        "POST /estimates/{identifier}/fabrics/proposal",
-        *("GET /comparisons/{identifier}/scaling", "GET /comparisons/{identifier}/scaling.json"),
-        "POST /sizings/new",
-        "POST /calibrations/new",
-        *("POST /sweeps", "POST /sweeps/{identifier}/resume"),
-        *("GET /queues", "GET /queues.json"),
-        *("GET /breakevens", "GET /breakevens.json", "GET /breakevens.csv"),
-        *("GET /claims", "GET /claims.json", "GET /claims/{identifier}", "GET /claims/{identifier}.json"),
-        *("POST /claims/{identifier}/comparison", "POST /claims/published"),
-        *("POST /proposals/new", "POST /proposals/{identifier}/edit", "POST /proposals/{identifier}/freeze"),
-        *("GET /proposals/{identifier}.pdf", "GET /proposals/{identifier}.xlsx"),
-        *("GET /proposals/{identifier}/replay", "GET /proposals/{identifier}/replay.json"),
-        *("POST /studies/new", "POST /studies/import", "POST /studies/{identifier}/versions"),
-        *("POST /studies/{identifier}/duplicate", "POST /studies/{identifier}/comparison"),
-    }
-)
-"""Pages behind which the same work is done: method and template of the address."""
+from app.platform.web.needs import needs_of
 
 STATE = "rate_headers"
 
 
-def effort_of(method: str, path: str, template: str, name: str) -> CostClass:
+def cost_of(method: str, path: str, endpoint: object) -> CostClass:
     """Return what kind a request is of; pages compute at each opening, also where they only show."""
-    if path.startswith("/api/"):
-        quick = CostClass.READ if method in {"GET", "HEAD"} else CostClass.ESTIMATE
-        return CostClass.SEARCH if name in SEARCHING else quick
-    return CostClass.SEARCH if f"{method} {template}" in TWINS else CostClass.ESTIMATE
+    stated = needs_of(endpoint).cost
+    if stated is not None:
+        return stated
+    return CostClass.READ if path.startswith("/api/") and method in {"GET", "HEAD"} else CostClass.ESTIMATE
 
 
 def count_request(request: Request, principal: Principal) -> None:
@@ -90,10 +35,8 @@ def count_request(request: Request, principal: Principal) -> None:
     else:
         return
     rates: Rates = request.app.state.rates
-    route = request.scope.get("route")
-    template, name = getattr(route, "path", ""), getattr(route, "name", "")
-    effort = effort_of(request.method, request.url.path, template, name)
-    allowance = rates.count(principal.workspace_id, asker, identifier, effort)
+    cost = cost_of(request.method, request.url.path, request.scope.get("endpoint"))
+    allowance = rates.count(principal.workspace_id, asker, identifier, cost)
     setattr(request.state, STATE, allowance.headers() if asker is ClientKind.KEY else {})
     allowance.check()
 

@@ -6,7 +6,9 @@ import functools
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -19,8 +21,15 @@ from app.platform.charts.figures import Figure
 from app.platform.charts.svg import written
 from app.platform.web import locale
 from app.platform.web.auth import reach_of
-from app.platform.web.contexts import BasePage
-from app.platform.web.pictures import PARAMETER, VERSIONED, chart_address, chart_file, folder, forms
+from app.platform.web.pictures import (
+    DISPLAY_PARAMS,
+    PARAMETER,
+    VERSIONED,
+    chart_address,
+    chart_file,
+    folder,
+    forms,
+)
 from app.platform.web.rights import may
 from app.platform.wording.voice import LANGUAGES, agree, voice
 from app.platform.workbench import LruCache
@@ -43,6 +52,17 @@ def embedded(figure: Figure) -> Markup:
     """Write a figure into a page as data; nothing in it can end the element it stands in."""
     text = json.dumps(figure, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+DOCUMENTS = {"methodology": "methodology", "accuracy": "accuracy.md"}
+"""Name in the address → file, or folder of files, under docs/."""
+
+
+@functools.cache
+def documents() -> Mapping[str, Path]:
+    """Return the documents that are there, for the foot of every page."""
+    found = {name: folder("docs") / place for name, place in DOCUMENTS.items()}
+    return {name: path for name, path in found.items() if path.exists()}
 
 
 @functools.cache
@@ -81,14 +101,20 @@ def environment(language: str) -> Environment:
         "embedded": embedded,
         "drawn": written,
     }
-    made.globals |= {"asset": asset, "language": language, "languages": LANGUAGES, "version": app.__version__}
+    made.globals |= {
+        "asset": asset,
+        "documents": documents,
+        "language": language,
+        "languages": LANGUAGES,
+        "version": app.__version__,
+    }
     return made
 
 
 def render(
     request: Request,
     template: str,
-    page: BasePage,
+    page: object,
     *,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
@@ -105,6 +131,7 @@ def render(
         .get_template(template)
         .render(
             page=page,
+            data_url=data_url(request) if status == 200 else "",
             here=request.url,
             reader=reader_of(request),
             may=partial(may, request),
@@ -123,6 +150,19 @@ def render(
             locale.COOKIE, asked, max_age=seconds, path="/", secure=secure, httponly=True, samesite="lax"
         )
     return response
+
+
+def data_url(request: Request) -> str:
+    """Return the address of a page's data, its own with ``.json``; nothing where there is none."""
+    path = getattr(request.scope.get("route"), "path", "")
+    if request.method != "GET" or data_path(path) not in request.app.state.paths:
+        return ""
+    asked = [entry for entry in request.query_params.multi_items() if entry[0] not in DISPLAY_PARAMS]
+    return data_path(request.url.path) + (f"?{urlencode(asked)}" if asked else "")
+
+
+def data_path(path: str) -> str:
+    return "/index.json" if path == "/" else f"{path}.json"
 
 
 def kept(lasting: LruCache[Any] | None, address: str, caller: Callable[[], Markup]) -> Markup:

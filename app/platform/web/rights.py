@@ -1,4 +1,4 @@
-"""Routers that know the whole address of what is in them, and who may come.
+"""Who may do what, and routers that let in nobody else.
 
 What FastAPI includes from router to router it builds anew each time: its routes, the signatures of what they
 depend on, the schemas of their bodies. Built whole they are put into applications as they are.
@@ -6,10 +6,8 @@ depend on, the schemas of their bodies. Built whole they are put into applicatio
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.routing import APIRoute
@@ -21,24 +19,8 @@ from app.platform.admission import Principal, Role, Scope, actor_of, holds, thro
 from app.platform.store.trail import acting
 from app.platform.web.auth import address_of, get_principal
 from app.platform.web.deps import workbench_of
+from app.platform.web.needs import Right, right_of
 from app.platform.web.problems import NotAllowed
-
-
-class Right(StrEnum):
-    """What an address asks of who comes."""
-
-    READ = "read"
-    """Look at what is there."""
-    ASK = "ask"
-    """Have something computed of which nothing is kept."""
-    MAKE = "make"
-    """Keep something new, or change what is kept."""
-    PROPOSE = "propose"
-    """Make, freeze and share what a customer is given."""
-    MANAGE = "manage"
-    """Decide on people, keys and webhooks, and read who did what."""
-    OWN = "own"
-    """What concerns nobody but the person who asks: password, second factor, sessions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,86 +45,6 @@ NEEDED: Mapping[Right, Needed] = {
 RANK = {role: place for place, role in enumerate(Role)}
 """Roles by how much they may: each may what those before it may."""
 
-READING: Mapping[str, Right] = {
-    **dict.fromkeys(
-        (
-            "", "accuracy", "boms", "breakevens", "calibrations", "catalog", "claims", "comparisons", "costs",
-            "decisions", "estimates", "fabric-choices", "fabrics", "index", "jobs", "mappings", "methodology",
-            "partitions", "plans", "price-books", "profiles", "proposals", "queues", "sizings", "studies",
-            "sweeps", "uploads", "workloads",
-        ),
-        Right.READ,
-    ),
-    **dict.fromkeys(("audit", "audit-events", "keys", "people", "webhooks"), Right.MANAGE),
-    "account": Right.OWN,
-}  # fmt: skip
-"""First part of an address → the right to read there (GET)."""
-
-CHANGING: Mapping[str, Right] = {
-    **dict.fromkeys(
-        (
-            "POST /searches", "POST /scalings", "POST /mappings", "POST /checks", "POST /partitions",
-            "POST /queues", "POST /fabrics", "POST /breakevens", "POST /fabric-choices",
-            "POST /studies/{}/answers",
-        ),
-        Right.ASK,
-    ),
-    **dict.fromkeys(
-        (
-            "POST /", "POST /examples/{}",
-            "POST /profiles", "POST /workloads", "DELETE /profiles/{}", "DELETE /workloads/{}",
-            "POST /uploads/{}/delete", "DELETE /studies/{}", "POST /studies/{}/delete",
-            "POST /estimates", "POST /estimates/{}/costs", "POST /estimates/{}/plans", "POST /plans",
-            "POST /estimates/{}/software",
-            "POST /sizings", "POST /sizings/new", "POST /sizings/{}/options/{}/estimate",
-            "POST /comparisons", "PATCH /comparisons/{}",
-            "POST /claims/{}/comparison", "POST /claims/published", "POST /fabric-choices/new",
-            "POST /calibrations", "POST /calibrations/new", "POST /calibrations/gain",
-            "POST /calibrations/{}/estimate",
-            "POST /studies", "POST /studies/new", "POST /studies/import", "PATCH /studies/{}",
-            "POST /studies/{}/comparison", "POST /studies/{}/duplicate", "POST /studies/{}/archive",
-            "POST /studies/{}/restore", "POST /studies/{}/edit", "POST /studies/{}/versions",
-            "POST /sweeps", "POST /sweeps/{}/cancel", "POST /sweeps/{}/resume",
-            "POST /price-books", "POST /price-books/{}", "PUT /price-books/{}", "PATCH /price-books/{}",
-            "POST /boms", "POST /boms/new",
-        ),
-        Right.MAKE,
-    ),
-    **dict.fromkeys(
-        (
-            "POST /proposals", "POST /proposals/new", "PATCH /proposals/{}", "POST /proposals/{}/edit",
-            "POST /estimates/{}/fabrics/proposal",
-            "POST /proposals/{}/freeze", "POST /proposals/{}/replay", "POST /proposals/{}/share",
-            "DELETE /proposals/{}/share", "POST /proposals/{}/unshare",
-        ),
-        Right.PROPOSE,
-    ),
-    **dict.fromkeys(
-        (
-            "POST /people/invitations", "POST /people/invitations/{}/withdraw", "POST /people/members/{}",
-            "POST /people/members/{}/remove", "POST /people/workspace",
-            "POST /keys", "DELETE /keys/{}", "POST /keys/{}/rotate", "POST /keys/{}/revoke",
-            "POST /webhooks", "POST /webhooks/{}", "PATCH /webhooks/{}", "DELETE /webhooks/{}",
-            "POST /webhooks/{}/rotate", "POST /webhooks/{}/switch", "POST /webhooks/{}/test",
-            "POST /webhooks/{}/remove", "POST /webhooks/{}/deliveries/{}/resend",
-        ),
-        Right.MANAGE,
-    ),
-    **dict.fromkeys(
-        (
-            "POST /account", "POST /account/password", "POST /account/second-factor",
-            "POST /account/second-factor/off", "POST /account/recovery-codes",
-            "POST /account/sessions/{}/end", "POST /account/sign-out-everywhere", "POST /workspace",
-        ),
-        Right.OWN,
-    ),
-}  # fmt: skip
-"""Method and address, identifiers left out → the right it needs; pages and API are one where they agree."""
-
-API = "/api/v1"
-
-PLACE = re.compile(r"{\w+}")
-
 REASONS: Mapping[Right, Message] = {
     Right.READ: Message("reading with an API key requires the scope “read”"),
     Right.ASK: Message("computing with an API key requires the scope “estimate”"),
@@ -154,18 +56,6 @@ REASONS: Mapping[Right, Message] = {
     Right.OWN: Message("only a signed-in person can do this, not an API key"),
 }
 """What is missing where a right is refused."""
-
-
-def right_of(method: str, path: str) -> Right | None:
-    """Return the right that an address needs; None where the table does not name it.
-
-    >>> right_of("GET", "/studies/{identifier}.json"), right_of("PATCH", "/api/v1/studies/{id}")
-    (<Right.READ: 'read'>, <Right.MAKE: 'make'>)
-    """
-    bare = PLACE.sub("{}", path.removeprefix(API))
-    if method in {"GET", "HEAD"}:
-        return READING.get(bare.split("/")[1].partition(".")[0])
-    return CHANGING.get(f"{method} {bare}")
 
 
 def allows(principal: Principal, right: Right) -> bool:
@@ -186,9 +76,9 @@ def may(request: Request, right: str) -> bool:
 
 
 def entitled(request: Request) -> Principal:
-    """Return who asks, if the table allows what the address is for."""
+    """Return who asks, if they may do what the route is for."""
     principal = get_principal(request)
-    right = right_of(request.method, request.scope["route"].path)
+    right = right_of(request.method, request.scope["endpoint"])
     if right is not None and allows(principal, right):
         return principal
     bench = workbench_of(request)

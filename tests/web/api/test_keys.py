@@ -17,7 +17,7 @@ from app.platform.admission import Credentials, Role, Scope
 from app.platform.rates import ClientKind, CostClass
 from app.platform.store.types import now
 from app.platform.web.examples import CHECK
-from app.platform.web.rates import SEARCHING, TWINS
+from app.platform.web.rates import cost_of
 from tests.allowances import allowed
 from tests.web.api.conftest import Ask
 
@@ -264,21 +264,22 @@ def test_a_key_that_asks_too_often_waits_and_others_do_not(ask: Ask) -> None:
     assert ask("GET", "/api/v1/catalog/chips").status_code == 200
 
 
-def test_every_route_that_searches_is_there(ask: Ask) -> None:
-    openapi = ask("GET", "/api/v1/openapi.json").json()
-    known = {
-        operation["operationId"] for methods in openapi["paths"].values() for operation in methods.values()
-    }
-    assert known >= SEARCHING
-
-
-def test_every_page_that_searches_is_there(application: FastAPI) -> None:
-    known = {
-        f"{method} {context.path}"
+def test_what_takes_long_is_counted_as_a_search_on_page_and_api(application: FastAPI) -> None:
+    costs = {
+        f"{method} {context.path}": cost_of(method, str(context.path), context.original_route.endpoint)
         for context in iter_route_contexts(application.routes)
         for method in getattr(context.original_route, "methods", None) or ()
     }
-    assert known >= TWINS
+    for address in (
+        "POST /api/v1/searches",
+        "GET /plans",
+        "GET /plans.json",
+        "POST /api/v1/sizings",
+        "POST /sizings/new",
+    ):
+        assert costs[address] is CostClass.SEARCH, address
+    assert costs["GET /api/v1/estimates"] is CostClass.READ
+    assert costs["POST /api/v1/estimates"] is costs["GET /estimates"] is CostClass.ESTIMATE
 
 
 def test_every_endpoint_may_refuse_who_is_unknown_or_too_fast(ask: Ask) -> None:
