@@ -161,7 +161,7 @@ def named(
     for key in ("anyOf", "oneOf", "allOf"):
         for choice in schema.get(key, ()):
             yield from named(openapi, choice, path, seen)
-    for name, content in schema.get("properties", {}).items():
+    for name in schema.get("properties", {}):
         if name.endswith("_id") or name == "software":
             yield (*path, name)
         yield from named(openapi, field, (*path, name), seen)

@@ -152,7 +152,7 @@ def refused(request: Request, identity: Identity, account_id: str, form: str, er
         form=Form(errors=wrong),
         message=message,
     )
-    return waiting(private(render(request, "account.html", page, status=error.status)), error)
+    return waiting(private(render(request, "accounts/account.html", page, status=error.status)), error)
 
 
 @router.get("/account.json")
@@ -170,7 +170,7 @@ def show_account(
     """Show the account of the person who asks."""
     found = people.get_account(identity, account_id, token_of(request))
     page = account_page(found, get_principal(request).workspace_id, done=done)
-    return private(render(request, "account.html", page))
+    return private(render(request, "accounts/account.html", page))
 
 
 @router.post("/account", response_class=HTMLResponse)
@@ -208,7 +208,7 @@ def change_password(
 def show_second_factor(request: Request, identity: IdentityDep, account_id: AccountDep) -> Response:
     """Offer a new second factor."""
     offered = people.offer_second_factor(identity, account_id)
-    return private(render(request, "second_factor.html", second_factor_page(offered, Form())))
+    return private(render(request, "accounts/second_factor.html", second_factor_page(offered, Form())))
 
 
 @router.post("/account/second-factor", response_class=HTMLResponse)
@@ -221,12 +221,12 @@ def turn_on(request: Request, identity: IdentityDep, account_id: AccountDep, for
     except BadInput as error:
         offered = people.offer_second_factor(identity, account_id, sealed)
         page = second_factor_page(offered, Form(errors=error.errors))
-        return private(render(request, "second_factor.html", page, status=error.status))
+        return private(render(request, "accounts/second_factor.html", page, status=error.status))
     except Conflict as error:
         return refused(request, identity, account_id, "factor", error)
     found = people.get_account(identity, account_id, token_of(request))
     shown = account_page(found, get_principal(request).workspace_id, codes=codes)
-    return private(render(request, "account.html", shown))
+    return private(render(request, "accounts/account.html", shown))
 
 
 @router.post("/account/second-factor/off", response_class=HTMLResponse)
@@ -250,7 +250,7 @@ def other_codes(request: Request, identity: IdentityDep, account_id: AccountDep,
         return refused(request, identity, account_id, "factor", error)
     found = people.get_account(identity, account_id, token_of(request))
     shown = account_page(found, get_principal(request).workspace_id, codes=codes)
-    return private(render(request, "account.html", shown))
+    return private(render(request, "accounts/account.html", shown))
 
 
 @router.post("/account/sessions/{identifier}/end", response_class=HTMLResponse)
@@ -310,7 +310,7 @@ def shown(
         link=sent.link if sent and not sent.mailed else "",
         mailed=sent is not None and sent.mailed,
     )
-    return private(render(request, "people.html", page, status=error.status if error else 200))
+    return private(render(request, "accounts/people.html", page, status=error.status if error else 200))
 
 
 @router.get("/people.json")

@@ -67,7 +67,7 @@ def shown(
     """Return the form that asks for address and password."""
     provider = request.app.state.single_sign_on is not None
     page = SignInPage(form=form, message=message, following=following, mails=mails, provider=provider)
-    return private(render(request, "sign_in.html", page, status=status))
+    return private(render(request, "accounts/sign_in.html", page, status=status))
 
 
 @router.get("/sign-in", response_class=HTMLResponse)
@@ -98,7 +98,7 @@ def enter(request: Request, identity: OpenIdentityDep, form: FormDep) -> Respons
 def show_code(request: Request, identity: OpenIdentityDep, following: NextQuery = "/") -> Response:
     """Ask for a code of the second factor."""
     page = CodePage(form=Form(), following=local(following))
-    return private(render(request, "sign_in_code.html", page))
+    return private(render(request, "accounts/sign_in_code.html", page))
 
 
 @router.post("/sign-in/code", response_class=HTMLResponse)
@@ -110,7 +110,9 @@ def enter_code(request: Request, identity: OpenIdentityDep, form: FormDep) -> Re
     except (BadInput, TooMany) as error:
         wrong = error.errors or [FieldError("code", error.message)]
         page = CodePage(form=Form(errors=wrong), following=following)
-        return waiting(private(render(request, "sign_in_code.html", page, status=error.status)), error)
+        return waiting(
+            private(render(request, "accounts/sign_in_code.html", page, status=error.status)), error
+        )
     except SignInRefused as error:
         return shown(request, Form(), error.message, following, identity.mail is not None, error.status)
     response = go(following)
@@ -216,7 +218,7 @@ def check_mails(identity: Identity) -> None:
 def show_forgotten(request: Request, identity: OpenIdentityDep) -> Response:
     """Ask where to send a link for a new password."""
     check_mails(identity)
-    return private(render(request, "forgotten.html", ForgottenPage(sent=False, message=None)))
+    return private(render(request, "accounts/forgotten.html", ForgottenPage(sent=False, message=None)))
 
 
 @router.post("/forgotten", response_class=HTMLResponse)
@@ -227,9 +229,9 @@ def send_link(request: Request, identity: OpenIdentityDep, form: FormDep, later:
         sign_in.begin_reset(identity, visitor_of(request))
     except TooMany as error:
         page = ForgottenPage(sent=False, message=error.message)
-        return waiting(private(render(request, "forgotten.html", page, status=429)), error)
+        return waiting(private(render(request, "accounts/forgotten.html", page, status=429)), error)
     later.add_task(sign_in.send_reset, identity, text_of(form, "email"), voice_of(request).language)
-    response = private(render(request, "forgotten.html", ForgottenPage(sent=True, message=None)))
+    response = private(render(request, "accounts/forgotten.html", ForgottenPage(sent=True, message=None)))
     response.background = later
     return response
 
@@ -246,7 +248,7 @@ def password_page(
     """Return the form that sets a password."""
     account = sign_in.led_to(identity, token)
     page = PasswordPage(token=token, email=account.email, form=form, least=LEAST)
-    return private(render(request, "password.html", page, status=status))
+    return private(render(request, "accounts/password.html", page, status=status))
 
 
 @router.post("/password/{token}", response_class=HTMLResponse)
@@ -289,7 +291,7 @@ def invitation_page(
         least=LEAST,
     )
     status = 200 if error is None else error.status
-    return private(render(request, "invitation.html", page, status=status))
+    return private(render(request, "accounts/invitation.html", page, status=status))
 
 
 def general(error: AppError | None) -> Message | None:

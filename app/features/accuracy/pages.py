@@ -92,7 +92,7 @@ def show_accuracy(
         earlier=(str(start - RUNS) if start > RUNS else "") if start else None,
         later=later,
     )
-    return render(request, "accuracy.html", page, lasting=bench.pages)
+    return render(request, "accuracy/accuracy.html", page, lasting=bench.pages)
 
 
 @router.get(f"{REPORT}.json")

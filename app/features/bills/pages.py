@@ -98,7 +98,7 @@ def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Res
     values = typed(request.query_params)
     if "estimate" in values:
         values["estimate_id"] = values["estimate"]
-    return render(request, "bill_form.html", form_page(bench, workspace, Form(values)))
+    return render(request, "bills/bill_form.html", form_page(bench, workspace, Form(values)))
 
 
 @router.post("/boms/new", response_class=HTMLResponse)
@@ -111,7 +111,7 @@ def make_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: 
     except (AppError, ValidationError) as error:
         known = error if isinstance(error, AppError) else from_validation(error.errors(include_url=False))
         page = form_page(bench, workspace, refused(values, known, ()), known.message)
-        return render(request, "bill_form.html", page, status=known.status)
+        return render(request, "bills/bill_form.html", page, status=known.status)
     return RedirectResponse(f"/boms/{made.id}", 303)
 
 
@@ -134,7 +134,7 @@ def show_comparison(request: Request, bench: BenchDep, workspace: WorkspaceDep) 
         comparison=found,
         warnings=grouped(("", warning) for warning in found.warnings),
     )
-    return render(request, "bill_compare.html", page)
+    return render(request, "bills/bill_compare.html", page)
 
 
 @router.get("/boms/{identifier}.json")
@@ -164,7 +164,7 @@ def show_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, identi
     found = bills.get_bill(bench, workspace, identifier)
     listed = bills.list_bills(bench, workspace, EARLIER, None).items
     others = [Choice(one.id, one.label) for one in listed if one.id != identifier]
-    return render(request, "bill.html", bill_page(found, others, voice_of(request)))
+    return render(request, "bills/bill.html", bill_page(found, others, voice_of(request)))
 
 
 TWENTY = {
@@ -221,4 +221,4 @@ def show_fabric_data(request: Request) -> FabricPlan:
 def show_fabric(request: Request, previous: str = "") -> Response:
     """Show a network; a refused one beside the last that was possible."""
     found = FORM.ask(request.query_params, previous, plan)
-    return render(request, "fabric.html", page_of(request, found), status=found.status)
+    return render(request, "bills/fabric.html", page_of(request, found), status=found.status)

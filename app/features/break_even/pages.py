@@ -151,7 +151,9 @@ def show_break_even(
 ) -> Response:
     """Show a break-even; a refused question beside the last that was possible."""
     found = FORM.ask(request.query_params, previous, lambda wanted: break_even(bench, workspace, wanted))
-    return render(request, "breakeven.html", page_of(request, bench, workspace, found), status=found.status)
+    return render(
+        request, "break_even/breakeven.html", page_of(request, bench, workspace, found), status=found.status
+    )
 
 
 def page_of(request: Request, bench: Workbench, workspace: str, found: Answered[BreakEven]) -> BreakEvenPage:

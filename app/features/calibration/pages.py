@@ -183,7 +183,7 @@ def show_form(
     """Show the forms, filled with the example where it is asked for."""
     values = {"estimate": [estimate]} if estimate else {}
     values |= example_values() if example == "runs" else gain_values() if example == "gain" else {}
-    return render(request, "calibration_form.html", form_page(bench, workspace, Form(values)))
+    return render(request, "calibration/calibration_form.html", form_page(bench, workspace, Form(values)))
 
 
 @router.post("/calibrations/new", response_class=HTMLResponse)
@@ -193,7 +193,7 @@ def calibrate(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: 
     values = typed(form)
     if "more" in values:
         values["rows"] = [str(row_count(values) + ROWS)]
-        return render(request, "calibration_form.html", form_page(bench, workspace, Form(values)))
+        return render(request, "calibration/calibration_form.html", form_page(bench, workspace, Form(values)))
     runs, rows = asked_runs(values)
     try:
         if not runs:
@@ -268,7 +268,7 @@ def _refusal(
     message = error.message if isinstance(error, AppError) else Message("some fields are invalid")
     page = form_page(bench, workspace, form, message)
     status = error.status if isinstance(error, AppError) else 422
-    return render(request, "calibration_form.html", page, status=status)
+    return render(request, "calibration/calibration_form.html", page, status=status)
 
 
 @router.get("/calibrations/{identifier}.json")
@@ -285,8 +285,8 @@ def show_calibration(request: Request, bench: BenchDep, workspace: WorkspaceDep,
     found = get_calibration(bench, workspace, identifier)
     voice = voice_of(request)
     if isinstance(found, GainAnswer):
-        return render(request, "gain.html", gain_page(found, voice))
-    return render(request, "calibration.html", calibration_page(found, voice))
+        return render(request, "calibration/gain.html", gain_page(found, voice))
+    return render(request, "calibration/calibration.html", calibration_page(found, voice))
 
 
 @router.post("/calibrations/{identifier}/estimate")

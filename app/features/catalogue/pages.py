@@ -36,7 +36,7 @@ def show_index_data(bench: BenchDep) -> list[KindCount]:
 def show_index(request: Request, bench: BenchDep) -> Response:
     """Show the kinds of things the catalogue knows."""
     page = shelves.index_page(bench.catalogue, voice_of(request))
-    return render(request, "catalog_index.html", page)
+    return render(request, "catalogue/catalog_index.html", page)
 
 
 @router.get("/catalog/{kind}.json")
@@ -49,7 +49,7 @@ def show_kind_data(bench: BenchDep, kind: str) -> list[SerializeAsAny[Document]]
 def show_kind(request: Request, bench: BenchDep, kind: str) -> Response:
     """Show everything of a kind."""
     page = shelves.kind_page(bench.catalogue, kind, voice_of(request))
-    return render(request, "catalog_kind.html", page)
+    return render(request, "catalogue/catalog_kind.html", page)
 
 
 @router.get("/catalog/{kind}/{identifier}.json")
@@ -63,4 +63,4 @@ def show_item(request: Request, bench: BenchDep, kind: str, identifier: str) -> 
     """Show one thing with all its figures."""
     document = shelves.entry(bench.catalogue, kind, identifier)
     page = shelves.item_page(document, kind, identifier, voice_of(request))
-    return render(request, "catalog_item.html", page)
+    return render(request, "catalogue/catalog_item.html", page)

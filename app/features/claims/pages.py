@@ -69,7 +69,7 @@ def show_claims(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> R
     if query != urlencode([one for one in request.query_params.multi_items() if one[0] in FIELDS]):
         return RedirectResponse(f"/claims?{query}" if query else "/claims", 303)
     page = claims_page(found, Form(shown(values, wanted)), query, voice_of(request))
-    return render(request, "claims.html", page)
+    return render(request, "claims/claims.html", page)
 
 
 def canonical(values: Mapping[str, Sequence[str]], wanted: ClaimsRequest) -> str:
@@ -93,7 +93,7 @@ def refusal(request: Request, bench: Workbench, workspace: str, form: Form, erro
     found = list_claims(bench, workspace, ClaimsRequest())
     page = claims_page(found, form, "", voice_of(request))
     status = error.status if isinstance(error, AppError) else 422
-    return render(request, "claims.html", page, status=status)
+    return render(request, "claims/claims.html", page, status=status)
 
 
 @router.get("/claims/{identifier}.json")
@@ -112,7 +112,7 @@ def show_claim(request: Request, bench: BenchDep, workspace: WorkspaceDep, ident
     values = known(typed(request.query_params))
     wanted = asked(values)
     found = get_claim(bench, workspace, identifier, wanted)
-    return render(request, "claim.html", claim_page(found, canonical(values, wanted)))
+    return render(request, "claims/claim.html", claim_page(found, canonical(values, wanted)))
 
 
 @router.post("/claims/{identifier}/comparison")

@@ -89,7 +89,7 @@ def show_comparisons(
         comparisons=found.items,
         next_url=older("/comparisons", found),
     )
-    return render(request, "comparisons.html", page)
+    return render(request, "comparisons/comparisons.html", page)
 
 
 @router.get("/comparisons/{identifier}.json")
@@ -137,7 +137,7 @@ def show_comparison(
         shown[YEARS] = f"{comparison.one_basis.term_years:.4g}"
     form = Form({name: [typed[name] if errors else shown.get(name, "")] for name in typed}, errors)
     page = comparison_page(comparison, voice_of(request), form, stated(basis))
-    return render(request, "comparison.html", page, status=400 if errors else 200)
+    return render(request, "comparisons/comparison.html", page, status=400 if errors else 200)
 
 
 def _asked(request: Request) -> str:
@@ -152,7 +152,7 @@ def show_scaling(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
     """Show the scaling curve: a part of the page for htmx, a page of its own otherwise."""
     curves = scaling_curves(bench, workspace, identifier)
     page = scaling_page(identifier, curves, voice_of(request))
-    template = "_scaling.html" if "HX-Request" in request.headers else "scaling.html"
+    template = "comparisons/_scaling.html" if "HX-Request" in request.headers else "comparisons/scaling.html"
     return render(request, template, page)
 
 

@@ -42,7 +42,7 @@ def show_estimates(request: Request, bench: BenchDep, workspace: WorkspaceDep, c
         estimates=found.items,
         next_url=older("/estimates", found),
     )
-    return render(request, "estimates.html", page)
+    return render(request, "estimates/estimates.html", page)
 
 
 @router.get("/estimates/{identifier}.json")
@@ -61,7 +61,7 @@ def show_estimate(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
     chip = bench.catalogue.systems.documents.get(found.system.id)
     softwares = choices.softwares(bench, voice, chip.chip_kind) if chip and found.software else []
     page = estimate_page(found, name, voice, softwares)
-    return render(request, "estimate.html", page)
+    return render(request, "estimates/estimate.html", page)
 
 
 @router.post("/estimates/{identifier}/software")

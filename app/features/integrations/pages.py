@@ -45,7 +45,7 @@ def show_keys(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, cursor: CursorQuery = None
 ) -> Response:
     """Show the keys, and how to make one."""
-    return render(request, "keys.html", keys_page(request, bench, workspace, cursor=cursor))
+    return render(request, "integrations/keys.html", keys_page(request, bench, workspace, cursor=cursor))
 
 
 @router.post("/keys", response_class=HTMLResponse)
@@ -60,9 +60,13 @@ def make_key(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: F
     except (AppError, ValidationError) as error:
         shown, message, status = refusal(values, error)
         page = keys_page(request, bench, workspace, form=shown, message=message)
-        return render(request, "keys.html", page, status=status)
+        return render(request, "integrations/keys.html", page, status=status)
     return render(
-        request, "keys.html", keys_page(request, bench, workspace, made=made), status=201, headers=SECRET
+        request,
+        "integrations/keys.html",
+        keys_page(request, bench, workspace, made=made),
+        status=201,
+        headers=SECRET,
     )
 
 
@@ -74,9 +78,13 @@ def replace_key(request: Request, bench: BenchDep, workspace: WorkspaceDep, iden
         made = keys.rotate_key(bench, workspace, identifier, RotationRequest())
     except AppError as error:
         page = keys_page(request, bench, workspace, message=error.message)
-        return render(request, "keys.html", page, status=error.status)
+        return render(request, "integrations/keys.html", page, status=error.status)
     return render(
-        request, "keys.html", keys_page(request, bench, workspace, made=made), status=201, headers=SECRET
+        request,
+        "integrations/keys.html",
+        keys_page(request, bench, workspace, made=made),
+        status=201,
+        headers=SECRET,
     )
 
 
@@ -102,7 +110,7 @@ def show_webhooks_data(bench: BenchDep, workspace: WorkspaceDep) -> Page[Webhook
 @needs(Right.MANAGE)
 def show_webhooks(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the webhooks, and how to make one."""
-    return render(request, "webhooks.html", webhooks_page(request, bench, workspace))
+    return render(request, "integrations/webhooks.html", webhooks_page(request, bench, workspace))
 
 
 @router.post("/webhooks", response_class=HTMLResponse)
@@ -115,9 +123,9 @@ def make_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, for
     except (AppError, ValidationError) as error:
         shown, message, status = refusal(values, error)
         page = webhooks_page(request, bench, workspace, shown, message)
-        return render(request, "webhooks.html", page, status=status)
+        return render(request, "integrations/webhooks.html", page, status=status)
     page_of_it = webhook_page(request, bench, workspace, made.id, secret=made.secret or "")
-    return render(request, "webhook.html", page_of_it, status=201, headers=SECRET)
+    return render(request, "integrations/webhook.html", page_of_it, status=201, headers=SECRET)
 
 
 @router.get("/webhooks/{identifier}.json")
@@ -133,7 +141,11 @@ def show_webhook(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, cursor: CursorQuery = None
 ) -> Response:
     """Show a webhook with its log."""
-    return render(request, "webhook.html", webhook_page(request, bench, workspace, identifier, cursor=cursor))
+    return render(
+        request,
+        "integrations/webhook.html",
+        webhook_page(request, bench, workspace, identifier, cursor=cursor),
+    )
 
 
 @router.post("/webhooks/{identifier}", response_class=HTMLResponse)
@@ -149,7 +161,7 @@ def change_webhook(
     except (AppError, ValidationError) as error:
         shown, message, status = refusal(values, error)
         page = webhook_page(request, bench, workspace, identifier, form=shown, message=message)
-        return render(request, "webhook.html", page, status=status)
+        return render(request, "integrations/webhook.html", page, status=status)
     return RedirectResponse(f"/webhooks/{identifier}", 303)
 
 
@@ -170,7 +182,7 @@ def try_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, iden
         webhooks.send_test(bench, workspace, identifier)
     except AppError as error:
         page = webhook_page(request, bench, workspace, identifier, message=error.message)
-        return render(request, "webhook.html", page, status=error.status)
+        return render(request, "integrations/webhook.html", page, status=error.status)
     return RedirectResponse(f"/webhooks/{identifier}#log", 303)
 
 
@@ -180,7 +192,7 @@ def replace_secret(request: Request, bench: BenchDep, workspace: WorkspaceDep, i
     """Make a new secret and show it, this once."""
     made = webhooks.rotate_secret(bench, workspace, identifier, RotationRequest())
     page = webhook_page(request, bench, workspace, identifier, secret=made.secret or "")
-    return render(request, "webhook.html", page, status=201, headers=SECRET)
+    return render(request, "integrations/webhook.html", page, status=201, headers=SECRET)
 
 
 @router.post("/webhooks/{identifier}/remove")
@@ -201,5 +213,5 @@ def resend_message(
         webhooks.send_again(bench, workspace, identifier, message_id)
     except AppError as error:
         page = webhook_page(request, bench, workspace, identifier, message=error.message)
-        return render(request, "webhook.html", page, status=error.status)
+        return render(request, "integrations/webhook.html", page, status=error.status)
     return RedirectResponse(f"/webhooks/{identifier}#log", 303)

@@ -82,7 +82,7 @@ def show_workloads(request: Request, bench: BenchDep, workspace: WorkspaceDep) -
         examples=[example for example, _ in EXAMPLES.values()],
         estimates=list_estimates(bench, workspace, LATEST, None).items,
     )
-    return render(request, "fabric_choice_new.html", page)
+    return render(request, "networks/fabric_choice_new.html", page)
 
 
 @router.post(NEW)
@@ -149,4 +149,4 @@ def shown(
         error=error,
         voice=voice_of(request),
     )
-    return render(request, "fabric_choice.html", page, status=error.status if error else 200)
+    return render(request, "networks/fabric_choice.html", page, status=error.status if error else 200)

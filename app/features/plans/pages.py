@@ -175,7 +175,7 @@ def shown(
         return RedirectResponse(f"{path}?{query}" if query else path, 303)
     explored = explore(bench, workspace, path, values, origin, ask)
     page = page_of(bench, voice_of(request), explored)
-    return render(request, "plans.html", page, status=explored.error.status if explored.error else 200)
+    return render(request, "plans/plans.html", page, status=explored.error.status if explored.error else 200)
 
 
 def explore(
@@ -305,4 +305,4 @@ def show_mapping_data(request: Request, bench: BenchDep) -> Mapping:
 def show_mapping(request: Request, bench: BenchDep, previous: str = "") -> Response:
     """Show a mapping; a refused one beside the last that was possible."""
     found = FORM.ask(request.query_params, previous, lambda wanted: map_onto_ipus(bench, wanted))
-    return render(request, "mapping.html", mapping_page(bench, found), status=found.status)
+    return render(request, "plans/mapping.html", mapping_page(bench, found), status=found.status)

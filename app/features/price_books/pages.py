@@ -111,7 +111,7 @@ def show_books_data(bench: BenchDep, workspace: WorkspaceDep) -> Page[PriceBookS
 @router.get("/price-books", response_class=HTMLResponse)
 def show_books(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show all price books, and how to make one."""
-    return render(request, "price_books.html", books_page(bench, workspace, Form()))
+    return render(request, "price_books/price_books.html", books_page(bench, workspace, Form()))
 
 
 @router.post("/price-books", response_class=HTMLResponse)
@@ -129,7 +129,7 @@ def make_book(
     except (AppError, ValidationError) as error:
         shown = with_errors({"name": [name]}, error)
         page = books_page(bench, workspace, shown, message_of(error))
-        return render(request, "price_books.html", page, status=status_of(error))
+        return render(request, "price_books/price_books.html", page, status=status_of(error))
     return RedirectResponse(f"/price-books/{made.id}", 303)
 
 
@@ -157,7 +157,9 @@ def show_book(
 ) -> Response:
     """Show a price book: the newest version to edit, an earlier one to read."""
     found = price_books.get_book(bench, workspace, identifier, version)
-    return render(request, "price_book.html", book_page(bench, workspace, found, voice_of(request)))
+    return render(
+        request, "price_books/price_book.html", book_page(bench, workspace, found, voice_of(request))
+    )
 
 
 @router.post("/price-books/{identifier}", response_class=HTMLResponse)
@@ -185,7 +187,7 @@ def save_book(
         shown = with_errors(values, error)
         kept = rows if file is None else None
         page = book_page(bench, workspace, found, voice_of(request), shown, message_of(error), kept)
-        return render(request, "price_book.html", page, status=status_of(error))
+        return render(request, "price_books/price_book.html", page, status=status_of(error))
     return RedirectResponse(f"/price-books/{identifier}", 303)
 
 
@@ -273,10 +275,10 @@ def show_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, ident
     except AppError as error:
         form, status = at_fields(refused(values, error, ())), error.status
         page = costs_page(bench, workspace, kept, form, "", voice_of(request), stale=True)
-        return render(request, "costs.html", page, status=status)
+        return render(request, "price_books/costs.html", page, status=status)
     query = urlencode({name: one[0] for name, one in values.items()})
     page = costs_page(bench, workspace, shown, Form(values), query, voice_of(request), stale=False)
-    return render(request, "costs.html", page)
+    return render(request, "price_books/costs.html", page)
 
 
 @router.post("/estimates/{identifier}/costs")

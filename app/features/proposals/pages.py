@@ -146,7 +146,7 @@ def show_proposals(
         calibration_id=calibration_id,
         comparisons=[Choice(one.id, one.title, one.updated_at.date().isoformat()) for one in made],
     )
-    return render(request, "proposals.html", page)
+    return render(request, "proposals/proposals.html", page)
 
 
 def form_page(
@@ -203,7 +203,7 @@ def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep, compar
         "confidential": ["yes"],
     }
     form = Form({**usual, **typed(request.query_params)})
-    return render(request, "proposal_form.html", form_page(bench, workspace, found, form, None))
+    return render(request, "proposals/proposal_form.html", form_page(bench, workspace, found, form, None))
 
 
 @router.post("/proposals/new", response_class=HTMLResponse)
@@ -222,7 +222,7 @@ def make_proposal(
         found = get_comparison(bench, workspace, comparison).comparison
         message, status = refusal(error)
         page = form_page(bench, workspace, found, refused(values, error, ()), None, message)
-        return render(request, "proposal_form.html", page, status=status)
+        return render(request, "proposals/proposal_form.html", page, status=status)
     return RedirectResponse(f"/proposals/{made.id}", 303)
 
 
@@ -232,7 +232,7 @@ def show_edit(request: Request, bench: BenchDep, workspace: WorkspaceDep, identi
     draft = proposals.get_proposal(bench, workspace, identifier)
     found = get_comparison(bench, workspace, draft.comparison_id).comparison
     form = Form(shown(draft, [row.label for row in found.rows]))
-    return render(request, "proposal_form.html", form_page(bench, workspace, found, form, draft))
+    return render(request, "proposals/proposal_form.html", form_page(bench, workspace, found, form, draft))
 
 
 @router.post("/proposals/{identifier}/edit", response_class=HTMLResponse)
@@ -254,7 +254,7 @@ def change_proposal(
         found = get_comparison(bench, workspace, draft.comparison_id).comparison
         message, status = refusal(error)
         page = form_page(bench, workspace, found, refused(values, error, ()), draft, message)
-        return render(request, "proposal_form.html", page, status=status)
+        return render(request, "proposals/proposal_form.html", page, status=status)
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
 
@@ -299,7 +299,7 @@ def shown_page(
     found = proposals.get_proposal(bench, workspace, identifier)
     events = proposals.list_events(bench, workspace, identifier).items
     page = proposal_page(found, events, voice_of(request), link=link, form=form, message=message)
-    return render(request, "proposal.html", page, status=status)
+    return render(request, "proposals/proposal.html", page, status=status)
 
 
 @router.get("/proposals/{identifier}", response_class=HTMLResponse)
@@ -359,4 +359,4 @@ def show_replay(request: Request, bench: BenchDep, workspace: WorkspaceDep, iden
     """Show what today's catalogue would say otherwise."""
     found = proposals.get_proposal(bench, workspace, identifier)
     replay = replaying.replay_proposal(bench, workspace, identifier, note=False)
-    return render(request, "replay.html", replay_page(found, replay, voice_of(request)))
+    return render(request, "proposals/replay.html", replay_page(found, replay, voice_of(request)))

@@ -134,7 +134,7 @@ def texts_of(value: Any) -> list[str]:
     return []
 
 
-TEMPLATE = "proposal.typ"
+TEMPLATE = "proposals/proposal.typ"
 
 STANDARDS: Any = ["ua-1"]
 

@@ -113,13 +113,13 @@ def show_shared(request: Request, bench: BenchDep, token: str) -> Response:
     page = shared_page(public(found.proposal), token, found.expires_at.date().isoformat())
     own = found.proposal.content.locale
     # What is not a language of the pages is all the reader gets: the words around it are in it, too.
-    return private(render(request, "shared.html", page, language=None if own in LANGUAGES else own))
+    return private(render(request, "proposals/shared.html", page, language=None if own in LANGUAGES else own))
 
 
 def locked(request: Request, page: LockedPage, status: int = 200) -> Response:
     """Ask for the passphrase, in any language a proposal may be in: its own is not told yet."""
     language = language_of(request, WRITTEN)
-    return render(request, "shared_locked.html", page, status=status, language=language)
+    return render(request, "proposals/shared_locked.html", page, status=status, language=language)
 
 
 @router.post("/s/{token}", response_class=HTMLResponse)

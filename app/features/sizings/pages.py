@@ -124,7 +124,9 @@ def show_sizings() -> Response:
 def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the form; what the address names is filled in."""
     return render(
-        request, "sizing_form.html", form_page(request, bench, workspace, Form(typed(request.query_params)))
+        request,
+        "sizings/sizing_form.html",
+        form_page(request, bench, workspace, Form(typed(request.query_params))),
     )
 
 
@@ -139,7 +141,7 @@ def make_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, form
         message = error.message if isinstance(error, AppError) else Message("some fields are invalid")
         page = form_page(request, bench, workspace, refused(values, error, ()), message)
         status = error.status if isinstance(error, AppError) else 422
-        return render(request, "sizing_form.html", page, status=status)
+        return render(request, "sizings/sizing_form.html", page, status=status)
     return RedirectResponse(f"/sizings/{made.id}", 303)
 
 
@@ -173,7 +175,7 @@ def show_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, iden
     except BadInput as error:
         limits, errors = {}, error.errors
         page = made()
-    return render(request, "sizing.html", page, status=400 if errors else 200)
+    return render(request, "sizings/sizing.html", page, status=400 if errors else 200)
 
 
 def _shown(found: Sizing, query: Mapping[str, str], refused_ones: bool) -> dict[str, list[str]]:

@@ -183,7 +183,7 @@ def show_offer(bench: BenchDep) -> Offer:
 def show_start(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the form; what the address names is filled in, with the training of its model."""
     draft = filled_draft(bench, workspace, typed(request.query_params))
-    return render(request, "start.html", start_page(request, bench, workspace, draft))
+    return render(request, "start/start.html", start_page(request, bench, workspace, draft))
 
 
 @router.post("/", response_class=HTMLResponse)
@@ -197,7 +197,7 @@ def compare(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: Fo
     except (AppError, ValidationError) as error:
         page = start_page(request, bench, workspace, draft.refused(error))
         return render(
-            request, "start.html", page, status=error.status if isinstance(error, AppError) else 422
+            request, "start/start.html", page, status=error.status if isinstance(error, AppError) else 422
         )
     return RedirectResponse(f"/comparisons/{made.id}", 303)
 
@@ -299,4 +299,4 @@ def show_decisions(request: Request) -> Response:
         ChoiceGroup(str(title), [Choice(at, str(name), str(detail)) for at, (name, detail) in tools.items()])
         for title, tools in TOOLS
     ]
-    return render(request, "decisions.html", DecisionsPage(groups=groups))
+    return render(request, "start/decisions.html", DecisionsPage(groups=groups))

@@ -92,15 +92,19 @@ def show_guide(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Re
     values = typed(request.query_params)
     model = values.get(MODEL, [""])[0]
     if not model:
-        return render(request, "study_form.html", guide_page(request, bench, workspace, Form(values), None))
+        return render(
+            request, "studies/study_form.html", guide_page(request, bench, workspace, Form(values), None)
+        )
     try:
         suggestion = suggested(bench, model)
     except AppError as error:
         form = Form(values, [FieldError("model", error.message)])
         page = guide_page(request, bench, workspace, form, None)
-        return render(request, "study_form.html", page, status=error.status)
+        return render(request, "studies/study_form.html", page, status=error.status)
     filled = {**_suggested(suggestion, model), **values}
-    return render(request, "study_form.html", guide_page(request, bench, workspace, Form(filled), suggestion))
+    return render(
+        request, "studies/study_form.html", guide_page(request, bench, workspace, Form(filled), suggestion)
+    )
 
 
 @router.post("/studies/new", response_class=HTMLResponse)
@@ -165,7 +169,7 @@ def _refused(
     except AppError:
         suggestion = None
     page = guide_page(request, bench, workspace, form, suggestion, known.message)
-    return render(request, "study_form.html", page, status=known.status)
+    return render(request, "studies/study_form.html", page, status=known.status)
 
 
 def _placed(field: str, systems: Sequence[str]) -> str:

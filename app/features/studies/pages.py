@@ -107,7 +107,7 @@ def show_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, ident
     form = shown(answer, {}, ())
     books = books_of(bench, workspace)
     page = study_page(bench, answer, voice_of(request), form, books=books, pair=pair_in(query))
-    return render(request, "study.html", page)
+    return render(request, "studies/study.html", page)
 
 
 def books_of(bench: Workbench, workspace: str) -> list[Choice]:
@@ -139,7 +139,7 @@ def refused(
         errors=errors,
         previous=before,
     )
-    return render(request, "study.html", page, status=known.status)
+    return render(request, "studies/study.html", page, status=known.status)
 
 
 def _typed(query: QueryParams) -> dict[str, str]:
@@ -198,7 +198,7 @@ def clashed(
         pair=pair_in(own),
         clash=clash,
     )
-    return render(request, "study.html", page, status=409)
+    return render(request, "studies/study.html", page, status=409)
 
 
 @router.get("/studies/{identifier}/assumptions.json")
@@ -217,7 +217,7 @@ def show_assumptions(request: Request, bench: BenchDep, workspace: WorkspaceDep,
     found = show_assumptions_data(request, bench, workspace, identifier)
     query = urlencode([one for one in request.query_params.multi_items() if one[0] not in DISPLAY_PARAMS])
     page = assumptions_page(found, query, voice_of(request))
-    return render(request, "study_assumptions.html", page)
+    return render(request, "studies/study_assumptions.html", page)
 
 
 @router.get("/studies/{identifier}/trace.json")
@@ -249,7 +249,7 @@ def show_trace(
     query = urlencode([one for one in request.query_params.multi_items() if one[0] not in apart])
     panel = "HX-Request" in request.headers
     page = trace_page(found, query, voice_of(request), panel)
-    return render(request, "_study_trace.html" if panel else "study_trace.html", page)
+    return render(request, "studies/_study_trace.html" if panel else "studies/study_trace.html", page)
 
 
 @router.get("/studies/{identifier}/versions.json")
@@ -271,7 +271,7 @@ def show_versions(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
         versions=found.items,
         archived=study.archived,
     )
-    return render(request, "study_versions.html", page)
+    return render(request, "studies/study_versions.html", page)
 
 
 MAX_FILE = 1_000_000
@@ -320,7 +320,7 @@ def show_studies_data(request: Request, bench: BenchDep, workspace: WorkspaceDep
 @router.get("/studies", response_class=HTMLResponse)
 def show_studies(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the studies."""
-    return render(request, "studies.html", shelf_page(request, bench, workspace))
+    return render(request, "studies/studies.html", shelf_page(request, bench, workspace))
 
 
 @router.post("/studies/import", response_class=HTMLResponse)
@@ -334,7 +334,7 @@ def import_file(request: Request, bench: BenchDep, workspace: WorkspaceDep, form
             from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
         )
         page = shelf_page(request, bench, workspace, known.errors, known.message)
-        return render(request, "studies.html", page, status=known.status)
+        return render(request, "studies/studies.html", page, status=known.status)
     return RedirectResponse(f"/studies/{made.id}", 303)
 
 

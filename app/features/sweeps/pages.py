@@ -96,7 +96,7 @@ def show_sweeps(
     """Show the form, filled with an example, and what was asked for before."""
     asked = EXAMPLES.get(example, PRICE_BOOK)
     text = json.dumps(asked, ensure_ascii=False, indent=2)
-    return render(request, "sweeps.html", form_page(bench, workspace, text))
+    return render(request, "sweeps/sweeps.html", form_page(bench, workspace, text))
 
 
 @router.post("/sweeps", response_class=HTMLResponse)
@@ -110,7 +110,7 @@ def ask_for_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, fo
     except (AppError, ValidationError) as error:
         known = from_validation(error.errors()) if isinstance(error, ValidationError) else error
         page = form_page(bench, workspace, text, known.message, known.errors)
-        return render(request, "sweeps.html", page, status=known.status)
+        return render(request, "sweeps/sweeps.html", page, status=known.status)
     return RedirectResponse(f"/sweeps/{made.id}", 303)
 
 
@@ -155,7 +155,7 @@ def show_sweep(
     pictured = sweeps.best_rows(bench, workspace, identifier, MOST_PICTURED, params.order, params.labels)
     labels = {str(name): label for name, label in params.labels.items()}
     page = sweep_page(answer, pictured, labels, params.order, params.first, ROWS, voice_of(request))
-    return render(request, "sweep.html", page)
+    return render(request, "sweeps/sweep.html", page)
 
 
 def found(bench: Workbench, workspace: str, identifier: str, params: RowParameters) -> SweepAnswer:
@@ -175,7 +175,7 @@ def found(bench: Workbench, workspace: str, identifier: str, params: RowParamete
 def follow_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Send how far a sweep is as a piece of the page, whenever it changes."""
     voice = voice_of(request)
-    template = environment(voice.language).get_template("_sweep_state.html")
+    template = environment(voice.language).get_template("sweeps/_sweep_state.html")
     shown = 0
 
     def write(state: SweepState, before: SweepState | None) -> str:

@@ -122,7 +122,7 @@ def show_partitions(request: Request, bench: BenchDep, previous: str = "") -> Re
     """Show who gets which devices; a refused question beside the last that was possible."""
     found = PARTITION_FORM.ask(request.query_params, previous, lambda wanted: share_devices(bench, wanted))
     page = partitions_page(bench, voice_of(request), found)
-    return render(request, "partitions.html", page, status=found.status)
+    return render(request, "tenancy/partitions.html", page, status=found.status)
 
 
 MOST_BARS = 8
@@ -209,4 +209,4 @@ def show_queue(request: Request, bench: BenchDep, workspace: WorkspaceDep, previ
         request.query_params, previous, lambda wanted: share_time(bench, workspace, wanted)
     )
     page = queues_page(bench, voice_of(request), found)
-    return render(request, "queues.html", page, status=found.status)
+    return render(request, "tenancy/queues.html", page, status=found.status)

@@ -131,7 +131,9 @@ def show_trail(
 ) -> Response:
     """Show who did what, newest first."""
     found = trail.list_events(bench, workspace, asked.chosen, USUAL_ITEMS, cursor)
-    return render(request, "audit.html", trail_page(bench, workspace, asked.values, found, voice_of(request)))
+    return render(
+        request, "trail/audit.html", trail_page(bench, workspace, asked.values, found, voice_of(request))
+    )
 
 
 def trail_page(

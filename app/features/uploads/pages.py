@@ -65,7 +65,7 @@ def show_uploads(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> 
         more_models=older(kept, "models", found.models.next),
         more_samples=older(kept, "samples", found.samples.next),
     )
-    return render(request, "uploads.html", page)
+    return render(request, "uploads/uploads.html", page)
 
 
 def older(kept: dict[str, str], name: str, cursor: str | None) -> str:

@@ -69,7 +69,12 @@ PROPOSED = (
 LINKS = ("features/proposals/sharing", "platform/rates")
 """Where a link may be refused."""
 
-PROPOSAL_TEMPLATES = ("_fragments.html", "_proposal.html", "shared.html", "shared_locked.html")
+PROPOSAL_TEMPLATES = (
+    "_fragments.html",
+    "proposals/_proposal.html",
+    "proposals/shared.html",
+    "proposals/shared_locked.html",
+)
 
 REFUSALS = ("at", "named", "no_such", "too_large", "unreadable")
 """Functions that make an error, which answers a request and never stands in a proposal."""
@@ -79,7 +84,7 @@ def of_templates(names: Iterable[str] = ("*.html",)) -> set[str]:
     """Return the keys of the templates."""
     found: set[str] = set()
     options = {"extensions": "jinja2.ext.i18n", "trimmed": "true", "silent": "false"}
-    for path in sorted(path for name in names for path in (ROOT / "templates").glob(name)):
+    for path in sorted(path for name in names for path in (ROOT / "templates").rglob(name)):
         for _, key, _, _ in extract_from_file("jinja2.ext:babel_extract", path, options=options):
             found |= {key} if isinstance(key, str) else set(key)
     return found

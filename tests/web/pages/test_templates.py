@@ -28,65 +28,67 @@ from app.platform.web import contexts as web_contexts
 from app.platform.web.pictures import folder
 from app.platform.web.rendering import embedded, environment
 
-TEMPLATES = sorted(path.name for path in folder("templates").glob("*.html"))
+TEMPLATES = sorted(
+    path.relative_to(folder("templates")).as_posix() for path in folder("templates").rglob("*.html")
+)
 
 CONTEXTS = {
-    "start.html": contexts.StartPage,
-    "comparison.html": comparisons_views.ComparisonPage,
-    "comparisons.html": comparisons_views.ComparisonsPage,
-    "estimates.html": estimates_views.EstimatesPage,
-    "_scaling.html": comparisons_views.ScalingPage,
-    "estimate.html": estimates_views.EstimatePage,
-    "catalog_index.html": catalogue_views.CatalogIndexPage,
-    "catalog_kind.html": catalogue_views.CatalogKindPage,
-    "catalog_item.html": catalogue_views.CatalogItemPage,
-    "mapping.html": plans_views.MappingPage,
-    "breakeven.html": breakeven_contexts.BreakEvenPage,
-    "plans.html": plans_views.PlansPage,
-    "calibration_form.html": calibration_contexts.CalibrationFormPage,
-    "calibration.html": calibration_contexts.CalibrationPage,
-    "gain.html": calibration_contexts.GainPage,
-    "fabric_choice.html": fabric_choice_contexts.FabricsPage,
-    "fabric_choice_new.html": fabric_choice_contexts.FabricsNewPage,
-    "sweeps.html": sweep_contexts.SweepsPage,
-    "sweep.html": sweep_contexts.SweepPage,
-    "proposals.html": proposal_contexts.ProposalsPage,
-    "proposal_form.html": proposal_contexts.ProposalFormPage,
-    "proposal.html": proposal_contexts.ProposalPage,
-    "replay.html": proposal_contexts.ReplayPage,
-    "shared.html": proposal_contexts.SharedPage,
-    "shared_locked.html": proposal_contexts.LockedPage,
-    "partitions.html": tenancy_contexts.PartitionsPage,
-    "queues.html": tenancy_contexts.QueuesPage,
-    "claims.html": claims_contexts.ClaimsPage,
-    "claim.html": claims_contexts.ClaimPage,
-    "costs.html": money_contexts.CostsPage,
-    "price_books.html": money_contexts.PriceBooksPage,
-    "price_book.html": money_contexts.PriceBookPage,
-    "studies.html": study_contexts.StudiesPage,
-    "study_form.html": study_contexts.StudyFormPage,
-    "study.html": study_contexts.StudyPage,
-    "study_assumptions.html": study_contexts.StudyAssumptionsPage,
-    "_study_trace.html": study_contexts.StudyTracePage,
-    "study_versions.html": study_contexts.StudyVersionsPage,
+    "start/start.html": contexts.StartPage,
+    "comparisons/comparison.html": comparisons_views.ComparisonPage,
+    "comparisons/comparisons.html": comparisons_views.ComparisonsPage,
+    "estimates/estimates.html": estimates_views.EstimatesPage,
+    "comparisons/_scaling.html": comparisons_views.ScalingPage,
+    "estimates/estimate.html": estimates_views.EstimatePage,
+    "catalogue/catalog_index.html": catalogue_views.CatalogIndexPage,
+    "catalogue/catalog_kind.html": catalogue_views.CatalogKindPage,
+    "catalogue/catalog_item.html": catalogue_views.CatalogItemPage,
+    "plans/mapping.html": plans_views.MappingPage,
+    "break_even/breakeven.html": breakeven_contexts.BreakEvenPage,
+    "plans/plans.html": plans_views.PlansPage,
+    "calibration/calibration_form.html": calibration_contexts.CalibrationFormPage,
+    "calibration/calibration.html": calibration_contexts.CalibrationPage,
+    "calibration/gain.html": calibration_contexts.GainPage,
+    "networks/fabric_choice.html": fabric_choice_contexts.FabricsPage,
+    "networks/fabric_choice_new.html": fabric_choice_contexts.FabricsNewPage,
+    "sweeps/sweeps.html": sweep_contexts.SweepsPage,
+    "sweeps/sweep.html": sweep_contexts.SweepPage,
+    "proposals/proposals.html": proposal_contexts.ProposalsPage,
+    "proposals/proposal_form.html": proposal_contexts.ProposalFormPage,
+    "proposals/proposal.html": proposal_contexts.ProposalPage,
+    "proposals/replay.html": proposal_contexts.ReplayPage,
+    "proposals/shared.html": proposal_contexts.SharedPage,
+    "proposals/shared_locked.html": proposal_contexts.LockedPage,
+    "tenancy/partitions.html": tenancy_contexts.PartitionsPage,
+    "tenancy/queues.html": tenancy_contexts.QueuesPage,
+    "claims/claims.html": claims_contexts.ClaimsPage,
+    "claims/claim.html": claims_contexts.ClaimPage,
+    "price_books/costs.html": money_contexts.CostsPage,
+    "price_books/price_books.html": money_contexts.PriceBooksPage,
+    "price_books/price_book.html": money_contexts.PriceBookPage,
+    "studies/studies.html": study_contexts.StudiesPage,
+    "studies/study_form.html": study_contexts.StudyFormPage,
+    "studies/study.html": study_contexts.StudyPage,
+    "studies/study_assumptions.html": study_contexts.StudyAssumptionsPage,
+    "studies/_study_trace.html": study_contexts.StudyTracePage,
+    "studies/study_versions.html": study_contexts.StudyVersionsPage,
     "problem.html": web_contexts.ProblemPage,
     "document.html": web_contexts.DocumentPage,
-    "accuracy.html": AccuracyPage,
-    "fabric.html": bill_contexts.FabricPage,
-    "bill_form.html": bill_contexts.BillFormPage,
-    "bill.html": bill_contexts.BillPage,
-    "bill_compare.html": bill_contexts.BillComparisonPage,
-    "keys.html": integration_contexts.KeysPage,
-    "webhooks.html": integration_contexts.WebhooksPage,
-    "webhook.html": integration_contexts.WebhookPage,
-    "sign_in.html": identity_contexts.SignInPage,
-    "sign_in_code.html": identity_contexts.CodePage,
-    "forgotten.html": identity_contexts.ForgottenPage,
-    "password.html": identity_contexts.PasswordPage,
-    "invitation.html": identity_contexts.InvitationPage,
-    "account.html": identity_contexts.AccountPage,
-    "second_factor.html": identity_contexts.SecondFactorPage,
-    "people.html": identity_contexts.PeoplePage,
+    "accuracy/accuracy.html": AccuracyPage,
+    "bills/fabric.html": bill_contexts.FabricPage,
+    "bills/bill_form.html": bill_contexts.BillFormPage,
+    "bills/bill.html": bill_contexts.BillPage,
+    "bills/bill_compare.html": bill_contexts.BillComparisonPage,
+    "integrations/keys.html": integration_contexts.KeysPage,
+    "integrations/webhooks.html": integration_contexts.WebhooksPage,
+    "integrations/webhook.html": integration_contexts.WebhookPage,
+    "accounts/sign_in.html": identity_contexts.SignInPage,
+    "accounts/sign_in_code.html": identity_contexts.CodePage,
+    "accounts/forgotten.html": identity_contexts.ForgottenPage,
+    "accounts/password.html": identity_contexts.PasswordPage,
+    "accounts/invitation.html": identity_contexts.InvitationPage,
+    "accounts/account.html": identity_contexts.AccountPage,
+    "accounts/second_factor.html": identity_contexts.SecondFactorPage,
+    "accounts/people.html": identity_contexts.PeoplePage,
 }
 
 
@@ -101,7 +103,8 @@ def test_every_template_compiles(name: str, language: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in TEMPLATES if not name.startswith("_") and name != "base.html"]
+    "name",
+    [name for name in TEMPLATES if not name.rpartition("/")[2].startswith("_") and name != "base.html"],
 )
 def test_every_page_has_a_title(name: str) -> None:
     assert "{% block title %}" in text(name)
@@ -118,14 +121,13 @@ def test_content_policy_is_kept(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "context"), CONTEXTS.items())
 def test_context_is_what_the_template_reads(name: str, context: type) -> None:
-    whole = text(name) + (text("scaling.html") if name == "_scaling.html" else "")
-    if "_tenancy.html" in whole:
-        whole += text("_tenancy.html")
+    whole = text(name) + (text("comparisons/scaling.html") if name == "comparisons/_scaling.html" else "")
+    if "tenancy/_tenancy.html" in whole:
+        whole += text("tenancy/_tenancy.html")
     read = set(re.findall(r"\bpage\.(\w+)", whole))
     fields = {field.name for field in dataclasses.fields(context)}
-    shared = {field.name for field in dataclasses.fields(web_contexts.BasePage)}
     assert read - fields == set()
-    assert fields - shared - read == set()
+    assert fields - read == set()
 
 
 def test_embedded_data_cannot_end_its_element() -> None:
