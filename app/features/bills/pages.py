@@ -28,6 +28,7 @@ from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.query_forms import Answered, FormFields, QueryForm
 from app.platform.web.rendering import render
+from app.platform.web.resources import question
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
 
@@ -194,7 +195,9 @@ EXAMPLES = {
 FORM = QueryForm(FabricRequest, TWENTY)
 
 
-def page_of(request: Request, found: Answered[FabricPlan]) -> FabricPage:
+def fabric_page(
+    request: Request, bench: Workbench, workspace: str, found: Answered[FabricPlan]
+) -> FabricPage:
     """Return the page of a network, of an earlier one where this one is refused."""
     answer = found.answer
     return FabricPage(
@@ -211,14 +214,6 @@ def page_of(request: Request, found: Answered[FabricPlan]) -> FabricPage:
     )
 
 
-@router.get("/fabrics.json")
-def show_fabric_data(request: Request) -> FabricPlan:
-    """Return the network of the page of the same address."""
-    return plan(FORM.request(FORM.values(request.query_params)))
-
-
-@router.get("/fabrics", response_class=HTMLResponse)
-def show_fabric(request: Request, previous: str = "") -> Response:
-    """Show a network; a refused one beside the last that was possible."""
-    found = FORM.ask(request.query_params, previous, plan)
-    return render(request, "bills/fabric.html", page_of(request, found), status=found.status)
+question(
+    router, "/fabrics", "bills/fabric.html", FORM, FabricPlan, lambda _, __, asked: plan(asked), fabric_page
+)

@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
-from fastapi.responses import HTMLResponse
 
 from app.errors import Message
 from app.features.break_even.model import BreakEven, BreakEvenRequest
@@ -20,7 +19,7 @@ from app.platform.web.deps import ALL, BenchDep, WorkspaceDep
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import needs
 from app.platform.web.query_forms import Answered, QueryForm
-from app.platform.web.rendering import render
+from app.platform.web.resources import question
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
 
@@ -123,40 +122,19 @@ def open_folds(form: Form) -> frozenset[str]:
 router = page_router()
 
 
-def answered(request: Request, bench: Workbench, workspace: str) -> BreakEven:
-    """Return the answer to an address."""
-    return break_even(bench, workspace, FORM.request(FORM.values(request.query_params)))
-
-
-@router.get("/breakevens.json")
-@needs(cost=CostClass.SEARCH)
-def show_break_even_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> BreakEven:
-    """Return the answer of the page of the same address."""
-    return answered(request, bench, workspace)
-
-
 @router.get("/breakevens.csv")
 @needs(cost=CostClass.SEARCH)
 def show_break_even_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Return the months of the page of the same address."""
-    lines = cash_flow_csv(answered(request, bench, workspace))
+    answer = break_even(bench, workspace, FORM.request(FORM.values(request.query_params)))
+    lines = cash_flow_csv(answer)
     headers = {"Content-Disposition": 'attachment; filename="build-or-rent.csv"'}
     return Response(lines, media_type="text/csv; charset=utf-8", headers=headers)
 
 
-@router.get("/breakevens", response_class=HTMLResponse)
-@needs(cost=CostClass.SEARCH)
-def show_break_even(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, previous: str = ""
-) -> Response:
-    """Show a break-even; a refused question beside the last that was possible."""
-    found = FORM.ask(request.query_params, previous, lambda wanted: break_even(bench, workspace, wanted))
-    return render(
-        request, "break_even/breakeven.html", page_of(request, bench, workspace, found), status=found.status
-    )
-
-
-def page_of(request: Request, bench: Workbench, workspace: str, found: Answered[BreakEven]) -> BreakEvenPage:
+def break_even_page(
+    request: Request, bench: Workbench, workspace: str, found: Answered[BreakEven]
+) -> BreakEvenPage:
     """Return the page of an answer, of an earlier one where this question is refused."""
     form, answer, query, stale = found.form, found.answer, found.query, found.stale
     voice = voice_of(request)
@@ -178,3 +156,15 @@ def page_of(request: Request, bench: Workbench, workspace: str, found: Answered[
         csv_url="" if stale or answer is None else f"/breakevens.csv?{query}",
         folds=open_folds(form),
     )
+
+
+question(
+    router,
+    "/breakevens",
+    "break_even/breakeven.html",
+    FORM,
+    BreakEven,
+    break_even,
+    break_even_page,
+    cost=CostClass.SEARCH,
+)

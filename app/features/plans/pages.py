@@ -33,6 +33,7 @@ from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rendering import render
+from app.platform.web.resources import question
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
@@ -68,14 +69,14 @@ class PlanExploration:
 @needs(cost=CostClass.SEARCH)
 def show_plans_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Search:
     """Return the search of the page of the same address."""
-    return searched(bench, workspace, plans_asked.asked_for(question(request, bench)))
+    return searched(bench, workspace, plans_asked.asked_for(answered_question(request, bench)))
 
 
 @router.get(PATH, response_class=HTMLResponse)
 @needs(cost=CostClass.SEARCH)
 def show_plans(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the best plans of what the address asks for."""
-    values = question(request, bench)
+    values = answered_question(request, bench)
     return shown(request, bench, workspace, PATH, values, None, lambda: plans_asked.asked_for(values))
 
 
@@ -83,7 +84,7 @@ def show_plans(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Re
 @needs(Right.MAKE)
 def open_plan(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make the estimate of one plan and go there."""
-    asked = plans_asked.asked_for(question(request, bench))
+    asked = plans_asked.asked_for(answered_question(request, bench))
     return opened(bench, workspace, asked, plans_asked.base_label(bench, asked), form)
 
 
@@ -119,7 +120,7 @@ def open_other_plan(
     return opened(bench, workspace, asked, get_estimate(bench, workspace, identifier).label, form)
 
 
-def question(request: Request, bench: Workbench) -> Values:
+def answered_question(request: Request, bench: Workbench) -> Values:
     """Return what an address asks, an example where it asks nothing.
 
     Where it does not say how much is trained, the training of the model is.
@@ -278,7 +279,7 @@ MAPPING_EXAMPLES = {
 FORM = QueryForm(MappingRequest, GPT3)
 
 
-def mapping_page(bench: Workbench, found: Answered[Mapping]) -> MappingPage:
+def mapping_page(request: Request, bench: Workbench, workspace: str, found: Answered[Mapping]) -> MappingPage:
     """Return the page of a mapping, of an earlier one where this one is refused."""
     mapping = found.answer
     full = max(mapping.weights_per_device, mapping.memory_per_device) if mapping else 1.0
@@ -295,14 +296,12 @@ def mapping_page(bench: Workbench, found: Answered[Mapping]) -> MappingPage:
     )
 
 
-@router.get("/mappings.json")
-def show_mapping_data(request: Request, bench: BenchDep) -> Mapping:
-    """Return the mapping of the page of the same address."""
-    return map_onto_ipus(bench, FORM.request(FORM.values(request.query_params)))
-
-
-@router.get("/mappings", response_class=HTMLResponse)
-def show_mapping(request: Request, bench: BenchDep, previous: str = "") -> Response:
-    """Show a mapping; a refused one beside the last that was possible."""
-    found = FORM.ask(request.query_params, previous, lambda wanted: map_onto_ipus(bench, wanted))
-    return render(request, "plans/mapping.html", mapping_page(bench, found), status=found.status)
+question(
+    router,
+    "/mappings",
+    "plans/mapping.html",
+    FORM,
+    Mapping,
+    lambda bench, _, asked: map_onto_ipus(bench, asked),
+    mapping_page,
+)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse, Response
 
 from app.engine.units import HOUR
 from app.features.tenancy.charts import line_over_time, wait_scale, waits_by_count, waits_by_team
@@ -24,11 +23,9 @@ from app.features.tenancy.views import PartitionsPage, PlacedTeam, QueuesPage
 from app.platform.rates import CostClass
 from app.platform.web import choices
 from app.platform.web.contexts import SEVERITIES, Choice, DrawingView, FigureView, grouped, view
-from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import needs
 from app.platform.web.query_forms import Answered, QueryForm
-from app.platform.web.rendering import render
+from app.platform.web.resources import question
 from app.platform.web.rights import page_router
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
@@ -86,9 +83,11 @@ def picture_of(plan: PartitionPlan, drawing: PodDrawing, voice: Voice) -> Drawin
     return DrawingView("pod", title, pod_file(drawing, title), "placements", placement_rows(plan, voice))
 
 
-def partitions_page(bench: Workbench, voice: Voice, found: Answered[PartitionPlan]) -> PartitionsPage:
+def partitions_page(
+    request: Request, bench: Workbench, workspace: str, found: Answered[PartitionPlan]
+) -> PartitionsPage:
     """Return the page of a plan, of an earlier one where this one is refused."""
-    form, plan = found.form, found.answer
+    form, plan, voice = found.form, found.answer, voice_of(request)
     rows = PARTITION_FORM.shown_rows(form.firsts)
     drawing = None if plan is None else pod_drawing(plan, voice)
     return PartitionsPage(
@@ -111,18 +110,15 @@ def partitions_page(bench: Workbench, voice: Voice, found: Answered[PartitionPla
     )
 
 
-@router.get("/partitions.json")
-def show_partitions_data(request: Request, bench: BenchDep) -> PartitionPlan:
-    """Return the plan of the page of the same address."""
-    return share_devices(bench, PARTITION_FORM.request(PARTITION_FORM.values(request.query_params)))
-
-
-@router.get("/partitions", response_class=HTMLResponse)
-def show_partitions(request: Request, bench: BenchDep, previous: str = "") -> Response:
-    """Show who gets which devices; a refused question beside the last that was possible."""
-    found = PARTITION_FORM.ask(request.query_params, previous, lambda wanted: share_devices(bench, wanted))
-    page = partitions_page(bench, voice_of(request), found)
-    return render(request, "tenancy/partitions.html", page, status=found.status)
+question(
+    router,
+    "/partitions",
+    "tenancy/partitions.html",
+    PARTITION_FORM,
+    PartitionPlan,
+    lambda bench, _, asked: share_devices(bench, asked),
+    partitions_page,
+)
 
 
 MOST_BARS = 8
@@ -174,9 +170,11 @@ def figures_of(answer: QueueAnswer, voice: Voice) -> list[FigureView]:
     ]
 
 
-def queues_page(bench: Workbench, voice: Voice, found: Answered[QueueAnswer]) -> QueuesPage:
+def queues_page(
+    request: Request, bench: Workbench, workspace: str, found: Answered[QueueAnswer]
+) -> QueuesPage:
     """Return the page of an answer, of an earlier one where this question is refused."""
-    form, answer = found.form, found.answer
+    form, answer, voice = found.form, found.answer, voice_of(request)
     groups = [] if answer is None else grouped(("", warning) for warning in answer.warnings)
     return QueuesPage(
         form=form,
@@ -194,19 +192,13 @@ def queues_page(bench: Workbench, voice: Voice, found: Answered[QueueAnswer]) ->
     )
 
 
-@router.get("/queues.json")
-@needs(cost=CostClass.SEARCH)
-def show_queue_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> QueueAnswer:
-    """Return the answer of the page of the same address."""
-    return share_time(bench, workspace, QUEUE_FORM.request(QUEUE_FORM.values(request.query_params)))
-
-
-@router.get("/queues", response_class=HTMLResponse)
-@needs(cost=CostClass.SEARCH)
-def show_queue(request: Request, bench: BenchDep, workspace: WorkspaceDep, previous: str = "") -> Response:
-    """Show the waits of each team; a refused question beside the last that was answered."""
-    found = QUEUE_FORM.ask(
-        request.query_params, previous, lambda wanted: share_time(bench, workspace, wanted)
-    )
-    page = queues_page(bench, voice_of(request), found)
-    return render(request, "tenancy/queues.html", page, status=found.status)
+question(
+    router,
+    "/queues",
+    "tenancy/queues.html",
+    QUEUE_FORM,
+    QueueAnswer,
+    share_time,
+    queues_page,
+    cost=CostClass.SEARCH,
+)
