@@ -38,7 +38,8 @@ def resource(
 
     def register(load: Callable[Given, Shown]) -> Callable[Given, Shown]:
         def page(request: Request, **given: Any) -> Response:
-            return render(request, template, view(request, load(**given)))
+            document = load(**given)  # type: ignore[call-arg]
+            return render(request, template, view(request, document))
 
         # FastAPI reads from the signature what a route depends on.
         signature = inspect.signature(load, eval_str=True)
