@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import Request
-from fastapi.responses import HTMLResponse, Response
 from pydantic import SerializeAsAny
 
 from app.estimating.schema import Document
-from app.features.catalogue import views as shelves
+from app.features.catalogue.views import KINDS, entry, item_page, kind_page, shelf
 from app.platform.web.deps import BenchDep
-from app.platform.web.locale import voice_of
-from app.platform.web.rendering import render
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 
 router = page_router()
@@ -23,44 +20,16 @@ class KindCount(Document):
     count: int
 
 
-@router.get("/catalog.json")
-def show_index_data(bench: BenchDep) -> list[KindCount]:
-    """Return the kinds of things the catalogue knows."""
-    return [
-        KindCount(kind=kind, count=len(shelves.shelf(bench.catalogue, kind).documents))
-        for kind in shelves.KINDS
-    ]
+@resource(router, "/catalog", "catalogue/catalog_index.html", lambda _, kinds: kinds)
+def show_index(bench: BenchDep) -> list[KindCount]:
+    return [KindCount(kind=kind, count=len(shelf(bench.catalogue, kind).documents)) for kind in KINDS]
 
 
-@router.get("/catalog", response_class=HTMLResponse)
-def show_index(request: Request, bench: BenchDep) -> Response:
-    """Show the kinds of things the catalogue knows."""
-    page = shelves.index_page(bench.catalogue, voice_of(request))
-    return render(request, "catalogue/catalog_index.html", page)
+@resource(router, "/catalog/{kind}", "catalogue/catalog_kind.html", kind_page)
+def show_kind(bench: BenchDep, kind: str) -> list[SerializeAsAny[Document]]:
+    return list(shelf(bench.catalogue, kind).documents.values())
 
 
-@router.get("/catalog/{kind}.json")
-def show_kind_data(bench: BenchDep, kind: str) -> list[SerializeAsAny[Document]]:
-    """Return everything of a kind."""
-    return list(shelves.shelf(bench.catalogue, kind).documents.values())
-
-
-@router.get("/catalog/{kind}", response_class=HTMLResponse)
-def show_kind(request: Request, bench: BenchDep, kind: str) -> Response:
-    """Show everything of a kind."""
-    page = shelves.kind_page(bench.catalogue, kind, voice_of(request))
-    return render(request, "catalogue/catalog_kind.html", page)
-
-
-@router.get("/catalog/{kind}/{identifier}.json")
-def show_item_data(bench: BenchDep, kind: str, identifier: str) -> SerializeAsAny[Document]:
-    """Return one thing with all its figures."""
-    return shelves.entry(bench.catalogue, kind, identifier)
-
-
-@router.get("/catalog/{kind}/{identifier}", response_class=HTMLResponse)
-def show_item(request: Request, bench: BenchDep, kind: str, identifier: str) -> Response:
-    """Show one thing with all its figures."""
-    document = shelves.entry(bench.catalogue, kind, identifier)
-    page = shelves.item_page(document, kind, identifier, voice_of(request))
-    return render(request, "catalogue/catalog_item.html", page)
+@resource(router, "/catalog/{kind}/{identifier}", "catalogue/catalog_item.html", item_page)
+def show_item(bench: BenchDep, kind: str, identifier: str) -> SerializeAsAny[Document]:
+    return entry(bench.catalogue, kind, identifier)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fastapi import Request
+
 from app.errors import NotFound
 from app.estimating.schema import Document, SourceRef
 from app.platform.catalogue import Catalogue, Shelf
@@ -20,7 +22,7 @@ from app.platform.catalogue_model import (
     Statement,
     System,
 )
-from app.platform.web.contexts import Choice
+from app.platform.web.locale import voice_of
 from app.platform.wording.voice import Voice
 
 
@@ -72,13 +74,6 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogIndexPage:
-    """The kinds of things the catalogue knows."""
-
-    kinds: Sequence[Choice]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogKindPage:
     """Everything of one kind."""
 
@@ -106,8 +101,6 @@ class CatalogItemPage:
 
 KINDS = ("chips", "machines", "systems", "fabrics", "models", "software", "sources")
 
-Documents = Sequence[tuple[str, str]]
-
 Fact = tuple[str, str, str]
 
 
@@ -126,22 +119,11 @@ def entry(catalogue: Catalogue, kind: str, identifier: str) -> Document:
     return shelf(catalogue, kind).get(identifier)
 
 
-def index_page(catalogue: Catalogue, voice: Voice) -> CatalogIndexPage:
-    """Return the page of kinds."""
-    kinds = [Choice(kind, kind, voice.number(len(shelf(catalogue, kind).documents))) for kind in KINDS]
-    return CatalogIndexPage(kinds=kinds)
-
-
-def kind_page(catalogue: Catalogue, kind: str, voice: Voice) -> CatalogKindPage:
+def kind_page(request: Request, documents: Sequence[Document]) -> CatalogKindPage:
     """Return the list of everything of a kind."""
-    found = shelf(catalogue, kind).documents
-    rows = [entry_row(kind, identifier, document, voice) for identifier, document in found.items()]
-    return CatalogKindPage(
-        kind=kind,
-        kinds=KINDS,
-        columns=columns(kind, voice),
-        rows=rows,
-    )
+    kind, voice = request.path_params["kind"], voice_of(request)
+    rows = [entry_row(kind, document, voice) for document in documents]
+    return CatalogKindPage(kind=kind, kinds=KINDS, columns=columns(kind, voice), rows=rows)
 
 
 def columns(kind: str, voice: Voice) -> list[Column]:
@@ -177,8 +159,9 @@ def columns(kind: str, voice: Voice) -> list[Column]:
     ]
 
 
-def entry_row(kind: str, identifier: str, document: Document, voice: Voice) -> EntryRow:
+def entry_row(kind: str, document: Document, voice: Voice) -> EntryRow:
     """Return one line of the list of a kind, its cells in the order of :func:`columns`."""
+    identifier = str(getattr(document, "id"))  # noqa: B009 - every kind has one, documents as such have not
     url = f"/catalog/{kind}/{identifier}"
     if isinstance(document, Model):
         cells = [
@@ -207,8 +190,13 @@ def entry_row(kind: str, identifier: str, document: Document, voice: Voice) -> E
     return EntryRow(identifier, document.name, url, [document.maker, *middle, *counts])
 
 
-def item_page(document: Document, kind: str, identifier: str, voice: Voice) -> CatalogItemPage:
+def item_page(request: Request, document: Document) -> CatalogItemPage:
     """Return the page of one thing."""
+    kind, identifier, voice = (
+        request.path_params["kind"],
+        request.path_params["identifier"],
+        voice_of(request),
+    )
     return CatalogItemPage(
         kind=kind,
         id=identifier,

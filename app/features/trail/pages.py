@@ -10,20 +10,19 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import Depends, Query, Request
-from fastapi.responses import HTMLResponse, Response, StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 
 from app.errors import BadInput
 from app.features.trail import service as trail
 from app.features.trail.model import TrailEvent
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.deps import BenchDep, CursorQuery, WorkspaceDep
+from app.platform.web.deps import BenchDep, CursorQuery, WorkspaceDep, workbench_of, workspace_of
 from app.platform.web.locale import CSV, voice_of
 from app.platform.web.needs import Right, needs
-from app.platform.web.rendering import render
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
-from app.platform.workbench import Workbench
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,6 @@ class TrailQuery:
         since: Annotated[str, Query(max_length=10)] = "",
         until: Annotated[str, Query(max_length=10)] = "",
     ) -> None:
-        stated = {"action": action, "actor": actor, "object": object_id, "since": since, "until": until}
-        self.values = {name: text.strip() for name, text in stated.items() if text.strip()}
         kind = {"actor_kind" if actor in KINDS else "actor_id": actor}
         self.chosen = trail.asked(
             {"action": action, "object_id": object_id, **kind}, day(since, "since"), day(until, "until")
@@ -90,6 +87,8 @@ class TrailQuery:
 HASH = re.compile(r"[0-9a-f]{64}")
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+
+FILTERS = ("action", "actor", "object", "since", "until")
 
 KINDS = ("person", "key", "link", "local", "operator", "system")
 
@@ -106,15 +105,6 @@ def day(text: str, field: str) -> datetime | None:
         raise BadInput.at(field, "enter a date such as 2026-11-02") from None
 
 
-@router.get("/audit.json")
-@needs(Right.MANAGE)
-def show_trail_data(
-    bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep, cursor: CursorQuery = None
-) -> Page[TrailEvent]:
-    """Return the events of the page of the same address."""
-    return trail.list_events(bench, workspace, asked.chosen, USUAL_ITEMS, cursor)
-
-
 @router.get("/audit.csv")
 @needs(Right.MANAGE)
 def show_trail_csv(bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep) -> Response:
@@ -124,22 +114,12 @@ def show_trail_csv(bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep) ->
     return StreamingResponse(lines, media_type=CSV, headers=headers)
 
 
-@router.get("/audit", response_class=HTMLResponse)
-@needs(Right.MANAGE)
-def show_trail(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep, cursor: CursorQuery = None
-) -> Response:
-    """Show who did what, newest first."""
-    found = trail.list_events(bench, workspace, asked.chosen, USUAL_ITEMS, cursor)
-    return render(
-        request, "trail/audit.html", trail_page(bench, workspace, asked.values, found, voice_of(request))
-    )
-
-
-def trail_page(
-    bench: Workbench, workspace: str, values: Mapping[str, str], found: Page[TrailEvent], voice: Voice
-) -> TrailPage:
+def trail_page(request: Request, found: Page[TrailEvent]) -> TrailPage:
     """Return the page of a stretch of events."""
+    bench, workspace, voice = workbench_of(request), workspace_of(request), voice_of(request)
+    values = {
+        name: text.strip() for name, text in request.query_params.items() if name in FILTERS and text.strip()
+    }
     query = urlencode(values)
     older = urlencode({**values, "cursor": found.next}) if found.next else ""
     return TrailPage(
@@ -149,6 +129,13 @@ def trail_page(
         next=Choice(f"/audit?{older}", "") if older else None,
         csv_url="/audit.csv" + (f"?{query}" if query else ""),
     )
+
+
+@resource(router, "/audit", "trail/audit.html", trail_page, right=Right.MANAGE)
+def show_trail(
+    bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep, cursor: CursorQuery = None
+) -> Page[TrailEvent]:
+    return trail.list_events(bench, workspace, asked.chosen, USUAL_ITEMS, cursor)
 
 
 def line_of(event: TrailEvent, voice: Voice) -> TrailLine:

@@ -19,6 +19,7 @@ from app.platform.web.deletion import FOR_GOOD, DeletePage, deleted
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench, no_such
 
@@ -38,39 +39,28 @@ class UploadsPage:
 router = page_router()
 
 
-def listed(request: Request, bench: Workbench, workspace: str) -> Uploads:
-    """Return the stretches of both lists that are asked for."""
+def uploads_page(request: Request, found: Uploads) -> UploadsPage:
     query = request.query_params
-    models, samples = query.get("models") or None, query.get("samples") or None
-    return Uploads(
-        models=uploads.list_profiles(bench, workspace, USUAL_ITEMS, models),
-        samples=uploads.list_workloads(bench, workspace, USUAL_ITEMS, samples),
-    )
-
-
-@router.get("/uploads.json")
-def show_uploads_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Uploads:
-    """Return the uploads of the page of the same address."""
-    return listed(request, bench, workspace)
-
-
-@router.get("/uploads", response_class=HTMLResponse)
-def show_uploads(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-    """Show what was uploaded."""
-    found, query = listed(request, bench, workspace), dict(request.query_params)
     kept = {name: query[name] for name in ("models", "samples") if query.get(name)}
-    page = UploadsPage(
+
+    def older(name: str, cursor: str | None) -> str:
+        """Return the address at which a list goes on; the other one stays where it is."""
+        return f"/uploads?{urlencode({**kept, name: cursor})}" if cursor else ""
+
+    return UploadsPage(
         models=found.models.items,
         samples=found.samples.items,
-        more_models=older(kept, "models", found.models.next),
-        more_samples=older(kept, "samples", found.samples.next),
+        more_models=older("models", found.models.next),
+        more_samples=older("samples", found.samples.next),
     )
-    return render(request, "uploads/uploads.html", page)
 
 
-def older(kept: dict[str, str], name: str, cursor: str | None) -> str:
-    """Return the address at which a list goes on; the other one stays where it is."""
-    return f"/uploads?{urlencode({**kept, name: cursor})}" if cursor else ""
+@resource(router, "/uploads", "uploads/uploads.html", uploads_page)
+def show_uploads(bench: BenchDep, workspace: WorkspaceDep, models: str = "", samples: str = "") -> Uploads:
+    return Uploads(
+        models=uploads.list_profiles(bench, workspace, USUAL_ITEMS, models or None),
+        samples=uploads.list_workloads(bench, workspace, USUAL_ITEMS, samples or None),
+    )
 
 
 @router.get("/uploads/{identifier}/file")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Query, Request
 
+from app.platform.admission import Principal
 from app.platform.idempotency import MAX_KEY
 from app.platform.listing import MAX_ITEMS, USUAL_ITEMS
 from app.platform.web.auth import PrincipalDep
@@ -17,6 +18,12 @@ def workbench_of(request: Request) -> Workbench:
     bench = request.app.state.workbench
     assert isinstance(bench, Workbench)
     return bench
+
+
+def workspace_of(request: Request) -> str:
+    """Return whose data the caller sees, on a page that is for members."""
+    principal: Principal = request.state.principal
+    return principal.workspace_id
 
 
 # Coroutines, though they wait for nothing: what is not one is handed to a thread and waited for.

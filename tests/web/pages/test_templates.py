@@ -39,7 +39,6 @@ CONTEXTS = {
     "estimates/estimates.html": estimates_views.EstimatesPage,
     "comparisons/_scaling.html": comparisons_views.ScalingPage,
     "estimates/estimate.html": estimates_views.EstimatePage,
-    "catalogue/catalog_index.html": catalogue_views.CatalogIndexPage,
     "catalogue/catalog_kind.html": catalogue_views.CatalogKindPage,
     "catalogue/catalog_item.html": catalogue_views.CatalogItemPage,
     "plans/mapping.html": plans_views.MappingPage,
