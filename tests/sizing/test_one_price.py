@@ -16,7 +16,7 @@ from app.features.bills.bill import make_bill
 from app.features.bills.model import BillRequest
 from app.features.break_even.deciding import decide
 from app.features.break_even.model import BreakEven, BreakEvenRequest
-from app.features.claims.estimates import amounts_of
+from app.features.claims.footing import amounts_of
 from app.features.claims.model import ClaimsRequest
 from app.features.networks.answering import choose_fabric
 from app.features.networks.model import FabricChoiceRequest

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from app.features.break_even.model import BreakEven, Mixed, TornadoRow
 from app.platform.charts import figures
-from app.platform.charts.figures import Figure, axis, figure, legend_above, names, round_steps
+from app.platform.charts.figures import Figure, axis, figure, legend_above, names, round_steps, thin
 from app.platform.wording.voice import Voice
 
 ROWS_SHOWN = 12
@@ -18,59 +18,52 @@ EDGE = 1.12
 NEVER_AT = 60.0
 """Month at which they are cut off where no bar ends. [month]"""
 
+BAND = 0.16
+"""Opacity of a band, thin enough that both show where they overlap."""
+
 
 def cash_flow(answer: BreakEven, voice: Voice) -> Figure:
     """Return the cumulated cost of both sides, where they cross, and the horizon."""
     points = answer.cash_flow
     months = [point.month for point in points]
-    owned, rented = voice.gettext("own cluster"), voice.gettext("cloud")
     highest = max(max(point.own_high or point.own, point.cloud_high or point.cloud) for point in points)
+
+    def shown(name: str) -> Callable[[float, float], str]:
+        return lambda month, value: f"{name}, {_month(month, voice)}<br>{voice.full(value, answer.currency)}"
+
+    owned, rented = voice.gettext("own cluster"), voice.gettext("cloud")
+    own, cloud = [point.own for point in points], [point.cloud for point in points]
     traces: list[dict[str, Any]] = []
     if points[0].own_low is not None:
         traces += [
-            _band(months, [p.own_low or 0.0 for p in points], [p.own_high or 0.0 for p in points], OWN_BAND),
-            _band(
-                months,
-                [p.cloud_low or 0.0 for p in points],
-                [p.cloud_high or 0.0 for p in points],
-                CLOUD_BAND,
-            ),
+            _band(months, [(p.own_low or 0.0, p.own_high or 0.0) for p in points], figures.BLUE),
+            _band(months, [(p.cloud_low or 0.0, p.cloud_high or 0.0) for p in points], figures.VERMILION),
         ]
-    for name, values, colour, dash in (
-        (owned, [point.own for point in points], figures.BLUE, "solid"),
-        (rented, [point.cloud for point in points], figures.VERMILION, "dot"),
-    ):
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": name,
-                "x": months,
-                "y": values,
-                "line": {"color": colour, "width": 2.5, "dash": dash},
-                "hovertext": [
-                    f"{name}, {_month(month, voice)}<br>{voice.full(value, answer.currency)}"
-                    for month, value in zip(months, values, strict=True)
-                ],
-                "hoverinfo": "text",
-            }
-        )
+    traces += [
+        _line(owned, months, own, {"color": figures.BLUE, "width": 2.5, "dash": "solid"}, shown(owned)),
+        _line(
+            rented, months, cloud, {"color": figures.VERMILION, "width": 2.5, "dash": "dot"}, shown(rented)
+        ),
+    ]
     if answer.months is not None and answer.months <= months[-1]:
-        traces.append(_crossing(answer, voice))
-    traces.append(_vertical(voice.gettext("horizon"), answer.horizon_months, highest, figures.GREY))
-    ticks = round_steps(highest)
+        traces.append(_crossing(answer, answer.months, voice))
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": voice.gettext("horizon"),
+            "x": [answer.horizon_months] * 2,
+            "y": [0.0, highest],
+            "line": {"color": figures.GREY, "width": 1.5, "dash": "dash"},
+            "hoverinfo": "name",
+        }
+    )
     return figure(
         traces,
         showlegend=True,
         legend=legend_above(),
         xaxis=axis(voice.gettext("Months since purchase"), rangemode="tozero"),
-        yaxis=axis(
-            f"{voice.gettext('Cumulative spend, discounted')} ({answer.currency})",
-            rangemode="tozero",
-            tickmode="array",
-            tickvals=ticks,
-            ticktext=[voice.tick(tick, answer.currency) for tick in ticks],
-        ),
+        yaxis=_money_axis(voice.gettext("Cumulative spend, discounted"), highest, answer.currency, voice),
     )
 
 
@@ -81,9 +74,10 @@ def tornado(answer: BreakEven, voice: Voice) -> Figure:
     known = [*ends, *([answer.months] if answer.months is not None else [])]
     edge = EDGE * max(known) if known else NEVER_AT
     central = answer.months if answer.months is not None else edge
+    never = voice.gettext("never")
     sides = (
-        (voice.gettext("20 percent lower"), figures.BLUE, "", [row.low for row in rows]),
-        (voice.gettext("20 percent higher"), figures.ORANGE, "", [row.high for row in rows]),
+        (voice.gettext("20 percent lower"), figures.BLUE, [row.low for row in rows]),
+        (voice.gettext("20 percent higher"), figures.ORANGE, [row.high for row in rows]),
     )
     traces = [
         {
@@ -94,15 +88,16 @@ def tornado(answer: BreakEven, voice: Voice) -> Figure:
             "y": list(range(len(rows))),
             "x": [(edge if end is None else end) - central for end in values],
             "width": 0.6,
-            "marker": {"color": colour, "pattern": {**figures.hatched(pattern), "shape": _shapes(values)}},
-            "hovertext": [
-                f"{name}<br>{voice.gettext('never') if end is None else _month(end, voice)}" for end in values
-            ],
+            "marker": {
+                "color": colour,
+                "pattern": figures.hatched("") | {"shape": ["/" if end is None else "" for end in values]},
+            },
+            "hovertext": [f"{name}<br>{never if end is None else _month(end, voice)}" for end in values],
             "hoverinfo": "text",
-            "text": [voice.gettext("never") if end is None else "" for end in values],
+            "text": [never if end is None else "" for end in values],
             "textposition": "inside",
         }
-        for name, colour, pattern, values in sides
+        for name, colour, values in sides
     ]
     labels = [voice.label(row.input) for row in rows]
     return figure(
@@ -115,60 +110,33 @@ def tornado(answer: BreakEven, voice: Voice) -> Figure:
     )
 
 
-def base_and_peak(found: Mixed, currency: str, voice: Voice) -> Figure:
+def base_and_peak(mixed: Mixed, currency: str, voice: Voice) -> Figure:
     """Return cost by the capacity that is owned: owned and rented part, and their sum with its lowest."""
-    shares = [100.0 * point.owned for point in found.points]
-    lines = (
-        (voice.gettext("total"), [p.total for p in found.points], figures.BLUE, "solid", 2.5),
-        (voice.gettext("owned base load"), [p.own for p in found.points], figures.GREEN, "dash", 1.5),
-        (voice.gettext("rented peak load"), [p.rent for p in found.points], figures.VERMILION, "dot", 1.5),
+    shares = [100.0 * point.owned for point in mixed.points]
+
+    def shown(name: str) -> Callable[[float, float], str]:
+        return lambda share, cost: f"{name}<br>{voice.percent(share / 100.0)}<br>{voice.full(cost, currency)}"
+
+    series = (
+        (voice.gettext("total"), [p.total for p in mixed.points], figures.BLUE, "solid", 2.5),
+        (voice.gettext("owned base load"), [p.own for p in mixed.points], figures.GREEN, "dash", 1.5),
+        (voice.gettext("rented peak load"), [p.rent for p in mixed.points], figures.VERMILION, "dot", 1.5),
     )
-    traces: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": name,
-            "x": shares,
-            "y": values,
-            "line": {"color": colour, "dash": dash, "width": width},
-            "hovertext": [
-                f"{name}<br>{voice.percent(share / 100.0)}<br>{voice.full(value, currency)}"
-                for share, value in zip(shares, values, strict=True)
-            ],
-            "hoverinfo": "text",
-        }
-        for name, values, colour, dash, width in lines
+    traces = [
+        _line(name, shares, costs, {"color": colour, "dash": dash, "width": width}, shown(name))
+        for name, costs, colour, dash, width in series
     ]
-    traces.append(
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": voice.gettext("lowest cost"),
-            "x": [100.0 * found.best.owned],
-            "y": [found.best.total],
-            "marker": {"color": figures.ORANGE, "size": 11, "symbol": "diamond"},
-            "hovertext": [voice.full(found.best.total, currency)],
-            "hoverinfo": "text",
-        }
-    )
-    ticks = round_steps(max(point.total for point in found.points))
+    best = mixed.best
+    cheapest = voice.full(best.total, currency)
+    traces.append(_diamond(voice.gettext("lowest cost"), 100.0 * best.owned, best.total, cheapest))
+    highest = max(point.total for point in mixed.points)
     return figure(
         traces,
         showlegend=True,
         legend=legend_above(),
         xaxis=axis(voice.gettext("Owned capacity (% of cluster)"), rangemode="tozero"),
-        yaxis=axis(
-            f"{voice.gettext('Monthly cost')} ({currency})",
-            rangemode="tozero",
-            tickmode="array",
-            tickvals=ticks,
-            ticktext=[voice.tick(tick, currency) for tick in ticks],
-        ),
+        yaxis=_money_axis(voice.gettext("Monthly cost"), highest, currency, voice),
     )
-
-
-OWN_BAND, CLOUD_BAND = "rgba(0,114,178,0.16)", "rgba(213,94,0,0.16)"
-"""Colours of the lines, thin enough that both bands show where they overlap."""
 
 
 def shown_rows(rows: Sequence[TornadoRow]) -> int:
@@ -176,55 +144,72 @@ def shown_rows(rows: Sequence[TornadoRow]) -> int:
     return min(len(rows), ROWS_SHOWN)
 
 
-def _shapes(values: Sequence[float | None]) -> list[str]:
-    return ["/" if end is None else "" for end in values]
-
-
 def _month(month: float, voice: Voice) -> str:
     return voice.gettext("month {month}").format(month=voice.decimal(month, 1))
 
 
-def _band(
-    months: Sequence[float], low: Sequence[float], high: Sequence[float], colour: str
+def _money_axis(title: str, highest: float, currency: str, voice: Voice) -> dict[str, Any]:
+    ticks = round_steps(highest)
+    return axis(
+        f"{title} ({currency})",
+        rangemode="tozero",
+        tickmode="array",
+        tickvals=ticks,
+        ticktext=[voice.tick(tick, currency) for tick in ticks],
+    )
+
+
+def _line(
+    name: str,
+    x: Sequence[float],
+    y: Sequence[float],
+    style: dict[str, Any],
+    shown: Callable[[float, float], str],
 ) -> dict[str, Any]:
+    """Return a line with what is shown at each point."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": x,
+        "y": y,
+        "line": style,
+        "hovertext": [shown(*point) for point in zip(x, y, strict=True)],
+        "hoverinfo": "text",
+    }
+
+
+def _diamond(name: str, x: float, y: float, shown: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "x": [x],
+        "y": [y],
+        "marker": {"color": figures.ORANGE, "size": 11, "symbol": "diamond"},
+        "hovertext": [shown],
+        "hoverinfo": "text",
+    }
+
+
+def _band(months: Sequence[float], ends: Sequence[tuple[float, float]], colour: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
         "x": [*months, *reversed(months)],
-        "y": [*high, *reversed(low)],
+        "y": [*(high for _, high in ends), *(low for low, _ in reversed(ends))],
         "fill": "toself",
-        "fillcolor": colour,
+        "fillcolor": thin(colour, BAND),
         "line": {"width": 0},
         "hoverinfo": "skip",
         "showlegend": False,
     }
 
 
-def _crossing(answer: BreakEven, voice: Voice) -> dict[str, Any]:
-    month = answer.months or 0.0
+def _crossing(answer: BreakEven, month: float, voice: Voice) -> dict[str, Any]:
     before = max((point for point in answer.cash_flow if point.month <= month), key=lambda one: one.month)
     after = min((point for point in answer.cash_flow if point.month >= month), key=lambda one: one.month)
     width = after.month - before.month
     share = (month - before.month) / width if width > 0 else 0.0
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": voice.gettext("break-even"),
-        "x": [month],
-        "y": [before.cloud + share * (after.cloud - before.cloud)],
-        "marker": {"color": figures.ORANGE, "size": 11, "symbol": "diamond"},
-        "hovertext": [_month(month, voice)],
-        "hoverinfo": "text",
-    }
-
-
-def _vertical(name: str, month: float, highest: float, colour: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": [month, month],
-        "y": [0.0, highest],
-        "line": {"color": colour, "width": 1.5, "dash": "dash"},
-        "hoverinfo": "name",
-    }
+    spent = before.cloud + share * (after.cloud - before.cloud)
+    return _diamond(voice.gettext("break-even"), month, spent, _month(month, voice))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
+from pydantic import JsonValue
 
 from app.engine.cost.break_even import (
     BuildOrRent,
@@ -18,23 +19,15 @@ from app.engine.cost.break_even import (
     required_bill,
 )
 from app.engine.cost.capital import monthly_payment
-from app.engine.records import FloatLike, Floats
+from app.engine.records import Floats
 from app.engine.uncertainty import HIGH, LOW, band, standard_normals
-from app.engine.units import MONTHS
 from app.errors import Message
 from app.estimating.context import SizingContext
 from app.estimating.documents import Text, TraceStep
 from app.estimating.hardware import DECILES
 from app.estimating.ranges import SEED
 from app.estimating.schema import Quantity
-from app.features.break_even.amounts import (
-    HOURS_PER_MONTH,
-    BreakEvenAmounts,
-    amounts_of,
-    rent_lines,
-    running_lines,
-)
-from app.features.break_even.checks import sentences, warnings_of
+from app.features.break_even.inputs import Amounts, Inputs, rent_lines, running_lines
 from app.features.break_even.model import (
     LONGEST,
     BreakEven,
@@ -48,78 +41,10 @@ from app.features.break_even.model import (
     TornadoRow,
     check,
 )
+from app.features.break_even.words import sentences, warnings_of
 
-Inputs = Mapping[str, FloatLike]
-
-
-@dataclass(frozen=True, slots=True)
-class BreakEvenQuestion:
-    """What does not vary: how many are rented, and how much work there will be."""
-
-    rented: int
-    """Systems rented at a time."""
-    factor: float
-    """Work to come over the work behind the bill."""
-    filled: float | None
-    """Share of the cluster that the work behind the bill fills; above 1 it is more than the cluster holds.
-   """
-
-
-def question_of(request: BreakEvenRequest, inputs: Mapping[str, float]) -> BreakEvenQuestion:
-    """Return what does not vary."""
-    factor = 1.0 if request.demand_factor is None else request.demand_factor
-    if request.teams_now is not None and request.teams_then is not None:
-        factor = request.teams_then / request.teams_now
-    return BreakEvenQuestion(
-        rented=request.cloud.count if request.cloud is not None else 1,
-        factor=factor,
-        filled=inputs.get("utilisation"),
-    )
-
-
-def running_cost(inputs: Inputs) -> Floats:
-    """Return the running cost of the first month. [currency/month]"""
-    if "onprem_monthly" in inputs:
-        return np.asarray(inputs["onprem_monthly"], dtype=float)
-    given = {name: np.asarray(value, dtype=float) for name, value in inputs.items()}
-    power = given["onprem.power_kw"] * given["onprem.pue"] * given["onprem.tariff"] * HOURS_PER_MONTH
-    staff = given["onprem.staff"] * given["onprem.staff_cost"] / MONTHS
-    support = given["onprem.support"] * given["capex"] / MONTHS
-    return np.asarray(power + staff + given["onprem.space"] + support)
-
-
-def cloud_bill(inputs: Inputs, question: BreakEvenQuestion) -> Floats:
-    """Return the bill as it was stated or described, before any change in demand. [currency/month]"""
-    if "cloud_monthly" in inputs:
-        return np.asarray(inputs["cloud_monthly"], dtype=float)
-    hours = np.asarray(inputs["cloud.hours_per_month"], dtype=float)
-    return np.asarray(hours * inputs["cloud.hourly_price"] * question.rented)
-
-
-def terms_of(inputs: Inputs, question: BreakEvenQuestion, factor: FloatLike | None = None) -> BuildOrRent:
-    """Return the terms of the engine.
-
-    With a utilisation the bill follows the work on the cluster, up to a full one: what exceeds it is
-    rented either way and stands on neither side.
-    """
-    work = np.asarray(question.factor if factor is None else factor, dtype=float)
-    bill = cloud_bill(inputs, question)
-    replaced, fullest = bill * work, np.asarray(np.inf)
-    if question.filled is not None:
-        filled = np.minimum(np.asarray(inputs["utilisation"], dtype=float) * work, 1.0)
-        replaced, fullest = bill / question.filled * filled, np.asarray(1.0 / filled)
-    return BuildOrRent(
-        capital=inputs["capex"],
-        own_monthly=running_cost(inputs),
-        cloud_monthly=replaced,
-        discount_rate=inputs["discount_rate"],
-        cloud_growth=inputs["growth"],
-        own_growth=inputs["own_growth"],
-        fullest=fullest,
-        residual_share=inputs["residual_share"],
-        horizon=inputs["horizon_months"],
-    )
-
+Spans = Mapping[str, tuple[float, float]]
+"""Input → its 10th and 90th percentile."""
 
 SAMPLES = 512
 """Samples of an answer; a probability is then known to a fifth of a percent."""
@@ -127,24 +52,85 @@ SAMPLES = 512
 DECILE = DECILES / 2.0
 """Standard deviations from the middle to the 10th or the 90th percentile of a normal distribution."""
 
-AMOUNTS = ("capex", "onprem_monthly", "cloud_monthly")
-"""Inputs that are above zero, and vary by factors."""
+POSITIVE = ("capex", "onprem_monthly", "cloud_monthly")
+"""Inputs that vary by factors."""
+
+FACTORS = (0.5, 1.0, 1.5, 2.0, 3.0)
+"""More or less work, over what was asked about."""
+
+BEYOND = 1.15
+"""How far past the break-even both sides are shown."""
 
 
-def spans_of(request: BreakEvenRequest, amounts: BreakEvenAmounts) -> dict[str, tuple[float, float]]:
-    """Return the inputs that are not known exactly, each with its ends."""
-    found = {}
-    if amounts.capex_range is not None:
-        found["capex"] = amounts.capex_range
-    if request.ranges is not None:
-        for name in RangesInput.model_fields:
-            given = getattr(request.ranges, name)
-            if given is not None:
-                found[name] = (given.low, given.high)
-    return {name: ends for name, ends in found.items() if ends[0] < ends[1]}
+def decide(request: BreakEvenRequest, context: SizingContext) -> BreakEven:
+    """Return when an own cluster is cheaper than the cloud."""
+    check(request)
+    priced = context.priced(request.price_book_id)
+    amounts = Amounts(request, priced)
+    inputs, values, currency = amounts.inputs, amounts.values, request.currency
+    terms, horizon = inputs.terms(), values["horizon_months"]
+    months = float(break_even_month(terms))
+    bill = float(inputs.bill()) * inputs.factor
+    spans = spans_of(request, amounts)
+    drawn = replace(inputs, values=sampled(values, spans)).terms() if spans else None
+    times = None if drawn is None else break_even_month(drawn)
+    required = float(required_bill(terms))
+    low, high = spans.get("capex", (values["capex"], values["capex"]))
+    answer = BreakEven(
+        months=_finite(months),
+        outcome=outcome_of(months, horizon),
+        months_low=None if times is None else _percentile(times, LOW, months),
+        months_high=None if times is None else _percentile(times, HIGH, months),
+        probability=None if times is None else float(np.mean(times <= horizon)),
+        currency=currency,
+        capex=Quantity(value=values["capex"], low=low, high=high, unit=currency),
+        capex_lines=amounts.capex_lines,
+        onprem_monthly=float(terms.own_monthly),
+        onprem_lines=running_lines(amounts),
+        cloud_monthly=bill,
+        replaced_monthly=float(terms.cloud_monthly),
+        cloud_lines=rent_lines(amounts),
+        discount_rate=values["discount_rate"],
+        growth=values["growth"],
+        horizon_months=horizon,
+        own_at_horizon=float(own_cost_worth(terms, horizon)),
+        cloud_at_horizon=float(replaced_bill_worth(terms, horizon)),
+        residual=values["residual_share"] * values["capex"],
+        required_cloud_monthly=required,
+        required_utilisation=required_utilisation(required, inputs),
+        sentences=[],
+        tornado=tornado(values, inputs),
+        demand_cases=demand_cases(inputs, horizon),
+        cash_flow=cash_flow(terms, months, drawn),
+        mixed=mixed(terms, bill, request.demand, request.peak_price_factor) if request.demand else None,
+        defaults=amounts.defaults,
+        warnings=[],
+        trace=trace_of(amounts, terms, months),
+    )
+    told = {
+        "sentences": [Text.of(sentence) for sentence in sentences(answer, spans)],
+        "warnings": warnings_of(answer, amounts, terms, months),
+    }
+    return answer.model_copy(update=told)
 
 
-def sampled(inputs: dict[str, float], spans: dict[str, tuple[float, float]]) -> dict[str, Floats]:
+def outcome_of(months: float, horizon: float) -> Outcome:
+    if not math.isfinite(months):
+        return "never"
+    return "within_horizon" if months <= horizon else "after_horizon"
+
+
+def spans_of(request: BreakEvenRequest, amounts: Amounts) -> Spans:
+    """Return the inputs that are not known exactly."""
+    spans = {} if amounts.capex_range is None else {"capex": amounts.capex_range}
+    for name in RangesInput.model_fields if request.ranges is not None else ():
+        given = getattr(request.ranges, name)
+        if given is not None:
+            spans[name] = (given.low, given.high)
+    return {name: (low, high) for name, (low, high) in spans.items() if low < high}
+
+
+def sampled(values: Mapping[str, float], spans: Spans) -> dict[str, Floats]:
     """Return every input as samples; those with ends as two half-normals that meet at the value.
 
     A tenth of the samples lies below the low end and a tenth above the high one.
@@ -152,10 +138,10 @@ def sampled(inputs: dict[str, float], spans: dict[str, tuple[float, float]]) -> 
     # One column for each input that may vary, so that leaving one out leaves the others as they are.
     table = standard_normals(SAMPLES, len(RangesInput.model_fields), SEED)
     normals = dict(zip(RangesInput.model_fields, table.T, strict=True))
-    drawn = {name: np.full(SAMPLES, value) for name, value in inputs.items()}
+    drawn = {name: np.full(SAMPLES, value) for name, value in values.items()}
     for name, (low, high) in spans.items():
-        value, draws = inputs[name], normals[name] / DECILE
-        if name in AMOUNTS and value > 0:
+        value, draws = values[name], normals[name] / DECILE
+        if name in POSITIVE and value > 0:
             down, up = np.log(value / low), np.log(high / value)
             drawn[name] = value * np.exp(draws * np.where(draws < 0, down, up))
         else:
@@ -165,6 +151,60 @@ def sampled(inputs: dict[str, float], spans: dict[str, tuple[float, float]]) -> 
     if "growth" in spans:
         drawn["growth"] = np.clip(drawn["growth"], -0.99, 5.0)
     return drawn
+
+
+def required_utilisation(required: float, inputs: Inputs) -> float | None:
+    """Return the use of the cluster that the bill from which it pays stands for."""
+    if inputs.filled is None:
+        return None
+    # Bill and use go together, and growth ends where the cluster is full: a fuller cluster has less room.
+    share = required / (float(inputs.bill()) / inputs.filled)
+    return share if share <= 1.0 else None
+
+
+def cash_flow(terms: BuildOrRent, months: float, drawn: BuildOrRent | None) -> list[CashPoint]:
+    """Return both sides month by month, past the break-even where nothing is sold before."""
+    end = horizon = float(terms.horizon)
+    if math.isfinite(months) and float(terms.residual_share) == 0.0:
+        end = max(horizon, min(math.ceil(BEYOND * months), LONGEST))
+    counted = np.unique(np.concatenate([np.arange(math.floor(end) + 1.0), [horizon]]))
+    own, cloud = own_cost_worth(terms, counted), replaced_bill_worth(terms, counted)
+    columns = {"month": counted, "own": own, "cloud": cloud, "saving": cloud - own}
+    if drawn is not None:
+        # Samples stand on the last axis, months before it.
+        column = counted[:, np.newaxis]
+        columns["own_low"], columns["own_high"] = band(own_cost_worth(drawn, column), own)
+        columns["cloud_low"], columns["cloud_high"] = band(replaced_bill_worth(drawn, column), cloud)
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [CashPoint(**dict(zip(columns, row, strict=True))) for row in rows]
+
+
+def demand_cases(inputs: Inputs, horizon: float) -> list[DemandCase]:
+    """Return the break-even for more or less work."""
+    terms = inputs.terms(np.array(FACTORS))
+    bill = float(inputs.bill()) * inputs.factor
+    replaced = np.broadcast_to(np.asarray(terms.cloud_monthly), len(FACTORS))
+    return [
+        DemandCase(
+            factor=factor,
+            cloud_monthly=bill * factor,
+            replaced_monthly=float(part),
+            months=_finite(float(month)),
+            outcome=outcome_of(float(month), horizon),
+        )
+        for factor, part, month in zip(FACTORS, replaced, break_even_month(terms), strict=True)
+    ]
+
+
+def _percentile(times: Floats, share: float, central: float) -> float | None:
+    """Percentile of months of which some may never come, widened to contain the central answer."""
+    ordered = np.sort(times)
+    value = float(ordered[round(share * (len(ordered) - 1))])
+    return _finite(min(value, central) if share < 0.5 else max(value, central))
+
+
+def _finite(months: float) -> float | None:
+    return months if math.isfinite(months) else None
 
 
 STEPS = 40
@@ -189,7 +229,10 @@ def mixed(terms: BuildOrRent, bill: float, demand: Sequence[float], peak_factor:
     best = float(cheapest_base(used, own, rent))
     top = float(np.max(used))
     shares = np.unique(np.concatenate([np.linspace(0.0, top, STEPS + 1), [best]]))
-    points = _points(shares, used, own, rent)
+    points = [
+        MixedPoint(owned=float(share), own=float(base), rent=float(peak), total=float(base + peak))
+        for share, base, peak in zip(shares, *base_and_peak_cost(shares, used, own, rent), strict=True)
+    ]
     # Who rents everything has no peak to pay extra for: that is the bill itself.
     nothing = MixedPoint(owned=0.0, own=0.0, rent=bill, total=bill)
     cheapest = next(point for point in points if point.owned == best)
@@ -207,14 +250,6 @@ def mixed(terms: BuildOrRent, bill: float, demand: Sequence[float], peak_factor:
     )
 
 
-def _points(shares: Floats, used: Floats, own: float, rent: float) -> list[MixedPoint]:
-    owned, rented = base_and_peak_cost(shares, used, own, rent)
-    return [
-        MixedPoint(owned=float(share), own=float(one), rent=float(other), total=float(one + other))
-        for share, one, other in zip(shares, owned, rented, strict=True)
-    ]
-
-
 STEP = 0.2
 """How far an input is moved, as a share of it."""
 
@@ -227,28 +262,24 @@ ENDS = {
 }
 """Input → beyond what it cannot go."""
 
-FIXED = {"horizon_months"}
-"""Inputs that say how long it is counted, and move no break-even."""
 
-
-def tornado(inputs: dict[str, float], question: BreakEvenQuestion) -> list[TornadoRow]:
+def tornado(values: Mapping[str, float], inputs: Inputs) -> list[TornadoRow]:
     """Return one row for each input that is not zero, the strongest first.
 
-    An input that decides whether there is a break-even at all stands above any that moves it.
+    An input that decides whether there is a break-even at all stands above any that moves it. The horizon
+    says how long it is counted, and moves no break-even.
     """
-    names = [name for name, value in inputs.items() if value != 0.0 and name not in FIXED]
-    if inputs.get("utilisation", 0.0) > 1.0:
+    names = [name for name, value in values.items() if value != 0.0 and name != "horizon_months"]
+    if values.get("utilisation", 0.0) > 1.0:
         # A fifth less of more than the cluster holds may still be more than it holds.
         names.remove("utilisation")
-    ends = [_ends(name, inputs[name]) for name in names]
-    varied = {name: np.full(2 * len(names), value) for name, value in inputs.items()}
-    for place, (name, pair) in enumerate(zip(names, ends, strict=True)):
-        varied[name][2 * place : 2 * place + 2] = pair
-    months = break_even_month(terms_of(varied, question))
-    rows = [
-        _row(name, inputs[name], pair, (float(months[2 * place]), float(months[2 * place + 1])))
-        for place, (name, pair) in enumerate(zip(names, ends, strict=True))
-    ]
+    ends = {name: _ends(name, values[name]) for name in names}
+    # One row for each input, one column for each of its ends.
+    varied = {name: np.full((len(names), 2), value) for name, value in values.items()}
+    for row, name in enumerate(names):
+        varied[name][row] = ends[name]
+    months = break_even_month(replace(inputs, values=varied).terms())
+    rows = [_row(name, values[name], ends[name], months[row].tolist()) for row, name in enumerate(names)]
     return sorted(rows, key=_rank)
 
 
@@ -258,17 +289,15 @@ def _ends(name: str, value: float) -> tuple[float, float]:
     return max(low, least), min(high, most)
 
 
-def _row(name: str, value: float, ends: tuple[float, float], months: tuple[float, float]) -> TornadoRow:
-    low, high = (month if math.isfinite(month) else None for month in months)
+def _row(name: str, value: float, ends: tuple[float, float], months: Sequence[float]) -> TornadoRow:
+    low, high = (_finite(month) for month in months)
     reason = None
     if low is None and high is None:
         reason = Message("never pays back at either end")
-    elif low is None or high is None:
-        reason = (
-            Message("never pays back at the low end")
-            if low is None
-            else Message("never pays back at the high end")
-        )
+    elif low is None:
+        reason = Message("never pays back at the low end")
+    elif high is None:
+        reason = Message("never pays back at the high end")
     return TornadoRow(
         input=name,
         value=value,
@@ -293,267 +322,83 @@ def _rank(row: TornadoRow) -> tuple[int, float]:
 ECONOMY = "L. Blank and A. Tarquin, Engineering economy, 8th ed., McGraw-Hill, 2018"
 
 
-def trace_of(
-    amounts: BreakEvenAmounts, question: BreakEvenQuestion, terms: BuildOrRent, months: float, currency: str
-) -> list[TraceStep]:
+def trace_of(amounts: Amounts, terms: BuildOrRent, months: float) -> list[TraceStep]:
     """Return the steps from the amounts to the month."""
-    steps = []
-    inputs = amounts.inputs
-    if amounts.capex_lines:
-        steps.append(
-            TraceStep(
-                name="capex",
-                formula="capex = " + " + ".join(line.item for line in amounts.capex_lines),
-                inputs={line.item: line.amount for line in amounts.capex_lines},
-                value=inputs["capex"],
-                unit=currency,
-                reference="",
-                source=amounts.sources("capex"),
-            )
-        )
-    if "onprem_monthly" not in inputs:
-        parts = {name: value for name, value in inputs.items() if name.startswith("onprem.")}
-        steps.append(
-            TraceStep(
-                name="onprem_monthly",
-                formula="own = power · pue · tariff · 730.5 h + staff · staff_cost / 12 + space "
-                "+ support · capex / 12",
-                inputs=parts | {"capex": inputs["capex"]},
-                value=float(terms.own_monthly),
-                unit=currency,
-                reference=ECONOMY,
-                source=amounts.sources("onprem"),
-            )
-        )
-    if "cloud_monthly" not in inputs:
-        steps.append(
-            TraceStep(
-                name="cloud_monthly",
-                formula="bill = count · hours_per_month · hourly_price",
-                inputs={
-                    "count": question.rented,
-                    "hours_per_month": inputs["cloud.hours_per_month"],
-                    "hourly_price": inputs["cloud.hourly_price"],
-                },
-                value=float(cloud_bill(inputs, question)),
-                unit=currency,
-                reference="",
-                source=amounts.sources("cloud"),
-            )
-        )
-    stated: dict[str, float] = {
-        "capex": inputs["capex"],
-        "own": float(terms.own_monthly),
-        "bill": float(terms.cloud_monthly),
-        "r": inputs["discount_rate"],
-        "g": inputs["growth"],
-        "horizon": inputs["horizon_months"],
-        "residual_share": inputs["residual_share"],
-    }
-    if math.isfinite(months):
-        steps.append(
-            TraceStep(
-                name="break_even_month",
-                formula=_formula(terms),
-                inputs=dict(stated),
-                value=months,
-                unit="month",
-                reference=f"{ECONOMY} (payback period, discounted payback)",
-                source=[],
-            )
-        )
-    for name, formula, value in (
-        (
-            "own_at_horizon",
-            "own = capex + Σ own_k · v^k − residual_share · capex · v^horizon,  v = (1 + r)^(−1/12)",
-            own_cost_worth(terms, terms.horizon),
-        ),
-        (
-            "cloud_at_horizon",
-            "cloud = Σ bill_k · v^k,  bill_k = bill · (1 + g)^((k−1)/12) until the cluster is full",
-            replaced_bill_worth(terms, terms.horizon),
-        ),
-    ):
+    inputs, values, currency = amounts.inputs, amounts.values, amounts.request.currency
+    steps: list[TraceStep] = []
+
+    def step(
+        name: str,
+        formula: str,
+        given: Mapping[str, JsonValue],
+        value: float,
+        reference: str = "",
+        part: str = "",
+        unit: str = currency,
+    ) -> None:
         steps.append(
             TraceStep(
                 name=name,
                 formula=formula,
-                inputs=dict(stated),
-                value=float(value),
-                unit=currency,
-                reference=f"{ECONOMY} (present worth analysis)",
-                source=[],
+                inputs=dict(given),
+                value=value,
+                unit=unit,
+                reference=reference,
+                source=amounts.sources(part),
             )
         )
-    steps.append(
-        TraceStep(
-            name="required_cloud_monthly",
-            formula="bill* = (capex + W(own) − residual · v^horizon) / W(1),  "
-            "W(a) = Σ a · (1 + g)^((k−1)/12) · v^k",
-            inputs=dict(stated),
-            value=float(required_bill(terms)),
-            unit=currency,
-            reference=f"{ECONOMY} (breakeven analysis)",
-            source=amounts.sources("horizon"),
+
+    if amounts.capex_lines:
+        parts = {line.item: line.amount for line in amounts.capex_lines}
+        step("capex", "capex = " + " + ".join(parts), parts, values["capex"], part="capex")
+    if "onprem_monthly" not in values:
+        formula = (
+            "own = power · pue · tariff · 730.5 h + staff · staff_cost / 12 + space + support · capex / 12"
         )
+        parts = {name: value for name, value in values.items() if name.startswith("onprem.")}
+        parts["capex"] = values["capex"]
+        step("onprem_monthly", formula, parts, float(terms.own_monthly), ECONOMY, "onprem")
+    if "cloud_monthly" not in values:
+        formula = "bill = count · hours_per_month · hourly_price"
+        rent = {name: values[f"cloud.{name}"] for name in ("hours_per_month", "hourly_price")}
+        step("cloud_monthly", formula, {"count": inputs.rented, **rent}, float(inputs.bill()), part="cloud")
+    stated = {
+        "capex": values["capex"],
+        "own": float(terms.own_monthly),
+        "bill": float(terms.cloud_monthly),
+        "r": values["discount_rate"],
+        "g": values["growth"],
+        "horizon": values["horizon_months"],
+        "residual_share": values["residual_share"],
+    }
+    if math.isfinite(months):
+        formula = "n = capex / (bill − own)"
+        if values["growth"] != 0.0 or values["own_growth"] != 0.0:
+            formula = "first n with Σ (bill_k − own_k) · v^k = capex,  v = (1 + r)^(−1/12)"
+        elif values["discount_rate"] > 0.0:
+            formula = "n = −ln(1 − capex · i / (bill − own)) / ln(1 + i),  i = (1 + r)^(1/12) − 1"
+        payback = f"{ECONOMY} (payback period, discounted payback)"
+        step("break_even_month", formula, stated, months, payback, unit="month")
+    step(
+        "own_at_horizon",
+        "own = capex + Σ own_k · v^k − residual_share · capex · v^horizon,  v = (1 + r)^(−1/12)",
+        stated,
+        float(own_cost_worth(terms, terms.horizon)),
+        f"{ECONOMY} (present worth analysis)",
+    )
+    step(
+        "cloud_at_horizon",
+        "cloud = Σ bill_k · v^k,  bill_k = bill · (1 + g)^((k−1)/12) until the cluster is full",
+        stated,
+        float(replaced_bill_worth(terms, terms.horizon)),
+        f"{ECONOMY} (present worth analysis)",
+    )
+    step(
+        "required_cloud_monthly",
+        "bill* = (capex + W(own) − residual · v^horizon) / W(1),  W(a) = Σ a · (1 + g)^((k−1)/12) · v^k",
+        stated,
+        float(required_bill(terms)),
+        f"{ECONOMY} (breakeven analysis)",
+        "horizon",
     )
     return steps
-
-
-def _formula(terms: BuildOrRent) -> str:
-    if float(terms.cloud_growth) != 0.0 or float(terms.own_growth) != 0.0:
-        return "first n with Σ (bill_k − own_k) · v^k = capex,  v = (1 + r)^(−1/12)"
-    if float(terms.discount_rate) > 0.0:
-        return "n = −ln(1 − capex · i / (bill − own)) / ln(1 + i),  i = (1 + r)^(1/12) − 1"
-    return "n = capex / (bill − own)"
-
-
-FACTORS = (0.5, 1.0, 1.5, 2.0, 3.0)
-"""More or less work, over what was asked about."""
-
-BEYOND = 1.15
-"""How far past the break-even both sides are shown."""
-
-
-def decide(request: BreakEvenRequest, context: SizingContext) -> BreakEven:
-    """Return when an own cluster is cheaper than the cloud."""
-    check(request)
-    priced = context.priced(request.price_book_id)
-    amounts = amounts_of(request, priced)
-    inputs = amounts.inputs
-    question = question_of(request, inputs)
-    terms = terms_of(inputs, question)
-    months = float(break_even_month(terms))
-    horizon = inputs["horizon_months"]
-    outcome = outcome_of(months, horizon)
-    spans = spans_of(request, amounts)
-    drawn = terms_of(sampled(inputs, spans), question) if spans else None
-    times = break_even_month(drawn) if drawn is not None else None
-    probability = None if times is None else float(np.mean(times <= horizon))
-    flow = cash_flow(terms, months, drawn)
-    bill = float(cloud_bill(inputs, question)) * question.factor
-    required, share = _required(terms, question, inputs)
-    found = None
-    if request.demand is not None:
-        found = mixed(terms, bill, request.demand, request.peak_price_factor)
-    own, cloud = float(own_cost_worth(terms, horizon)), float(replaced_bill_worth(terms, horizon))
-    told = sentences(
-        terms, months, outcome, cloud - own, (required, share), probability, spans, found, request.currency
-    )
-    return BreakEven(
-        months=_finite(months),
-        outcome=outcome,
-        months_low=None if times is None else _percentile(times, LOW, months),
-        months_high=None if times is None else _percentile(times, HIGH, months),
-        probability=probability,
-        currency=request.currency,
-        capex=_price(inputs["capex"], spans.get("capex"), request.currency),
-        capex_lines=amounts.capex_lines,
-        onprem_monthly=float(terms.own_monthly),
-        onprem_lines=running_lines(inputs),
-        cloud_monthly=bill,
-        replaced_monthly=float(terms.cloud_monthly),
-        cloud_lines=rent_lines(request, inputs),
-        discount_rate=inputs["discount_rate"],
-        growth=inputs["growth"],
-        horizon_months=horizon,
-        own_at_horizon=own,
-        cloud_at_horizon=cloud,
-        residual=inputs["residual_share"] * inputs["capex"],
-        required_cloud_monthly=required,
-        required_utilisation=share,
-        sentences=[Text.of(one) for one in told],
-        tornado=tornado(inputs, question),
-        demand_cases=demand_cases(amounts, question),
-        cash_flow=flow,
-        mixed=found,
-        defaults=amounts.defaults,
-        warnings=warnings_of(request, amounts, terms, months, flow, priced),
-        trace=trace_of(amounts, question, terms, months, request.currency),
-    )
-
-
-def outcome_of(months: float, horizon: float) -> Outcome:
-    """Return how a break-even lies to the horizon."""
-    if not math.isfinite(months):
-        return "never"
-    return "within_horizon" if months <= horizon else "after_horizon"
-
-
-def cash_flow(terms: BuildOrRent, months: float, drawn: BuildOrRent | None) -> list[CashPoint]:
-    """Return both sides month by month, past the break-even where nothing is sold before."""
-    horizon = float(terms.horizon)
-    end = horizon
-    if math.isfinite(months) and float(terms.residual_share) == 0.0:
-        end = max(horizon, min(math.ceil(BEYOND * months), LONGEST))
-    counted = np.unique(np.concatenate([np.arange(math.floor(end) + 1.0), [horizon]]))
-    own, cloud = own_cost_worth(terms, counted), replaced_bill_worth(terms, counted)
-    points = [
-        CashPoint(month=float(month), own=float(mine), cloud=float(theirs), saving=float(theirs - mine))
-        for month, mine, theirs in zip(counted, own, cloud, strict=True)
-    ]
-    if drawn is None:
-        return points
-    # Samples stand on the last axis, months before it.
-    column = counted[:, np.newaxis]
-    mine = band(own_cost_worth(drawn, column), own)
-    theirs = band(replaced_bill_worth(drawn, column), cloud)
-    return [
-        point.model_copy(
-            update={
-                "own_low": float(mine[0][place]),
-                "own_high": float(mine[1][place]),
-                "cloud_low": float(theirs[0][place]),
-                "cloud_high": float(theirs[1][place]),
-            }
-        )
-        for place, point in enumerate(points)
-    ]
-
-
-def demand_cases(amounts: BreakEvenAmounts, question: BreakEvenQuestion) -> list[DemandCase]:
-    """Return the break-even for more or less work."""
-    factors = np.array(FACTORS)
-    terms = terms_of(amounts.inputs, question, factors * question.factor)
-    bill = float(cloud_bill(amounts.inputs, question)) * question.factor
-    months = break_even_month(terms)
-    replaced = np.broadcast_to(np.asarray(terms.cloud_monthly), factors.shape)
-    return [
-        DemandCase(
-            factor=factor,
-            cloud_monthly=bill * factor,
-            replaced_monthly=float(part),
-            months=_finite(float(month)),
-            outcome=outcome_of(float(month), amounts.inputs["horizon_months"]),
-        )
-        for factor, part, month in zip(FACTORS, replaced, months, strict=True)
-    ]
-
-
-def _required(
-    terms: BuildOrRent, question: BreakEvenQuestion, inputs: dict[str, float]
-) -> tuple[float, float | None]:
-    """Bill from which it pays by the horizon, and the use of the cluster that stands for."""
-    required = float(required_bill(terms))
-    if question.filled is None:
-        return required, None
-    # Bill and use go together, and growth ends where the cluster is full: a fuller cluster has less room.
-    full = float(cloud_bill(inputs, question)) / question.filled
-    share = required / full
-    return required, share if share <= 1.0 else None
-
-
-def _price(value: float, ends: tuple[float, float] | None, currency: str) -> Quantity:
-    low, high = ends if ends is not None else (value, value)
-    return Quantity(value=value, low=low, high=high, unit=currency)
-
-
-def _percentile(times: Floats, share: float, central: float) -> float | None:
-    """Percentile of months of which some may never come, widened to contain the central answer."""
-    ordered = np.sort(times)
-    value = float(ordered[round(share * (len(ordered) - 1))])
-    return _finite(min(value, central) if share < 0.5 else max(value, central))
-
-
-def _finite(months: float) -> float | None:
-    return months if math.isfinite(months) else None

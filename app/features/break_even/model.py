@@ -193,72 +193,6 @@ class BreakEvenRequest(Schema):
 ALTERNATIVES = (("capex", "hardware"), ("onprem_monthly", "onprem"), ("cloud_monthly", "cloud"))
 """Amount and what it is made of: one of the two is needed."""
 
-
-def check(request: BreakEvenRequest) -> None:
-    """Refuse a request that says nothing, or two things, about one amount."""
-    for amount, parts in ALTERNATIVES:
-        stated, described = getattr(request, amount) is not None, getattr(request, parts) is not None
-        if not stated and not described:
-            raise Unprocessable.at(amount, "enter a value, or {parts} to compute it", parts=parts)
-        if stated and described:
-            raise BadInput.at(amount, "enter {amount} or {parts}, not both", amount=amount, parts=parts)
-    _check_demand(request)
-    _check_ranges(request)
-
-
-def _check_demand(request: BreakEvenRequest) -> None:
-    if (request.teams_now is None) != (request.teams_then is None):
-        missing = "teams_now" if request.teams_now is None else "teams_then"
-        raise BadInput.at(missing, "enter teams_now and teams_then together")
-    if request.teams_now is not None and request.demand_factor is not None:
-        raise BadInput.at("demand_factor", "enter teams or demand_factor, not both")
-    if request.demand is None:
-        return
-    for place, level in enumerate(request.demand):
-        if not 0 <= level <= 100:
-            raise BadInput.at(
-                f"demand.{place}",
-                "must be between {least} and {most}, not {value}",
-                value=level,
-                least=0,
-                most=100,
-            )
-    if math.fsum(request.demand) < LEAST_DEMAND * len(request.demand):
-        raise BadInput.at("demand", "demand must be above 0 to decide how much to own")
-
-
-def _check_ranges(request: BreakEvenRequest) -> None:
-    if request.ranges is None:
-        return
-    for name in RangesInput.model_fields:
-        span: RangeInput | None = getattr(request.ranges, name)
-        if span is None:
-            continue
-        value = getattr(request, name)
-        if value is None:
-            raise BadInput.at(
-                f"ranges.{name}", "a range needs a central value; enter {field} as a number", field=name
-            )
-        if not span.low <= value <= span.high:
-            raise BadInput.at(
-                f"ranges.{name}",
-                "the range from {low} to {high} must contain {value}",
-                low=span.low,
-                high=span.high,
-                value=value,
-            )
-        least, most = LIMITS[name]
-        if not (least < span.low and span.high <= most):
-            raise BadInput.at(
-                f"ranges.{name}",
-                "the range from {low} to {high} must be above {least} and at most {most}",
-                low=span.low,
-                high=span.high,
-                least=least,
-                most=most,
-            )
-
-
 LEAST_DEMAND = 1e-6
 """Mean demand, over the capacity of the cluster, below which there is nothing to own or rent."""
 
@@ -270,6 +204,59 @@ LIMITS = {
     "utilisation": (0.0, 1.0),
 }
 """Input → what the ends of its range lie above, and what they do not exceed."""
+
+
+def check(request: BreakEvenRequest) -> None:
+    """Refuse a request that says nothing, or two things, about one amount."""
+    for amount, parts in ALTERNATIVES:
+        stated, described = getattr(request, amount) is not None, getattr(request, parts) is not None
+        if not stated and not described:
+            raise Unprocessable.at(amount, "enter a value, or {parts} to compute it", parts=parts)
+        if stated and described:
+            raise BadInput.at(amount, "enter {amount} or {parts}, not both", amount=amount, parts=parts)
+    _check_demand(request)
+    for name in LIMITS if request.ranges is not None else ():
+        span: RangeInput | None = getattr(request.ranges, name)
+        if span is not None:
+            _check_range(name, span, getattr(request, name))
+
+
+def _check_demand(request: BreakEvenRequest) -> None:
+    if (request.teams_now is None) != (request.teams_then is None):
+        missing = "teams_now" if request.teams_now is None else "teams_then"
+        raise BadInput.at(missing, "enter teams_now and teams_then together")
+    if request.teams_now is not None and request.demand_factor is not None:
+        raise BadInput.at("demand_factor", "enter teams or demand_factor, not both")
+    demand = request.demand or []
+    for place, level in enumerate(demand):
+        if not 0 <= level <= 100:
+            raise BadInput.at(
+                f"demand.{place}",
+                "must be between {least} and {most}, not {value}",
+                value=level,
+                least=0,
+                most=100,
+            )
+    if demand and math.fsum(demand) < LEAST_DEMAND * len(demand):
+        raise BadInput.at("demand", "demand must be above 0 to decide how much to own")
+
+
+def _check_range(name: str, span: RangeInput, value: float | None) -> None:
+    field, (least, most) = f"ranges.{name}", LIMITS[name]
+    ends = {"low": span.low, "high": span.high}
+    if value is None:
+        raise BadInput.at(field, "a range needs a central value; enter {field} as a number", field=name)
+    if not span.low <= value <= span.high:
+        raise BadInput.at(field, "the range from {low} to {high} must contain {value}", **ends, value=value)
+    if not (least < span.low and span.high <= most):
+        raise BadInput.at(
+            field,
+            "the range from {low} to {high} must be above {least} and at most {most}",
+            **ends,
+            least=least,
+            most=most,
+        )
+
 
 Outcome = Literal["within_horizon", "after_horizon", "never"]
 

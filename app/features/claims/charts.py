@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from app.features.claims.model import FootingRatio, VendorClaim
+from app.features.claims.model import VendorClaim
 from app.platform.charts import figures
 from app.platform.charts.figures import Figure, axis, figure, legend_above, plain, wrapped
 from app.platform.wording.voice import Voice
-
-SHOWN = ("as_claimed", "per_chip", "per_dollar", "per_watt_typical")
-"""Footings that are drawn, from the top down."""
 
 STYLES = {
     "as_claimed": (figures.GREY, "circle"),
@@ -19,6 +16,7 @@ STYLES = {
     "per_dollar": (figures.GREEN, "triangle-up"),
     "per_watt_typical": (figures.PURPLE, "diamond"),
 }
+"""Footings that are drawn, from the top down → colour and symbol."""
 
 STEP = 0.19
 """Distance of two footings of one claim. [rows]"""
@@ -29,10 +27,11 @@ TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 def claims(found: Sequence[VendorClaim], voice: Voice) -> Figure:
     """Return claims as rows: what was published, and our ratio with its range on each footing."""
     shown = [claim for claim in found if claim.readings]
-    traces = [_series(name, shown, voice) for name in SHOWN]
+    traces = [_series(name, shown, voice) for name in STYLES]
     traces.append(_published(shown, voice))
     labels = [wrapped(f"{plain(claim.model)} {voice.number(claim.ratio)}×") for claim in shown]
     ends = [value for trace in traces for value in trace["x"]]
+    ticks = [tick for tick in TICKS if not ends or min(ends) / 2 <= tick <= max(ends) * 2]
     return figure(
         traces,
         showlegend=True,
@@ -42,10 +41,8 @@ def claims(found: Sequence[VendorClaim], voice: Voice) -> Figure:
             voice.gettext("Speed ratio (log scale)"),
             type="log",
             tickmode="array",
-            tickvals=[tick for tick in TICKS if not ends or min(ends) / 2 <= tick <= max(ends) * 2],
-            ticktext=[
-                voice.number(tick) for tick in TICKS if not ends or min(ends) / 2 <= tick <= max(ends) * 2
-            ],
+            tickvals=ticks,
+            ticktext=[voice.number(tick) for tick in ticks],
         ),
         yaxis=axis(
             autorange="reversed",
@@ -70,33 +67,33 @@ def claims(found: Sequence[VendorClaim], voice: Voice) -> Figure:
     )
 
 
-def _of(claim: VendorClaim, name: str) -> FootingRatio:
-    return next(one for one in claim.readings[0].footings if one.footing == name)
-
-
 def _series(name: str, shown: Sequence[VendorClaim], voice: Voice) -> dict[str, Any]:
-    found = [_of(claim, name) for claim in shown]
+    """Return the ratios of all claims on one footing, a step apart from those on the others."""
+    ratios = [
+        next(ratio.ours for ratio in claim.readings[0].footings if ratio.footing == name) for claim in shown
+    ]
     colour, symbol = STYLES[name]
-    place = (SHOWN.index(name) - (len(SHOWN) - 1) / 2) * STEP
+    offset = (list(STYLES).index(name) - (len(STYLES) - 1) / 2) * STEP
+    label = voice.label(name, "footing")
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": voice.label(name, "footing"),
-        "x": [one.ours.value for one in found],
-        "y": [row + place for row in range(len(shown))],
+        "name": label,
+        "x": [ours.value for ours in ratios],
+        "y": [row + offset for row in range(len(shown))],
         "error_x": {
             "type": "data",
             "symmetric": False,
-            "array": [one.ours.high - one.ours.value for one in found],
-            "arrayminus": [one.ours.value - one.ours.low for one in found],
+            "array": [ours.high - ours.value for ours in ratios],
+            "arrayminus": [ours.value - ours.low for ours in ratios],
             "thickness": 1.5,
             "width": 3,
         },
         "marker": {"color": colour, "size": 8, "symbol": symbol},
         "hovertext": [
-            f"{plain(claim.model)}<br>{voice.label(name, 'footing')}: {voice.ratio(one.ours.value)} "
-            f"({voice.ratio(one.ours.low)}–{voice.ratio(one.ours.high)})"
-            for claim, one in zip(shown, found, strict=True)
+            f"{plain(claim.model)}<br>{label}: {voice.ratio(ours.value)} "
+            f"({voice.ratio(ours.low)}–{voice.ratio(ours.high)})"
+            for claim, ours in zip(shown, ratios, strict=True)
         ],
         "hoverinfo": "text",
     }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
+from collections.abc import Iterator, Sequence
 
 from app.catalog.catalog import Catalog
 from app.catalog.vendor_ratios import VendorRatio
@@ -13,22 +11,20 @@ from app.errors import Message, NotFound
 from app.estimating.checks import MK2
 from app.estimating.documents import CheckWarning, Text
 from app.estimating.ranges import quantity, significant, spread_quantity
-from app.estimating.schema import Quantity
-from app.features.claims.estimates import (
-    ERAS,
-    ClaimEstimate,
-    EstimatedSide,
-    Estimates,
-    Phase,
+from app.estimating.trace import source_ref
+from app.features.claims.estimates import ERAS, EstimatedSide, Estimates
+from app.features.claims.footing import (
     SystemAmounts,
     amounts_of,
+    decided,
+    footings_of,
+    parity_of,
+    published,
 )
-from app.features.claims.footing import decided, footings, parity_of, published, source_ref
 from app.features.claims.model import (
     ClaimSide,
     ClaimsRequest,
     Era,
-    PhaseEstimate,
     PublishedHours,
     Reading,
     VendorClaim,
@@ -36,122 +32,6 @@ from app.features.claims.model import (
     Verdict,
     check,
 )
-
-
-def claim_warnings(
-    ratio: VendorRatio, readings: list[Reading], catalog: Catalog, efficiency: float
-) -> list[CheckWarning]:
-    """Return what to beware of in one claim."""
-    name = catalog.system(ratio.claimed.system).name
-    found = [
-        CheckWarning.of(
-            "vendor_figure",
-            "caution",
-            Message("{rows}: published by the vendor; not independently measured", {"rows": ratio.model}),
-            "ratio",
-        )
-    ]
-    if ratio.linear and efficiency == 1:
-        found.append(
-            CheckWarning.of(
-                "linear_scaling_assumed",
-                "caution",
-                Message(
-                    "{rows}: extrapolated, not measured; real scaling falls short of it, which "
-                    "flatters the row",
-                    {"rows": f"{ratio.baseline.count} × {catalog.system(ratio.baseline.system).name}"},
-                ),
-                "ratio",
-            )
-        )
-    if ratio.metric == "unstated_throughput":
-        found.append(
-            CheckWarning.of(
-                "base_not_stated",
-                "caution",
-                Message(
-                    "{model}: the source does not say whether it means training or inference",
-                    {"model": ratio.model},
-                ),
-                "metric",
-            )
-        )
-    if catalog.system(ratio.claimed.system).chip in MK2:
-        found.append(
-            CheckWarning.of(
-                "generation_mk2",
-                "info",
-                Message(
-                    "{system} uses Mk2 IPUs (GC200); Bow systems of the same size run at a 40 % higher clock",
-                    {"system": name},
-                ),
-                "claimed",
-            )
-        )
-    return [*found, *_of_readings(ratio, readings)]
-
-
-def _of_readings(ratio: VendorRatio, readings: list[Reading]) -> list[CheckWarning]:
-    if not readings:
-        return []
-    first = readings[0]
-    software = first.claimed.phases[0].software
-    found = [
-        CheckWarning.of(
-            "software_era_differs",
-            "info",
-            Message(
-                "the claim is based on {era}; the oldest software the catalogue has for that "
-                "side is {software}, which is newer and hardly slower, so it favours the claim",
-                {"era": ratio.software_era, "software": software},
-            ),
-            "readings",
-        )
-    ]
-    sides = (first.claimed, first.baseline)
-    doubtful = [
-        side.name for side in sides if any(phase.validation == "unvalidated" for phase in side.phases)
-    ]
-    if doubtful:
-        found.append(
-            CheckWarning.of(
-                "unvalidated",
-                "caution",
-                Message(
-                    "{model} has never been measured on {systems}; the estimate is based on "
-                    "other neural networks",
-                    {"model": ratio.model, "systems": ", ".join(dict.fromkeys(doubtful))},
-                ),
-                "readings",
-            )
-        )
-    return found
-
-
-def unmeasured(reading: Reading) -> bool:
-    """Tell whether no measured run reaches as far as either side."""
-    sides = (reading.claimed, reading.baseline)
-    return all(phase.validation == "unvalidated" for side in sides for phase in side.phases)
-
-
-def power_basis_differs() -> CheckWarning:
-    """Say that power figures of the two vendors do not mean the same."""
-    message = Message(
-        "typical power is measured in training for DGX A100 and stated by the vendor for "
-        "IPU-M2000; maximum power is from the data sheet for the former and from the power "
-        "supplies for the latter; typical is compared with typical, maximum with maximum"
-    )
-    return CheckWarning.of("power_basis_differs", "caution", message, "parity", "footings")
-
-
-def network_left_out() -> CheckWarning:
-    """Say that several machines need a network whose price is not counted here."""
-    message = Message(
-        "the price of several DGX A100 covers the machines only: their network costs extra, "
-        "while an IPU-POD64 includes its own"
-    )
-    return CheckWarning.of("capex_excludes_fabric", "info", message, "parity", "footings")
-
 
 BOW_CLAIM = "vendor-bow-40"
 """Claim of the catalogue that says by how much Bow is faster, at most."""
@@ -169,7 +49,7 @@ def claims_of(catalog: Catalog, estimates: Estimates, asked: ClaimsRequest) -> V
         parity=parity_of(catalog, asked),
         assumptions=asked,
         catalog_version=catalog.version,
-        warnings=[power_basis_differs(), network_left_out()],
+        warnings=list(list_warnings()),
     )
 
 
@@ -186,8 +66,7 @@ def _claim(
     ratio: VendorRatio, catalog: Catalog, estimates: Estimates, asked: ClaimsRequest, eras: Sequence[Era]
 ) -> VendorClaim:
     efficiency = asked.scaling_efficiency
-    eras = eras if ratio.modelled else ()
-    readings = [_reading(era, ratio, estimates.of(ratio, era), catalog, asked) for era in eras]
+    readings = [_reading(era, ratio, estimates, catalog, asked) for era in eras if ratio.modelled]
     verdict = _verdict(ratio, readings)
     return VendorClaim(
         id=ratio.id,
@@ -201,13 +80,13 @@ def _claim(
         base=Text.of(_base(ratio, catalog)),
         software_era=ratio.software_era,
         unclear=Text.of(Message(ratio.unclear)),
-        source=source_ref(catalog, ratio.source.id),
-        others=[source_ref(catalog, one.id) for one in ratio.others],
+        source=source_ref(ratio.source),
+        others=[source_ref(source) for source in ratio.others],
         as_of=ratio.as_of,
         verdict=verdict,
         sentence=Text.of(_sentence(ratio, verdict, readings)),
         readings=readings,
-        warnings=claim_warnings(ratio, readings, catalog, efficiency),
+        warnings=list(claim_warnings(ratio, readings, catalog, efficiency)),
     )
 
 
@@ -215,9 +94,11 @@ def _verdict(ratio: VendorRatio, readings: list[Reading]) -> Verdict:
     """Return what becomes of a claim; where nothing measured stands behind either side, nothing is said."""
     if not readings:
         return "not_comparable" if ratio.metric == "unstated_throughput" else "not_modelled"
-    if unmeasured(readings[0]):
-        return "not_comparable"
-    return decided(readings[0].footings)
+    first = readings[0]
+    measured = any(
+        phase.validation != "unvalidated" for side in (first.claimed, first.baseline) for phase in side.phases
+    )
+    return decided(first.footings) if measured else "not_comparable"
 
 
 def _base(ratio: VendorRatio, catalog: Catalog) -> Message:
@@ -254,7 +135,7 @@ def _sentence(ratio: VendorRatio, verdict: Verdict, readings: list[Reading]) -> 
             "refutes the {claimed}×",
             {"claimed": ratio.value},
         )
-    by_name = {one.footing: significant(one.ours.value, 2) for one in readings[0].footings}
+    by_name = {footing.footing: significant(footing.ours.value, 2) for footing in readings[0].footings}
     places = {
         "claimed": ratio.value,
         "base": by_name["as_claimed"],
@@ -262,74 +143,54 @@ def _sentence(ratio: VendorRatio, verdict: Verdict, readings: list[Reading]) -> 
         "dollar": by_name["per_dollar"],
         "watt": by_name["per_watt_typical"],
     }
-    sentences = {
-        "survives": Message(
+    if verdict == "survives":
+        return Message(
             "holds on equal footing: {chip}× per chip, {dollar}× per dollar and {watt}× per watt reach "
             "the {claimed}×",
             places,
-        ),
-        "shrinks": Message(
+        )
+    if verdict == "shrinks":
+        return Message(
             "shrinks on equal footing: for the claimed {claimed}× we find {base}× on its own "
             "basis, {chip}× per chip, {dollar}× per dollar and {watt}× per watt",
             places,
-        ),
-        "does_not_survive": Message(
-            "no advantage can be shown on equal footing: for the claimed {claimed}× we find "
-            "{base}× on its own basis, {chip}× per chip, {dollar}× per dollar and {watt}× per "
-            "watt",
-            places,
-        ),
-    }
-    return sentences[verdict]
+        )
+    return Message(
+        "no advantage can be shown on equal footing: for the claimed {claimed}× we find "
+        "{base}× on its own basis, {chip}× per chip, {dollar}× per dollar and {watt}× per "
+        "watt",
+        places,
+    )
 
 
 def _reading(
-    era: Era, ratio: VendorRatio, estimated: ClaimEstimate, catalog: Catalog, asked: ClaimsRequest
+    era: Era, ratio: VendorRatio, estimates: Estimates, catalog: Catalog, asked: ClaimsRequest
 ) -> Reading:
+    estimated = estimates.of(ratio, era)
     claimed = amounts_of(ratio.claimed.system, catalog, asked)
     baseline = amounts_of(ratio.baseline.system, catalog, asked)
     return Reading(
         era=era,
-        claimed=_side(estimated.claimed, claimed, catalog),
-        baseline=_side(estimated.baseline, baseline, catalog),
-        whole=_side(estimated.whole, baseline, catalog),
-        footings=footings(ratio, estimated, claimed, baseline, asked.scaling_efficiency),
+        claimed=_side(estimated.claimed, claimed),
+        baseline=_side(estimated.baseline, baseline),
+        whole=_side(estimated.whole, baseline),
+        footings=footings_of(ratio, estimated, claimed, baseline, asked.scaling_efficiency),
     )
 
 
-def _side(side: EstimatedSide, amounts: SystemAmounts, catalog: Catalog) -> ClaimSide:
+def _side(side: EstimatedSide, amounts: SystemAmounts) -> ClaimSide:
     return ClaimSide(
         system=side.entry.id,
         name=side.entry.name,
-        count=side.count,
+        count=side.stated.count,
         devices=side.devices,
         chip=side.entry.chip,
         time=quantity(side.seconds, side.samples, "s"),
         price=spread_quantity(amounts.price),
         power_typical=spread_quantity(amounts.typical),
         power_maximum=spread_quantity(amounts.maximum),
-        published_hours=side.hours,
-        phases=[_phase(phase, catalog) for phase in side.phases],
-    )
-
-
-def _phase(phase: Phase, catalog: Catalog) -> PhaseEstimate:
-    plans, run, stated = phase.sizing.choice.plans, phase.run, phase.stated
-    batch = float(np.ravel(plans.global_batch)[0])
-    return PhaseEstimate(
-        phase=stated.phase,
-        samples=run.samples,
-        seq_len=stated.seq_len,
-        global_batch=int(batch),
-        micro_batch=int(np.ravel(plans.micro_batch)[0]),
-        precision=phase.sizing.scenario.precision.value,
-        software=phase.sizing.scenario.software.id,
-        throughput=quantity(batch / run.step_seconds, batch / run.step_samples, "samples/s"),
-        time=quantity(phase.seconds, phase.samples, "s"),
-        validation=phase.status,
-        basis=stated.note,
-        source=source_ref(catalog, stated.source.id),
-        request=phase.request.model_dump(mode="json", exclude_unset=True),
+        published_hours=side.stated.hours,
+        phases=[phase.estimate for phase in side.phases],
     )
 
 
@@ -343,39 +204,91 @@ def _hours(catalog: Catalog, estimates: Estimates, efficiency: float) -> list[Pu
         known = estimates.of(ratio, ERAS[0]) if ratio.modelled else None
         loss = efficiency if ratio.linear else 1.0
         for machinery, hours, side in (
-            (baseline, baseline.hours / baseline.count / loss, known.baseline if known else None),
-            (claimed, claimed.hours, known.claimed if known else None),
+            (baseline, baseline.hours / baseline.count / loss, known and known.baseline),
+            (claimed, claimed.hours, known and known.claimed),
         ):
-            entry = catalog.system(machinery.system)
-            linear = machinery is baseline and ratio.linear
             found[machinery.system, machinery.count] = PublishedHours(
-                label=f"{machinery.count} × {entry.name}",
-                kind="linear" if linear else "vendor",
+                label=f"{machinery.count} × {catalog.system(machinery.system).name}",
+                kind="linear" if machinery is baseline and ratio.linear else "vendor",
                 hours=hours,
                 ceiling=False,
                 system=machinery.system,
                 count=machinery.count,
-                ours=_hours_of(side),
+                ours=side and quantity(side.seconds / HOUR, side.samples / HOUR, "h"),
                 ratio=hours / claimed.hours,
             )
         if claimed.system in BOW:
-            found[BOW[claimed.system], claimed.count] = _bow(catalog, BOW[claimed.system], claimed.hours)
-    return sorted(found.values(), key=lambda one: -one.hours)
+            bow = BOW[claimed.system]
+            faster = catalog.claim(BOW_CLAIM).value or 1.0
+            found[bow, claimed.count] = PublishedHours(
+                label=f"1 × {catalog.system(bow).name}",
+                kind="vendor",
+                hours=claimed.hours / faster,
+                ceiling=True,
+                system=bow,
+                count=1,
+                ours=None,
+                ratio=1.0 / faster,
+            )
+    return sorted(found.values(), key=lambda published_hours: -published_hours.hours)
 
 
-def _bow(catalog: Catalog, system: str, hours: float) -> PublishedHours:
-    faster = catalog.claim(BOW_CLAIM).value or 1.0
-    return PublishedHours(
-        label=f"1 × {catalog.system(system).name}",
-        kind="vendor",
-        hours=hours / faster,
-        ceiling=True,
-        system=system,
-        count=1,
-        ours=None,
-        ratio=1.0 / faster,
+def list_warnings() -> Iterator[CheckWarning]:
+    """Give what to beware of in all claims."""
+    measured = Message(
+        "typical power is measured in training for DGX A100 and stated by the vendor for "
+        "IPU-M2000; maximum power is from the data sheet for the former and from the power "
+        "supplies for the latter; typical is compared with typical, maximum with maximum"
     )
+    yield CheckWarning.of("power_basis_differs", "caution", measured, "parity", "footings")
+    network = Message(
+        "the price of several DGX A100 covers the machines only: their network costs extra, "
+        "while an IPU-POD64 includes its own"
+    )
+    yield CheckWarning.of("capex_excludes_fabric", "info", network, "parity", "footings")
 
 
-def _hours_of(side: EstimatedSide | None) -> Quantity | None:
-    return None if side is None else quantity(side.seconds / HOUR, side.samples / HOUR, "h")
+def claim_warnings(
+    ratio: VendorRatio, readings: Sequence[Reading], catalog: Catalog, efficiency: float
+) -> Iterator[CheckWarning]:
+    """Give what to beware of in one claim."""
+    claimed, baseline = catalog.system(ratio.claimed.system), catalog.system(ratio.baseline.system)
+    vendor = Message("{rows}: published by the vendor; not independently measured", {"rows": ratio.model})
+    yield CheckWarning.of("vendor_figure", "caution", vendor, "ratio")
+    if ratio.linear and efficiency == 1:
+        linear = Message(
+            "{rows}: extrapolated, not measured; real scaling falls short of it, which flatters the row",
+            {"rows": f"{ratio.baseline.count} × {baseline.name}"},
+        )
+        yield CheckWarning.of("linear_scaling_assumed", "caution", linear, "ratio")
+    if ratio.metric == "unstated_throughput":
+        unstated = Message(
+            "{model}: the source does not say whether it means training or inference", {"model": ratio.model}
+        )
+        yield CheckWarning.of("base_not_stated", "caution", unstated, "metric")
+    if claimed.chip in MK2:
+        older = Message(
+            "{system} uses Mk2 IPUs (GC200); Bow systems of the same size run at a 40 % higher clock",
+            {"system": claimed.name},
+        )
+        yield CheckWarning.of("generation_mk2", "info", older, "claimed")
+    if not readings:
+        return
+    first = readings[0]
+    newer = Message(
+        "the claim is based on {era}; the oldest software the catalogue has for that "
+        "side is {software}, which is newer and hardly slower, so it favours the claim",
+        {"era": ratio.software_era, "software": first.claimed.phases[0].software},
+    )
+    yield CheckWarning.of("software_era_differs", "info", newer, "readings")
+    doubtful = [
+        side.name
+        for side in (first.claimed, first.baseline)
+        if any(phase.validation == "unvalidated" for phase in side.phases)
+    ]
+    if doubtful:
+        unmeasured = Message(
+            "{model} has never been measured on {systems}; the estimate is based on other neural networks",
+            {"model": ratio.model, "systems": ", ".join(dict.fromkeys(doubtful))},
+        )
+        yield CheckWarning.of("unvalidated", "caution", unmeasured, "readings")

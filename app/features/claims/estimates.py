@@ -2,102 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from app.catalog.catalog import Catalog
-from app.catalog.entries import HOST, SystemEntry
-from app.catalog.figures import Figure, Spread
+from app.catalog.entries import SystemEntry
 from app.catalog.vendor_ratios import Machinery, Side, VendorRatio, VendorRun
-from app.engine.equal_footing import two_piece_samples
 from app.engine.records import Floats
-from app.errors import BadInput, CatalogError
+from app.errors import CatalogError
 from app.estimating.context import SizingContext
-from app.estimating.deciding import Decision, decide
+from app.estimating.deciding import decide
 from app.estimating.hardware import reliability
-from app.estimating.nearest import Status, status_of
-from app.estimating.ranges import OWN, common_normals, own_column, residual_samples, scatter_of
+from app.estimating.nearest import status_of
+from app.estimating.ranges import OWN, common_normals, own_column, quantity, residual_samples, scatter_of
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
-from app.estimating.runtime import Run, run_of
+from app.estimating.runtime import run_of
 from app.estimating.summaries import family_error_of, reach_of
+from app.estimating.trace import source_ref
 from app.estimating.workload import resolve_model
-from app.features.claims.model import MACHINE, POD, PRICES, ClaimsRequest, Era
-
-
-@dataclass(frozen=True, slots=True)
-class SystemAmounts:
-    """Of one system, bought with its hosts and switches."""
-
-    price: Spread
-    """[USD]"""
-    typical: Spread
-    """Power under a training load. [W]"""
-    maximum: Spread
-    """[W]"""
-
-
-def amounts_of(system: str, catalog: Catalog, asked: ClaimsRequest) -> SystemAmounts:
-    """Return what one system costs and draws under the assumptions asked for."""
-    if system == POD and asked.dgx_per_pod64 is not None:
-        machine = amounts_of(MACHINE, catalog, asked)
-        return SystemAmounts(*(_times(asked.dgx_per_pod64, one) for one in _each(machine)))
-    entry = catalog.system(system)
-    stated = next((getattr(asked, name) for name, known in PRICES.items() if known == system), None)
-    price = entry.price
-    if price is not None and entry.whole_price is None:
-        price = _with_fewest_hosts(entry, price, catalog, "price")
-    if stated is not None:
-        price = Spread(stated, stated, stated, "USD")
-    if price is None:
-        raise BadInput.at("price_book_id", "{system} has no known price; enter one", system=entry.name)
-    return SystemAmounts(
-        price,
-        _with_fewest_hosts(entry, entry.power_typical, catalog, "power_typical"),
-        _with_fewest_hosts(entry, entry.power_max, catalog, "power_max"),
-    )
-
-
-def _each(one: SystemAmounts) -> tuple[Spread, Spread, Spread]:
-    return one.price, one.typical, one.maximum
-
-
-def _times(factor: float, one: Spread) -> Spread:
-    return Spread(one.value * factor, one.low * factor, one.high * factor, one.unit)
-
-
-def _with_fewest_hosts(entry: SystemEntry, total: Spread, catalog: Catalog, name: str) -> Spread:
-    """Return a total whose low end counts the fewest hosts a data sheet allows."""
-    line = next((line for line in entry.bill if line.item == HOST), None)
-    known: Mapping[str, Figure | None] = (
-        {"price": line.price, "power_typical": line.power_typical, "power_max": line.power_max}
-        if line
-        else {}
-    )
-    figure = known.get(name)
-    if line is None or figure is None:
-        return total
-    spared = max(line.count - round(catalog.figure(entry.id, "hosts").si_low), 0)
-    return replace(total, low=total.low - spared * figure.si_low)
-
-
-def samples_of(one: Spread, column: str) -> Floats:
-    """Return samples of an amount on a column of the common samples."""
-    return two_piece_samples(one.value, one.low, one.high, common_normals()[column])
-
-
-def proportional(one: Spread, other: Spread) -> bool:
-    """Tell whether one amount is so many times the other, range and all: then both vary together."""
-    shares = [one.value / other.value, one.low / other.low, one.high / other.high]
-    return bool(np.allclose(shares, shares[0], rtol=1e-9))
-
-
-def free_columns(taken: Sequence[str], count: int) -> list[str]:
-    """Return columns of samples that no run of a claim has to itself, so that prices vary on their own."""
-    return [column for column in OWN if column not in taken][:count]
-
+from app.features.claims.model import Era, PhaseEstimate
 
 ERAS: tuple[Era, ...] = ("of_the_time", "later")
 
@@ -106,11 +31,7 @@ ERAS: tuple[Era, ...] = ("of_the_time", "later")
 class Phase:
     """One run of one side."""
 
-    stated: VendorRun
-    request: EstimateRequest
-    sizing: Decision
-    run: Run
-    status: Status
+    estimate: PhaseEstimate
     column: str
     """Column of the samples that belongs to it alone."""
     seconds: float
@@ -123,9 +44,9 @@ class EstimatedSide:
     """One side of a claim over all its phases."""
 
     entry: SystemEntry
-    count: int
+    stated: Machinery
     devices: int
-    hours: float | None
+    """Accelerators that work."""
     phases: tuple[Phase, ...]
     seconds: float
     samples: Floats
@@ -139,6 +60,11 @@ class ClaimEstimate:
     baseline: EstimatedSide
     whole: EstimatedSide
     """The baseline in whole systems; the same where the claim states them."""
+
+    def free_columns(self, count: int) -> list[str]:
+        """Return columns of samples that no run has to itself, so that prices vary on their own."""
+        taken = {phase.column for side in (self.claimed, self.baseline, self.whole) for phase in side.phases}
+        return [column for column in OWN if column not in taken][:count]
 
 
 class Estimates:
@@ -154,51 +80,41 @@ class Estimates:
 
     def of(self, ratio: VendorRatio, era: Era) -> ClaimEstimate:
         """Return both sides of a claim that is modelled."""
-        key = (ratio.id, era)
-        if key not in self._known:
-            self._known[key] = self._made(ratio, era)
-        return self._known[key]
+        if (ratio.id, era) not in self._known:
+            claimed = self._side(ratio, "claimed", era)
+            baseline = whole = self._side(ratio, "baseline", era)
+            if baseline.devices < baseline.entry.devices * ratio.baseline.count:
+                whole = self._side(ratio, "baseline", era, whole=True)
+            self._known[ratio.id, era] = ClaimEstimate(claimed, baseline, whole)
+        return self._known[ratio.id, era]
 
-    def _made(self, ratio: VendorRatio, era: Era) -> ClaimEstimate:
-        claimed = self._side(ratio, "claimed", era, ratio.claimed.devices)
-        baseline = self._side(ratio, "baseline", era, ratio.baseline.devices)
-        everything = baseline.entry.devices * baseline.count
-        alone = baseline.devices < everything
-        whole = self._side(ratio, "baseline", era, everything) if alone else baseline
-        return ClaimEstimate(claimed, baseline, whole)
-
-    def _side(self, ratio: VendorRatio, side: Side, era: Era, devices: int) -> EstimatedSide:
+    def _side(self, ratio: VendorRatio, side: Side, era: Era, *, whole: bool = False) -> EstimatedSide:
         stated = ratio.claimed if side == "claimed" else ratio.baseline
         entry = self._context.catalog.system(stated.system)
         everything = entry.devices * stated.count
+        devices = everything if whole else stated.devices
         phases = []
         for run in ratio.runs:
             if run.side != side:
                 continue
             key = (stated.system, stated.count, run, era, devices == everything)
             if key not in self._phases:
-                self._phases[key] = _phase(
-                    run, ratio, era, stated.system, stated.count, devices, self._context
-                )
+                request = request_of(run, era, stated, None if devices == everything else devices)
+                self._phases[key] = estimate_phase(run, ratio, request, self._context)
             phases.append(self._phases[key])
-        return _summed(entry, stated, devices, phases)
+        return EstimatedSide(
+            entry=entry,
+            stated=stated,
+            devices=devices,
+            phases=tuple(phases),
+            seconds=sum(phase.seconds for phase in phases),
+            samples=np.sum([phase.samples for phase in phases], axis=0),
+        )
 
 
-def _summed(entry: SystemEntry, stated: Machinery, devices: int, phases: Sequence[Phase]) -> EstimatedSide:
-    return EstimatedSide(
-        entry=entry,
-        count=stated.count,
-        devices=devices,
-        hours=stated.hours,
-        phases=tuple(phases),
-        seconds=sum(phase.seconds for phase in phases),
-        samples=np.sum([phase.samples for phase in phases], axis=0),
-    )
-
-
-def request_of(run: VendorRun, era: Era, system: str, count: int, devices: int | None) -> EstimateRequest:
+def request_of(run: VendorRun, era: Era, stated: Machinery, devices: int | None) -> EstimateRequest:
     """Return the estimate request of one run; accelerators it leaves out hold copies of the model."""
-    workload = {
+    workload: Mapping[str, object] = {
         "samples": run.samples,
         "seq_len": run.seq_len,
         "image_size": run.image_size,
@@ -206,69 +122,58 @@ def request_of(run: VendorRun, era: Era, system: str, count: int, devices: int |
         "precision": run.precision,
         "optimizer": run.optimizer,
     }
-    plan = {} if devices is None else {"tensor": 1, "pipeline": 1, "data": devices}
     return EstimateRequest.model_validate(
         {
             "model": {"preset": run.preset},
             "workload": {name: value for name, value in workload.items() if value is not None},
-            "system": {"id": system, "count": count},
-            "plan": plan,
+            "system": {"id": stated.system, "count": stated.count},
+            "plan": {} if devices is None else {"tensor": 1, "pipeline": 1, "data": devices},
             "software": run.software if era == "of_the_time" else run.software_later,
         }
     )
 
 
-def _phase(
-    stated: VendorRun,
-    ratio: VendorRatio,
-    era: Era,
-    system: str,
-    count: int,
-    devices: int,
-    context: SizingContext,
+def estimate_phase(
+    stated: VendorRun, ratio: VendorRatio, request: EstimateRequest, context: SizingContext
 ) -> Phase:
-    hardware = context.hardware.system(system, count)
-    request = request_of(stated, era, system, count, None if devices == hardware.devices else devices)
+    hardware = context.hardware.system(request.system.id, request.system.count)
     profile = resolve_model(request.model, context)
     sizing = decide(request, profile, hardware, context)
     if not sizing.choice.fits:
-        raise CatalogError(f"vendor_runs.csv: {stated.phase} of {ratio.id} does not fit {system}")
-    scenario, plans, training = sizing.scenario, sizing.choice.plans, sizing.training
+        raise CatalogError(f"vendor_runs.csv: {stated.phase} of {ratio.id} does not fit {hardware.entry.id}")
+    scenario, plans = sizing.scenario, sizing.choice.plans
     normals = common_normals()
     names = regimes(scenario, plans, profile.family, context.measured)
     column = own_column(scenario.chip.name, plans)
-    factors = residual_samples(names, context.residuals, normals, column, scatter_of(scenario.software))
+    defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
     run = run_of(
         scenario,
         plans,
-        training,
+        sizing.training,
         machines=sizing.machines_used,
-        assumed=reliability(
-            context.catalog.reliability_defaults(hardware.entry.chip_kind), request.assumptions
-        ),
+        assumed=reliability(defaults, request.assumptions),
         input_rate=None,
-        factors=factors,
+        factors=residual_samples(names, context.residuals, normals, column, scatter_of(scenario.software)),
         normals=normals,
         run_deviation=0.0,
     )
-    whole_run = ratio.metric == "time_to_train"
-    return Phase(
-        stated=stated,
-        request=request,
-        sizing=sizing,
-        run=run,
-        status=_status(sizing, names, context),
-        column=column,
-        seconds=run.total if whole_run else run.steps * run.step_seconds,
-        samples=run.total_samples if whole_run else run.training_samples,
+    seconds, samples = run.steps * run.step_seconds, run.training_samples
+    if ratio.metric == "time_to_train":
+        seconds, samples = run.total, run.total_samples
+    batch = float(np.ravel(plans.global_batch)[0])
+    estimate = PhaseEstimate(
+        phase=stated.phase,
+        samples=run.samples,
+        seq_len=stated.seq_len,
+        global_batch=int(batch),
+        micro_batch=int(np.ravel(plans.micro_batch)[0]),
+        precision=scenario.precision.value,
+        software=scenario.software.id,
+        throughput=quantity(batch / run.step_seconds, batch / run.step_samples, "samples/s"),
+        time=quantity(seconds, samples, "s"),
+        validation=status_of(names, reach_of(sizing, context), family_error_of(sizing, context)),
+        basis=stated.note,
+        source=source_ref(stated.source),
+        request=request.model_dump(mode="json", exclude_unset=True),
     )
-
-
-def _status(sizing: Decision, names: list[str], context: SizingContext) -> Status:
-    return status_of(names, reach_of(sizing, context), family_error_of(sizing, context))
-
-
-def columns_of(estimated: ClaimEstimate) -> Sequence[str]:
-    """Return the columns of samples that the runs of a claim have to themselves."""
-    sides = (estimated.claimed, estimated.baseline, estimated.whole)
-    return sorted({phase.column for side in sides for phase in side.phases})
+    return Phase(estimate, column, seconds, samples)

@@ -1,36 +1,29 @@
-"""“1 IPU-POD64 and 3 DGX A100 have about the same price and power”: on which basis that holds."""
+"""What both sides of a claim cost and draw, its ratio on every footing, and the verdict that follows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from app.catalog.catalog import Catalog
+from app.catalog.entries import HOST, SystemEntry
 from app.catalog.figures import Spread
 from app.catalog.vendor_ratios import VendorRatio
-from app.engine.equal_footing import footing_ratio, speed_ratio
+from app.engine.equal_footing import footing_ratio, speed_ratio, two_piece_samples
 from app.engine.records import Floats
 from app.engine.uncertainty import probability_below
-from app.errors import Message
+from app.errors import BadInput, Message
 from app.estimating.documents import Text
-from app.estimating.ranges import OWN, quantity, spread_quantity
-from app.estimating.schema import SourceRef
-from app.features.claims.estimates import (
-    ClaimEstimate,
-    EstimatedSide,
-    SystemAmounts,
-    amounts_of,
-    columns_of,
-    free_columns,
-    proportional,
-    samples_of,
-)
+from app.estimating.ranges import OWN, common_normals, quantity, spread_quantity
+from app.estimating.trace import source_ref
+from app.features.claims.estimates import ClaimEstimate, EstimatedSide
 from app.features.claims.model import (
     MACHINE,
     POD,
+    PRICES,
     ClaimsRequest,
     FootingName,
     FootingRatio,
@@ -49,6 +42,68 @@ others it is held against the ratio as it is printed, which is what a reader tak
 
 
 @dataclass(frozen=True, slots=True)
+class SystemAmounts:
+    """Of one system, bought with its hosts and switches."""
+
+    price: Spread
+    """[USD]"""
+    typical: Spread
+    """Power under a training load. [W]"""
+    maximum: Spread
+    """[W]"""
+
+
+def amounts_of(system: str, catalog: Catalog, asked: ClaimsRequest) -> SystemAmounts:
+    """Return what one system costs and draws under the assumptions asked for."""
+    if system == POD and asked.dgx_per_pod64 is not None:
+        machine, factor = amounts_of(MACHINE, catalog, asked), asked.dgx_per_pod64
+        return SystemAmounts(
+            times(factor, machine.price), times(factor, machine.typical), times(factor, machine.maximum)
+        )
+    entry = catalog.system(system)
+    stated = next((getattr(asked, name) for name, known in PRICES.items() if known == system), None)
+    price = entry.price
+    if stated is not None:
+        price = Spread(stated, stated, stated, "USD")
+    elif price is None:
+        raise BadInput.at("price_book_id", "{system} has no known price; enter one", system=entry.name)
+    elif entry.whole_price is None:
+        price = _with_fewest_hosts(entry, price, catalog, "price")
+    return SystemAmounts(
+        price,
+        _with_fewest_hosts(entry, entry.power_typical, catalog, "power_typical"),
+        _with_fewest_hosts(entry, entry.power_max, catalog, "power_max"),
+    )
+
+
+def times(factor: float, amount: Spread) -> Spread:
+    return Spread(amount.value * factor, amount.low * factor, amount.high * factor, amount.unit)
+
+
+def _with_fewest_hosts(
+    entry: SystemEntry, total: Spread, catalog: Catalog, name: Literal["price", "power_typical", "power_max"]
+) -> Spread:
+    """Return a total whose low end counts the fewest hosts a data sheet allows."""
+    hosts = next((part for part in entry.bill if part.item == HOST), None)
+    each = None if hosts is None else getattr(hosts, name)
+    if hosts is None or each is None:
+        return total
+    spared = max(hosts.count - round(catalog.figure(entry.id, "hosts").si_low), 0)
+    return replace(total, low=total.low - spared * each.si_low)
+
+
+def samples_of(amount: Spread, column: str) -> Floats:
+    """Return samples of an amount on a column of the common samples."""
+    return two_piece_samples(amount.value, amount.low, amount.high, common_normals()[column])
+
+
+def proportional(one: Spread, other: Spread) -> bool:
+    """Tell whether one amount is so many times the other, range and all: then both vary together."""
+    shares = [one.value / other.value, one.low / other.low, one.high / other.high]
+    return bool(np.allclose(shares, shares[0], rtol=1e-9))
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """An amount of both sides, central and as samples."""
 
@@ -56,6 +111,10 @@ class Pair:
     baseline: float
     claimed_samples: Floats
     baseline_samples: Floats
+
+    @classmethod
+    def exact(cls, claimed: float, baseline: float) -> Pair:
+        return cls(claimed, baseline, np.asarray(float(claimed)), np.asarray(float(baseline)))
 
 
 def footing_verdict(low: float, high: float, claimed: float) -> FootingVerdict:
@@ -76,6 +135,11 @@ def overall(verdicts: Iterable[FootingVerdict]) -> Verdict:
     return found.pop() if len(found) == 1 else "shrinks"
 
 
+def decided(footings: Sequence[FootingRatio]) -> Verdict:
+    """Return the verdict of a claim that is modelled."""
+    return overall(ratio.verdict for ratio in footings if ratio.footing in DECIDING)
+
+
 def published(ratio: VendorRatio, efficiency: float) -> float:
     """Return a published ratio at a scaling efficiency, from its own hours where it has them."""
     loss = efficiency if ratio.linear else 1.0
@@ -85,7 +149,7 @@ def published(ratio: VendorRatio, efficiency: float) -> float:
     return float(speed_ratio(baseline / ratio.baseline.count / loss, claimed))
 
 
-def footings(
+def footings_of(
     ratio: VendorRatio,
     estimated: ClaimEstimate,
     claimed: SystemAmounts,
@@ -93,49 +157,35 @@ def footings(
     efficiency: float,
 ) -> list[FootingRatio]:
     """Return a claim on every footing."""
-    stated, whole = estimated.baseline, estimated.whole
+    side, stated, whole = estimated.claimed, estimated.baseline, estimated.whole
     as_published = published(ratio, efficiency)
     grown = whole.devices / stated.devices
     whole_published = as_published / grown / (efficiency if grown > 1 else 1.0)
-    chips = _exact(estimated.claimed.devices, stated.devices)
-    systems = _exact(estimated.claimed.count, whole.count)
-    amounts = _amounts(estimated, claimed, baseline)
     parts: list[tuple[FootingName, EstimatedSide, float, Pair]] = [
-        ("as_claimed", stated, as_published, _exact(1, 1)),
-        ("per_chip", stated, as_published, chips),
-        ("per_system", whole, whole_published, systems),
-        *((name, whole, whole_published, pair) for name, pair in amounts),
+        ("as_claimed", stated, as_published, Pair.exact(1, 1)),
+        ("per_chip", stated, as_published, Pair.exact(side.devices, stated.devices)),
+        ("per_system", whole, whole_published, Pair.exact(side.stated.count, whole.stated.count)),
+        *((name, whole, whole_published, pair) for name, pair in _amounts(estimated, claimed, baseline)),
     ]
-    return [
-        _footing(name, estimated.claimed, other, figure, pair, ratio.value)
-        for name, other, figure, pair in parts
-    ]
-
-
-def _exact(claimed: float, baseline: float) -> Pair:
-    return Pair(claimed, baseline, np.asarray(float(claimed)), np.asarray(float(baseline)))
+    return [_footing(name, side, other, figure, pair, ratio.value) for name, other, figure, pair in parts]
 
 
 def _amounts(
     estimated: ClaimEstimate, claimed: SystemAmounts, baseline: SystemAmounts
-) -> list[tuple[FootingName, Pair]]:
-    names: tuple[tuple[FootingName, str], ...] = (
-        ("per_dollar", "price"),
-        ("per_watt_typical", "typical"),
-        ("per_watt_maximum", "maximum"),
+) -> Iterator[tuple[FootingName, Pair]]:
+    amounts: tuple[tuple[FootingName, Spread, Spread], ...] = (
+        ("per_dollar", claimed.price, baseline.price),
+        ("per_watt_typical", claimed.typical, baseline.typical),
+        ("per_watt_maximum", claimed.maximum, baseline.maximum),
     )
-    columns = free_columns(columns_of(estimated), 2 * len(names))
-    found: list[tuple[FootingName, Pair]] = []
-    for place, (footing, name) in enumerate(names):
-        one: Spread = getattr(claimed, name)
-        other: Spread = getattr(baseline, name)
-        count, others = estimated.claimed.count, estimated.whole.count
-        drawn = samples_of(one, columns[2 * place]) * count
+    count, others = estimated.claimed.stated.count, estimated.whole.stated.count
+    columns = iter(estimated.free_columns(2 * len(amounts)))
+    for footing, one, other in amounts:
+        column, own = next(columns), next(columns)
         # Equal by assumption: whatever the machine costs, the pod costs so many times as much.
-        column = columns[2 * place] if proportional(one, other) else columns[2 * place + 1]
-        pair = Pair(one.value * count, other.value * others, drawn, samples_of(other, column) * others)
-        found.append((footing, pair))
-    return found
+        other_column = column if proportional(one, other) else own
+        samples = samples_of(one, column) * count, samples_of(other, other_column) * others
+        yield footing, Pair(one.value * count, other.value * others, *samples)
 
 
 def _footing(
@@ -158,23 +208,15 @@ def _footing(
     )
 
 
-def decided(found: Sequence[FootingRatio]) -> Verdict:
-    """Return the verdict of a claim that is modelled."""
-    return overall(one.verdict for one in found if one.footing in DECIDING)
-
-
 PARITY_CLAIM = "seed-pod64-3dgx"
 """Claim of the catalogue that states how many."""
 
 QUOTE = "1个IPU-POD64和3个DGX-A100的功率和价格基本相同"
 
-COLUMNS = OWN[0], OWN[1]
-"""Columns of samples of the one side and of the other; no run is looked at here."""
-
 ROUNDING = 1e-9
 """By which computed equality may miss 1."""
 
-Name = Literal["price", "power_typical", "power_maximum", "power_mixed"]
+ParityName = Literal["price", "power_typical", "power_maximum", "power_mixed"]
 
 
 def parity_of(catalog: Catalog, asked: ClaimsRequest) -> Parity:
@@ -182,42 +224,27 @@ def parity_of(catalog: Catalog, asked: ClaimsRequest) -> Parity:
     claim = catalog.claim(PARITY_CLAIM)
     count = claim.value or 1.0
     pod, machine = amounts_of(POD, catalog, asked), amounts_of(MACHINE, catalog, asked)
-    pairs: list[tuple[Name, Spread, Spread]] = [
-        ("price", pod.price, machine.price),
-        ("power_typical", pod.typical, machine.typical),
-        ("power_maximum", pod.maximum, machine.maximum),
-        ("power_mixed", pod.typical, machine.maximum),
+    rows = [
+        _parity_row("price", pod.price, times(count, machine.price)),
+        _parity_row("power_typical", pod.typical, times(count, machine.typical)),
+        _parity_row("power_maximum", pod.maximum, times(count, machine.maximum)),
+        _parity_row("power_mixed", pod.typical, times(count, machine.maximum)),
     ]
-    rows = [_row(name, one, other, count) for name, one, other in pairs]
-    assumed = asked.dgx_per_pod64 is not None
     return Parity(
         count=count,
-        assumed=assumed,
+        assumed=asked.dgx_per_pod64 is not None,
         rows=rows,
-        sentence=Text.of(_sentence(rows, assumed, asked.dgx_per_pod64)),
+        sentence=Text.of(_parity_sentence(rows, asked.dgx_per_pod64)),
         quote=QUOTE,
-        source=source_ref(catalog, claim.source.id),
+        source=source_ref(claim.source),
     )
 
 
-def source_ref(catalog: Catalog, source_id: str) -> SourceRef:
-    """Return a source of the catalogue as a document."""
-    one = catalog.source(source_id)
-    return SourceRef(
-        id=one.id,
-        kind=one.kind.value,
-        title=one.title,
-        publisher=one.publisher,
-        published=one.published,
-        url=one.url,
-    )
-
-
-def _row(name: Name, one: Spread, other: Spread, count: float) -> ParityRow:
-    many = Spread(other.value * count, other.low * count, other.high * count, other.unit)
+def _parity_row(name: ParityName, one: Spread, many: Spread) -> ParityRow:
     central = float(speed_ratio(one.value, many.value))
-    column = COLUMNS[0] if proportional(one, many) else COLUMNS[1]
-    ratio = quantity(central, speed_ratio(samples_of(one, COLUMNS[0]), samples_of(many, column)), "1")
+    # No run is looked at here: any two columns do.
+    column = OWN[0] if proportional(one, many) else OWN[1]
+    ratio = quantity(central, speed_ratio(samples_of(one, OWN[0]), samples_of(many, column)), "1")
     return ParityRow(
         quantity=name,
         claimed=spread_quantity(one),
@@ -227,11 +254,10 @@ def _row(name: Name, one: Spread, other: Spread, count: float) -> ParityRow:
     )
 
 
-def _sentence(rows: list[ParityRow], assumed: bool, machines: float | None) -> Message:
-    if assumed:
+def _parity_sentence(rows: list[ParityRow], assumed: float | None) -> Message:
+    if assumed is not None:
         return Message(
-            "assumption: one IPU-POD64 equals {machines} DGX A100 in price and power",
-            {"machines": machines},
+            "assumption: one IPU-POD64 equals {machines} DGX A100 in price and power", {"machines": assumed}
         )
     holds = {row.quantity: row.holds for row in rows}
     if not holds["price"]:

@@ -9,7 +9,7 @@ from app.errors import NotFound
 from app.estimating.request import EstimateRequest, Locale
 from app.features.claims.deciding import claim_of, claims_of
 from app.features.claims.estimates import Estimates
-from app.features.claims.model import ClaimsRequest, PhaseEstimate, VendorClaim, VendorClaims
+from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
 from app.features.comparisons.model import Comparison, ComparisonRequest, PublishedFigure
 from app.features.comparisons.service import create_comparison
 from app.platform.workbench import Workbench
@@ -57,9 +57,9 @@ def compare_estimates(
     rows: dict[str, EstimateRequest | PublishedFigure] = {}
     for reading in claim.readings:
         for side in (reading.claimed, reading.baseline):
-            one: PhaseEstimate = side.phases[phase]
-            label = f"{side.count} × {side.name} ({side.devices}), {one.software}"
-            rows[label] = EstimateRequest.model_validate({**one.request, "label": label})
+            estimate = side.phases[phase]
+            label = f"{side.count} × {side.name} ({side.devices}), {estimate.software}"
+            rows[label] = EstimateRequest.model_validate({**estimate.request, "label": label})
     title = f"{claim.model}, {claim.ratio:g}×, {claim.readings[0].claimed.phases[phase].phase}"
     return create_comparison(
         bench, workspace_id, ComparisonRequest(title=title, locale=locale, rows=list(rows.values()))

@@ -7,9 +7,9 @@ from typing import Any
 
 from app.engine.units import DAY, HOUR
 from app.estimating.schema import Quantity
-from app.features.tenancy.model import QueueAnswer
+from app.features.tenancy.model import CountPoint, QueueAnswer, TeamWait
 from app.platform.charts import figures
-from app.platform.charts.figures import Figure, axis, figure, legend_above, names, plain
+from app.platform.charts.figures import Figure, axis, figure, legend_above, names, plain, thin
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
 
@@ -18,8 +18,6 @@ LONG = 4.0 * DAY
 
 ABOVE = 4.0
 """Targets up to which waits by number of machines are drawn; overloaded ones leave the plot."""
-
-BAND = "rgba(0,114,178,0.16)"
 
 
 def wait_scale(answer: QueueAnswer) -> Scale:
@@ -31,19 +29,19 @@ def waits_by_team(answer: QueueAnswer, voice: Voice) -> Figure:
     """Return the wait nine jobs in ten do not exceed by team, with range, mean and target."""
     scale = wait_scale(answer)
     rows = list(range(len(answer.teams)))
-    ninetieth = [one.ninetieth_wait for one in answer.teams]
-    colours = [figures.BLUE if one.meets else figures.VERMILION for one in answer.teams]
+    ninetieth = [team.ninetieth_wait for team in answer.teams]
+    means = [team.mean_wait for team in answer.teams]
     traces: list[dict[str, Any]] = [
         {
             "type": "bar",
             "orientation": "h",
             "name": voice.gettext("P90 wait"),
             "y": rows,
-            "x": [one.value / scale.size for one in ninetieth],
+            "x": [wait.value / scale.size for wait in ninetieth],
             "width": 0.5,
-            "marker": {"color": colours},
+            "marker": {"color": [colour(team) for team in answer.teams]},
             "error_x": whiskers(ninetieth, scale),
-            "hovertext": [voice.quantity(one, scale) for one in ninetieth],
+            "hovertext": [voice.quantity(wait, scale) for wait in ninetieth],
             "hoverinfo": "text",
             "showlegend": False,
         },
@@ -52,25 +50,19 @@ def waits_by_team(answer: QueueAnswer, voice: Voice) -> Figure:
             "mode": "markers",
             "name": voice.gettext("Mean wait"),
             "y": rows,
-            "x": [one.mean_wait.value / scale.size for one in answer.teams],
+            "x": [wait.value / scale.size for wait in means],
             "marker": {"color": figures.ORANGE, "size": 10, "symbol": "diamond"},
-            "hovertext": [voice.quantity(one.mean_wait, scale) for one in answer.teams],
+            "hovertext": [voice.quantity(wait, scale) for wait in means],
             "hoverinfo": "text",
         },
-        line(
-            voice.gettext("Target"),
-            [answer.target_wait / scale.size] * 2,
-            [-0.5, len(rows) - 0.5],
-            figures.GREY,
-        ),
+        target_line([answer.target_wait / scale.size] * 2, [-0.5, len(rows) - 0.5], voice),
     ]
-    title = f"{voice.gettext('P90 wait')} ({voice.gettext(scale.unit)})"
-    labels = names([one.team for one in answer.teams])
+    labels = names([team.team for team in answer.teams])
     return figure(
         traces,
         showlegend=True,
         legend=legend_above(),
-        xaxis=axis(title, rangemode="tozero"),
+        xaxis=axis(wait_title(scale, voice), rangemode="tozero"),
         yaxis=labels | {"type": "linear", "range": [len(rows) - 0.5, -0.5], "autorange": False},
     )
 
@@ -81,40 +73,31 @@ def waits_by_count(answer: QueueAnswer, voice: Voice) -> Figure:
     points = answer.by_count
     counts = [point.count for point in points]
     waits = [point.worst_wait for point in points]
-    top = ABOVE * answer.target_wait / scale.size
-    highest = max(one.high / scale.size for one in waits)
-    traces = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": voice.gettext("Longest-waiting team"),
-            "x": counts,
-            "y": [one.value / scale.size for one in waits],
-            "error_y": whiskers(waits, scale),
-            "line": {"color": figures.BLUE, "width": 2},
-            "marker": {
-                "size": 9,
-                "color": [figures.BLUE if point.meets else figures.VERMILION for point in points],
-                "symbol": ["circle" if point.meets else "x" for point in points],
-            },
-            "hovertext": [
-                f"{voice.number(point.count)} × {plain(answer.name)}<br>{plain(point.worst_team)}<br>"
-                f"{voice.quantity(point.worst_wait, scale)}"
-                for point in points
-            ],
-            "hoverinfo": "text",
+    target = answer.target_wait / scale.size
+    top = ABOVE * target
+    highest = max(wait.high / scale.size for wait in waits)
+    trace = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": voice.gettext("Longest-waiting team"),
+        "x": counts,
+        "y": [wait.value / scale.size for wait in waits],
+        "error_y": whiskers(waits, scale),
+        "line": {"color": figures.BLUE, "width": 2},
+        "marker": {
+            "size": 9,
+            "color": [colour(point) for point in points],
+            "symbol": ["circle" if point.meets else "x" for point in points],
         },
-        line(
-            voice.gettext("Target"),
-            [min(counts) - 0.5, max(counts) + 0.5],
-            [answer.target_wait / scale.size] * 2,
-            figures.GREY,
-        ),
-    ]
-    reach = min(highest * 1.05, top) if highest > answer.target_wait / scale.size else top / 2.0
-    title = f"{voice.gettext('P90 wait')} ({voice.gettext(scale.unit)})"
+        "hovertext": [
+            f"{voice.number(point.count)} × {plain(answer.name)}<br>{plain(point.worst_team)}<br>"
+            f"{voice.quantity(point.worst_wait, scale)}"
+            for point in points
+        ],
+        "hoverinfo": "text",
+    }
     return figure(
-        traces,
+        [trace, target_line([min(counts) - 0.5, max(counts) + 0.5], [target] * 2, voice)],
         showlegend=True,
         legend=legend_above(),
         xaxis=axis(
@@ -123,7 +106,10 @@ def waits_by_count(answer: QueueAnswer, voice: Voice) -> Figure:
             tickvals=counts,
             ticktext=[voice.number(count) for count in counts],
         ),
-        yaxis=axis(title, range=[0.0, reach]),
+        yaxis=axis(
+            wait_title(scale, voice),
+            range=[0.0, min(highest * 1.05, top) if highest > target else top / 2.0],
+        ),
     )
 
 
@@ -136,9 +122,9 @@ def line_over_time(answer: QueueAnswer, voice: Voice) -> Figure:
         "mode": "lines",
         "name": voice.gettext("80 % of simulation runs"),
         "x": [*days, *reversed(days)],
-        "y": [*(one.high for one in waiting), *(one.low for one in reversed(waiting))],
+        "y": [*(jobs.high for jobs in waiting), *(jobs.low for jobs in reversed(waiting))],
         "fill": "toself",
-        "fillcolor": BAND,
+        "fillcolor": thin(figures.BLUE, 0.16),
         "line": {"color": "rgba(0,0,0,0)", "width": 0},
         "hoverinfo": "skip",
     }
@@ -147,9 +133,9 @@ def line_over_time(answer: QueueAnswer, voice: Voice) -> Figure:
         "mode": "lines",
         "name": voice.gettext("mean of simulation runs"),
         "x": days,
-        "y": [one.value for one in waiting],
+        "y": [jobs.value for jobs in waiting],
         "line": {"color": figures.BLUE, "width": 2},
-        "hovertext": [voice.number(one.value) for one in waiting],
+        "hovertext": [voice.number(jobs.value) for jobs in waiting],
         "hoverinfo": "text",
     }
     return figure(
@@ -161,26 +147,34 @@ def line_over_time(answer: QueueAnswer, voice: Voice) -> Figure:
     )
 
 
+def wait_title(scale: Scale, voice: Voice) -> str:
+    return f"{voice.gettext('P90 wait')} ({voice.gettext(scale.unit)})"
+
+
+def colour(waits: TeamWait | CountPoint) -> str:
+    """Return the colour of what meets the target or does not."""
+    return figures.BLUE if waits.meets else figures.VERMILION
+
+
 def whiskers(values: Sequence[Quantity], scale: Scale) -> dict[str, Any]:
     """Return ranges as error bars."""
     return {
         "type": "data",
         "symmetric": False,
-        "array": [(one.high - one.value) / scale.size for one in values],
-        "arrayminus": [(one.value - one.low) / scale.size for one in values],
+        "array": [(wait.high - wait.value) / scale.size for wait in values],
+        "arrayminus": [(wait.value - wait.low) / scale.size for wait in values],
         "thickness": 1.5,
         "width": 5,
     }
 
 
-def line(name: str, x: Sequence[float], y: Sequence[float], colour: str) -> dict[str, Any]:
-    """Return a dashed line."""
+def target_line(x: Sequence[float], y: Sequence[float], voice: Voice) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": name,
+        "name": voice.gettext("Target"),
         "x": list(x),
         "y": list(y),
-        "line": {"color": colour, "width": 2, "dash": "dash"},
+        "line": {"color": figures.GREY, "width": 2, "dash": "dash"},
         "hoverinfo": "name",
     }

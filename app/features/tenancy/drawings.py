@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from app.features.tenancy.model import PartitionPlan, Placement
 from app.platform.charts.svg import Box, Drawing, Label
@@ -37,30 +38,34 @@ MOST_NODES = 40
 MOST_DEVICES = 1024
 """Devices drawn at most; the table has them all."""
 
+KEY_ROW = 22.0
+"""Height of a row of the key. [px]"""
+
+SWATCH, SWATCH_HEIGHT = 20.0, 14.0
+
+MARGIN = 14.0
+
+NARROWEST = 420.0
+"""Width that leaves room for a name in the key. [px]"""
+
+BETWEEN = 26.0
+"""Between two entries of the key. [px]"""
+
+COLUMNS = {
+    "team": "Team",
+    "pod": "Pod",
+    "first_device": "First device",
+    "devices": "Devices",
+    "slice": "Slice",
+}
+"""Field of a placement → head of its column."""
+
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """A rectangle of the drawing."""
+class PatternBox(Box):
+    """A rectangle with a pattern laid over its colour; empty for none."""
 
-    x: float
-    y: float
-    width: float
-    height: float
-    kind: str
-    """Class that gives it its colour."""
-    pattern: str
-    """Pattern laid over the colour; empty for none."""
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class PodLabel:
-    """Text of the drawing."""
-
-    x: float
-    y: float
-    text: str
-    kind: str
+    pattern: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +76,6 @@ class KeyEntry:
     pattern: str
     name: str
     detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class PodDrawing:
-    """Shapes of a plan, and what it says in words."""
-
-    width: float
-    height: float
-    shapes: Sequence[Shape]
-    labels: Sequence[PodLabel]
-    key: Sequence[KeyEntry]
-    description: str
-    drawn: int
-    """Devices in the drawing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,60 +121,73 @@ class DeviceGrid:
         return x, y, last_x - x + self.cell, last_y - y + self.height
 
 
+@dataclass(frozen=True, slots=True)
+class PodDrawing:
+    """Shapes of a plan, and what it says in words."""
+
+    width: float
+    height: float
+    shapes: Sequence[PatternBox]
+    labels: Sequence[Label]
+    key: Sequence[KeyEntry]
+    description: str
+    drawn: int
+    """Devices in the drawing."""
+
+
+Look = tuple[str, str]
+"""Class that gives a team its colour, and its pattern."""
+
+
 def pod_drawing(plan: PartitionPlan, voice: Voice) -> PodDrawing:
     """Return who sits where, as far as it can be drawn."""
     grid = DeviceGrid.of(plan)
     most = max(1, min(MOST_NODES if grid.rows == 1 else plan.pods, MOST_DEVICES // plan.devices_per_pod))
-    pods = min(plan.pods, most)
     step = grid.tall + (GAP + MACHINE_GAP if grid.rows == 1 else POD_GAP)
-    tops = [1.0 + pod * step for pod in range(pods)]
+    tops = [1.0 + pod * step for pod in range(min(plan.pods, most))]
     teams = list(dict.fromkeys(one.team for one in sorted(plan.placements, key=lambda one: one.request)))
     looks = {team: (f"tenant-{at % COLOURS}", pattern_of(at)) for at, team in enumerate(teams)}
     name = voice.gettext("pod") if plan.ipus else voice.gettext("node")
-    shapes: list[Shape] = []
+    middle = min(grid.tall, grid.height) / 2 + 4
     labels = [
-        PodLabel(0.0, top + min(grid.tall, grid.height) / 2 + 4, f"{name} {pod}", "side")
-        for pod, top in enumerate(tops)
+        Label(0.0, top + middle, f"{name} {pod}", anchor="start", kind="side") for pod, top in enumerate(tops)
     ]
-    held = {
-        (one.pod, device)
-        for one in plan.placements
-        for device in range(one.first_device, one.first_device + one.devices)
-    }
-    for pod, top in enumerate(tops):
-        for device in range(plan.devices_per_pod):
-            if (pod, device) not in held:
-                x, y = grid.place(top, device)
-                free = voice.gettext("free")
-                shapes.append(
-                    Shape(x, y, grid.cell, grid.height, "idle", "", f"{name} {pod}, {device}: {free}")
-                )
+    shapes = list(free_devices(plan, grid, tops, name, voice.gettext("free")))
     cut: set[tuple[int, int]] = set()
-    for one in plan.placements:
-        if one.pod >= pods:
+    for placed in plan.placements:
+        if placed.pod >= len(tops):
             continue
-        kind, pattern = looks[one.team]
-        if one.slice is None:
-            add_block(one, grid, tops[one.pod], kind, pattern, shapes, labels, name)
-        else:
-            x, y = grid.place(tops[one.pod], one.first_device)
-            if (one.pod, one.first_device) not in cut:
-                cut.add((one.pod, one.first_device))
-                shapes.append(
-                    Shape(x, y, grid.cell, grid.height, "idle", "", f"{name} {one.pod}, {one.first_device}")
-                )
-            part = grid.cell / 8.0
-            left, wide = x + part * (one.first_slice or 0), part * (one.memory_slices or 1)
-            title = f"{one.team}: {one.slice}, {name} {one.pod}, {one.first_device}"
-            shapes.append(Shape(left + 0.6, y, wide - 1.2, grid.height, kind, pattern, title))
+        top, look = tops[placed.pod], looks[placed.team]
+        if placed.slice is None:
+            shapes += [
+                device(grid, top, number, look, f"{placed.team}: {name} {placed.pod}, {number}")
+                for number in range(placed.first_device, placed.first_device + placed.devices)
+            ]
+            box = grid.box(top, placed.first_device, placed.devices)
+            text = fitted(f"{placed.team} · {placed.devices}", placed.team, box[2])
+            if text:
+                shapes.append(plate(text, box))
+                labels.append(Label(box[0] + box[2] / 2, box[1] + box[3] / 2 + 4.3, text, kind="team"))
+            continue
+        gpu = (placed.pod, placed.first_device)
+        if gpu not in cut:
+            cut.add(gpu)
+            title = f"{name} {placed.pod}, {placed.first_device}"
+            shapes.append(device(grid, top, placed.first_device, ("idle", ""), title))
+        shapes.append(instance(placed, grid, top, look, name))
+    template = voice.gettext("{allocated} of {devices} accelerators allocated, {free} free")
     return PodDrawing(
         width=grid.across(grid.columns - 1) + grid.cell + 1.0,
         height=tops[-1] + grid.tall + 1.0,
         shapes=shapes,
         labels=labels,
-        key=key_of(plan, teams, looks),
-        description=described(plan, voice),
-        drawn=pods * plan.devices_per_pod,
+        key=[KeyEntry(*look, team, held_by(team, plan)) for team, look in looks.items()],
+        description=template.format(
+            allocated=voice.number(plan.allocated),
+            devices=voice.number(plan.devices),
+            free=voice.number(plan.free),
+        ),
+        drawn=len(tops) * plan.devices_per_pod,
     )
 
 
@@ -193,31 +197,38 @@ def pattern_of(at: int) -> str:
     return f"weave-{pattern}" if pattern else ""
 
 
-def add_block(
-    one: Placement,
-    grid: DeviceGrid,
-    top: float,
-    kind: str,
-    pattern: str,
-    shapes: list[Shape],
-    labels: list[PodLabel],
-    name: str,
-) -> None:
-    """Draw the devices of a block, and its team over them."""
-    last = one.first_device + one.devices - 1
-    for device in range(one.first_device, last + 1):
-        x, y = grid.place(top, device)
-        title = f"{one.team}: {name} {one.pod}, {device}"
-        shapes.append(Shape(x, y, grid.cell, grid.height, kind, pattern, title))
-    x, y, width, height = grid.box(top, one.first_device, one.devices)
-    text = f"{one.team} · {one.devices}"
-    if width_of(text) > width - 6.0:
-        text = fitted(one.team, width - 4.0)
-    if text:
-        plate = width_of(text) + 10.0
-        middle = x + width / 2
-        shapes.append(Shape(middle - plate / 2, y + height / 2 - 10.0, plate, 20.0, "plate", "", ""))
-        labels.append(PodLabel(middle, y + height / 2 + 4.3, text, "team"))
+def device(grid: DeviceGrid, top: float, number: int, look: Look, title: str) -> PatternBox:
+    return PatternBox(*grid.place(top, number), grid.cell, grid.height, look[0], title, look[1])
+
+
+def free_devices(
+    plan: PartitionPlan, grid: DeviceGrid, tops: Sequence[float], name: str, free: str
+) -> Iterator[PatternBox]:
+    held = {
+        (placed.pod, number)
+        for placed in plan.placements
+        for number in range(placed.first_device, placed.first_device + placed.devices)
+    }
+    for pod, top in enumerate(tops):
+        for number in range(plan.devices_per_pod):
+            if (pod, number) not in held:
+                yield device(grid, top, number, ("idle", ""), f"{name} {pod}, {number}: {free}")
+
+
+def instance(placed: Placement, grid: DeviceGrid, top: float, look: Look, name: str) -> PatternBox:
+    """Return the part of a GPU that an instance has."""
+    x, y = grid.place(top, placed.first_device)
+    part = grid.cell / 8.0
+    left, wide = x + part * (placed.first_slice or 0), part * (placed.memory_slices or 1)
+    title = f"{placed.team}: {placed.slice}, {name} {placed.pod}, {placed.first_device}"
+    return PatternBox(left + 0.6, y, wide - 1.2, grid.height, look[0], title, look[1])
+
+
+def plate(text: str, box: tuple[float, float, float, float]) -> PatternBox:
+    """Return the ground of a label in the middle of a rectangle."""
+    x, y, width, height = box
+    wide = width_of(text) + 10.0
+    return PatternBox(x + width / 2 - wide / 2, y + height / 2 - 10.0, wide, 20.0, "plate")
 
 
 def width_of(text: str) -> float:
@@ -225,77 +236,44 @@ def width_of(text: str) -> float:
     return sum(WIDE_LETTER if letter >= WIDE_FROM else LETTER for letter in text)
 
 
-def fitted(text: str, width: float) -> str:
-    """Return a label, shortened where it has to be; nothing where not even two letters fit."""
-    if width_of(text) <= width:
+def fitted(text: str, short: str, width: float) -> str:
+    """Return a label, or a shorter one, cut off where it has to be; nothing where two letters do not fit."""
+    if width_of(text) <= width - 6.0:
         return text
-    while len(text) > 2 and width_of(text) + LETTER > width:
-        text = text[:-1]
-    return f"{text.rstrip()}…" if len(text) > 2 else ""
+    if width_of(short) <= width - 4.0:
+        return short
+    while len(short) > 2 and width_of(short) + LETTER > width - 4.0:
+        short = short[:-1]
+    return f"{short.rstrip()}…" if len(short) > 2 else ""
 
 
-def key_of(plan: PartitionPlan, teams: Iterable[str], looks: dict[str, tuple[str, str]]) -> list[KeyEntry]:
-    """Return what each colour stands for, with what the team holds."""
-    found = []
-    for team in teams:
-        mine = [one for one in plan.placements if one.team == team]
-        whole = sum(one.devices for one in mine if one.slice is None)
-        kinds = dict.fromkeys(one.slice for one in mine if one.slice is not None)
-        details = [str(whole)] if whole else []
-        details += [f"{sum(one.slice == kind for one in mine)} × {kind}" for kind in kinds]
-        found.append(KeyEntry(*looks[team], team, " + ".join(details)))
-    return found
-
-
-def described(plan: PartitionPlan, voice: Voice) -> str:
-    """Return the drawing in a sentence."""
-    template = voice.gettext("{allocated} of {devices} accelerators allocated, {free} free")
-    return template.format(
-        allocated=voice.number(plan.allocated),
-        devices=voice.number(plan.devices),
-        free=voice.number(plan.free),
-    )
-
-
-ROW = 22.0
-"""Height of a row of the key. [px]"""
-
-SWATCH, HIGH = 20.0, 14.0
-
-MARGIN = 14.0
-
-NARROWEST = 420.0
-"""Width that leaves room for a name in the key. [px]"""
-
-BETWEEN = 26.0
-
-HEAD = ("team", "pod", "first_device", "devices", "slice")
+def held_by(team: str, plan: PartitionPlan) -> str:
+    """Return what a team holds: whole accelerators, and instances by their profile."""
+    mine = [placed for placed in plan.placements if placed.team == team]
+    whole = sum(placed.devices for placed in mine if placed.slice is None)
+    profiles = Counter(placed.slice for placed in mine if placed.slice is not None)
+    details = [str(whole)] if whole else []
+    return " + ".join([*details, *(f"{count} × {profile}" for profile, count in profiles.items())])
 
 
 def pod_file(drawn: PodDrawing, title: str) -> Drawing:
     """Return the drawing with its key below it."""
-    shapes: list[Box | Label] = [
-        Box(one.x + MARGIN, one.y + MARGIN, one.width, one.height, one.kind, one.title)
-        for one in drawn.shapes
-    ]
-    shapes += [
-        Label(one.x + MARGIN, one.y + MARGIN, one.text, anchor="middle" if one.kind == "team" else "start")
-        for one in drawn.labels
-    ]
+    shapes: list[Box | Label] = [replace(box, x=box.x + MARGIN, y=box.y + MARGIN) for box in drawn.shapes]
+    shapes += [replace(label, x=label.x + MARGIN, y=label.y + MARGIN, kind="label") for label in drawn.labels]
     width = max(drawn.width, NARROWEST) + 2 * MARGIN
     x, y = MARGIN, drawn.height + 2 * MARGIN
     for entry in drawn.key:
         text = f"{entry.name} · {entry.detail}" if entry.detail else entry.name
         wide = SWATCH + 8.0 + width_of(text)
         if x > MARGIN and x + wide > width - MARGIN:
-            x, y = MARGIN, y + ROW
-        shapes.append(Box(x, y, SWATCH, HIGH, entry.kind))
-        shapes.append(Label(x + SWATCH + 8.0, y + HIGH - 2.5, text, anchor="start"))
+            x, y = MARGIN, y + KEY_ROW
+        shapes.append(Box(x, y, SWATCH, SWATCH_HEIGHT, entry.kind))
+        shapes.append(Label(x + SWATCH + 8.0, y + SWATCH_HEIGHT - 2.5, text, anchor="start"))
         x += wide + BETWEEN
-    return Drawing(width, y + HIGH + MARGIN, title, drawn.description, tuple(shapes))
+    return Drawing(width, y + SWATCH_HEIGHT + MARGIN, title, drawn.description, tuple(shapes))
 
 
 def placement_rows(plan: PartitionPlan, voice: Voice) -> Sequence[Sequence[str | int | None]]:
     """Return who sits where as rows, their head first."""
-    head = [voice.gettext(word) for word in ("Team", "Pod", "First device", "Devices", "Slice")]
-    return [head, *([getattr(one, name) for name in HEAD] for one in plan.placements)]
+    head = [voice.gettext(word) for word in COLUMNS.values()]
+    return [head, *([getattr(placed, name) for name in COLUMNS] for placed in plan.placements)]

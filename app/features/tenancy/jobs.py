@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +22,16 @@ from app.engine.partition import (
 )
 from app.engine.records import Floats
 from app.engine.units import DAY, HOUR, MONTH
-from app.errors import BadInput, Conflict, Message
+from app.errors import BadInput, Conflict
 from app.estimating.documents import Estimate
 from app.features.tenancy.model import MOST_COUNT, MOST_DEVICES, QueueRequest, TeamLoad
-from app.features.tenancy.room import Site, conflict
+from app.features.tenancy.site import Site, enough, hint, refusal
+
+MOST_JOBS = 50_000
+"""Jobs of one run."""
+
+WARM_UP = 0.25
+"""Time simulated before a run is counted, over the length of the run."""
 
 SPARE = 6.0
 """Standard deviations of a Poisson count that are drawn ahead."""
@@ -79,7 +86,7 @@ class JobSequence:
 def draw(
     streams: Sequence[Stream], horizon: float, seed: tuple[int, int], broken: Interruptions | None
 ) -> JobSequence:
-    """Draw the jobs of one run: Poisson arrivals, durations of each stream, interruptions within them.
+    """Return the jobs of one run: Poisson arrivals, durations of each stream, interruptions within them.
 
     Each stream has random numbers of its own, so that a change to one leaves the others as they were.
     """
@@ -95,12 +102,11 @@ def draw(
         durations.append(took)
     arrival = np.concatenate(arrivals)
     order = np.argsort(arrival, kind="stable")
-    owner = np.repeat(np.arange(len(streams)), [len(one) for one in arrivals])
+    owner = np.repeat(np.arange(len(streams)), [len(came) for came in arrivals])
     return JobSequence(arrival[order], np.concatenate(durations)[order], owner[order])
 
 
 def poisson_times(random: np.random.Generator, rate: float, horizon: float) -> Floats:
-    """Return the times of a Poisson process up to the horizon."""
     expected = rate * horizon
     ahead = int(expected + SPARE * np.sqrt(expected) + SPARE)
     times = np.cumsum(random.exponential(1.0 / rate, ahead))
@@ -110,7 +116,6 @@ def poisson_times(random: np.random.Generator, rate: float, horizon: float) -> F
 
 
 def durations_of(random: np.random.Generator, stream: Stream, count: int) -> Floats:
-    """Return durations of a stream."""
     if stream.distribution == "fixed":
         return np.full(count, stream.mean)
     if stream.distribution == "exponential":
@@ -119,23 +124,15 @@ def durations_of(random: np.random.Generator, stream: Stream, count: int) -> Flo
     return random.lognormal(np.log(stream.mean) - spread**2 / 2.0, spread, count)
 
 
-MOST_JOBS = 50_000
-"""Jobs of one run."""
-
-WARM_UP = 0.25
-"""Time simulated before a run is counted, over the length of the run."""
-
-
 def path(index: int, name: str) -> str:
-    """Return the place of a field of one team."""
+    """Return the path of a field of one team."""
     return f"teams.{index}.{name}"
 
 
 def streams_of(request: QueueRequest, site: Site, estimates: Mapping[int, Estimate]) -> list[Stream]:
     """Return the jobs of each team as they will be placed."""
-    found = [stream_of(index, one, site, estimates.get(index)) for index, one in enumerate(request.teams)]
-    horizon = (1.0 + WARM_UP) * request.days * DAY
-    expected = sum(one.rate for one in found) * horizon
+    streams = [stream_of(index, team, site, estimates.get(index)) for index, team in enumerate(request.teams)]
+    expected = sum(stream.rate for stream in streams) * (1.0 + WARM_UP) * request.days * DAY
     if expected > MOST_JOBS:
         raise BadInput.at(
             "days",
@@ -145,53 +142,49 @@ def streams_of(request: QueueRequest, site: Site, estimates: Mapping[int, Estima
             most=MOST_JOBS,
             days=math.floor(request.days * MOST_JOBS / expected),
         )
-    for index, one in enumerate(found):
-        check_size(index, one, request, site)
-    return found
+    for index, stream in enumerate(streams):
+        check_size(index, stream, request, site)
+    return streams
 
 
-def stream_of(index: int, one: TeamLoad, site: Site, estimate: Estimate | None) -> Stream:
+def stream_of(index: int, team: TeamLoad, site: Site, estimate: Estimate | None) -> Stream:
     """Return the jobs of one team; what is left out comes from its estimate."""
-    hours, devices = one.hours, one.devices
+    hours, devices, deviation = team.hours, team.devices, team.hours_deviation
     if estimate is not None:
-        fits_system(index, estimate, site)
-        if hours is None:
-            assert estimate.time_to_train is not None, "an estimate that does not fit is refused"
-            hours = estimate.time_to_train.value / HOUR
+        trained = training_hours(index, estimate, site)
+        hours = trained if hours is None else hours
         devices = estimate.system.devices if devices is None else devices
     if hours is None or devices is None:
         name = "hours" if hours is None else "devices"
         raise BadInput.at(path(index, name), "enter a value, or an estimate that provides it")
-    if one.hours_deviation is not None and one.distribution not in (None, "lognormal"):
+    if deviation is not None and team.distribution not in (None, "lognormal"):
         raise BadInput.at(
             path(index, "hours_deviation"),
             "a standard deviation applies only to the lognormal distribution; leave it empty "
             "for {distribution}",
-            distribution=one.distribution,
+            distribution=team.distribution,
         )
-    if one.distribution == "lognormal" and one.hours_deviation is None:
+    if team.distribution == "lognormal" and deviation is None:
         raise BadInput.at(
             path(index, "hours_deviation"), "a lognormal distribution needs a standard deviation"
         )
-    usual = "exponential" if one.hours_deviation is None else "lognormal"
+    usual = "exponential" if deviation is None else "lognormal"
     nodes = -(-devices // site.size)
-    # The time of an estimate has its failures in it.
-    stated = one.hours is not None
-    machines = -(-devices // site.entry.devices_per_machine) if stated else 0
     return Stream(
-        team=one.team,
-        rate=one.jobs_per_month / MONTH,
+        team=team.team,
+        rate=team.jobs_per_month / MONTH,
         mean=hours * HOUR,
-        deviation=None if one.hours_deviation is None else one.hours_deviation * HOUR,
-        distribution=one.distribution or usual,
+        deviation=None if deviation is None else deviation * HOUR,
+        distribution=team.distribution or usual,
         devices=devices,
         held=devices if site.ipus or nodes == 1 else nodes * site.size,
-        machines=machines,
+        # The time of an estimate has its failures in it.
+        machines=0 if team.hours is None else -(-devices // site.entry.devices_per_machine),
     )
 
 
-def fits_system(index: int, estimate: Estimate, site: Site) -> None:
-    """Refuse an estimate that says nothing of this system."""
+def training_hours(index: int, estimate: Estimate, site: Site) -> float:
+    """Return the time to train of an estimate, which must be one of this system. [h]"""
     if estimate.time_to_train is None:
         raise Conflict.at(
             path(index, "estimate_id"), "this estimate has no training time: its plan does not fit in memory"
@@ -203,67 +196,60 @@ def fits_system(index: int, estimate: Estimate, site: Site) -> None:
             other=estimate.system.name,
             system=site.entry.name,
         )
+    return estimate.time_to_train.value / HOUR
 
 
 def check_size(index: int, stream: Stream, request: QueueRequest, site: Site) -> None:
     """Refuse jobs of a size that can never be placed."""
-    values: dict[str, object] = {"team": stream.team, "asked": stream.devices, "system": site.entry.name}
+    field = path(index, "devices")
+    values: dict[str, Any] = {"team": stream.team, "asked": stream.devices, "system": site.entry.name}
     if stream.held > site.devices:
-        message = Message(
-            "a job of {team} needs {asked} accelerators, but {count} × {system} has {available}",
-            values | {"count": request.count, "available": site.devices},
-        )
-        needed = -(-stream.held // site.entry.devices)
-        hint = Message("{needed} × {system} would be enough", values | {"needed": needed})
-        raise _refused(index, message, ("count", hint))
+        template = "a job of {team} needs {asked} accelerators, but {count} × {system} has {available}"
+        error = hint(field, template, **values, count=request.count, available=site.devices)
+        raise refusal(error, enough(-(-stream.held // site.entry.devices), site))
     if not site.ipus or session_parts(stream.devices, site.size, site.pods) is not None:
         return
     below, above = (int(size) for size in nearest_partition_sizes(stream.devices, site.size))
     if bool(is_partition_size(stream.devices)) or below == above:
-        message = Message(
+        template = (
             "a job of {team} needs {asked} IPUs, which cannot be split into equal partitions "
-            "over pods of {size}",
-            values | {"size": site.size},
+            "over pods of {size}"
         )
-        raise _refused(
-            index, message, (path(index, "devices"), Message("use {below} instead", {"below": below}))
-        )
-    message = Message(
+        error = hint(field, template, **values, size=site.size)
+        raise refusal(error, hint(field, "use {below} instead", below=below))
+    raise Conflict.at(
+        field,
         "a job of {team} needs {asked} IPUs, but partition sizes are powers of two; the "
         "nearest allowed sizes are {below} and {above}",
-        values | {"below": below, "above": above},
+        **values,
+        below=below,
+        above=above,
     )
-    raise _refused(index, message)
-
-
-def _refused(index: int, message: Message, *hints: tuple[str, Message]) -> Conflict:
-    return conflict(message, path(index, "devices"), hints)
 
 
 def pool_of(site: Site) -> Pool:
-    """Return the empty devices of a system."""
     return BuddyPool(site.pods, site.size) if site.ipus else NodePool(site.pods, site.size)
 
 
 def least_count(streams: Sequence[Stream], site: Site) -> int:
     """Return the fewest systems that hold each job and keep up with the work."""
-    load = offered(streams) / site.entry.devices
-    count = max(1, math.floor(load) + 1, *(-(-one.held // site.entry.devices) for one in streams))
+    load = busy_devices(streams) / site.entry.devices
+    count = max(1, math.floor(load) + 1, *(-(-stream.held // site.entry.devices) for stream in streams))
     if site.ipus:
         # A session wants each of its partitions on a pod of its own.
-        while any(session_parts(one.devices, site.size, count) is None for one in streams):
+        while any(session_parts(stream.devices, site.size, count) is None for stream in streams):
             count += 1
     return count
-
-
-def offered(streams: Sequence[Stream]) -> float:
-    """Return the accelerators that the work keeps busy."""
-    return sum(one.rate * one.mean * one.held for one in streams)
 
 
 def most_count(site: Site) -> int:
     """Return the most systems that are tried."""
     return min(MOST_COUNT, MOST_DEVICES // site.entry.devices)
+
+
+def busy_devices(streams: Sequence[Stream]) -> float:
+    """Return the accelerators that the work keeps busy."""
+    return sum(stream.rate * stream.mean * stream.held for stream in streams)
 
 
 def interruptions(request: QueueRequest, site: Site, catalog: Catalog) -> Interruptions | None:

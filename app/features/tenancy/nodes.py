@@ -6,21 +6,26 @@ from collections.abc import Iterable, Sequence
 
 from app.catalog.catalog import Catalog
 from app.engine.slices import SlicedGpu, SliceProfile, arrangement, gpus_for_slices
-from app.errors import BadInput, Conflict, Message, NotFound
+from app.errors import BadInput, Conflict, FieldError, NotFound
 from app.features.tenancy.model import FreeBlock, PartitionRequest, SliceRoom
-from app.features.tenancy.room import (
-    GC_DOCKER,
-    STRICT,
+from app.features.tenancy.site import (
     Allocation,
     Site,
-    conflict,
+    enough,
+    enough_for_all,
+    hint,
+    move_together,
     path,
     pinned,
-    placement,
+    refusal,
     taken,
+    unmet,
 )
 
 COMPUTE, MEMORY, PLACES = "mig_compute_slices", "mig_memory_slices", "mig_placements"
+
+MOST_INSTANCES = 500
+"""Instances of GPUs in one plan."""
 
 
 def sliced_gpu(catalog: Catalog, chip: str) -> SlicedGpu | None:
@@ -31,7 +36,7 @@ def sliced_gpu(catalog: Catalog, chip: str) -> SlicedGpu | None:
 
 def profiles_of(catalog: Catalog, chip: str) -> dict[str, SliceProfile]:
     """Return the MIG profiles of a chip by name, the smallest first."""
-    found = [
+    profiles = [
         SliceProfile(
             memory=round(catalog.figure(chip, MEMORY, name).si),
             compute=round(catalog.figure(chip, COMPUTE, name).si),
@@ -40,11 +45,10 @@ def profiles_of(catalog: Catalog, chip: str) -> dict[str, SliceProfile]:
         )
         for name in catalog.conditions(chip, PLACES)
     ]
-    return {one.name: one for one in sorted(found)}
+    return {profile.name: profile for profile in sorted(profiles)}
 
 
 def profile_named(catalog: Catalog, chip: str, name: str, field: str) -> SliceProfile:
-    """Return a profile, or say which there are."""
     profiles = profiles_of(catalog, chip)
     if not profiles:
         raise BadInput.at(
@@ -60,249 +64,238 @@ def cut_gpus(
 ) -> list[list[tuple[int, SliceProfile, int]]]:
     """Return the GPUs that hold instances: request, profile and first memory slice of each."""
     kinds = [profile for _, profile in instances]
-    found = []
+    gpus = []
     for share in gpus_for_slices(kinds, gpu):
         ordered = sorted(share, key=lambda at: kinds[at])
         starts = arrangement(tuple(kinds[at] for at in ordered), gpu)
         assert starts is not None, "the packer puts together only what fits"
-        found.append(
-            [(instances[at][0], kinds[at], start) for at, start in zip(ordered, starts, strict=True)]
-        )
-    return found
+        gpus.append([(*instances[at], start) for at, start in zip(ordered, starts, strict=True)])
+    return gpus
 
 
-def room_left(
-    cut: Sequence[Sequence[tuple[int, SliceProfile, int]]], profiles: Sequence[SliceProfile], gpu: SlicedGpu
-) -> list[SliceRoom]:
+def slice_room(cut: Sequence[Sequence[SliceProfile]], chip: str, catalog: Catalog) -> list[SliceRoom]:
     """Return how many instances of each profile still fit on GPUs that are cut, were they laid out anew."""
-    found = []
-    for profile in profiles:
+    gpu = sliced_gpu(catalog, chip)
+    if gpu is None or not cut:
+        return []
+    rooms = []
+    for profile in profiles_of(catalog, chip).values():
         more = 0
         for share in cut:
-            held = [one for _, one, _ in share]
+            held = [*share]
             while arrangement(tuple(sorted([*held, profile])), gpu) is not None:
                 held.append(profile)
                 more += 1
         if more:
-            found.append(SliceRoom(slice=profile.name, more=more))
-    return found
+            rooms.append(SliceRoom(slice=profile.name, more=more))
+    return rooms
 
 
-MOST_INSTANCES = 500
-"""Instances of GPUs in one plan."""
+NodeDevices = list[tuple[int, list[int]]]
+"""Nodes, each with some of its GPUs."""
 
-Free = list[list[int]]
-"""Free GPUs of each node, rising."""
+
+class FreeGpus:
+    """Free GPUs of each node, rising. Where teams are kept apart, a job over several takes all of each."""
+
+    def __init__(self, nodes: int, size: int, *, apart: bool) -> None:
+        self.size = size
+        self.apart = apart
+        self.nodes = [list(range(size)) for _ in range(nodes)]
+
+    @property
+    def total(self) -> int:
+        return sum(map(len, self.nodes))
+
+    @property
+    def most(self) -> int:
+        """GPUs on the emptiest node."""
+        return max(map(len, self.nodes), default=0)
+
+    @property
+    def empty(self) -> list[int]:
+        """Nodes of which nothing is taken."""
+        return [node for node, free in enumerate(self.nodes) if len(free) == self.size]
+
+    @property
+    def largest_job(self) -> int:
+        """GPUs of the largest job that fits: on all empty nodes, and on a part of another where it may."""
+        whole = len(self.empty) * self.size
+        part = max((len(free) for free in self.nodes if len(free) < self.size), default=0)
+        return whole if whole and self.apart else whole + part
+
+    def choose(self, devices: int) -> NodeDevices | None:
+        """Choose nodes for a job: the fullest that holds it, or empty ones and a part of another."""
+        nodes, rest = divmod(devices, self.size)
+        if self.apart and nodes and rest:
+            nodes, rest = nodes + 1, 0
+        empty = self.empty[:nodes]
+        if len(empty) < nodes:
+            return None
+        chosen = [(node, list(self.nodes[node])) for node in empty]
+        if rest:
+            rooms = [
+                (len(free), node)
+                for node, free in enumerate(self.nodes)
+                if len(free) >= rest and node not in empty
+            ]
+            if not rooms:
+                return None
+            _, node = min(rooms)
+            chosen.append((node, self.nodes[node][:rest]))
+        return chosen
+
+    def take(self, chosen: NodeDevices) -> None:
+        for node, devices in chosen:
+            self.nodes[node] = [device for device in self.nodes[node] if device not in set(devices)]
 
 
 def settle(request: PartitionRequest, site: Site, catalog: Catalog) -> Allocation:
     """Return who gets which GPUs, or say what stands in the way and what would do."""
     check(request, site)
-    found, free = Allocation(), [list(range(site.size)) for _ in range(site.pods)]
-    for index, one in pinned(request, site):
-        assert one.pod is not None and one.first_device is not None
-        wanted = list(range(one.first_device, one.first_device + one.devices))
-        if not set(wanted) <= set(free[one.pod]):
-            raise taken(index, one)
-        give(found, request, index, [(one.pod, wanted)], free)
-    whole = [index for index, one in enumerate(request.requests) if one.slice is None and one.pod is None]
-    for index in sorted(whole, key=lambda at: -request.requests[at].devices):
-        chosen = choose(request.requests[index].devices, site, free, request.isolation == STRICT)
+    teams = request.requests
+    allocation, free = Allocation(), FreeGpus(site.pods, site.size, apart=request.isolation == "strict")
+
+    def give(index: int, chosen: NodeDevices) -> None:
+        blocks = [(node, run[0], len(run)) for node, devices in chosen for run in runs(devices)]
+        for part, block in enumerate(blocks, 1):
+            allocation.give(index, teams[index], block, part, len(blocks))
+        free.take(chosen)
+
+    for index, block in pinned(request, site):
+        node, first, count = block
+        wanted = list(range(first, first + count))
+        if not set(wanted) <= set(free.nodes[node]):
+            raise taken(index, block)
+        give(index, [(node, wanted)])
+    whole = [index for index, team in enumerate(teams) if team.slice is None and team.pod is None]
+    for index in sorted(whole, key=lambda at: -teams[at].devices):
+        chosen = free.choose(teams[index].devices)
         if chosen is None:
             raise no_room(index, request, site, free)
         held = sum(len(devices) for _, devices in chosen)
-        if held > request.requests[index].devices:
-            found.rounded.append((request.requests[index], held))
-        give(found, request, index, chosen, free)
-    cut(found, request, site, catalog, free)
-    found.placements.sort(key=lambda one: (one.request, one.part))
-    empty = sum(len(devices) == site.size for devices in free)
-    found.largest_free = max(
-        empty * site.size, max((len(devices) for devices in free), default=0), rest_of(free, site, request)
-    )
-    found.free_blocks = [
+        if held > teams[index].devices:
+            allocation.rounded.append((teams[index], held))
+        give(index, chosen)
+    cut(allocation, request, site, catalog, free)
+    allocation.placements.sort(key=lambda placed: (placed.request, placed.part))
+    allocation.largest_free = free.largest_job
+    allocation.free_blocks = [
         FreeBlock(pod=node, first_device=run[0], devices=len(run))
-        for node, devices in enumerate(free)
+        for node, devices in enumerate(free.nodes)
         for run in runs(devices)
     ]
-    return found
+    return allocation
 
 
 def check(request: PartitionRequest, site: Site) -> None:
     """Refuse what GPUs cannot do."""
-    if request.orchestrator == GC_DOCKER:
+    if request.orchestrator == "gc-docker":
         raise BadInput.at(
             "orchestrator",
             "gc-docker starts IPU containers, but {system} has GPUs; choose none or backend.ai",
             system=site.entry.name,
         )
-    for index, one in enumerate(request.requests):
-        if one.slice is not None or one.devices <= site.devices:
-            continue
-        message = Message(
-            "{team} requests {asked} GPUs, but {count} × {system} has {available}",
-            {
-                "team": one.team,
-                "asked": one.devices,
-                "count": request.count,
-                "system": site.entry.name,
-                "available": site.devices,
-            },
-        )
-        needed = -(-one.devices // site.entry.devices)
-        hint = Message("{needed} × {system} would be enough", {"needed": needed, "system": site.entry.name})
-        raise conflict(message, path(index), [("count", hint)])
-    for index, one in enumerate(request.requests):
-        if one.spanning is False and one.slice is None and one.devices > site.size:
+    whole = [(index, team) for index, team in enumerate(request.requests) if team.slice is None]
+    for index, team in whole:
+        if team.devices > site.devices:
+            template = "{team} requests {asked} GPUs, but {count} × {system} has {available}"
+            needed = -(-team.devices // site.entry.devices)
+            raise refusal(unmet(index, request, site, template), enough(needed, site))
+    for index, team in whole:
+        if team.spanning is False and team.devices > site.size:
             raise Conflict.at(
                 path(index, "spanning"),
                 "{asked} GPUs need several nodes of {size}; leave this empty, or request at most {size}",
-                asked=one.devices,
+                asked=team.devices,
                 size=site.size,
             )
 
 
-def rest_of(free: Free, site: Site, request: PartitionRequest) -> int:
-    """Return what empty nodes and a part of another give a job that may end in a part of a node."""
-    if request.isolation == STRICT:
-        return 0
-    empty = sum(len(devices) == site.size for devices in free)
-    part = max((len(devices) for devices in free if len(devices) < site.size), default=0)
-    return empty * site.size + part if empty else 0
-
-
-def choose(devices: int, site: Site, free: Free, strict: bool) -> list[tuple[int, list[int]]] | None:
-    """Choose nodes for a job: the fullest that holds it, or empty ones and a part of another.
-
-    Where teams are kept apart, a job over several nodes takes all of each.
-    """
-    nodes, rest = divmod(devices, site.size)
-    if strict and nodes and rest:
-        nodes, rest = nodes + 1, 0
-    empty = [node for node, left in enumerate(free) if len(left) == site.size][:nodes]
-    if len(empty) < nodes:
-        return None
-    chosen = [(node, list(free[node])) for node in empty]
-    if rest:
-        rooms = [
-            (len(left), node) for node, left in enumerate(free) if len(left) >= rest and node not in empty
-        ]
-        if not rooms:
-            return None
-        _, node = min(rooms)
-        chosen.append((node, free[node][:rest]))
-    return chosen
-
-
 def runs(devices: Iterable[int]) -> list[list[int]]:
     """Return rising numbers as stretches without a gap."""
-    found: list[list[int]] = []
+    stretches: list[list[int]] = []
     for device in devices:
-        if found and device == found[-1][-1] + 1:
-            found[-1].append(device)
+        if stretches and device == stretches[-1][-1] + 1:
+            stretches[-1].append(device)
         else:
-            found.append([device])
-    return found
+            stretches.append([device])
+    return stretches
 
 
-def give(
-    found: Allocation, request: PartitionRequest, index: int, chosen: list[tuple[int, list[int]]], free: Free
+def cut(
+    allocation: Allocation, request: PartitionRequest, site: Site, catalog: Catalog, free: FreeGpus
 ) -> None:
-    """Hand devices to a request."""
-    blocks = [(node, run[0], len(run)) for node, devices in chosen for run in runs(devices)]
-    for part, block in enumerate(blocks, 1):
-        found.placements.append(placement(index, request.requests[index], block, part, len(blocks)))
-    for node, devices in chosen:
-        free[node] = [device for device in free[node] if device not in set(devices)]
-        found.held |= {(node, device) for device in devices}
-
-
-def cut(found: Allocation, request: PartitionRequest, site: Site, catalog: Catalog, free: Free) -> None:
     """Place the instances of GPUs, each GPU on the fullest node that has one free."""
     chip = site.entry.chip
-    asked = [
-        (index, profile_named(catalog, chip, one.slice, path(index, "slice")))
-        for index, one in enumerate(request.requests)
-        if one.slice is not None
-    ]
+    asked = {
+        index: profile_named(catalog, chip, team.slice, path(index, "slice"))
+        for index, team in enumerate(request.requests)
+        if team.slice is not None
+    }
     gpu = sliced_gpu(catalog, chip)
     if not asked or gpu is None:
         return
-    total = sum(request.requests[index].devices for index, _ in asked)
+    total = sum(request.requests[index].devices for index in asked)
     if total > MOST_INSTANCES:
         raise BadInput.at(
-            path(asked[-1][0]),
+            path(max(asked)),
             "{total} instances, but a plan holds at most {most}; request whole GPUs, or split "
             "them into several plans",
             total=total,
             most=MOST_INSTANCES,
         )
-    instances = [(index, profile) for index, profile in asked for _ in range(request.requests[index].devices)]
-    gpus = cut_gpus(instances, gpu)
-    left = sum(len(devices) for devices in free)
-    if len(gpus) > left:
-        index = gpus[-1][0][0]
-        message = Message(
-            "the instances need {needed} GPUs, but only {free} are free beside whole GPUs",
-            {"needed": len(gpus), "free": left},
-        )
-        raise conflict(message, path(index), [more_systems(len(gpus), site, request)])
-    part = dict.fromkeys((index for index, _ in asked), 0)
+    gpus = cut_gpus(
+        [
+            (index, profile)
+            for index, profile in asked.items()
+            for _ in range(request.requests[index].devices)
+        ],
+        gpu,
+    )
+    if len(gpus) > free.total:
+        template = "the instances need {needed} GPUs, but only {free} are free beside whole GPUs"
+        error = hint(path(gpus[-1][0][0]), template, needed=len(gpus), free=free.total)
+        raise refusal(error, more_systems(len(gpus), site, request))
+    part = dict.fromkeys(asked, 0)
     for share in gpus:
-        _, node = min((len(devices), node) for node, devices in enumerate(free) if devices)
-        device = free[node].pop(0)
-        found.held.add((node, device))
-        found.cut.append([index for index, _, _ in share])
+        _, node = min((len(devices), node) for node, devices in enumerate(free.nodes) if devices)
+        device = free.nodes[node].pop(0)
+        allocation.cut.append([profile for _, profile, _ in share])
         for index, profile, start in share:
             part[index] += 1
-            one = request.requests[index]
-            block = (node, device, 1)
-            found.placements.append(
-                placement(index, one, block, part[index], one.devices, (start, profile.memory))
-            )
+            team = request.requests[index]
+            slices = (start, profile.memory)
+            allocation.give(index, team, (node, device, 1), part[index], team.devices, slices)
 
 
-def more_systems(gpus: int, site: Site, request: PartitionRequest) -> tuple[str, Message]:
-    """Return how many systems would hold all that is asked for, with so many GPUs cut into instances."""
-    most = sum(-(-one.devices // site.size) for one in request.requests if one.slice is None)
-    used = packed(request, site, most) or 0
-    whole = sum(one.devices for one in request.requests if one.slice is None)
-    nodes = max(used, -(-(whole + gpus) // site.size))
-    needed = max(-(-nodes // site.entry.machines), request.count + 1)
-    hint = Message(
-        "{needed} × {system} would be enough for all", {"needed": needed, "system": site.entry.name}
-    )
-    return "count", hint
-
-
-def no_room(index: int, request: PartitionRequest, site: Site, free: Free) -> Conflict:
+def no_room(index: int, request: PartitionRequest, site: Site, free: FreeGpus) -> Conflict:
     """Return the refusal of a request that finds no room, with what would do."""
-    one = request.requests[index]
-    left = sum(len(devices) for devices in free)
-    largest = max((len(devices) for devices in free), default=0)
-    message = Message(
-        "{team} requests {asked} GPUs, but {free} are free, at most {largest} of them on one node",
-        {"team": one.team, "asked": one.devices, "free": left, "largest": largest},
-    )
-    hints = (
-        [] if not largest else [(path(index), Message("up to {largest} would fit now", {"largest": largest}))]
-    )
-    if any(other.pod is not None for other in request.requests) and packed(request, site, site.pods):
-        hint = Message("moving the running teams together would make room for all")
-        return conflict(message, path(index), [*hints, (path(index, "first_device"), hint)])
-    return conflict(message, path(index), [*hints, more_systems(0, site, request)])
+    template = "{team} requests {asked} GPUs, but {free} are free, at most {largest} of them on one node"
+    error = unmet(index, request, site, template, free=free.total, largest=free.most)
+    hints = [hint(path(index), "up to {largest} would fit now", largest=free.most)] if free.most else []
+    if any(team.pod is not None for team in request.requests) and nodes_used(request, site, site.pods):
+        return refusal(error, *hints, move_together(index))
+    return refusal(error, *hints, more_systems(0, site, request))
 
 
-def packed(request: PartitionRequest, site: Site, nodes: int) -> int | None:
+def more_systems(gpus: int, site: Site, request: PartitionRequest) -> FieldError:
+    """Return how many systems would hold all that is asked for, with so many GPUs cut into instances."""
+    whole = [team.devices for team in request.requests if team.slice is None]
+    used = nodes_used(request, site, sum(-(-devices // site.size) for devices in whole)) or 0
+    nodes = max(used, -(-(sum(whole) + gpus) // site.size))
+    return enough_for_all(max(-(-nodes // site.entry.machines), request.count + 1), site)
+
+
+def nodes_used(request: PartitionRequest, site: Site, nodes: int) -> int | None:
     """Return the nodes that the whole GPUs of all requests take where none names its place.
 
-    None where they do not fit so many nodes.
+    None where so many nodes do not hold them.
     """
-    free = [list(range(site.size)) for _ in range(nodes)]
-    for devices in sorted((one.devices for one in request.requests if one.slice is None), reverse=True):
-        chosen = choose(devices, site, free, request.isolation == STRICT)
+    free = FreeGpus(nodes, site.size, apart=request.isolation == "strict")
+    for devices in sorted((team.devices for team in request.requests if team.slice is None), reverse=True):
+        chosen = free.choose(devices)
         if chosen is None:
             return None
-        for node, given in chosen:
-            free[node] = [device for device in free[node] if device not in set(given)]
-    return sum(len(left) < site.size for left in free)
+        free.take(chosen)
+    return nodes - len(free.empty)

@@ -12,204 +12,199 @@ from app.engine.partition import (
     pods_needed,
     session_parts,
 )
-from app.errors import BadInput, Conflict, Message
+from app.errors import BadInput, Conflict, FieldError
 from app.features.tenancy.model import FreeBlock, PartitionRequest
-from app.features.tenancy.room import BACKEND_AI, Allocation, Site, conflict, path, pinned, placement, taken
+from app.features.tenancy.site import (
+    Allocation,
+    Site,
+    enough_for_all,
+    hint,
+    move_together,
+    path,
+    pinned,
+    refusal,
+    taken,
+    unmet,
+)
+
+BACKEND_AI = "backend.ai"
+"""The only orchestrator that joins partitions on several pods into one session."""
+
+Blocks = dict[int, tuple[Block, ...]]
+"""Position of a request → its blocks."""
 
 
 def settle(request: PartitionRequest, site: Site) -> Allocation:
     """Return who gets which IPUs, or say what stands in the way and what would do."""
     parts = [parts_of(index, request, site) for index in range(len(request.requests))]
-    blocks, refused = share_out(request, site, parts)
-    if refused is not None:
-        raise no_room(refused, request, site, parts)
-    found = Allocation()
-    for index, one in enumerate(request.requests):
+    blocks, pool, stuck = share_out(request, site, parts)
+    if stuck is not None:
+        raise no_room(stuck, request, site, parts)
+    allocation = Allocation(largest_free=pool.largest_free)
+    for index, team in enumerate(request.requests):
         for part, block in enumerate(blocks[index], 1):
-            found.placements.append(placement(index, one, block, part, len(blocks[index])))
-            found.held |= {(block[0], block[1] + device) for device in range(block[2])}
-    pool = pool_of(site, blocks)
-    found.largest_free = pool.largest_free
+            allocation.give(index, team, block, part, len(blocks[index]))
     if request.orchestrator == BACKEND_AI:
-        found.largest_free = max(found.largest_free, largest_session(pool))
-    found.free_blocks = [
+        allocation.largest_free = max(pool.largest_free, largest_session(pool))
+    allocation.free_blocks = [
         FreeBlock(pod=pod, first_device=first, devices=size) for pod, first, size in pool.free_blocks()
     ]
-    return found
+    return allocation
 
 
 def parts_of(index: int, request: PartitionRequest, site: Site) -> int:
     """Return in how many partitions a request is met: one, or one per pod of a session."""
-    one = request.requests[index]
-    if one.slice is not None:
+    team = request.requests[index]
+    if team.slice is not None:
         raise BadInput.at(
             path(index, "slice"),
             "{system} has no MIG: its smallest unit is one IPU; leave the profile empty",
             system=site.entry.name,
         )
     joins = request.orchestrator == BACKEND_AI
-    if one.spanning and not joins:
+    if team.spanning and not joins:
         raise BadInput.at(
             path(index, "spanning"),
             "a partition cannot span allocations; only a Backend.AI cluster session joins several pods",
         )
-    small = bool(is_partition_size(one.devices)) and one.devices <= site.size
-    if small and not (one.spanning and request.count > 1):
+    small = bool(is_partition_size(team.devices)) and team.devices <= site.size
+    if small and not (team.spanning and request.count > 1):
         return 1
-    if joins and one.spanning is not False and (one.spanning or one.devices > site.size):
-        parts = session_parts(one.devices, site.size, site.pods)
+    if joins and team.spanning is not False and (team.spanning or team.devices > site.size):
+        parts = session_parts(team.devices, site.size, site.pods)
         if parts is not None:
             return parts
-    raise wrong_size(index, request, site)
+    raise too_large(index, request, site) if team.devices > site.size else odd_size(index, request, site)
 
 
-def wrong_size(index: int, request: PartitionRequest, site: Site) -> Conflict:
-    """Return the refusal of a size no partition can have, with the nearest that one can."""
-    one = request.requests[index]
-    values: dict[str, object] = {"team": one.team, "asked": one.devices, "system": site.entry.name}
-    below, above = (int(size) for size in nearest_partition_sizes(one.devices, site.size))
-    if one.devices > site.size:
-        pods = pods_needed(one.devices, site.size)
-        if one.devices > site.devices:
-            message = Message(
-                "{team} requests {asked} IPUs, but {count} × {system} has {available}",
-                values | {"count": request.count, "available": site.devices},
-            )
-        else:
-            message = Message(
-                "{team} requests {asked} IPUs, but a partition cannot span allocations and one "
-                "{system} has {size}",
-                values | {"size": site.size},
-            )
-        hints = [(path(index), Message("the largest allowed size is {below}", {"below": site.size}))]
-        session = session_parts(one.devices, site.size, max(pods, site.pods))
-        if session is not None:
-            hint = Message(
-                "a Backend.AI cluster session over {pods} × {system} would be enough",
-                values | {"pods": max(session, pods)},
-            )
-            hints.append(("count" if request.orchestrator == BACKEND_AI else "orchestrator", hint))
-        return conflict(message, path(index), hints)
-    others = [other.devices for at, other in enumerate(request.requests) if at != index]
-    message = Message(
+def too_large(index: int, request: PartitionRequest, site: Site) -> Conflict:
+    """Return the refusal of a request larger than a pod that no session meets."""
+    devices = request.requests[index].devices
+    if devices > site.devices:
+        template = "{team} requests {asked} IPUs, but {count} × {system} has {available}"
+    else:
+        template = (
+            "{team} requests {asked} IPUs, but a partition cannot span allocations and one "
+            "{system} has {size}"
+        )
+    hints = [hint(path(index), "the largest allowed size is {below}", below=site.size)]
+    pods = pods_needed(devices, site.size)
+    session = session_parts(devices, site.size, max(pods, site.pods))
+    if session is not None:
+        enough = "a Backend.AI cluster session over {pods} × {system} would be enough"
+        where = "count" if request.orchestrator == BACKEND_AI else "orchestrator"
+        hints.append(hint(where, enough, pods=max(session, pods), system=site.entry.name))
+    return refusal(unmet(index, request, site, template), *hints)
+
+
+def odd_size(index: int, request: PartitionRequest, site: Site) -> Conflict:
+    """Return the refusal of a size that is no power of two, with the nearest that are."""
+    nearest = nearest_partition_sizes(request.requests[index].devices, site.size)
+    below, above = (int(size) for size in nearest)
+    error = unmet(
+        index,
+        request,
+        site,
         "{team} requests {asked} IPUs, but partition sizes are powers of two; the nearest "
         "allowed sizes are {below} and {above}",
-        values | {"below": below, "above": above},
+        below=below,
+        above=above,
     )
-    left = site.devices - sum(others)
-    if below <= left:
-        return conflict(message, path(index), [])
-    needed = -(-(sum(others) + below) // site.size)
-    hint = Message(
+    others = sum(team.devices for at, team in enumerate(request.requests) if at != index)
+    if others + below <= site.devices:
+        return refusal(error)
+    more_pods = hint(
+        "count",
         "the other teams leave {left} IPUs free, so a partition of {below} needs {needed} × {system}",
-        values | {"left": max(left, 0), "below": below, "needed": needed},
+        left=max(site.devices - others, 0),
+        below=below,
+        needed=-(-(others + below) // site.size),
+        system=site.entry.name,
     )
-    return conflict(message, path(index), [("count", hint)])
+    return refusal(error, more_pods)
 
 
 def share_out(
-    request: PartitionRequest, site: Site, parts: list[int], loose: Collection[int] = ()
-) -> tuple[dict[int, tuple[Block, ...]], int | None]:
-    """Place all requests, the largest partitions first; return the first that finds no room."""
+    request: PartitionRequest,
+    site: Site,
+    parts: list[int],
+    *,
+    unpinned: Collection[int] = (),
+    without: int | None = None,
+) -> tuple[Blocks, BuddyPool, int | None]:
+    """Place the requests, those with a place first, then the largest partitions.
+
+    Return the blocks, the pool they leave, and the first request that finds no room.
+    """
     pool = BuddyPool(site.pods, site.size)
-    blocks: dict[int, tuple[Block, ...]] = {}
-    for index, one in pinned(request, site):
-        if index in loose or one.pod is None or one.first_device is None:
+    blocks: Blocks = {}
+    for index, block in pinned(request, site):
+        if index in unpinned or index == without:
             continue
-        if one.first_device % one.devices:
+        _, first, devices = block
+        if first % devices:
             raise Conflict.at(
                 path(index, "first_device"),
                 "a partition of {devices} must start at a multiple of {devices}, not at {first}",
-                devices=one.devices,
-                first=one.first_device,
+                devices=devices,
+                first=first,
             )
-        if not pool.reserve(one.pod, one.first_device, one.devices):
-            raise taken(index, one)
-        blocks[index] = ((one.pod, one.first_device, one.devices),)
-    rest = [index for index in range(len(parts)) if index not in blocks]
-    sizes = {index: request.requests[index].devices // parts[index] for index in rest}
-    for index in sorted(rest, key=lambda at: (-sizes[at], -parts[at])):
-        found = pool.place_parts(sizes[index], parts[index])
-        if found is None:
-            return blocks, index
-        blocks[index] = found
-    return blocks, None
-
-
-def pool_of(site: Site, blocks: dict[int, tuple[Block, ...]]) -> BuddyPool:
-    """Return a pool in which these blocks are taken."""
-    pool = BuddyPool(site.pods, site.size)
-    for found in blocks.values():
-        for block in found:
-            pool.reserve(*block)
-    return pool
+        if not pool.reserve(*block):
+            raise taken(index, block)
+        blocks[index] = (block,)
+    sizes = {
+        index: team.devices // parts[index]
+        for index, team in enumerate(request.requests)
+        if index not in blocks and index != without
+    }
+    for index in sorted(sizes, key=lambda at: (-sizes[at], -parts[at])):
+        placed = pool.place_parts(sizes[index], parts[index])
+        if placed is None:
+            return blocks, pool, index
+        blocks[index] = placed
+    return blocks, pool, None
 
 
 def largest_session(pool: BuddyPool) -> int:
     """Return the largest session over several pods for which there is room."""
-    best: dict[int, int] = {}
+    largest: dict[int, int] = {}
     for pod, _, size in pool.free_blocks():
-        best[pod] = max(best.get(pod, 0), size)
-    ranked = sorted(best.values(), reverse=True)
-    return max((size * place for place, size in enumerate(ranked, 1)), default=0)
+        largest[pod] = max(largest.get(pod, 0), size)
+    # As many equal parts as pods, each no larger than the smallest of their largest blocks.
+    ranked = sorted(largest.values(), reverse=True)
+    return max((size * pods for pods, size in enumerate(ranked, 1)), default=0)
 
 
-def no_room(refused: int, request: PartitionRequest, site: Site, parts: list[int]) -> Conflict:
+def no_room(index: int, request: PartitionRequest, site: Site, parts: list[int]) -> Conflict:
     """Return the refusal of a request that finds no room: what is free, who could move, how many pods."""
-    one = request.requests[refused]
-    others = request.model_copy(
-        update={"requests": [ask for at, ask in enumerate(request.requests) if at != refused]}
-    )
-    around = [count for at, count in enumerate(parts) if at != refused]
-    blocks, stuck = share_out(others, site, around)
-    pool = pool_of(site, blocks)
-    values: dict[str, object] = {"team": one.team, "asked": one.devices, "system": site.entry.name}
-    asked = sum(ask.devices for ask in request.requests)
-    if stuck is not None or asked > site.devices:
-        message = Message(
-            "the teams request {asked} IPUs, but {count} × {system} has {available}",
-            values | {"asked": asked, "count": request.count, "available": site.devices},
-        )
-        if asked <= site.devices:
-            message = Message(
-                "{team} requests {asked} IPUs, but no free block is that large; {free} are "
-                "free in smaller blocks",
-                values | {"free": pool.free},
-            )
-    else:
-        message = Message(
-            "{team} requests {asked} IPUs, but {free} are free, the largest block with {largest}",
-            values | {"free": pool.free, "largest": pool.largest_free},
-        )
-    hints: list[tuple[str, Message]] = []
+    _, pool, stuck = share_out(request, site, parts, without=index)
+    total = sum(team.devices for team in request.requests)
+    hints = moves(request, site, parts)
     if stuck is None and pool.largest_free:
-        fits = Message("a partition of {largest} would fit now", {"largest": pool.largest_free})
-        hints.append((path(refused), fits))
-    hints += moves(request, site, parts)
-    if asked > site.devices:
-        needed = max(pods_needed(float(asked), site.size), max(parts))
-        hint = Message("{needed} × {system} would be enough for all", values | {"needed": needed})
-        hints.append(("count", hint))
-    return conflict(message, path(refused), hints)
+        fits = "a partition of {largest} would fit now"
+        hints.insert(0, hint(path(index), fits, largest=pool.largest_free))
+    if total > site.devices:
+        template = "the teams request {asked} IPUs, but {count} × {system} has {available}"
+        needed = max(pods_needed(float(total), site.size), max(parts))
+        error = unmet(index, request, site, template, asked=total)
+        return refusal(error, *hints, enough_for_all(needed, site))
+    template = "{team} requests {asked} IPUs, but {free} are free, the largest block with {largest}"
+    if stuck is not None:
+        template = (
+            "{team} requests {asked} IPUs, but no free block is that large; {free} are free in smaller blocks"
+        )
+    return refusal(unmet(index, request, site, template, free=pool.free, largest=pool.largest_free), *hints)
 
 
-def moves(request: PartitionRequest, site: Site, parts: list[int]) -> list[tuple[str, Message]]:
+def moves(request: PartitionRequest, site: Site, parts: list[int]) -> list[FieldError]:
     """Return who would have to move for all to fit: one team where that is enough."""
     fixed = [index for index, _ in pinned(request, site)]
     for index in sorted(fixed, key=lambda at: request.requests[at].devices):
-        blocks, stuck = share_out(request, site, parts, loose={index})
+        blocks, _, stuck = share_out(request, site, parts, unpinned={index})
         if stuck is None:
-            pod, first, _ = blocks[index][0]
-            hint = Message(
-                "moving {team} to pod {pod}, device {first}, would make room for all",
-                {"team": request.requests[index].team, "pod": pod, "first": first},
-            )
-            return [(path(index, "first_device"), hint)]
-    if fixed and share_out(request, site, parts, loose=fixed)[1] is None:
-        return [
-            (
-                path(fixed[0], "first_device"),
-                Message("moving the running teams together would make room for all"),
-            )
-        ]
+            (pod, first, _), team = blocks[index][0], request.requests[index].team
+            alone = "moving {team} to pod {pod}, device {first}, would make room for all"
+            return [hint(path(index, "first_device"), alone, team=team, pod=pod, first=first)]
+    if fixed and share_out(request, site, parts, unpinned=fixed)[2] is None:
+        return [move_together(fixed[0])]
     return []

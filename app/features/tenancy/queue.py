@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import heappop, heappush
-from itertools import islice
-from typing import TypeAlias
+from itertools import islice, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from app.catalog.catalog import Catalog
 from app.engine.partition import Block, Pool
@@ -29,16 +27,16 @@ from app.features.tenancy.jobs import (
     Interruptions,
     JobSequence,
     Stream,
+    busy_devices,
     draw,
     interruptions,
     least_count,
     most_count,
-    offered,
     pool_of,
     streams_of,
 )
 from app.features.tenancy.model import ClosedForm, CountPoint, LinePoint, QueueAnswer, QueueRequest, TeamWait
-from app.features.tenancy.room import Site
+from app.features.tenancy.site import Site
 
 PASSING = 100
 """Waiting jobs that are tried at most when one in front is blocked."""
@@ -53,12 +51,10 @@ class QueueRun:
 
     @property
     def wait(self) -> Floats:
-        """Wait of each job."""
         return self.start - self.jobs.arrival
 
     @property
     def end(self) -> Floats:
-        """When each job was done."""
         return self.start + self.jobs.duration
 
 
@@ -176,21 +172,17 @@ class PoolQueue:
         pool, devices = self.pool.copy(), self.devices[self.owner[job]]
         for end, _, blocks in sorted(self.running):
             pool.give_back(blocks)
-            found = pool.place(devices)
-            if found is not None:
+            if pool.place(devices) is not None:
                 return end
         raise AssertionError("every job fits an empty pool: the request is checked for it")
 
 
 def run_line(jobs: JobSequence, streams: Sequence[Stream], pool: Pool, discipline: str) -> QueueRun:
-    """Return one run of the line."""
     return QueueRun(jobs, PoolQueue(jobs, streams, pool, discipline).run())
 
 
 LEAST_PIECES = 5
 """Pieces over which a range is taken, at least."""
-
-Measure: TypeAlias = Callable[[Floats], float]
 
 SHARE = 90.0
 """Percentile of the waits that is held against the target."""
@@ -198,24 +190,37 @@ SHARE = 90.0
 MOST_POINTS = 60
 """Points of the line over time."""
 
+SIMULATED = 12_000
+"""Jobs simulated for one number of machines, over all runs, where one run has fewer."""
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The time of a run that is counted."""
+MOST_RUNS = 20
 
-    begin: float
-    end: float
+AROUND = 2
+"""Numbers of machines shown on either side of the fewest that do."""
 
-    def pieces(self, runs: int) -> list[tuple[float, float]]:
-        """Return the stretches of one run that ranges are taken over."""
-        count = -(-LEAST_PIECES // runs)
-        edges = np.linspace(self.begin, self.end, count + 1)
-        return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+MOST_COUNTS = 15
+
+FEW_JOBS = 30
+"""Jobs of a run below which the 90th percentile rests on three of them."""
+
+NEAR_FULL = 0.9
+"""Share of the machines at work from which waits grow steeply."""
+
+PER_1000_NODE_DAYS = 1000.0 * DAY
 
 
-def ranged(value: float, pieces: Sequence[float], unit: str) -> Quantity:
-    """Return a value with the 10th and 90th percentile over pieces, widened to hold it."""
-    return quantity(value, np.array(pieces), unit) if pieces else Quantity.exact(value, unit)
+def averaged(values: Sequence[float], unit: str) -> Quantity:
+    """Return the mean of values of runs or pieces, with their range."""
+    return quantity(float(np.mean(values)), np.array(values), unit) if values else Quantity.exact(0.0, unit)
+
+
+def pooled(waits: Sequence[Floats], measure: Callable[[Floats], np.floating], unit: str = "s") -> Quantity:
+    """Return a measure of the waits of all pieces together, with its range over the pieces."""
+    pieces = [piece for piece in waits if len(piece)]
+    if not pieces:
+        return Quantity.exact(0.0, unit)
+    values = np.array([measure(piece) for piece in pieces])
+    return quantity(float(measure(np.concatenate(pieces))), values, unit)
 
 
 def ranged_over_time(series: Floats, unit: str) -> list[Quantity]:
@@ -223,61 +228,6 @@ def ranged_over_time(series: Floats, unit: str) -> list[Quantity]:
     values = np.mean(series, axis=0)
     ends = zip(values, *band(series.T, values), strict=True)
     return [Quantity(value=value, low=low, high=high, unit=unit) for value, low, high in ends]
-
-
-def cut(runs: Sequence[QueueRun], window: Window) -> Iterator[tuple[QueueRun, npt.NDArray[np.bool_]]]:
-    """Give each run with the jobs that came in each of its pieces."""
-    pieces = window.pieces(len(runs))
-    for run in runs:
-        for begin, end in pieces:
-            yield run, (run.jobs.arrival >= begin) & (run.jobs.arrival < end)
-
-
-def team_wait(
-    index: int, stream: Stream, runs: Sequence[QueueRun], window: Window, target: float
-) -> TeamWait:
-    """Return the waits of one team; a job is counted by when it came."""
-    waits, per_run, finished = [], [], []
-    for run, inside in cut(runs, window):
-        waits.append(run.wait[inside & (run.jobs.stream == index)])
-    for run in runs:
-        mine = (run.jobs.stream == index) & (run.jobs.arrival >= window.begin)
-        per_run.append(float(np.sum(mine)))
-        finished.append(float(np.sum(mine & (run.end <= window.end))))
-    pooled = np.concatenate(waits)
-    some = [one for one in waits if len(one)]
-
-    def over(measure: Measure, unit: str = "s") -> Quantity:
-        value = measure(pooled) if len(pooled) else 0.0
-        return ranged(value, [measure(one) for one in some], unit)
-
-    ninetieth = over(lambda one: float(np.percentile(one, SHARE)))
-    return TeamWait(
-        team=stream.team,
-        devices=stream.devices,
-        hours=stream.mean / HOUR,
-        distribution=stream.distribution,
-        jobs=ranged(float(np.mean(per_run)), per_run, "1"),
-        finished=ranged(float(np.mean(finished)), finished, "1"),
-        mean_wait=over(lambda one: float(np.mean(one))),
-        median_wait=over(lambda one: float(np.median(one))),
-        ninetieth_wait=ninetieth,
-        longest_wait=ranged(
-            float(np.mean([np.max(one) for one in some])) if some else 0.0,
-            [float(np.max(one)) for one in some],
-            "s",
-        ),
-        at_once=over(lambda one: float(np.mean(one <= 0.0)), "1") if some else Quantity.exact(1.0, "1"),
-        meets=ninetieth.value <= target,
-    )
-
-
-def mean_wait_of_all(runs: Sequence[QueueRun], window: Window) -> Quantity:
-    """Return the mean wait over all teams."""
-    waits = [run.wait[inside] for run, inside in cut(runs, window)]
-    pooled = np.concatenate(waits)
-    value = float(np.mean(pooled)) if len(pooled) else 0.0
-    return ranged(value, [float(np.mean(one)) for one in waits if len(one)], "s")
 
 
 def means(times: Floats, until: Floats, weights: Floats, edges: Floats) -> Floats:
@@ -306,98 +256,130 @@ def busy(run: QueueRun, streams: Sequence[Stream], devices: int, edges: Floats) 
     return means(run.start, run.end, held, edges) / devices
 
 
-def over_pieces(series: Sequence[Floats]) -> Quantity:
-    """Return the mean of shares over all pieces of all runs, with its range."""
-    pieces = np.concatenate(series).tolist()
-    return ranged(float(np.mean(pieces)), pieces, "1")
-
-
-def edges_of(window: Window, runs: int) -> Floats:
-    """Return the edges of the pieces of one run."""
-    pieces = window.pieces(runs)
-    return np.array([begin for begin, _ in pieces] + [pieces[-1][1]])
-
-
-def line_over_time(
-    runs: Sequence[QueueRun], streams: Sequence[Stream], devices: int, window: Window
-) -> list[LinePoint]:
-    """Return the line and the devices at work over time, mean and range over the runs."""
-    days = (window.end - window.begin) / DAY
-    edges = np.linspace(window.begin, window.end, min(MOST_POINTS, max(int(days), 1)) + 1)
-    lines = ranged_over_time(np.array([waiting(run, edges) for run in runs]), "1")
-    shares = ranged_over_time(np.array([busy(run, streams, devices, edges) for run in runs]), "1")
-    middles = (edges[:-1] + edges[1:]) / 2.0 - window.begin
-    return [
-        LinePoint(day=float(middle / DAY), jobs=jobs, busy=share)
-        for middle, jobs, share in zip(middles, lines, shares, strict=True)
-    ]
-
-
-SIMULATED = 12_000
-"""Jobs simulated for one number of machines, over all runs, where one run has fewer."""
-
-MOST_RUNS = 20
-
-AROUND = 2
-"""Numbers of machines shown on either side of the fewest that do."""
-
-MOST_COUNTS = 15
-
-FEW_JOBS = 30
-"""Jobs of a run below which the 90th percentile rests on three of them."""
-
-NEAR_FULL = 0.9
-"""Share of the machines at work from which waits grow steeply."""
-
-PER_1000_NODE_DAYS = 1000.0 * DAY
-
-
 @dataclass(frozen=True)
 class Experiment:
     """Runs of the same jobs on any number of machines."""
 
+    request: QueueRequest
     streams: Sequence[Stream]
     site: Site
-    window: Window
-    runs: int
-    seed: int
     broken: Interruptions | None
-    discipline: str
-    target: float
+
+    @property
+    def begin(self) -> float:
+        """From when on a run is counted. [s]"""
+        return WARM_UP * self.request.days * DAY
+
+    @property
+    def end(self) -> float:
+        """[s]"""
+        return (1.0 + WARM_UP) * self.request.days * DAY
+
+    @property
+    def target(self) -> float:
+        """Wait that nine jobs in ten shall not exceed. [s]"""
+        return self.request.target_wait_hours * HOUR
+
+    @cached_property
+    def runs(self) -> int:
+        expected = sum(stream.rate for stream in self.streams) * self.end
+        return max(1, min(MOST_RUNS, int(SIMULATED / max(expected, 1.0))))
+
+    @cached_property
+    def edges(self) -> Floats:
+        """Edges of the pieces of one run that ranges are taken over. [s]"""
+        return np.linspace(self.begin, self.end, -(-LEAST_PIECES // self.runs) + 1)
 
     @cached_property
     def jobs(self) -> list[JobSequence]:
         """Jobs of each run: the same for every number of machines."""
         return [
-            draw(self.streams, self.window.end, (self.seed, run), self.broken) for run in range(self.runs)
+            draw(self.streams, self.end, (self.request.seed, run), self.broken) for run in range(self.runs)
         ]
 
-    def at(self, count: int) -> list[QueueRun]:
+    def at(self, count: int) -> Simulation:
         """Return the runs with so many systems."""
         site = Site.of(self.site.entry, count)
-        return [run_line(one, self.streams, pool_of(site), self.discipline) for one in self.jobs]
+        runs = [run_line(jobs, self.streams, pool_of(site), self.request.discipline) for jobs in self.jobs]
+        return Simulation(self, site, runs)
 
-    def teams(self, runs: Sequence[QueueRun]) -> list[TeamWait]:
-        """Return the waits of each team."""
-        return [
-            team_wait(index, stream, runs, self.window, self.target)
-            for index, stream in enumerate(self.streams)
-        ]
 
-    def point(self, count: int, runs: Sequence[QueueRun], teams: Sequence[TeamWait]) -> CountPoint:
-        """Return the waits with so many systems in short."""
-        worst = max(teams, key=lambda one: one.ninetieth_wait.value)
-        devices = count * self.site.entry.devices
-        edges = edges_of(self.window, self.runs)
+@dataclass(frozen=True)
+class Simulation:
+    """Runs on one number of systems, and what they say; a job is counted by when it came."""
+
+    asked: Experiment
+    site: Site
+    runs: Sequence[QueueRun]
+
+    def waits(self, *streams: int) -> list[Floats]:
+        """Return the waits of some streams in each piece of each run."""
+        pieces = []
+        for run in self.runs:
+            arrival, mine = run.jobs.arrival, np.isin(run.jobs.stream, streams)
+            for begin, end in pairwise(self.asked.edges):
+                pieces.append(run.wait[mine & (arrival >= begin) & (arrival < end)])
+        return pieces
+
+    @cached_property
+    def teams(self) -> list[TeamWait]:
+        return [self.team(index, stream) for index, stream in enumerate(self.asked.streams)]
+
+    def team(self, index: int, stream: Stream) -> TeamWait:
+        """Return the waits of one team."""
+        waits = self.waits(index)
+        came = [(run.jobs.stream == index) & (run.jobs.arrival >= self.asked.begin) for run in self.runs]
+        done = [mine & (run.end <= self.asked.end) for mine, run in zip(came, self.runs, strict=True)]
+        ninetieth = pooled(waits, lambda piece: np.percentile(piece, SHARE))
+        return TeamWait(
+            team=stream.team,
+            devices=stream.devices,
+            hours=stream.mean / HOUR,
+            distribution=stream.distribution,
+            jobs=averaged([float(np.sum(mine)) for mine in came], "1"),
+            finished=averaged([float(np.sum(mine)) for mine in done], "1"),
+            mean_wait=pooled(waits, np.mean),
+            median_wait=pooled(waits, np.median),
+            ninetieth_wait=ninetieth,
+            longest_wait=averaged([float(np.max(piece)) for piece in waits if len(piece)], "s"),
+            at_once=pooled(waits, lambda piece: np.mean(piece <= 0.0), "1")
+            if any(map(len, waits))
+            else Quantity.exact(1.0, "1"),
+            meets=ninetieth.value <= self.asked.target,
+        )
+
+    @cached_property
+    def point(self) -> CountPoint:
+        """The waits in short."""
+        asked, devices = self.asked, self.site.devices
+        worst = max(self.teams, key=lambda team: team.ninetieth_wait.value)
+        shares = [busy(run, asked.streams, devices, asked.edges) for run in self.runs]
         return CountPoint(
-            count=count,
+            count=self.site.count,
             devices=devices,
             worst_wait=worst.ninetieth_wait,
             worst_team=worst.team,
-            mean_wait=mean_wait_of_all(runs, self.window),
-            utilisation=over_pieces([busy(run, self.streams, devices, edges) for run in runs]),
-            meets=all(one.meets for one in teams),
+            mean_wait=pooled(self.waits(*range(len(asked.streams))), np.mean),
+            utilisation=averaged(np.concatenate(shares).tolist(), "1"),
+            meets=all(team.meets for team in self.teams),
         )
+
+    def mean_line(self) -> Quantity:
+        lines = [waiting(run, self.asked.edges) for run in self.runs]
+        return averaged(np.concatenate(lines).tolist(), "1")
+
+    def line_over_time(self) -> list[LinePoint]:
+        """Return the line and the devices at work over time, mean and range over the runs."""
+        begin, end = self.asked.begin, self.asked.end
+        edges = np.linspace(begin, end, min(MOST_POINTS, max(int((end - begin) / DAY), 1)) + 1)
+        shares = [busy(run, self.asked.streams, self.site.devices, edges) for run in self.runs]
+        points = zip(
+            (edges[:-1] + edges[1:]) / 2.0 - begin,
+            ranged_over_time(np.array([waiting(run, edges) for run in self.runs]), "1"),
+            ranged_over_time(np.array(shares), "1"),
+            strict=True,
+        )
+        return [LinePoint(day=float(middle / DAY), jobs=jobs, busy=share) for middle, jobs, share in points]
 
 
 def simulate(request: QueueRequest, catalog: Catalog, estimates: Mapping[int, Estimate]) -> QueueAnswer:
@@ -405,22 +387,10 @@ def simulate(request: QueueRequest, catalog: Catalog, estimates: Mapping[int, Es
     entry = catalog.system(known_id(catalog, "system", request.system, "system"))
     site = Site.of(entry, request.count)
     streams = streams_of(request, site, estimates)
-    window = Window(WARM_UP * request.days * DAY, (1.0 + WARM_UP) * request.days * DAY)
-    expected = sum(one.rate for one in streams) * window.end
-    experiment = Experiment(
-        streams=streams,
-        site=site,
-        window=window,
-        runs=max(1, min(MOST_RUNS, int(SIMULATED / max(expected, 1.0)))),
-        seed=request.seed,
-        broken=interruptions(request, site, catalog),
-        discipline=request.discipline,
-        target=request.target_wait_hours * HOUR,
-    )
-    runs = experiment.at(request.count)
-    teams = experiment.teams(runs)
-    needed, points = search(experiment, experiment.point(request.count, runs, teams))
-    edges = edges_of(window, experiment.runs)
+    broken = interruptions(request, site, catalog)
+    experiment = Experiment(request, streams, site, broken)
+    simulation = experiment.at(request.count)
+    needed, points = search(experiment, simulation.point)
     return QueueAnswer(
         system=entry.id,
         name=entry.name,
@@ -430,23 +400,21 @@ def simulate(request: QueueRequest, catalog: Catalog, estimates: Mapping[int, Es
         days=request.days,
         warm_up_days=WARM_UP * request.days,
         runs=experiment.runs,
-        batches=experiment.runs * len(window.pieces(experiment.runs)),
+        batches=experiment.runs * (len(experiment.edges) - 1),
         seed=request.seed,
-        failures_per_1000_node_days=(
-            None if experiment.broken is None else experiment.broken.rate * PER_1000_NODE_DAYS
-        ),
-        offered_load=offered(streams),
-        utilisation=over_pieces([busy(run, streams, site.devices, edges) for run in runs]),
-        mean_line=over_pieces([waiting(run, edges) for run in runs]),
+        failures_per_1000_node_days=None if broken is None else broken.rate * PER_1000_NODE_DAYS,
+        offered_load=busy_devices(streams),
+        utilisation=simulation.point.utilisation,
+        mean_line=simulation.mean_line(),
         target_wait=experiment.target,
-        meets=all(one.meets for one in teams),
-        teams=teams,
-        line=line_over_time(runs, streams, site.devices, window),
+        meets=simulation.point.meets,
+        teams=simulation.teams,
+        line=simulation.line_over_time(),
         machines_needed=needed,
         most_searched=most_count(site),
         by_count=points,
         closed_form=closed_form(request, streams, site),
-        warnings=list(warnings_of(request, streams, site, teams)),
+        warnings=list(warnings_of(request, streams, site, simulation.teams)),
     )
 
 
@@ -460,8 +428,7 @@ def search(experiment: Experiment, asked: CountPoint) -> tuple[int | None, list[
 
     def at(count: int) -> CountPoint:
         if count not in known:
-            runs = experiment.at(count)
-            known[count] = experiment.point(count, runs, experiment.teams(runs))
+            known[count] = experiment.at(count).point
         return known[count]
 
     needed: int | None = None
@@ -484,12 +451,12 @@ def search(experiment: Experiment, asked: CountPoint) -> tuple[int | None, list[
 def closed_form(request: QueueRequest, streams: Sequence[Stream], site: Site) -> ClosedForm | None:
     """Return Erlang's formula where it holds: jobs alike, exponential, served as they came."""
     first = streams[0]
-    alike = all(replace(one, team="", rate=0.0) == replace(first, team="", rate=0.0) for one in streams)
+    alike = all(replace(stream, team="", rate=0.0) == replace(first, team="", rate=0.0) for stream in streams)
     if not alike or first.distribution != "exponential" or request.discipline == "fair" or request.failures:
         return None
     inside = first.held <= site.size
     servers = site.pods * (site.size // first.held) if inside else site.devices // first.held
-    rate = sum(one.rate for one in streams)
+    rate = sum(stream.rate for stream in streams)
     load = float(offered_load(rate, first.mean))
     if (site.ipus and not inside) or load >= servers:
         return None
@@ -506,13 +473,13 @@ def warnings_of(
     request: QueueRequest, streams: Sequence[Stream], site: Site, teams: Sequence[TeamWait]
 ) -> Iterable[CheckWarning]:
     """Return what to beware of in the waits."""
-    share = offered(streams) / site.devices
-    values = {"load": round(offered(streams), 1), "devices": site.devices, "days": request.days}
+    load = busy_devices(streams)
+    share = load / site.devices
     if share >= 1.0:
         endless = Message(
             "the work keeps {load} accelerators busy, but there are {devices}: the queue grows "
             "without limit; the waits shown are for {days} days and grow with a longer run",
-            values,
+            {"load": round(load, 1), "devices": site.devices, "days": request.days},
         )
         yield CheckWarning.of("queue_overloaded", "serious", endless, "count", "teams")
     elif share >= NEAR_FULL:
@@ -522,19 +489,19 @@ def warnings_of(
             {"share": round(100 * share, 1)},
         )
         yield CheckWarning.of("queue_near_full", "caution", steep, "count", "teams")
-    if any(one.held > one.devices for one in streams):
+    if any(stream.held > stream.devices for stream in streams):
         rounded = Message(
             "jobs of {teams} take whole nodes and leave part of them idle",
-            {"teams": ", ".join(one.team for one in streams if one.held > one.devices)},
+            {"teams": ", ".join(stream.team for stream in streams if stream.held > stream.devices)},
         )
         yield CheckWarning.of("whole_nodes", "info", rounded, "teams")
-    if any(one.devices > site.size for one in streams) and site.ipus:
+    if any(stream.devices > site.size for stream in streams) and site.ipus:
         sessions = Message(
             "jobs of {teams} are sessions over several pods, which an orchestrator must join",
-            {"teams": ", ".join(one.team for one in streams if one.devices > site.size)},
+            {"teams": ", ".join(stream.team for stream in streams if stream.devices > site.size)},
         )
         yield CheckWarning.of("session_spans_pods", "info", sessions, "teams")
-    few = [one.team for one in teams if one.jobs.value < FEW_JOBS]
+    few = [team.team for team in teams if team.jobs.value < FEW_JOBS]
     if few:
         thin = Message(
             "{teams}: fewer than {least} jobs in {days} days, so the P90 wait depends on two "

@@ -13,7 +13,6 @@ from app.platform.workbench import Workbench, key_of
 
 
 def share_devices(bench: Workbench, request: PartitionRequest) -> PartitionPlan:
-    """Return who gets which devices of a system."""
     return plan_partitions(request, bench.sizing.catalog)
 
 

@@ -1,0 +1,414 @@
+"""From a request to inputs: what is stated, what the catalogue adds, each with its rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.catalog.books import RENTALS
+from app.catalog.entries import ChipKind
+from app.catalog.figures import Figure
+from app.engine.cost.break_even import BuildOrRent
+from app.engine.records import FloatLike, Floats
+from app.engine.units import HOUR, HOURS_PER_YEAR, KILOWATT, KILOWATT_HOUR, MONTHS, YEAR
+from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
+from app.estimating.capital import capital_of, terms_of
+from app.estimating.context import SizingContext
+from app.estimating.documents import Default, Text
+from app.estimating.hardware import Hardware
+from app.estimating.prices import in_dollars, staff_posts
+from app.estimating.request import AssumptionsInput
+from app.estimating.schema import SourceRef
+from app.estimating.trace import source_ref
+from app.features.break_even.model import (
+    AmountLine,
+    BreakEvenRequest,
+    CloudInput,
+    HardwareInput,
+    RunningInput,
+)
+
+HOURS_PER_MONTH = HOURS_PER_YEAR / MONTHS
+
+KILOWATT_MONTH = KILOWATT * YEAR / MONTHS
+
+PEAK = "fp16_dense"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Everything a break-even is computed from; the values may be arrays that broadcast."""
+
+    values: Mapping[str, FloatLike]
+    """By field of the request; amounts in the currency."""
+    rented: int
+    """Systems rented at a time."""
+    factor: float
+    """Work to come over the work behind the bill."""
+    filled: float | None
+    """Share of the cluster that the work behind the bill fills; above 1 it is more than the cluster holds."""
+
+    def running(self) -> dict[str, Floats]:
+        """Return the described running cost of the first month by line. [currency/month]"""
+        given = {name: np.asarray(value, dtype=float) for name, value in self.values.items()}
+        energy = given["onprem.power_kw"] * given["onprem.pue"] * given["onprem.tariff"]
+        return {
+            "power": np.asarray(energy * HOURS_PER_MONTH),
+            "staff": np.asarray(given["onprem.staff"] * given["onprem.staff_cost"] / MONTHS),
+            "space": given["onprem.space"],
+            "support": np.asarray(given["onprem.support"] * given["capex"] / MONTHS),
+        }
+
+    def own_monthly(self) -> Floats:
+        """Return the running cost of the first month. [currency/month]"""
+        if "onprem_monthly" in self.values:
+            return np.asarray(self.values["onprem_monthly"], dtype=float)
+        return np.asarray(sum(self.running().values()))
+
+    def bill(self) -> Floats:
+        """Return the bill as stated or described, before any change in demand. [currency/month]"""
+        if "cloud_monthly" in self.values:
+            return np.asarray(self.values["cloud_monthly"], dtype=float)
+        hours = np.asarray(self.values["cloud.hours_per_month"], dtype=float)
+        return np.asarray(hours * self.values["cloud.hourly_price"] * self.rented)
+
+    def terms(self, more: FloatLike = 1.0) -> BuildOrRent:
+        """Return the terms of the engine, for so many times the work that was asked about.
+
+        With a utilisation the bill follows the work on the cluster, up to a full one: what exceeds it is
+        rented either way and stands on neither side.
+        """
+        values, bill = self.values, self.bill()
+        work = np.asarray(more, dtype=float) * self.factor
+        replaced, fullest = bill * work, np.asarray(np.inf)
+        if self.filled is not None:
+            filled = np.minimum(np.asarray(values["utilisation"], dtype=float) * work, 1.0)
+            replaced, fullest = bill / self.filled * filled, np.asarray(1.0 / filled)
+        return BuildOrRent(
+            capital=values["capex"],
+            own_monthly=self.own_monthly(),
+            cloud_monthly=replaced,
+            discount_rate=values["discount_rate"],
+            cloud_growth=values["growth"],
+            own_growth=values["own_growth"],
+            fullest=fullest,
+            residual_share=values["residual_share"],
+            horizon=values["horizon_months"],
+        )
+
+
+def used_share(own: Hardware, rented: Hardware, hours: float, context: SizingContext) -> float | None:
+    """Return the share of a cluster that rented hours would fill; None where peaks do not compare.
+
+    Peaks compare between GPUs only: what IPUs attain of theirs differs too much from what GPUs do.
+    """
+
+    def rate(hardware: Hardware) -> float:
+        return context.catalog.peak(hardware.entry.chip, PEAK).value * hardware.devices
+
+    if ChipKind.IPU in (own.entry.chip_kind, rented.entry.chip_kind):
+        return None
+    return rate(rented) * hours / (rate(own) * HOURS_PER_MONTH)
+
+
+WITHOUT = {
+    "discount_rate": Message("no discount rate applied"),
+    "residual_share": Message("no resale value at the horizon"),
+    "growth": Message("the cloud bill stays constant"),
+    "own_growth": Message("the running cost stays constant"),
+}
+"""Field → what its default of zero means."""
+
+
+class Amounts:
+    """Amounts of a checked request, priced from the catalogue where they are described, with their origin."""
+
+    def __init__(self, request: BreakEvenRequest, context: SizingContext) -> None:
+        self.request, self.context = request, context
+        self.values: dict[str, float] = {}
+        """By field of the request; amounts in the currency."""
+        self.capex_lines: list[AmountLine] = []
+        self.capex_range: tuple[float, float] | None = None
+        """What the catalogue's prices may be off by. [currency]"""
+        self.capex_with_fabric = bool(request.capex_includes_fabric)
+        self.defaults: list[Default] = []
+        self.figures: dict[str, list[Figure]] = {}
+        """Figures behind ``capex``, ``onprem``, ``cloud`` and ``horizon``."""
+        self.conversions: list[Figure] = []
+        """The exchange rate, where it was needed."""
+        self.own = None if request.hardware is None else self._system("hardware", request.hardware)
+        self.rented = None if request.cloud is None else self._system("cloud", request.cloud)
+        kind = ChipKind.GPU if self.own is None else self.own.entry.chip_kind
+        self.rates = context.catalog.cost_defaults(kind)
+        self._read()
+
+    @property
+    def inputs(self) -> Inputs:
+        request, factor = self.request, self.request.demand_factor or 1.0
+        if request.teams_now is not None and request.teams_then is not None:
+            factor = request.teams_then / request.teams_now
+        rented = 1 if request.cloud is None else request.cloud.count
+        return Inputs(self.values, rented, factor, self.values.get("utilisation"))
+
+    def sources(self, part: str) -> list[SourceRef]:
+        """Return where the figures of a part come from."""
+        return list({one.source.id: source_ref(one.source) for one in self.figures.get(part, [])}.values())
+
+    def _system(self, part: str, asked: HardwareInput | CloudInput) -> Hardware:
+        fabric = asked.fabric if isinstance(asked, HardwareInput) else None
+        with fields_below(part):
+            return self.context.hardware.system(asked.system, asked.count, fabric)
+
+    def _read(self) -> None:
+        request, values = self.request, self.values
+        self._read_cloud()
+        self._read_capex()
+        self._read_onprem()
+        values["discount_rate"] = request.discount_rate
+        values["growth"] = request.growth or 0.0
+        values["own_growth"] = request.own_growth or 0.0
+        values["residual_share"] = self._residual()
+        self._read_utilisation()
+        for name, why in WITHOUT.items():
+            if name not in request.model_fields_set and not values[name]:
+                self.defaults.append(Default.of(name, 0.0, why))
+        if request.horizon_months is None:
+            figure = self.rates.amortisation
+            values["horizon_months"] = figure.si / YEAR * MONTHS
+            self._default("horizon_months", values["horizon_months"], figure, "horizon")
+        else:
+            values["horizon_months"] = request.horizon_months
+
+    def _read_capex(self) -> None:
+        own, rates = self.own, self.rates
+        if own is None:
+            assert self.request.capex is not None, "checked: capex or hardware"
+            self.values["capex"] = self.request.capex
+            return
+        asked = AssumptionsInput(acquisition="own")
+        catalog = self.context.catalog
+        capital = capital_of(own, None, asked, terms_of(own, asked, catalog), rates, catalog)
+        if not capital.lines:
+            raise BadInput.at(
+                "hardware.system",
+                "{system} has no published price; enter capex instead",
+                system=own.entry.name,
+            )
+        rate = self._per_dollar()
+        lines = [line(name, price * rate, bought(name, own)) for name, price in capital.lines.items()]
+        equipment = sum(bought_line.amount for bought_line in lines)
+        shares = {"install": rates.installation_share, "spares": rates.spares_share}
+        for name, share in shares.items():
+            rule = Message("{share} % of the equipment", {"share": round(100 * share.si, 1)})
+            lines.append(line(name, equipment * share.si, rule))
+        prices = [figure for rests in capital.figures.values() for figure in rests]
+        self.figures["capex"] = [
+            *shares.values(),
+            *(figure for figure in prices if isinstance(figure, Figure)),
+        ]
+        self.capex_with_fabric = True
+        self.capex_lines = lines
+        whole = self.values["capex"] = sum(part.amount for part in lines)
+        if capital.high > capital.low > 0:
+            central = sum(capital.lines.values())
+            self.capex_range = (whole * capital.low / central, whole * capital.high / central)
+
+    def _read_onprem(self) -> None:
+        asked, own, rates = self.request.onprem, self.own, self.rates
+        if asked is None:
+            assert self.request.onprem_monthly is not None, "checked: onprem_monthly or onprem"
+            self.values["onprem_monthly"] = self.request.onprem_monthly
+            return
+        power = self.values["onprem.power_kw"] = self._power(asked)
+        provisioned = power if own is None else own.entry.power_max.value * own.count / KILOWATT
+
+        def take(name: str, figure: Figure, usual: Callable[[], float]) -> None:
+            """Take one part of the running cost as stated, or as the catalogue has it."""
+            stated: float | None = getattr(asked, name)
+            self.values[f"onprem.{name}"] = usual() if stated is None else stated
+            if stated is None:
+                self._default(f"onprem.{name}", self.values[f"onprem.{name}"], figure, "onprem")
+
+        take("pue", rates.pue, lambda: rates.pue.si)
+        take("tariff", rates.tariff, lambda: self._money(rates.tariff, KILOWATT_HOUR))
+        take("staff", rates.staff_per_node, self._posts)
+        take("staff_cost", rates.staff_cost, lambda: self._money(rates.staff_cost, YEAR))
+        take("space", rates.colocation, lambda: self._money(rates.colocation, KILOWATT_MONTH) * provisioned)
+        take("support", rates.support_rate, lambda: rates.support_rate.si * YEAR)
+
+    def _power(self, asked: RunningInput) -> float:
+        if asked.power_kw is not None:
+            return asked.power_kw
+        own = self.own
+        if own is None:
+            raise Unprocessable.at(
+                "onprem.power_kw", "this field is required without hardware: the power draw is unknown"
+            )
+        power = own.entry.power_typical.value * own.count / KILOWATT
+        why = Message(
+            "power draw of {count} × {system} under a training load",
+            {"count": own.count, "system": own.entry.name},
+        )
+        self.defaults.append(Default.of("onprem.power_kw", power, why))
+        self.figures["onprem"] = [part.power_typical for part in own.entry.bill if part.power_typical]
+        return power
+
+    def _posts(self) -> float:
+        if self.own is None:
+            raise Unprocessable.at(
+                "onprem.staff", "this field is required without hardware: the number of machines is unknown"
+            )
+        return staff_posts(self.own.entry, self.own.count, self.rates)
+
+    def _residual(self) -> float:
+        """Return the resale: as stated, else that of the cost of ownership where the hardware is known."""
+        if self.own is None or "residual_share" in self.request.model_fields_set:
+            return self.request.residual_share
+        figure = self.rates.residual
+        if figure.si:
+            self._default("residual_share", figure.si, figure, "capex")
+        return figure.si
+
+    def _read_cloud(self) -> None:
+        asked, rented = self.request.cloud, self.rented
+        if asked is None or rented is None:
+            assert self.request.cloud_monthly is not None, "checked: cloud_monthly or cloud"
+            self.values["cloud_monthly"] = self.request.cloud_monthly
+            return
+        self.values["cloud.hours_per_month"] = asked.hours_per_month
+        price = asked.hourly_price
+        if price is None:
+            figure = self._rent(asked.rental, rented)
+            price = self._money(figure, HOUR)
+            self._default("cloud.hourly_price", price, figure, "cloud")
+        self.values["cloud.hourly_price"] = price
+
+    def _rent(self, rental: str, rented: Hardware) -> Figure:
+        """Return the newest published rent of a kind."""
+
+        def published(kind: str) -> list[Figure]:
+            series = self.context.catalog.rents(rented.entry.id, RENTALS[kind])
+            return [figure for figure in series if figure.value]
+
+        if known := published(rental):
+            return known[-1]
+        others = [kind for kind in RENTALS if published(kind)]
+        raise BadInput.at(
+            "cloud.rental" if others else "cloud.system",
+            "no such rental price is published for {system} (published: {known}); enter cloud.hourly_price",
+            system=rented.entry.name,
+            known=", ".join(others) or Message("none known"),
+        )
+
+    def _read_utilisation(self) -> None:
+        """Take the share of the cluster in use as stated, or by the hours where both sides are known."""
+        asked, own, rented = self.request, self.own, self.rented
+        if asked.utilisation is not None:
+            self.values["utilisation"] = asked.utilisation
+        elif own is not None and rented is not None and asked.cloud is not None:
+            share = used_share(own, rented, asked.cloud.hours_per_month, self.context)
+            if share is not None:
+                self.values["utilisation"] = share
+                why = Message("rented accelerator-hours relative to the cluster's, by dense peak")
+                self.defaults.append(Default.of("utilisation", float(f"{share:.6g}"), why))
+
+    def _per_dollar(self) -> float:
+        """Return what a dollar is in the currency."""
+        if self.request.currency == "USD":
+            return 1.0
+        self.conversions = [self.rates.won_per_dollar]
+        return self.rates.won_per_dollar.si
+
+    def _money(self, figure: Figure, per: float) -> float:
+        """Return a price or rate of the catalogue in the currency, per so many SI units."""
+        if not figure.si_unit.startswith(self.request.currency):
+            self.conversions = [self.rates.won_per_dollar]
+        won = self.rates.won_per_dollar.si if self.request.currency == "KRW" else 1.0
+        return in_dollars(figure, self.rates) * per * won
+
+    def _default(self, name: str, value: float, figure: Figure, part: str) -> None:
+        """Say that a value is the catalogue's."""
+        why = Message(
+            "from the catalogue: {value} {unit} ({source}, {date})",
+            {
+                "value": figure.value,
+                "unit": "" if figure.unit.name == "1" else figure.unit.name,
+                "source": figure.source.title,
+                "date": figure.as_of,
+            },
+        )
+        self.defaults.append(Default.of(name, float(f"{value:.6g}"), why))
+        self.figures.setdefault(part, []).append(figure)
+
+
+FIELDS = {"system.id": "system", "system.count": "count", "system.fabric": "fabric"}
+"""Field of an estimate → field of a part of this request."""
+
+
+@contextmanager
+def fields_below(part: str) -> Iterator[None]:
+    """Refuse a system at the field of this request that names it."""
+    try:
+        yield
+    except AppError as error:
+        places = [
+            FieldError(f"{part}.{FIELDS.get(one.field, 'system')}", one.message) for one in error.errors
+        ]
+        raise type(error)(error.message, places) from None
+
+
+def line(item: str, amount: float, rule: Message) -> AmountLine:
+    return AmountLine(item=item, amount=amount, rule=Text.of(rule))
+
+
+def bought(name: str, own: Hardware) -> Message:
+    """Return how much is bought of a line of the purchase price."""
+    if name == "hosts":
+        return Message("{count} host servers", {"count": own.entry.hosts * own.count})
+    if name == "fabric":
+        return Message("switches, cables and adapters for {count} machines", {"count": own.machines})
+    return Message("{count} × {system}", {"count": own.count, "system": own.entry.name})
+
+
+def running_lines(amounts: Amounts) -> list[AmountLine]:
+    """Return the running cost of a month by line; empty where it was stated."""
+    values = amounts.values
+    if "onprem_monthly" in values:
+        return []
+    rules = {
+        "power": Message(
+            "{power} kW × PUE {pue} × {hours} h × {tariff} per kWh",
+            {
+                "power": round(values["onprem.power_kw"], 2),
+                "pue": values["onprem.pue"],
+                "hours": HOURS_PER_MONTH,
+                "tariff": round(values["onprem.tariff"], 4),
+            },
+        ),
+        "staff": Message(
+            "{staff} FTE × {pay} per year / 12",
+            {"staff": round(values["onprem.staff"], 3), "pay": round(values["onprem.staff_cost"])},
+        ),
+        "space": Message("monthly charge"),
+        "support": Message(
+            "{share} % of the purchase price per year / 12",
+            {"share": round(100 * values["onprem.support"], 2)},
+        ),
+    }
+    return [line(name, float(cost), rules[name]) for name, cost in amounts.inputs.running().items()]
+
+
+def rent_lines(amounts: Amounts) -> list[AmountLine]:
+    """Return the cloud bill of a month by line; empty where it was stated."""
+    if "cloud_monthly" in amounts.values:
+        return []
+    count = amounts.inputs.rented
+    hours, price = amounts.values["cloud.hours_per_month"], amounts.values["cloud.hourly_price"]
+    rule = Message(
+        "{count} × {hours} h × {price} per hour",
+        {"count": count, "hours": hours, "price": round(price, 4)},
+    )
+    return [line("instances", count * hours * price, rule)]
