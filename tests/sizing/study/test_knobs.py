@@ -88,7 +88,7 @@ def test_nothing_typed_does_more_than_be_refused(knobs: dict[str, Any]) -> None:
 
 def test_refusals_name_the_knob_and_what_is_allowed() -> None:
     assert refusals(count__a="x") == {"count.a": "must be a whole number"}
-    assert "nearest" in refusals(counts__a="4")["counts.a"]
+    assert "closest" in refusals(counts__a="4")["counts.a"]
     assert "as in count.a" in refusals(count="4")["count"]
     assert "no option is called" in refusals(count__z="4")["count.z"]
     assert "bf16" in refusals(precision="int8")["precision"]
