@@ -95,7 +95,7 @@ def test_refusals_name_the_knob_and_what_is_allowed() -> None:
     assert "at least one option" in refusals(drop__a=1, drop__b=1, drop__p=1)["drop.p"]
     assert set(refusals(count__a="x", batch="-1")) == {"count.a", "batch"}
     assert refusals(utilisation="180")["utilisation"] == "must be above 0 and at most 100"
-    assert "another kind" in refusals(hours__a="3")["hours.a"]
+    assert "a different kind" in refusals(hours__a="3")["hours.a"]
 
 
 def test_changes_are_told_by_field_and_come_back_to_nothing() -> None:
