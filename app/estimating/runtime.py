@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -346,21 +346,25 @@ def sensitivity_of(
     free = run.step_samples > least_step(scenario, plans, run.step.total)[0] * (1.0 + 1e-9)
     rest = logarithm - np.log(factors)
     effects = linear_effects(rest[free], table[:, free]) if np.any(free) else np.zeros(len(columns))
-    shares = variance_shares(logarithm, effects[:, np.newaxis] * table)
-    low, high = band(run.total_samples, run.total)
+    moved = dict(zip(columns, map(float, effects), strict=True))
+    parts = {name: moved[name] * columns[name] for name in columns}
     found = [
-        sensitivity(name, float(share), (run.total, float(low), float(high)), effect)
-        for name, share, effect in zip(
-            [*columns, RESIDUAL], shares, [*map(float, effects), None], strict=True
-        )
+        Sensitivity(input=name, low=low, high=high, share=share, effect=moved.get(name))
+        for name, share, low, high in parts_of_range(run.total_samples, run.total, parts)
     ]
-    found.sort(key=lambda one: -one.share)
-    return [one for one in found if one.share > LEAST_WIDTH**2]
+    return sorted(found, key=lambda part: -part.share)
 
 
-def sensitivity(
-    name: str, share: float, band_of: tuple[float, float, float], effect: float | None
-) -> Sensitivity:
-    """Return what one input has of a range, which is given as value, low and high."""
-    low, high = share_of_range(*band_of, share)
-    return Sensitivity(input=name, low=float(low), high=float(high), share=share, effect=effect)
+def parts_of_range(
+    samples: Floats, central: float, parts: Mapping[str, Floats]
+) -> Iterator[tuple[str, float, float, float]]:
+    """Give inputs with their share of the variance and what each has of the range, the residual last.
+
+    Parts are what each input adds to the logarithm of the samples.
+    """
+    table = np.array(list(parts.values())).reshape(len(parts), samples.size)
+    low, high = band(samples, central)
+    for name, share in zip([*parts, RESIDUAL], variance_shares(np.log(samples), table), strict=True):
+        if share > LEAST_WIDTH**2:
+            ends = share_of_range(central, low, high, share)
+            yield name, float(share), float(ends[0]), float(ends[1])

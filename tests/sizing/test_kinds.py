@@ -8,9 +8,9 @@ from app.errors import BadInput
 from app.estimating.documents import Estimate
 from app.estimating.hardware import checkpointed_bytes
 from app.estimating.workload import resolve_model
-from app.features.sizings.candidates import Candidates
 from app.features.sizings.model import SizingRequest
 from app.features.sizings.pages import asked_sizing
+from app.features.sizings.search import SystemSearch
 from tests.sizing.asking import answer, codes, seconds, sizing_context
 
 LLAMA: dict[str, Any] = {"preset": "llama2-7b"}
@@ -121,11 +121,11 @@ def sizing(kind: str, **more: Any) -> SizingRequest:
 def test_systems_that_cannot_run_adapters_are_not_considered_unless_named() -> None:
     context = sizing_context()
     profile = resolve_model(sizing("lora").model, context)
-    found = Candidates(sizing("lora"), profile, context).systems()
+    found = SystemSearch(sizing("lora"), profile, context).systems()
     assert "dgx-a100-640gb" in found and "bow-pod16" not in found
-    assert "bow-pod16" in Candidates(sizing("finetune"), profile, context).systems()
+    assert "bow-pod16" in SystemSearch(sizing("finetune"), profile, context).systems()
     with pytest.raises(BadInput):
-        Candidates(sizing("lora", systems=["bow-pod16"]), profile, context).candidate("bow-pod16", 1)
+        SystemSearch(sizing("lora", systems=["bow-pod16"]), profile, context).candidate("bow-pod16", 1)
 
 
 def test_the_form_hands_on_kind_rank_and_modules() -> None:

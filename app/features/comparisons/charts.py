@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from app.engine.units import HOUR
 from app.estimating.schema import Quantity
@@ -13,9 +12,6 @@ from app.platform.charts.figures import (
     LOGARITHMIC_FROM,
     Figure,
     axis,
-    figure,
-    legend_above,
-    names,
     round_steps,
     time_scale,
     whiskers,
@@ -65,27 +61,15 @@ def _bars(
     for kind in kinds:
         rows = enumerate(zip(comparison.rows, quantities, strict=True))
         shown = [(index, one) for index, (row, one) in rows if row.kind == kind and one is not None]
+        places, drawn = [index for index, _ in shown], [one for _, one in shown]
         colour, pattern = figures.KINDS[kind]
-        trace: dict[str, Any] = {
-            "name": voice.label(kind),
-            "y": [index for index, _ in shown],
-            "x": [one.value / size for _, one in shown],
-            "error_x": whiskers([one for _, one in shown], size),
-            "hovertext": [voice.quantity(one, scale if one.unit == "s" else None) for _, one in shown],
-            "hoverinfo": "text",
-        }
+        texts = [voice.quantity(one, scale if one.unit == "s" else None) for one in drawn]
+        name, x, ranges = voice.label(kind), [one.value / size for one in drawn], whiskers(drawn, size)
         if spread:
-            trace |= {"type": "scatter", "mode": "markers", "marker": {"color": colour, "size": 12}}
+            marker = {"color": colour, "size": 12}
+            traces.append(figures.points(x, places, marker, texts, name=name, error_x=ranges))
         else:
-            marker = {"color": colour, "pattern": figures.hatched(pattern)}
-            trace |= {"type": "bar", "orientation": "h", "width": 0.56, "marker": marker}
-        traces.append(trace)
+            traces.append(figures.bar(name, x, places, (colour, pattern), texts, error_x=ranges))
     labels = [row.label for row in comparison.rows]
-    return figure(
-        traces,
-        barmode="overlay",
-        showlegend=len(kinds) > 1,
-        legend=legend_above(),
-        xaxis=axis(title, type="log") if spread else axis(title, rangemode="tozero"),
-        yaxis=names(labels) | {"type": "linear", "range": [len(labels) - 0.5, -0.5], "autorange": False},
-    )
+    across = axis(title, type="log") if spread else axis(title, rangemode="tozero")
+    return figures.lying(traces, labels, across, showlegend=len(kinds) > 1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -72,35 +73,25 @@ class ComparisonEntry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Amount:
-    """Time or cost of one option with its samples."""
+    """Time or cost of one option with its range and its samples."""
 
     value: float
-    samples: Floats | None
+    samples: Floats | None = None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def drawn(self) -> FloatLike:
         """Samples, or the one exact value."""
         return self.value if self.samples is None else self.samples
 
+    def times(self, factor: float) -> Amount:
+        ends = (None if end is None else end * factor for end in (self.low, self.high))
+        return Amount(self.value * factor, None if self.samples is None else self.samples * factor, *ends)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Hours:
-    """Time to train of one row; all None where it does not fit. [h]"""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    samples: Floats | None = None
-
-    def over(self, divisor: float) -> Hours:
-        """Return the hours divided by a number."""
-        low, high = self.low, self.high
-        return Hours(
-            None if self.value is None else self.value / divisor,
-            None if low is None else low / divisor,
-            None if high is None else high / divisor,
-            None if self.samples is None else self.samples / divisor,
-        )
+    def over(self, divisor: float) -> Amount:
+        ends = (None if end is None else end / divisor for end in (self.low, self.high))
+        return Amount(self.value / divisor, None if self.samples is None else self.samples / divisor, *ends)
 
 
 def compare(
@@ -124,14 +115,11 @@ def compare(
         )
     check_systems(options, catalog)
     labels = row_labels(options)
-    hours = Scaling(options, labels, scaling_efficiency).hours()
-    rows = [comparison_row(*entry) for entry in zip(options, labels, hours, strict=True)]
-    first = leaders(
-        {
-            label: None if one.value is None else Amount(one.value, one.samples)
-            for label, one in zip(labels, hours, strict=True)
-        }
-    )
+    hours = row_hours(options, labels, scaling_efficiency)
+    rows = [
+        comparison_row(option, label, hours[label]) for option, label in zip(options, labels, strict=True)
+    ]
+    first = leaders(hours)
     return Comparison(
         id="",
         title=title or " · ".join(labels)[:200],
@@ -139,7 +127,10 @@ def compare(
         currency=currency,
         scaling_efficiency=scaling_efficiency,
         rows=rows,
-        ratios=ratios(rows, hours),
+        ratios=[
+            Ratio(faster=faster, slower=slower, **ratio)
+            for faster, slower, ratio in ratios_of(hours, ROUNDING)
+        ],
         fastest=first[0] if len(first) == 1 else None,
         fastest_tied=first if len(first) > 1 else [],
         warnings=comparison_warnings(rows, catalog),
@@ -186,62 +177,48 @@ def made_label(option: ComparisonEntry, taken: set[str]) -> str:
     return next(name for name in names if name not in taken)
 
 
-class Scaling:
-    """Hours of every row, linear ones from the rows they are scaled from."""
+def row_hours(
+    options: Sequence[ComparisonEntry], labels: Sequence[str], efficiency: float
+) -> dict[str, Amount | None]:
+    """Return the hours of every row by its label, linear ones from the rows they are scaled from. [h]
 
-    def __init__(self, options: Sequence[ComparisonEntry], labels: Sequence[str], efficiency: float) -> None:
-        self.options = options
-        self.index = {label: position for position, label in enumerate(labels)}
-        self.efficiency = efficiency
+    None where the model does not fit. Only rows with more hardware than their base lose to the efficiency.
+    """
 
-    def hours(self) -> list[Hours]:
-        """Return the hours of each row."""
-        return [self.of(position, ()) for position in range(len(self.options))]
-
-    def of(self, position: int, path: tuple[int, ...]) -> Hours:
-        """Return the hours of one row; ``path`` are the rows that wait for it."""
-        request, estimate = self.options[position].request, self.options[position].estimate
-        if position in path:
-            raise BadInput.at(f"rows.{position}.scaled_from", "rows are scaled from each other in a cycle")
+    def hours_of(position: int, waiting: tuple[int, ...]) -> Amount | None:
+        request, made = options[position].request, options[position].estimate
+        here = f"rows.{position}"
+        if position in waiting:
+            raise BadInput.at(f"{here}.scaled_from", "rows are scaled from each other in a cycle")
         if isinstance(request, EstimateRequest):
-            time = estimate.time_to_train if estimate else None
+            time = made.time_to_train if made is not None else None
             if time is None:
-                return Hours(None)
-            drawn = estimate.time_samples if estimate else None
-            samples = None if drawn is None else np.asarray(drawn)
-            return Hours(time.value, time.low, time.high, samples).over(SECONDS_PER_HOUR)
-        if request.kind != "linear":
-            return Hours(stated_hours(request, position))
-        if request.scaled_from is None:
-            return Hours(stated_hours(request, position)).over(self.loss(request.factor))
-        return self.scaled(request, position, path)
-
-    def scaled(self, request: PublishedFigure, position: int, path: tuple[int, ...]) -> Hours:
-        """Return the hours of a row that is scaled from another."""
-        if request.factor is None:
+                return None
+            samples = made.time_samples if made is not None else None
+            drawn = None if samples is None else np.asarray(samples)
+            return Amount(time.value, drawn, time.low, time.high).over(SECONDS_PER_HOUR)
+        loss = efficiency if request.factor is None or request.factor > 1 else 1.0
+        if request.kind == "linear" and request.scaled_from is not None:
+            if request.factor is None:
+                raise Unprocessable.at(
+                    f"{here}.factor", "enter a factor for a row that is scaled from another"
+                )
+            if request.scaled_from not in labels:
+                raise NotFound.named("row", request.scaled_from, labels, f"{here}.scaled_from")
+            base = hours_of(labels.index(request.scaled_from), (*waiting, position))
+            if base is None:
+                return None
+            linear = base.over(request.factor)
+            if request.hours is not None:
+                check_agreement(request.hours, linear.value, position)
+            return linear.over(loss)
+        if request.hours is None:
             raise Unprocessable.at(
-                f"rows.{position}.factor", "enter a factor for a row that is scaled from another"
+                f"{here}.hours", "enter hours for a figure that is not scaled from another row"
             )
-        if request.scaled_from not in self.index:
-            raise NotFound.named("row", str(request.scaled_from), self.index, f"rows.{position}.scaled_from")
-        base = self.of(self.index[request.scaled_from], (*path, position))
-        linear = base.over(request.factor)
-        if request.hours is not None and linear.value is not None:
-            check_agreement(request.hours, linear.value, position)
-        return linear.over(self.loss(request.factor))
+        return Amount(request.hours).over(loss if request.kind == "linear" else 1.0)
 
-    def loss(self, factor: float | None) -> float:
-        """Return what scaling loses: only rows with more hardware than their base lose anything."""
-        return self.efficiency if factor is None or factor > 1 else 1.0
-
-
-def stated_hours(request: PublishedFigure, position: int) -> float:
-    """Return the hours of a published figure, which must have them."""
-    if request.hours is None:
-        raise Unprocessable.at(
-            f"rows.{position}.hours", "enter hours for a figure that is not scaled from another row"
-        )
-    return request.hours
+    return {label: hours_of(position, ()) for position, label in enumerate(labels)}
 
 
 def check_agreement(stated: float, linear: float, position: int) -> None:
@@ -255,83 +232,44 @@ def check_agreement(stated: float, linear: float, position: int) -> None:
         )
 
 
-def comparison_row(option: ComparisonEntry, label: str, hours: Hours) -> ComparisonRow:
-    """Return one row of the answer."""
+def comparison_row(option: ComparisonEntry, label: str, hours: Amount | None) -> ComparisonRow:
     request = option.request
-    if isinstance(request, PublishedFigure):
-        return ComparisonRow(
-            label=label,
-            kind=request.kind,
-            hours=hours.value,
-            low=hours.low,
-            high=hours.high,
-            system=request.system,
-            scaled_from=request.scaled_from,
-            factor=request.factor,
-            estimate=None,
-        )
+    stated = request if isinstance(request, PublishedFigure) else None
     return ComparisonRow(
         label=label,
-        kind="modelled",
-        hours=hours.value,
-        low=hours.low,
-        high=hours.high,
-        system=request.system.id,
-        scaled_from=None,
-        factor=None,
-        estimate=option.estimate,
+        kind="modelled" if stated is None else stated.kind,
+        hours=hours and hours.value,
+        low=hours and hours.low,
+        high=hours and hours.high,
+        system=request.system.id if isinstance(request, EstimateRequest) else request.system,
+        scaled_from=stated and stated.scaled_from,
+        factor=stated and stated.factor,
+        estimate=None if stated else option.estimate,
     )
 
 
-def ratios(rows: Sequence[ComparisonRow], hours: Sequence[Hours]) -> list[Ratio]:
-    """Return the hours of each row over those of each faster one, the fastest row's first."""
-    timed = sorted(
-        (one.value, row.label, Amount(one.value, one.samples))
-        for row, one in zip(rows, hours, strict=True)
-        if one.value is not None
-    )
-    found = []
-    for position, (_, faster, less) in enumerate(timed):
-        for _, slower, more in reversed(timed[position + 1 :]):
-            ratio = ratio_of(more, less)
-            found.append(
-                Ratio(
-                    slower=slower,
-                    faster=faster,
-                    ratio=ratio.value,
-                    low=ratio.low,
-                    high=ratio.high,
-                    probability=ratio.probability,
-                    tie=ratio.tie,
-                )
-            )
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class AmountRatio:
-    """A larger amount over a smaller one."""
-
-    value: float
-    low: float | None
-    high: float | None
-    probability: float | None
-    """That the smaller one is the smaller; None where neither has samples."""
-    tie: bool
-
-
-def ratio_of(more: Amount, less: Amount, rounding: float = ROUNDING) -> AmountRatio:
-    """Return the ratio of two amounts, with its range where one of them has samples.
+def ratios_of(
+    amounts: Mapping[str, Amount | None], rounding: float
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Give each option with each of more, and the ratio of the two; the least option's first.
 
     The samples of two estimates are drawn with the same random numbers, so that what both depend on, such as
     the efficiency of one software stack, does not blur their order.
     """
-    central = more.value / (less.value or 1.0)
-    if more.samples is None and less.samples is None:
-        return AmountRatio(central, None, None, None, not separated(less, more, rounding))
-    low, high = band(np.asarray(more.drawn / less.drawn, dtype=float), central)
-    probability = float(probability_less(less.drawn, more.drawn))
-    return AmountRatio(central, float(low), float(high), probability, not separated(less, more, rounding))
+    known = {label: amount for label, amount in amounts.items() if amount is not None and amount.value > 0}
+    ranked = sorted(known, key=lambda label: (known[label].value, label))
+    for place, first in enumerate(ranked):
+        for second in reversed(ranked[place + 1 :]):
+            less, more = known[first], known[second]
+            ratio: dict[str, Any] = {
+                "ratio": more.value / less.value,
+                "tie": not separated(less, more, rounding),
+            }
+            if more.samples is not None or less.samples is not None:
+                low, high = band(np.asarray(more.drawn / less.drawn, dtype=float), ratio["ratio"])
+                probability = float(probability_less(less.drawn, more.drawn))
+                ratio |= {"low": float(low), "high": float(high), "probability": probability}
+            yield first, second, ratio
 
 
 def separated(less: Amount, more: Amount, rounding: float = ROUNDING) -> bool:
@@ -356,54 +294,45 @@ def leaders(found: Mapping[str, Amount | None], rounding: float = ROUNDING) -> l
 def comparison_warnings(rows: Sequence[ComparisonRow], catalog: Catalog) -> list[CheckWarning]:
     """Return what to beware of when reading the rows side by side."""
     found = (
-        vendor_figure(rows),
-        linear_scaling_assumed(rows),
-        generation_mk2(rows, catalog),
+        _about(
+            "vendor_figure",
+            "caution",
+            "{rows}: published by the vendor; not independently measured",
+            rows,
+            lambda row: row.kind == "vendor",
+        ),
+        _about(
+            "linear_scaling_assumed",
+            "caution",
+            "{rows}: extrapolated, not measured; real scaling falls short of it, which flatters the row",
+            rows,
+            lambda row: row.kind == "linear",
+        ),
+        _about(
+            "generation_mk2",
+            "info",
+            "{rows}: MK2-generation IPU (GC200), not Bow; the vendor states that Bow is up to 40 % faster",
+            rows,
+            lambda row: chip_of(row, catalog) in MK2,
+        ),
         cost_bases_differ(rows),
     )
     return [warning for warning in found if warning is not None]
 
 
-def joined(rows: Sequence[ComparisonRow], chosen: Sequence[int]) -> str:
-    """Return the labels of some rows as one string."""
-    return ", ".join(rows[position].label for position in chosen)
-
-
-def vendor_figure(rows: Sequence[ComparisonRow]) -> CheckWarning | None:
-    """Rows that only their vendor vouches for."""
-    chosen = [position for position, row in enumerate(rows) if row.kind == "vendor"]
+def _about(
+    code: str,
+    severity: Literal["info", "caution", "serious"],
+    template: str,
+    rows: Sequence[ComparisonRow],
+    concerned: Callable[[ComparisonRow], bool],
+) -> CheckWarning | None:
+    """Return a warning that names the rows it is about; None where it is about none."""
+    chosen = {position: row.label for position, row in enumerate(rows) if concerned(row)}
     if not chosen:
         return None
-    message = Message(
-        "{rows}: published by the vendor; not independently measured", {"rows": joined(rows, chosen)}
-    )
-    return CheckWarning.of("vendor_figure", "caution", message, *(f"rows.{position}" for position in chosen))
-
-
-def linear_scaling_assumed(rows: Sequence[ComparisonRow]) -> CheckWarning | None:
-    """Rows that were never run at their size."""
-    chosen = [position for position, row in enumerate(rows) if row.kind == "linear"]
-    if not chosen:
-        return None
-    message = Message(
-        "{rows}: extrapolated, not measured; real scaling falls short of it, which flatters the row",
-        {"rows": joined(rows, chosen)},
-    )
-    return CheckWarning.of(
-        "linear_scaling_assumed", "caution", message, *(f"rows.{position}" for position in chosen)
-    )
-
-
-def generation_mk2(rows: Sequence[ComparisonRow], catalog: Catalog) -> CheckWarning | None:
-    """Rows on the second IPU generation, which has a faster successor at the same size."""
-    chosen = [position for position, row in enumerate(rows) if chip_of(row, catalog) in MK2]
-    if not chosen:
-        return None
-    message = Message(
-        "{rows}: MK2-generation IPU (GC200), not Bow; the vendor states that Bow is up to 40 % faster",
-        {"rows": joined(rows, chosen)},
-    )
-    return CheckWarning.of("generation_mk2", "info", message, *(f"rows.{position}" for position in chosen))
+    message = Message(template, {"rows": ", ".join(chosen.values())})
+    return CheckWarning.of(code, severity, message, *(f"rows.{position}" for position in chosen))
 
 
 def chip_of(row: ComparisonRow, catalog: Catalog) -> str | None:

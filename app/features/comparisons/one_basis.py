@@ -27,7 +27,7 @@ from app.features.comparisons.compare import (
     ComparisonEntry,
     cost_bases_differ,
     leaders,
-    ratio_of,
+    ratios_of,
 )
 from app.features.comparisons.model import BasisCost, Comparison, CostRatio, OneBasis
 
@@ -80,7 +80,10 @@ def on_one_basis(
     if found is None:
         return comparison
     rows = [row.model_copy(update={"costs": found.costs.get(row.label, [])}) for row in comparison.rows]
-    ratios = cost_ratios(found.amounts)
+    ratios = [
+        CostRatio(cheaper=cheaper, dearer=dearer, **ratio)
+        for cheaper, dearer, ratio in ratios_of(found.amounts, SAME_COST)
+    ]
     first = leaders(found.amounts, SAME_COST)
     warnings = [one for one in comparison.warnings if one.code != "cost_bases_differ"]
     differ = cost_bases_differ(rows)
@@ -94,29 +97,6 @@ def on_one_basis(
             "warnings": [*warnings, differ] if differ is not None else warnings,
         }
     )
-
-
-def cost_ratios(amounts: Mapping[str, Amount | None]) -> list[CostRatio]:
-    """Return the cost of each option over that of each cheaper one, the cheapest's first."""
-    known = sorted((one.value, label) for label, one in amounts.items() if one is not None and one.value > 0)
-    found = []
-    for place, (_, cheaper) in enumerate(known):
-        for _, dearer in reversed(known[place + 1 :]):
-            more, less = amounts[dearer], amounts[cheaper]
-            assert more is not None and less is not None
-            ratio = ratio_of(more, less, SAME_COST)
-            found.append(
-                CostRatio(
-                    dearer=dearer,
-                    cheaper=cheaper,
-                    ratio=ratio.value,
-                    low=ratio.low,
-                    high=ratio.high,
-                    probability=ratio.probability,
-                    tie=ratio.tie,
-                )
-            )
-    return found
 
 
 def costs_on_one_basis(

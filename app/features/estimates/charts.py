@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from app.estimating.documents import Estimate, Roofline
+from app.estimating.documents import Estimate
 from app.estimating.schema import Quantity
 from app.platform.charts import figures
 from app.platform.charts.figures import (
@@ -16,7 +16,6 @@ from app.platform.charts.figures import (
     axis,
     figure,
     legend_above,
-    names,
     plain,
     round_steps,
     time_scale,
@@ -37,34 +36,20 @@ def sensitivity(estimate: Estimate, voice: Voice) -> Figure:
     central = estimate.time_to_train.value if estimate.time_to_train else 0.0
     scale = scale_of(central, "s")
     ranked = sorted(estimate.sensitivity, key=lambda one: -abs(one.high - one.low))[:INPUTS_SHOWN]
-    rows = list(range(len(ranked)))
 
-    def side(name: str, colour: str, pattern: str, ends: list[float]) -> dict[str, object]:
-        return {
-            "type": "bar",
-            "orientation": "h",
-            "name": name,
-            "base": central / scale.size,
-            "y": rows,
-            "x": [(end - central) / scale.size for end in ends],
-            "width": 0.6,
-            "marker": {"color": colour, "pattern": figures.hatched(pattern)},
-            "hovertext": [voice.value(end, "s", scale, exact=False) for end in ends],
-            "hoverinfo": "text+name",
-        }
+    def side(name: str, ends: Sequence[float]) -> tuple[str, Sequence[float], Sequence[str]]:
+        return name, ends, [voice.value(end, "s", scale, exact=False) for end in ends]
 
-    data = [
-        side(voice.gettext("less time"), figures.BLUE, "", [one.low for one in ranked]),
-        side(voice.gettext("more time"), figures.ORANGE, "/", [one.high for one in ranked]),
-    ]
-    labels = [voice.label(one.input) for one in ranked]
-    return figure(
-        data,
-        barmode="overlay",
-        showlegend=True,
-        legend=legend_above(),
-        xaxis=axis(f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})"),
-        yaxis=names(labels) | {"type": "linear", "range": [len(labels) - 0.5, -0.5], "autorange": False},
+    return figures.tornado(
+        central,
+        scale.size,
+        [
+            side(voice.gettext("less time"), [one.low for one in ranked]),
+            side(voice.gettext("more time"), [one.high for one in ranked]),
+        ],
+        [voice.label(one.input) for one in ranked],
+        f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})",
+        hoverinfo="text+name",
     )
 
 
@@ -76,43 +61,25 @@ def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure
     """Return where the time of each estimate goes, as shares of its time to train."""
     fitting = [(label, one.breakdown) for label, one in estimates if one.breakdown]
     totals = [sum(part.seconds for part in parts) for _, parts in fitting]
-    traces: list[dict[str, Any]] = []
-    for name, (colour, pattern) in figures.PARTS.items():
-        seconds = [sum(part.seconds for part in parts if part.part == name) for _, parts in fitting]
+    traces = []
+    for part, style in figures.PARTS.items():
+        seconds = [sum(one.seconds for one in parts if one.part == part) for _, parts in fitting]
         if not any(seconds):
             continue
+        name = voice.label(part, "part")
         shares = [100 * one / total for one, total in zip(seconds, totals, strict=True)]
-        traces.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "name": voice.label(name, "part"),
-                "y": list(range(len(fitting))),
-                "x": shares,
-                "width": 0.56,
-                "marker": {"color": colour, "pattern": figures.hatched(pattern)},
-                "hovertext": [
-                    f"{voice.label(name, 'part')}: "
-                    f"{voice.value(one, 's', exact=False)}, {voice.share(share / 100)}"
-                    for one, share in zip(seconds, shares, strict=True)
-                ],
-                "hoverinfo": "text",
-            }
-        )
-    labels = [label for label, _ in fitting]
-    return figure(
-        traces,
-        barmode="stack",
-        showlegend=True,
-        legend=legend_above() | {"traceorder": "normal"},
-        xaxis=axis(f"{voice.gettext('Share of training time')} (%)", range=[0, 100]),
-        yaxis=names(labels) | {"type": "linear", "range": [len(labels) - 0.5, -0.5], "autorange": False},
-    )
+        texts = [
+            f"{name}: {voice.value(one, 's', exact=False)}, {voice.share(share / 100)}"
+            for one, share in zip(seconds, shares, strict=True)
+        ]
+        traces.append(figures.bar(name, shares, range(len(fitting)), style, texts))
+    title = axis(f"{voice.gettext('Share of training time')} (%)", range=[0, 100])
+    return figures.stacked(traces, [label for label, _ in fitting], title)
 
 
 def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
     """Return operators under the roof of their chip: attained FLOP/s over FLOP per byte, both logarithmic."""
-    traces: list[dict[str, Any]] = []
+    traces = []
     named: set[str] = set()
     for index, (label, estimate) in enumerate(estimates):
         points = [point for point in estimate.roofline if point.intensity > 0 and point.attained > 0]
@@ -124,43 +91,58 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
         left = min([ridge, *(point.intensity for point in points)]) / 10**ROOF_DECADES
         right = max([ridge, *(point.intensity for point in points)]) * 10**ROOF_DECADES
         longest = max(point.seconds for point in points) or 1.0
+        peak, group = roof.peak / 1e12, str(index)
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": plain(label),
-                "legendgroup": str(index),
-                "x": [left, ridge, right],
-                "y": [left * roof.bandwidth / 1e12, roof.peak / 1e12, roof.peak / 1e12],
-                "line": {"color": colour, "width": 2},
-                "hoverinfo": "skip",
-            }
+            figures.line(
+                [left, ridge, right],
+                [left * roof.bandwidth / 1e12, peak, peak],
+                {"color": colour},
+                name=plain(label),
+                legendgroup=group,
+            )
         )
-        traces.append(_ridge(ridge, roof, index, voice.number(ridge) not in named, voice))
-        named.add(voice.number(ridge))
+        # The intensity of the ridge is written beside it once.
+        name, written = voice.gettext("ridge point"), voice.number(ridge)
+        text = (
+            f"{name}: {written} FLOP/B<br>{voice.value(roof.peak, 'FLOP/s', exact=False)}"
+            f"<br>{voice.value(roof.bandwidth, 'B/s', exact=False)}"
+        )
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": plain(label),
-                "legendgroup": str(index),
-                "showlegend": False,
-                "x": [point.intensity for point in points],
-                "y": [point.attained / 1e12 for point in points],
-                "marker": {
+            figures.points(
+                [ridge],
+                [peak],
+                {"color": colour, "symbol": "diamond", "size": 8},
+                [text],
+                name=name,
+                mode="markers+text",
+                showlegend=False,
+                legendgroup=group,
+                text=["" if written in named else f"{name} {written}"],
+                textposition="top left",
+                cliponaxis=False,
+            )
+        )
+        named.add(written)
+        traces.append(
+            figures.points(
+                [point.intensity for point in points],
+                [point.attained / 1e12 for point in points],
+                {
                     "color": colour,
                     "opacity": 0.85,
                     "symbol": [figures.BOUNDS[point.bound] for point in points],
                     # Area, not diameter, follows the time an operator takes.
                     "size": [7 + 15 * (point.seconds / longest) ** 0.5 for point in points],
                 },
-                "hovertext": [
+                [
                     f"{wrapped(point.operator)}<br>{voice.value(point.attained, 'FLOP/s', exact=False)}"
                     f"<br>{voice.label(point.bound, 'bound')}"
                     for point in points
                 ],
-                "hoverinfo": "text",
-            }
+                name=plain(label),
+                legendgroup=group,
+                showlegend=False,
+            )
         )
     return figure(
         traces,
@@ -169,30 +151,6 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
         xaxis=axis(f"{voice.gettext('Arithmetic intensity')} (FLOP/B)", type="log", dtick=1),
         yaxis=axis(f"{voice.gettext('Achieved per device')} (TFLOP/s)", type="log", dtick=1),
     )
-
-
-def _ridge(ridge: float, roof: Roofline, index: int, first: bool, voice: Voice) -> dict[str, Any]:
-    """Return where the slope meets the peak; its intensity is written beside it once."""
-    colour = figures.SERIES[index % len(figures.SERIES)]
-    name = voice.gettext("ridge point")
-    return {
-        "type": "scatter",
-        "mode": "markers+text",
-        "name": name,
-        "showlegend": False,
-        "legendgroup": str(index),
-        "x": [ridge],
-        "y": [roof.peak / 1e12],
-        "marker": {"color": colour, "symbol": "diamond", "size": 8},
-        "text": [f"{name} {voice.number(ridge)}" if first else ""],
-        "textposition": "top left",
-        "cliponaxis": False,
-        "hovertext": [
-            f"{name}: {voice.number(ridge)} FLOP/B<br>{voice.value(roof.peak, 'FLOP/s', exact=False)}"
-            f"<br>{voice.value(roof.bandwidth, 'B/s', exact=False)}"
-        ],
-        "hoverinfo": "text",
-    }
 
 
 MOST_OF_CAPACITY = 250.0
@@ -206,45 +164,23 @@ def memory(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
     """
     known = [(label, one.memory) for label, one in estimates if one.memory is not None]
     parts = dict.fromkeys([*figures.MEMORY, *(part.part for _, one in known for part in one.parts)])
-    traces: list[dict[str, Any]] = []
-    for name in parts:
-        colour, pattern = figures.MEMORY.get(name, (figures.SILVER, ""))
-        size = [sum(part.value for part in one.parts if part.part == name) for _, one in known]
-        if not any(size):
+    traces = []
+    for part in parts:
+        sizes = [sum(one.value for one in whole.parts if one.part == part) for _, whole in known]
+        if not any(sizes):
             continue
-        label = voice.label(name, "memory")
-        traces.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "name": label,
-                "y": list(range(len(known))),
-                "x": [100 * one / whole.capacity.value for one, (_, whole) in zip(size, known, strict=True)],
-                "width": 0.56,
-                "marker": {"color": colour, "pattern": figures.hatched(pattern)},
-                "hovertext": [f"{label}: {voice.value(one, 'B', exact=False)}" for one in size],
-                "hoverinfo": "text",
-            }
-        )
-    labels = [label for label, _ in known]
+        name = voice.label(part, "memory")
+        shares = [100 * size / whole.capacity.value for size, (_, whole) in zip(sizes, known, strict=True)]
+        texts = [f"{name}: {voice.value(size, 'B', exact=False)}" for size in sizes]
+        style = figures.MEMORY.get(part, (figures.SILVER, ""))
+        traces.append(figures.bar(name, shares, range(len(known)), style, texts))
     fullest = max((100 * one.per_device.value / one.capacity.value for _, one in known), default=100.0)
-    return figure(
-        traces,
-        barmode="stack",
-        showlegend=True,
-        legend=legend_above() | {"traceorder": "normal"},
-        shapes=[
-            {
-                "type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": 100, "x1": 100,
-                "line": {"color": figures.VERMILION, "width": 2, "dash": "dash"},
-            }
-        ],
-        xaxis=axis(
-            f"{voice.gettext('Share of device memory')} (%)",
-            range=[0, min(max(fullest, 100.0) * 1.05, MOST_OF_CAPACITY)],
-        ),
-        yaxis=names(labels) | {"type": "linear", "range": [len(labels) - 0.5, -0.5], "autorange": False},
-    )  # fmt: skip
+    title = axis(
+        f"{voice.gettext('Share of device memory')} (%)",
+        range=[0, min(max(fullest, 100.0) * 1.05, MOST_OF_CAPACITY)],
+    )
+    labels = [label for label, _ in known]
+    return figures.stacked(traces, labels, title, shapes=[figures.upright(100, 2)])
 
 
 BAND = 0.16
@@ -282,21 +218,16 @@ def efficiency(first: Estimate, one: Estimate) -> Quantity | None:
 def scaling(series: Sequence[Series], voice: Voice) -> Figure:
     """Return time to train over the number of devices, with ranges and the line of perfect scaling."""
     scale = time_scale([value for one in series for value in one.values])
-    perfect: list[dict[str, Any]] = []
-    for index, one in enumerate(series):
-        if one.values:
-            first = one.values[0].value / scale.size
-            perfect.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "showlegend": False,
-                    "x": list(one.devices),
-                    "y": [first * one.devices[0] / devices for devices in one.devices],
-                    "line": {"color": figures.SERIES[index % len(figures.SERIES)], "width": 1, "dash": "dot"},
-                    "hoverinfo": "skip",
-                }
-            )
+    perfect = [
+        figures.line(
+            one.devices,
+            [one.values[0].value / scale.size * one.devices[0] / devices for devices in one.devices],
+            {"color": figures.SERIES[index % len(figures.SERIES)], "width": 1, "dash": "dot"},
+            showlegend=False,
+        )
+        for index, one in enumerate(series)
+        if one.values
+    ]
     title = f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})"
     texts = [[voice.quantity(value, scale) for value in one.values] for one in series]
     return _figure(series, scale.size, texts, axis(title, type="log", tickformat=",~r"), voice, perfect)
@@ -337,47 +268,38 @@ def _figure(
     texts: Sequence[Sequence[str]],
     upright: dict[str, Any],
     voice: Voice,
-    behind: Sequence[dict[str, Any]] = (),
+    behind: Sequence[figures.Trace] = (),
 ) -> Figure:
     """Return lines with bands over the devices; one unit of the values is ``size``."""
-    bands: list[dict[str, Any]] = []
-    lines: list[dict[str, Any]] = []
+    bands, lines = [], []
     for index, (one, written) in enumerate(zip(series, texts, strict=True)):
         if not one.values:
             continue
         colour = figures.SERIES[index % len(figures.SERIES)]
         ends = [*(value.high for value in one.values), *(value.low for value in reversed(one.values))]
         bands.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "fill": "toself",
-                "fillcolor": figures.thin(colour, BAND),
-                "showlegend": False,
-                "x": [*one.devices, *reversed(one.devices)],
-                "y": [end / size for end in ends],
-                "line": {"color": colour, "width": 0},
-                "hoverinfo": "skip",
-            }
+            figures.line(
+                [*one.devices, *reversed(one.devices)],
+                [end / size for end in ends],
+                {"color": colour, "width": 0},
+                fill="toself",
+                fillcolor=figures.thin(colour, BAND),
+                showlegend=False,
+            )
         )
         lines.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": plain(one.label),
-                "x": list(one.devices),
-                "y": [value.value / size for value in one.values],
+            figures.line(
+                one.devices,
+                [value.value / size for value in one.values],
+                {"color": colour},
+                mode="lines+markers",
+                name=plain(one.label),
                 # The band shows the range; the table of the figure has it from here.
-                "error_y": whiskers(one.values, size) | {"visible": False},
-                "line": {"color": colour, "width": 2},
-                "marker": {
-                    "color": colour,
-                    "size": 8,
-                    "symbol": figures.SYMBOLS[index % len(figures.SYMBOLS)],
-                },
-                "hovertext": list(written),
-                "hoverinfo": "text+name",
-            }
+                error_y=whiskers(one.values, size) | {"visible": False},
+                marker={"color": colour, "size": 8, "symbol": figures.SYMBOLS[index % len(figures.SYMBOLS)]},
+                hovertext=list(written),
+                hoverinfo="text+name",
+            )
         )
     sizes = sorted({devices for one in series for devices in one.devices})
     return figure(

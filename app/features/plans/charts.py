@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from app.engine.units import GIGABYTE
 from app.estimating.documents import Part
 from app.features.plans.model import MapCell, Search
 from app.platform.charts import figures
-from app.platform.charts.figures import WIDTH, Figure, axis, figure, legend_above, names, plain
+from app.platform.charts.figures import WIDTH, Figure, axis, figure, legend_above, plain
 from app.platform.wording.scales import scale_of
 from app.platform.wording.voice import Voice
 
@@ -90,40 +89,22 @@ def differences(more: Sequence[Part], title: str, voice: Voice) -> Figure:
     scale = scale_of(max(largest, abs(total)), "s")
     rows = [(voice.label(part.part, "part"), part.seconds) for part in more]
     rows.append((voice.gettext("Total"), total))
-
-    def side(name: str, style: tuple[str, str], wanted: Sequence[tuple[int, float]]) -> dict[str, Any]:
-        colour, pattern = style
-        return {
-            "type": "bar",
-            "orientation": "h",
-            "name": name,
-            "y": [row for row, _ in wanted],
-            "x": [seconds / scale.size for _, seconds in wanted],
-            "width": 0.6,
-            "marker": {"color": colour, "pattern": figures.hatched(pattern)},
-            "hovertext": [
-                f"{rows[row][0]}: {signed(seconds, voice.value(abs(seconds), 's', scale, exact=False))}"
-                for row, seconds in wanted
-            ],
-            "hoverinfo": "text",
-        }
-
-    places = list(enumerate(seconds for _, seconds in rows))
-    saved = [(row, seconds) for row, seconds in places if seconds > 0]
-    paid = [(row, seconds) for row, seconds in places if seconds < 0]
-    data = [
-        side(voice.gettext("saved by the first plan"), (figures.BLUE, ""), saved),
-        side(voice.gettext("added by the first plan"), (figures.ORANGE, "/"), paid),
-    ]
-    return figure(
-        [trace for trace in data if trace["x"]],
-        barmode="overlay",
-        showlegend=True,
-        legend=legend_above(),
-        xaxis=axis(f"{title} ({voice.gettext(scale.unit)})", zeroline=True, zerolinecolor=LINE),
-        yaxis=names([label for label, _ in rows])
-        | {"type": "linear", "range": [len(rows) - 0.5, -0.5], "autorange": False},
-    )
+    traces = []
+    for name, style, sign in (
+        (voice.gettext("saved by the first plan"), (figures.BLUE, ""), 1),
+        (voice.gettext("added by the first plan"), (figures.ORANGE, "/"), -1),
+    ):
+        drawn = {place: seconds for place, (_, seconds) in enumerate(rows) if sign * seconds > 0}
+        if not drawn:
+            continue
+        texts = [
+            f"{rows[place][0]}: {signed(seconds, voice.value(abs(seconds), 's', scale, exact=False))}"
+            for place, seconds in drawn.items()
+        ]
+        lengths = [seconds / scale.size for seconds in drawn.values()]
+        traces.append(figures.bar(name, lengths, list(drawn), style, texts, width=0.6))
+    across = axis(f"{title} ({voice.gettext(scale.unit)})", zeroline=True, zerolinecolor=LINE)
+    return figures.lying(traces, [label for label, _ in rows], across)
 
 
 def signed(value: float, written: str) -> str:
@@ -141,32 +122,32 @@ def time_and_memory(search: Search, plans: Sequence[str], points: Sequence[str],
     scale = scale_of(min(times), "s")
     ends = _with_room([time / scale.size for time in times if time <= LONGEST * min(times)])
     capacity, limit = search.memory_capacity.value / GIGABYTE, search.memory_limit.value / GIGABYTE
-    front: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": voice.gettext("Pareto front (time, memory)"),
-        "x": [point.step_time / scale.size for point in search.pareto],
-        "y": [point.memory / GIGABYTE for point in search.pareto],
-        "line": {"color": figures.SILVER, "width": 1.5, "shape": "hv"},
-        "marker": {"color": figures.GREY, "size": 6},
-        "hovertext": [plain(one) for one in points],
-        "hoverinfo": "text",
-    }
-    best: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "markers+text",
-        "name": voice.gettext("best distinct plans"),
-        "x": [plan.step_time.value / scale.size for plan in search.plans],
-        "y": [plan.memory.value / GIGABYTE for plan in search.plans],
-        "text": [str(place) for place in range(1, len(search.plans) + 1)],
-        "textposition": "top center",
-        "marker": {"color": figures.BLUE, "size": 9, "symbol": "diamond"},
-        "hovertext": [plain(one) for one in plans],
-        "hoverinfo": "text",
-    }
+    front = figures.line(
+        [point.step_time / scale.size for point in search.pareto],
+        [point.memory / GIGABYTE for point in search.pareto],
+        {"color": figures.SILVER, "width": 1.5, "shape": "hv"},
+        mode="lines+markers",
+        name=voice.gettext("Pareto front (time, memory)"),
+        marker={"color": figures.GREY, "size": 6},
+        hovertext=[plain(one) for one in points],
+        hoverinfo="text",
+    )
+    best = figures.points(
+        [plan.step_time.value / scale.size for plan in search.plans],
+        [plan.memory.value / GIGABYTE for plan in search.plans],
+        {"color": figures.BLUE, "size": 9, "symbol": "diamond"},
+        [plain(one) for one in plans],
+        name=voice.gettext("best distinct plans"),
+        mode="markers+text",
+        text=[str(place) for place in range(1, len(search.plans) + 1)],
+        textposition="top center",
+    )
     lines = [
-        _level(capacity, ends, voice.gettext("device memory"), "solid"),
-        _level(limit, ends, voice.gettext("memory available to a plan"), "dot"),
+        figures.line(ends, [level, level], {"color": LINE, "width": 1.4, "dash": dash}, name=name)
+        for level, dash, name in (
+            (capacity, "solid", voice.gettext("device memory")),
+            (limit, "dot", voice.gettext("memory available to a plan")),
+        )
     ]
     highest = max([capacity, *front["y"], *best["y"]])
     return figure(
@@ -177,19 +158,6 @@ def time_and_memory(search: Search, plans: Sequence[str], points: Sequence[str],
         xaxis=axis(f"{voice.gettext('Step time')} ({voice.gettext(scale.unit)})", range=ends),
         yaxis=axis(f"{voice.gettext('Memory per device')} (GB)", range=[0.0, HEADROOM * highest]),
     )
-
-
-def _level(value: float, ends: list[float], name: str, dash: str) -> dict[str, Any]:
-    """Return a line across the plot."""
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": ends,
-        "y": [value, value],
-        "line": {"color": LINE, "width": 1.4, "dash": dash},
-        "hoverinfo": "skip",
-    }
 
 
 def _with_room(values: Sequence[float]) -> list[float]:

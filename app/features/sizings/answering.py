@@ -2,112 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from pydantic import JsonValue
 
 from app import __version__
+from app.engine.frontier import scaling_knee
+from app.engine.records import Floats
 from app.errors import BadInput, Message
 from app.estimating.context import SizingContext
-from app.estimating.documents import Default
-from app.estimating.plan_search import memory_of
-from app.estimating.ranges import quantity, scaled
-from app.estimating.request import PlanInput
-from app.estimating.scenario import recompute_name, sharding_name
+from app.estimating.documents import CheckWarning, Default
+from app.estimating.ranges import quantity
 from app.estimating.workload import resolve_model, summarise
-from app.features.sizings.candidates import Candidate, Candidates
-from app.features.sizings.margin import SampledOption, Samples, limits_of, restated
+from app.features.sizings.judging import (
+    SampledOption,
+    Samples,
+    Verdict,
+    held_kind,
+    judge,
+    nearest_of,
+    purchase_needed,
+)
+from app.features.sizings.margin import margin_of, winner_of
 from app.features.sizings.model import (
-    LeftOut,
-    OptionCosts,
+    FrontPoint,
     ScalingCurve,
+    ScalingPoint,
     Sizing,
     SizingOption,
     SizingRequest,
     check,
 )
-from app.features.sizings.searching import CandidateResult, Explorer, Searcher, curve_of
-
-GPU_FIELDS = ("interleave", "sharding_ranks")
-
-IPU_FIELDS = ("rts", "rts_optimizer", "phases")
-
-
-def option_document(option: CandidateResult, request: SizingRequest) -> SizingOption:
-    """Return an option as a document; what depends on limits is left as if none were given."""
-    candidate, sizing, run = option.candidate, option.found.sizing, option.found.run
-    hardware, scenario, choice = candidate.hardware, sizing.scenario, sizing.choice
-    currency = request.currency
-    plan = plan_input(option)
-    document: dict[str, JsonValue] = dict(candidate.group.asked)
-    if sizing.batch_searched:
-        document["workload"] = {**candidate.group.workload, "global_batch": sizing.batch}
-    document["plan"] = plan.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    document["system"] = {"id": hardware.entry.id, "count": hardware.count}
-    hourly = capex = purchase = cost = term = None
-    if candidate.charges is not None:
-        charges = candidate.charges
-        hourly = quantity(*candidate.hourly, currency)
-        term = scaled(hourly, charges.term_hours)
-        if charges.owned:
-            capex = quantity(*charges.capital, currency)
-            purchase = scaled(capex, charges.installed)
-        if run is not None:
-            cost = quantity(option.cost, option.cost_samples, currency)
-    used = -(-int(choice.plans.devices[0]) // hardware.devices_per_machine)
-    codes = [*option.found.codes, *(warning.code for warning in candidate.warnings)]
-    return SizingOption(
-        id=candidate.identifier,
-        system=hardware.entry.id,
-        name=hardware.entry.name,
-        count=hardware.count,
-        machines=hardware.machines,
-        idle_machines=hardware.machines - used,
-        accelerators=hardware.devices,
-        chip=hardware.entry.chip,
-        fits=option.fits,
-        plan=plan,
-        global_batch=int(choice.plans.global_batch[0]),
-        batch_searched=sizing.batch_searched,
-        software=scenario.software.id,
-        precision=scenario.precision.value,
-        memory_share=float(np.ravel(choice.memory.total)[0]) / memory_of(scenario.chip),
-        step_time=None if run is None else quantity(run.step_seconds, run.step_samples, "s"),
-        time_to_train=None if run is None else quantity(run.total, run.total_samples, "s"),
-        cost=cost,
-        hourly=hourly,
-        capex=capex,
-        costs=OptionCosts(purchase=purchase, run=cost, term=term),
-        acquisition="own" if candidate.owned else "rent",
-        term_years=None if candidate.charges is None else candidate.charges.found.lifetime,
-        price=candidate.price,
-        power=candidate.power,
-        rack_units=hardware.entry.rack_units * hardware.count,
-        probability=None,
-        probability_deadline=None,
-        probability_budget=None,
-        meets=option.fits,
-        on_front=False,
-        status=option.found.status,
-        warnings=codes,
-        estimate=document,
-    )
-
-
-def plan_input(option: CandidateResult) -> PlanInput:
-    """Return the plan of an option as a request states it."""
-    plans = option.found.sizing.choice.plans
-    others = IPU_FIELDS if option.found.sizing.scenario.is_ipu else GPU_FIELDS
-    whole = ("tensor", "pipeline", "data", "micro_batch", "accumulation", *others)
-    values: dict[str, object] = {name: int(np.ravel(getattr(plans, name))[0]) for name in whole}
-    values["recompute"] = recompute_name(float(np.ravel(plans.recompute)[0]))
-    values["offload"] = bool(np.ravel(plans.offload)[0] > 0)
-    if not option.found.sizing.scenario.is_ipu:
-        values["sequence_parallel"] = bool(np.ravel(plans.sequence_parallel)[0] > 0)
-        values["sharding"] = sharding_name(float(np.ravel(plans.sharding)[0]))
-    return PlanInput.model_validate(values)
+from app.features.sizings.search import SystemSearch
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +50,7 @@ MOST_ROWS = 500
 """Rows of a layer table that each option of a sizing repeats, so that it can be estimated alone."""
 
 
-def size(
-    request: SizingRequest,
-    context: SizingContext,
-) -> Sized:
+def size(request: SizingRequest, context: SizingContext) -> Sized:
     """Return the sizing of a request; its ``id`` is left to whoever keeps it."""
     rows = len(request.model.layers or ())
     if rows > MOST_ROWS:
@@ -138,32 +62,16 @@ def size(
             most=MOST_ROWS,
         )
     context = context.at_prices(request.assumptions)
-    explorer, systems, searcher = _explorer(request, context)
-    explored = explorer.explore(systems, refine=request.counts is None)
-    if not explored.options:
-        raise searcher.refusal or BadInput.at(
-            "workload.global_batch", "no batch size divides evenly over the devices"
-        )
-    by_id = {option.candidate.identifier: option for option in explored.options}
-    sampled = [
-        SampledOption(
-            option_document(option, request),
-            option.seconds_samples,
-            option.cost_samples,
-            option.money("purchase")[1],
-        )
-        for option in explored.options
-    ]
-    sizing = explored.options[0].found.sizing
-    training = sizing.training
-    searches = searcher.searches
+    search = _explored(request, context, refine=request.counts is None)
+    first = search.first
+    assert first is not None, "a search without options is refused"
     document = Sizing(
         id="",
-        label=request.label or sizing.profile.name,
+        label=request.label or first.profile.name,
         engine_version=__version__,
         catalog_version=context.catalog.version,
         request=request,
-        model=summarise(training, sizing.scenario.table),
+        model=summarise(first.training, first.scenario.table),
         currency=request.currency,
         outcome="front",
         recommended=None,
@@ -173,24 +81,23 @@ def size(
         options=[],
         pareto=[],
         scaling=None,
-        considered=len(explored.options) + len(explored.impossible),
-        searched=searches,
-        left_out=[_left_out(candidate) for candidate in explored.impossible],
-        defaults=_defaults(request, batch_searched=sizing.batch_searched),
+        considered=len(search.options) + len(search.left_out),
+        searched=search.searches,
+        left_out=search.left_out,
+        defaults=_defaults(request, batch_searched=first.batch_searched),
         warnings=[],
     )
-    document = restated(document, sampled, request)
+    document = restated(document, search.options, request)
     leader = document.recommended or document.cheapest
     if leader is not None:
-        name = by_id[leader].candidate.hardware.entry.id
-        scaling = _curve(explorer, name, request)
-        document = document.model_copy(
-            update={"scaling": scaling, "warnings": [] if scaling is None else scaling.warnings}
-        )
+        system = next(option.system for option in document.options if option.id == leader)
+        curve = _curve(search, system)
+        update = {"scaling": curve, "warnings": [] if curve is None else curve.warnings}
+        document = document.model_copy(update=update)
     samples = {
-        entry.document.id: (entry.seconds_samples, entry.run_samples, entry.purchase_samples)
-        for entry in sampled
-        if entry.document.fits
+        option.document.id: (option.seconds_samples, option.run_samples, option.purchase_samples)
+        for option in search.options
+        if option.document.fits
     }
     return Sized(document, samples)
 
@@ -198,42 +105,23 @@ def size(
 def scaling(request: SizingRequest, system: str, context: SizingContext) -> ScalingCurve:
     """Return the scaling curve of one system over the counts of a request."""
     context = context.at_prices(request.assumptions)
-    explorer, systems, searcher = _explorer(request.model_copy(update={"systems": [system]}), context)
-    explored = explorer.explore(systems, refine=False)
-    if not explored.options:
-        raise searcher.refusal or BadInput.at(
-            "workload.global_batch", "no batch size divides evenly over the devices"
-        )
-    found = _curve(explorer, system, request)
-    if found is None:
+    search = _explored(request.model_copy(update={"systems": [system]}), context, refine=False)
+    curve = _curve(search, system)
+    if curve is None:
         raise BadInput.at(
             "systems.0", "the model does not fit on {system} at any of its counts", system=system
         )
-    return found
+    return curve
 
 
-def _explorer(
-    request: SizingRequest, context: SizingContext
-) -> tuple[Explorer, dict[str, list[int]], Searcher]:
+def _explored(request: SizingRequest, context: SizingContext, *, refine: bool) -> SystemSearch:
     check(request)
     rate = request.assumptions.input_samples_per_second
     if rate is not None and rate <= 0:
         raise BadInput.at("assumptions.input_samples_per_second", "must be above 0, not {value}", value=rate)
-    profile = resolve_model(request.model, context)
-    candidates = Candidates(request, profile, context)
-    searcher = Searcher(request, profile, context)
-    explorer = Explorer(candidates, searcher, limits_of(request))
-    return explorer, candidates.systems(), searcher
-
-
-def _curve(explorer: Explorer, system: str, request: SizingRequest) -> ScalingCurve | None:
-    known = explorer.explored.of(system)
-    impossible = [entry for entry in explorer.explored.impossible if entry.hardware.entry.id == system]
-    return curve_of([known[count] for count in sorted(known)], impossible, request.currency)
-
-
-def _left_out(candidate: Candidate) -> LeftOut:
-    return LeftOut(system=candidate.hardware.entry.id, count=candidate.hardware.count, reason="no_plan")
+    search = SystemSearch(request, resolve_model(request.model, context), context)
+    search.explore(refine=refine)
+    return search
 
 
 def _defaults(request: SizingRequest, *, batch_searched: bool) -> list[Default]:
@@ -251,3 +139,131 @@ def _defaults(request: SizingRequest, *, batch_searched: bool) -> list[Default]:
         why = Message("shortest training time within the range where convergence holds")
         found.append(Default.of("workload.global_batch", None, why))
     return found
+
+
+def restated(document: Sizing, options: Sequence[SampledOption], request: SizingRequest) -> Sizing:
+    """Return a sizing judged under the limits of a request, from its samples: no search is needed."""
+    verdict = judge(options, request)
+    winner = winner_of(verdict)
+    margin = None if winner is None else margin_of(verdict, winner)
+    nearest = nearest_of(verdict) if winner is None else None
+    if nearest is not None:
+        recommended = nearest.option
+    else:
+        recommended = None if margin is not None and margin.tie else _id(verdict, winner)
+    stated = [_stated(verdict, index) for index in range(len(options))]
+    front = sorted(np.flatnonzero(verdict.front), key=lambda index: float(verdict.seconds[index]))
+    return document.model_copy(
+        update={
+            "request": request,
+            "outcome": "not_met" if winner is None else "met" if request.limited else "front",
+            "ranked_by": verdict.ranked_by,
+            "cheapest": _id(verdict, verdict.cheapest),
+            "fastest": _id(verdict, verdict.fastest),
+            "nearest": nearest,
+            "recommended": recommended,
+            "margin": margin,
+            "purchase_needed": None if winner is None else purchase_needed(verdict),
+            "options": sorted(stated, key=lambda option: _rank(option, verdict)),
+            "pareto": [_front_point(stated[index]) for index in front],
+        }
+    )
+
+
+def _id(verdict: Verdict, index: int | None) -> str | None:
+    return None if index is None else verdict.options[index].document.id
+
+
+def _stated(verdict: Verdict, index: int) -> SizingOption:
+    """Return the document of an option with what limits make of it."""
+    request, option = verdict.request, verdict.options[index]
+
+    def share(values: Floats, given: bool) -> float | None:
+        return float(values[index]) if given and option.document.fits else None
+
+    return option.document.model_copy(
+        update={
+            "probability": share(verdict.probability, request.limited),
+            "probability_deadline": share(verdict.in_time, request.deadline_s is not None),
+            "probability_budget": share(verdict.in_budget, request.budget is not None),
+            "budget_kind": None if request.budget is None else held_kind(option, request),
+            "meets": bool(verdict.meets[index]),
+            "on_front": bool(verdict.front[index]),
+        }
+    )
+
+
+def _rank(option: SizingOption, verdict: Verdict) -> tuple[bool, bool, float, float]:
+    """Return the key that sorts options that meet before others, the cheapest first."""
+    cost, time = getattr(option.costs, verdict.ranked_by), option.time_to_train
+    amount, seconds = (np.inf if quantity is None else quantity.value for quantity in (cost, time))
+    return not option.meets, not option.fits, amount, seconds
+
+
+def _front_point(option: SizingOption) -> FrontPoint:
+    assert option.time_to_train is not None, "options on the front have a time"
+    return FrontPoint(
+        option=option.id,
+        system=option.system,
+        count=option.count,
+        time_to_train=option.time_to_train,
+        cost=option.cost,
+        costs=option.costs,
+    )
+
+
+BATCH_ADJUSTED = "batch_not_divisible"
+
+
+def _curve(search: SystemSearch, system: str) -> ScalingCurve | None:
+    """Return the scaling curve of one system; None where it holds the model at no count."""
+    options = search.of(system)
+    fitting = [option for option in options.values() if option.document.fits]
+    if not fitting:
+        return None
+    counts = np.array([float(option.document.count) for option in fitting])
+    knee = scaling_knee(counts, np.array([option.seconds for option in fitting]))
+    points = [_point(option, fitting[0]) for option in fitting]
+    name = fitting[0].document.name
+    # From this count on the global batch divides over no count of the lattice.
+    without = {entry.count for entry in search.left_out if entry.system == system}
+    without |= {count for count, option in options.items() if BATCH_ADJUSTED in option.document.warnings}
+    within = max(options.keys() - without, default=0)
+    limit = min((count for count in without if count > within), default=None)
+    return ScalingCurve(
+        system=system,
+        name=name,
+        points=points,
+        knee=points[knee].count,
+        knee_inside=knee < len(points) - 1,
+        batch_limit=limit,
+        warnings=[] if limit is None else [_batch_limits(limit, name, points[-1].global_batch)],
+    )
+
+
+def _point(option: SampledOption, first: SampledOption) -> ScalingPoint:
+    document, smallest = option.document, first.document
+    assert document.time_to_train is not None, "points of a curve fit"
+    ratio = smallest.count / document.count
+    samples = first.seconds_samples / option.seconds_samples * ratio
+    return ScalingPoint(
+        count=document.count,
+        accelerators=document.accelerators,
+        time_to_train=document.time_to_train,
+        cost=document.cost,
+        efficiency=quantity(first.seconds / option.seconds * ratio, samples, "1"),
+        global_batch=document.global_batch,
+    )
+
+
+def _batch_limits(count: int, name: str, batch: int) -> CheckWarning:
+    return CheckWarning.of(
+        "batch_limits_scaling",
+        "caution",
+        Message(
+            "from {count} × {system} on, the global batch size of {batch} no longer divides "
+            "over the accelerators: using more of them requires a larger batch",
+            {"count": count, "system": name, "batch": batch},
+        ),
+        "workload.global_batch",
+    )

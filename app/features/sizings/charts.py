@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from app.estimating.schema import Quantity
 from app.features.estimates.charts import Series, scaling
@@ -28,37 +27,53 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
     kind = sizing.ranked_by
     options = [option for option in sizing.options if option.time_to_train and getattr(option.costs, kind)]
     scale = time_scale([option.time_to_train for option in options])
-    front = sorted((one for one in options if one.on_front), key=lambda one: _time(one).value)
+    front = sorted((option for option in options if option.on_front), key=lambda option: _time(option).value)
     limited = sizing.outcome != "front"
-    groups = [
-        (
-            voice.gettext("meets the requirement"),
-            figures.BLUE,
-            "circle",
-            [o for o in options if o.meets and limited],
-        ),
-        (voice.gettext("misses the requirement"), figures.SILVER, "x", [o for o in options if not o.meets]),
-        (voice.gettext("Options"), figures.BLUE, "circle", [o for o in options if not limited]),
-    ]
-    traces = [
-        _points(name, colour, symbol, chosen, scale, kind, voice)
-        for name, colour, symbol, chosen in groups
-        if chosen
-    ]
+
+    def hover(option: SizingOption) -> str:
+        sure = "" if option.probability is None else f"<br>{voice.chance(option.probability)}"
+        name, time = plain(f"{option.count} × {option.name}"), voice.quantity(_time(option), scale)
+        return f"{name}<br>{time}<br>{voice.quantity(_cost(option, kind))}{sure}"
+
+    def group(name: str, colour: str, symbol: str, chosen: Sequence[SizingOption]) -> figures.Trace:
+        return figures.points(
+            [_time(option).value / scale.size for option in chosen],
+            [_cost(option, kind).value for option in chosen],
+            {"color": colour, "size": 7, "symbol": symbol, "opacity": FAINT},
+            [hover(option) for option in chosen],
+            name=name,
+        )
+
+    traces = []
+    if meeting := [option for option in options if option.meets and limited]:
+        traces.append(group(voice.gettext("meets the requirement"), figures.BLUE, "circle", meeting))
+    if missing := [option for option in options if not option.meets]:
+        traces.append(group(voice.gettext("misses the requirement"), figures.SILVER, "x", missing))
+    if options and not limited:
+        traces.append(group(voice.gettext("Options"), figures.BLUE, "circle", options))
     if front:
-        traces.append(_front(front, scale, kind, voice))
-    traces += _limits(sizing, options, scale, voice)
+        times, costs = [_time(option) for option in front], [_cost(option, kind) for option in front]
+        traces.append(
+            figures.line(
+                [time.value / scale.size for time in times],
+                [cost.value for cost in costs],
+                {"color": figures.ORANGE},
+                mode="lines+markers",
+                name=voice.gettext("Pareto front (time, cost)"),
+                error_x=figures.error_bars(times, scale.size, thickness=1, width=0),
+                error_y=figures.error_bars(costs, 1.0, thickness=1, width=0),
+                marker={"color": figures.ORANGE, "size": 9, "symbol": "diamond"},
+                hovertext=[hover(option) for option in front],
+                hoverinfo="text",
+            )
+        )
+    title = f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})"
     money = f"{voice.gettext(AXES[kind])} ({sizing.currency})"
     return figure(
-        traces,
+        [*traces, *_limits(sizing, options, scale, voice)],
         showlegend=True,
         legend=legend_above(),
-        xaxis=axis(
-            f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})",
-            type="log",
-            tickformat="~r",
-            dtick="D2",
-        ),
+        xaxis=axis(title, type="log", tickformat="~r", dtick="D2"),
         yaxis=axis(money, type="log", tickformat="~s", dtick="D2"),
     )
 
@@ -71,7 +86,7 @@ def curve(found: ScalingCurve, voice: Voice) -> Figure:
     if knee is not None and found.knee_inside:
         scale = time_scale(values)
         drawn["data"].append(
-            _line(
+            _dashed(
                 voice.gettext("diminishing returns"),
                 [knee.accelerators, knee.accelerators],
                 [min(one.low for one in values) / scale.size, max(one.high for one in values) / scale.size],
@@ -96,92 +111,30 @@ def _cost(option: SizingOption, kind: BudgetKind) -> Quantity:
     return cost
 
 
-def _hover(option: SizingOption, scale: Scale, kind: BudgetKind, voice: Voice) -> str:
-    sure = "" if option.probability is None else f"<br>{voice.chance(option.probability)}"
-    name = plain(f"{option.count} × {option.name}")
-    return f"{name}<br>{voice.quantity(_time(option), scale)}<br>{voice.quantity(_cost(option, kind))}{sure}"
-
-
-def _points(
-    name: str,
-    colour: str,
-    symbol: str,
-    options: Sequence[SizingOption],
-    scale: Scale,
-    kind: BudgetKind,
-    voice: Voice,
-) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": [_time(option).value / scale.size for option in options],
-        "y": [_cost(option, kind).value for option in options],
-        "marker": {"color": colour, "size": 7, "symbol": symbol, "opacity": FAINT},
-        "hovertext": [_hover(option, scale, kind, voice) for option in options],
-        "hoverinfo": "text",
-    }
-
-
-def _front(front: Sequence[SizingOption], scale: Scale, kind: BudgetKind, voice: Voice) -> dict[str, Any]:
-    def bars(values: Sequence[Quantity], size: float) -> dict[str, Any]:
-        return {
-            "type": "data",
-            "symmetric": False,
-            "array": [(one.high - one.value) / size for one in values],
-            "arrayminus": [(one.value - one.low) / size for one in values],
-            "thickness": 1,
-            "width": 0,
-        }
-
-    times, costs = [_time(one) for one in front], [_cost(one, kind) for one in front]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": voice.gettext("Pareto front (time, cost)"),
-        "x": [one.value / scale.size for one in times],
-        "y": [one.value for one in costs],
-        "error_x": bars(times, scale.size),
-        "error_y": bars(costs, 1.0),
-        "line": {"color": figures.ORANGE, "width": 2},
-        "marker": {"color": figures.ORANGE, "size": 9, "symbol": "diamond"},
-        "hovertext": [_hover(option, scale, kind, voice) for option in front],
-        "hoverinfo": "text",
-    }
-
-
 def _limits(
     sizing: Sizing, options: Sequence[SizingOption], scale: Scale, voice: Voice
-) -> list[dict[str, Any]]:
+) -> list[figures.Trace]:
     if not options:
         return []
-    times = [end / scale.size for one in options for end in (_time(one).low, _time(one).high)]
-    kind = sizing.ranked_by
-    costs = [end for one in options for end in (_cost(one, kind).low, _cost(one, kind).high)]
+    kind, deadline, budget = sizing.ranked_by, sizing.request.deadline_s, sizing.request.budget
+    times = [end / scale.size for option in options for end in (_time(option).low, _time(option).high)]
+    costs = [end for option in options for end in (_cost(option, kind).low, _cost(option, kind).high)]
     # A budget is a line only where it is held against the cost that is drawn.
-    drawn = sizing.request.budget is not None and {option.budget_kind for option in options} == {kind}
+    if {option.budget_kind for option in options} != {kind}:
+        budget = None
     # Each line runs past the other, so that the corner both limits leave is seen.
-    if sizing.request.deadline_s is not None:
-        times.append(sizing.request.deadline_s / scale.size)
-    if drawn and sizing.request.budget is not None:
-        costs.append(sizing.request.budget)
+    times += [] if deadline is None else [deadline / scale.size]
+    costs += [] if budget is None else [budget]
     found = []
-    if sizing.request.deadline_s is not None:
-        at = sizing.request.deadline_s / scale.size
-        found.append(_line(voice.gettext("Deadline"), [at, at], [min(costs), max(costs)], figures.VERMILION))
-    if drawn and sizing.request.budget is not None:
-        at = sizing.request.budget
-        found.append(_line(voice.gettext("Budget"), [min(times), max(times)], [at, at], figures.PURPLE))
+    if deadline is not None:
+        at = deadline / scale.size
+        ends = [min(costs), max(costs)]
+        found.append(_dashed(voice.gettext("Deadline"), [at, at], ends, figures.VERMILION))
+    if budget is not None:
+        ends = [min(times), max(times)]
+        found.append(_dashed(voice.gettext("Budget"), ends, [budget, budget], figures.PURPLE))
     return found
 
 
-def _line(name: str, x: Sequence[float], y: Sequence[float], colour: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": list(x),
-        "y": list(y),
-        "line": {"color": colour, "width": 2, "dash": "dash"},
-        "hoverinfo": "name",
-    }
+def _dashed(name: str, x: Sequence[float], y: Sequence[float], colour: str) -> figures.Trace:
+    return figures.line(x, y, {"color": colour, "dash": "dash"}, name=name, hoverinfo="name")

@@ -1,11 +1,11 @@
-"""What would change the answer where no option meets what is asked: computed from the same samples."""
+"""Options under a deadline and a budget: which meet them, and what would change where none does."""
 
 from __future__ import annotations
 
 import math
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,149 +18,170 @@ from app.estimating.ranges import duration, money, significant
 from app.features.sizings.model import BudgetKind, Change, Nearest, SizingOption, SizingRequest
 from app.features.sizings.words import paid, priced
 
+Samples = tuple[Floats, Floats, Floats]
+"""Time to train, cost of the run and purchase of one option. [s] [currency] [currency]"""
+
+STORED = np.dtype("<f4")
+"""Numbers of samples that are kept: seven digits each, infinite for the cost of an unknown price."""
+
+
+def stored_samples(samples: Mapping[str, Samples]) -> dict[str, str]:
+    return {
+        option: b64encode(np.stack(parts).astype(STORED).tobytes()).decode("ascii")
+        for option, parts in samples.items()
+    }
+
+
+def samples_of(stored: Mapping[str, object]) -> dict[str, Samples]:
+    """Return samples as they were kept, as arrays; those kept otherwise are left out."""
+    found: dict[str, Samples] = {}
+    for option, text in stored.items():
+        if isinstance(text, str):
+            seconds, run, purchase = np.frombuffer(b64decode(text), STORED).astype(float).reshape(3, -1)
+            found[option] = seconds, run, purchase
+    return found
+
 
 @dataclass(frozen=True, slots=True)
-class SizingLimits:
-    """What is to be kept, and how surely."""
+class SampledOption:
+    """An option's document with the samples behind it."""
 
-    deadline: float | None
-    """[s]"""
-    budget: float | None
-    """[currency]"""
-    probability: float
-    kind: BudgetKind | None = None
-    """What the budget has to pay; None: the purchase of what is owned, the run of what is rented."""
-
-    @property
-    def given(self) -> bool:
-        """True where there is anything to keep."""
-        return self.deadline is not None or self.budget is not None
-
-
-class Judged(Protocol):
-    """What is judged: central time and cost, and the samples of both."""
+    document: SizingOption
+    seconds_samples: Floats
+    run_samples: Floats
+    purchase_samples: Floats
 
     @property
     def seconds(self) -> float:
         """Time to train; infinite where the model does not fit. [s]"""
-
-    @property
-    def seconds_samples(self) -> Floats:
-        """Samples of the time. [s]"""
-
-    @property
-    def owned(self) -> bool:
-        """True where the system is bought."""
+        time = self.document.time_to_train
+        return math.inf if time is None else time.value
 
     def money(self, kind: BudgetKind) -> tuple[float, Floats]:
-        """One kind of cost, central and as samples in the same order; infinite where not known. [currency]"""
+        """Return one kind of cost, central and as samples; infinite where there is none. [currency]"""
+        costs = self.document.costs
+        central = getattr(costs, kind)
+        if central is None or not self.document.fits:
+            return math.inf, np.full_like(self.seconds_samples, np.inf)
+        if kind == "purchase":
+            return central.value, self.purchase_samples
+        if kind == "run":
+            return central.value, self.run_samples
+        # Of the run and the term an hour costs the same, sample by sample.
+        assert costs.run is not None, "what has a term and fits has a run"
+        hourly = self.run_samples / self.seconds_samples
+        return central.value, hourly * self.seconds * (central.value / costs.run.value)
 
 
-@dataclass(frozen=True, slots=True)
-class LimitVerdict:
-    """What a set of options comes to under limits; arrays have one entry per option."""
+def sampled_option(document: SizingOption, samples: Samples | None) -> SampledOption:
+    """Return an option with its samples; one that does not fit has none."""
+    none = np.full(1, np.inf)
+    return SampledOption(document, *(samples if samples is not None else (none, none, none)))
 
-    seconds: Floats
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """What options come to under the limits of a request; arrays have one entry per option."""
+
+    request: SizingRequest
+    options: Sequence[SampledOption]
     ranked_by: BudgetKind
+    seconds: Floats
     costs: Floats
     """By the kind of cost that ranks. [currency]"""
     probability: Floats
-    deadline: Floats
+    in_time: Floats
     """Share of samples that keep the deadline."""
-    budget: Floats
+    in_budget: Floats
     """Share of samples that keep the budget."""
     meets: NDArray[np.bool_]
     front: NDArray[np.bool_]
-    cheapest: int | None
-    """Cheapest option that meets; the fastest of those of no known price where none has one."""
-    fastest: int | None
-    """Fastest option that meets."""
-    nearest: int | None
-    """Option that fits and comes nearest to what is asked."""
+
+    @property
+    def by_time(self) -> bool:
+        """True where options are ranked by time: where only a budget is given, it is spent on time."""
+        return self.request.deadline_s is None and self.request.budget is not None
+
+    @property
+    def cheapest(self) -> int | None:
+        """Cheapest option that meets; the fastest of those of no known price where none has one."""
+        return _least(self.meets, self.costs, self.seconds)
+
+    @property
+    def fastest(self) -> int | None:
+        return _least(self.meets, self.seconds, self.costs)
+
+    @property
+    def nearest(self) -> int | None:
+        """Option that fits with the highest probability, then with the least excess over the limits."""
+        request, excess = self.request, np.ones_like(self.seconds)
+        if request.deadline_s is not None:
+            excess = np.maximum(excess, self.seconds / request.deadline_s)
+        if request.budget is not None:
+            held = np.array([option.money(held_kind(option, request))[0] for option in self.options])
+            excess = np.maximum(excess, held / request.budget)
+        return _least(np.isfinite(self.seconds), -self.probability, excess, self.seconds)
 
 
-def held_kind(option: Judged, limits: SizingLimits) -> BudgetKind:
+def _least(chosen: NDArray[np.bool_], *values: Floats) -> int | None:
+    """Return the chosen option with the least first value, by the next where that is equal."""
+    places = np.flatnonzero(chosen)
+    if not places.size:
+        return None
+    return int(places[np.lexsort([column[places] for column in reversed(values)])[0]])
+
+
+def held_kind(option: SampledOption, request: SizingRequest) -> BudgetKind:
     """Return which of an option's costs a budget is held against."""
-    return limits.kind or ("purchase" if option.owned else "run")
+    return request.budget_kind or ("purchase" if option.document.acquisition == "own" else "run")
 
 
-def ranking(options: Sequence[Judged], limits: SizingLimits) -> BudgetKind:
+def ranking(options: Sequence[SampledOption], request: SizingRequest) -> BudgetKind:
     """Return the kind of cost by which options are ranked.
 
     The kind that was asked for; else the one a budget is held against, where it is the same for all; else
     the run, which owned and rented systems have in common.
     """
-    if limits.kind is not None or limits.budget is None:
-        return limits.kind or "run"
-    kinds = {held_kind(option, limits) for option in options}
+    if request.budget_kind is not None or request.budget is None:
+        return request.budget_kind or "run"
+    kinds = {held_kind(option, request) for option in options}
     return kinds.pop() if len(kinds) == 1 else "run"
 
 
-def judge(options: Sequence[Judged], limits: SizingLimits) -> LimitVerdict:
+def judge(options: Sequence[SampledOption], request: SizingRequest) -> Verdict:
     """Judge options against deadline and budget.
 
     Both are counted on the same samples: the probability is the share of them in which the run is in time and
     within the budget. What has no known price is within no budget, and what is rented within none to buy.
     """
     seconds = np.array([option.seconds for option in options], dtype=float)
-    ranked_by = ranking(options, limits)
+    ranked_by = ranking(options, request)
     costs = np.array([option.money(ranked_by)[0] for option in options], dtype=float)
+    shares = np.array([_shares(option, request) for option in options], dtype=float).reshape(-1, 3)
+    probability, in_time, in_budget = shares.T
     fits = np.isfinite(seconds)
-    shares = np.array([_shares(option, limits) for option in options], dtype=float).reshape(-1, 3)
-    probability, in_time, within = shares.T
-    meets = fits & (probability >= limits.probability) if limits.given else fits
-    return LimitVerdict(
-        seconds=seconds,
+    return Verdict(
+        request=request,
+        options=options,
         ranked_by=ranked_by,
+        seconds=seconds,
         costs=costs,
         probability=probability,
-        deadline=in_time,
-        budget=within,
-        meets=meets,
+        in_time=in_time,
+        in_budget=in_budget,
+        meets=fits & (probability >= request.probability) if request.limited else fits,
         front=pareto_front(seconds, costs),
-        cheapest=_least(meets, costs, seconds),
-        fastest=_least(meets, seconds, costs),
-        nearest=_nearest(options, fits, probability, seconds, limits),
     )
 
 
-def _shares(option: Judged, limits: SizingLimits) -> tuple[float, float, float]:
+def _shares(option: SampledOption, request: SizingRequest) -> tuple[float, float, float]:
     """Return the share of samples that keep both limits, the deadline, and the budget."""
-    everything = np.ones(1, dtype=bool)
-    in_time = everything if limits.deadline is None else option.seconds_samples <= limits.deadline
-    within = everything
-    if limits.budget is not None:
-        within = option.money(held_kind(option, limits))[1] <= limits.budget
-    return float(np.mean(in_time & within)), float(np.mean(in_time)), float(np.mean(within))
-
-
-def _least(chosen: NDArray[np.bool_], first: Floats, second: Floats) -> int | None:
-    """Return the chosen option with the least first value, by the second where that is equal."""
-    places = np.flatnonzero(chosen)
-    if not places.size:
-        return None
-    return int(places[np.lexsort((second[places], first[places]))[0]])
-
-
-def _nearest(
-    options: Sequence[Judged],
-    fits: NDArray[np.bool_],
-    probability: Floats,
-    seconds: Floats,
-    limits: SizingLimits,
-) -> int | None:
-    """Return the option with the highest probability, then with the least excess over the limits."""
-    places = np.flatnonzero(fits)
-    if not places.size:
-        return None
-    excess = np.ones_like(seconds)
-    if limits.deadline is not None:
-        excess = np.maximum(excess, seconds / limits.deadline)
-    if limits.budget is not None:
-        held = np.array([option.money(held_kind(option, limits))[0] for option in options])
-        excess = np.maximum(excess, held / limits.budget)
-    order = np.lexsort((seconds[places], excess[places], -probability[places]))
-    return int(places[order[0]])
+    in_time = in_budget = np.ones(1, dtype=bool)
+    if request.deadline_s is not None:
+        in_time = option.seconds_samples <= request.deadline_s
+    if request.budget is not None:
+        in_budget = option.money(held_kind(option, request))[1] <= request.budget
+    return float(np.mean(in_time & in_budget)), float(np.mean(in_time)), float(np.mean(in_budget))
 
 
 WORK = ("tokens", "samples", "epochs")
@@ -168,119 +189,6 @@ WORK = ("tokens", "samples", "epochs")
 
 LIKELY = 0.5
 """Probability below which an option is not offered for one."""
-
-
-def least_limit(values: Floats, allowed: NDArray[np.bool_], probability: float) -> float:
-    """Return the least limit that enough samples keep, of those that are allowed; infinite for none."""
-    needed = math.ceil(probability * values.size - 1e-9)
-    kept = np.sort(values[allowed])
-    return float(kept[needed - 1]) if 0 < needed <= kept.size else math.inf
-
-
-def enough_budget(option: Judged, limits: SizingLimits, kind: BudgetKind | None = None) -> float:
-    """Return the least budget that an option keeps as surely as is asked; infinite for none. [currency]"""
-    costs = option.money(kind or held_kind(option, limits))[1]
-    return least_limit(costs, _kept(option.seconds_samples, limits.deadline), limits.probability)
-
-
-def nearest_of(
-    options: Sequence[SizingOption],
-    sampled: Sequence[Judged],
-    verdict: LimitVerdict,
-    limits: SizingLimits,
-    request: SizingRequest,
-) -> Nearest:
-    """Return the nearest option, and changes of which each alone would let an option meet what is asked."""
-    if verdict.nearest is None:
-        return Nearest(option=None, changes=[_memory(options)])
-    nearest = options[verdict.nearest]
-    changes = []
-    if limits.deadline is not None:
-        deadlines = [_enough_time(option, limits) for option in sampled]
-        place = int(np.argmin(deadlines))
-        if math.isfinite(deadlines[place]):
-            longer = _up(deadlines[place])
-            text = Message(
-                "with a deadline of {time}, {count} × {system} would be on time",
-                {
-                    "time": duration(longer),
-                    "count": options[place].count,
-                    "system": options[place].name,
-                },
-            )
-            changes.append(_change("deadline_s", longer, options[place], text))
-        factor = _down(limits.deadline / deadlines[place])
-        asked = next((name for name in WORK if getattr(request.workload, name) is not None), None)
-        if asked is not None and 0 < factor < 1:
-            text = Message(
-                "{count} × {system} would finish {share} % of the work ({field} {value}) on time",
-                {
-                    "share": significant(100.0 * factor),
-                    "field": f"workload.{asked}",
-                    "value": getattr(request.workload, asked) * factor,
-                    "count": options[place].count,
-                    "system": options[place].name,
-                },
-            )
-            value = getattr(request.workload, asked) * factor
-            changes.append(_change(f"workload.{asked}", value, options[place], text))
-    if limits.budget is not None:
-        kinds = [held_kind(option, limits) for option in sampled]
-        found = [_least_budget(options, sampled, limits, kind, request) for kind in dict.fromkeys(kinds)]
-        changes += sorted((one for one in found if one is not None), key=lambda one: one.value or 0.0)
-    best = float(np.max(verdict.probability[verdict.seconds < np.inf]))
-    if best >= LIKELY:
-        share = math.floor(1000.0 * best) / 1000.0
-        place = int(np.argmax(np.where(verdict.seconds < np.inf, verdict.probability, -1.0)))
-        text = Message(
-            "at a confidence of {share} % instead, {count} × {system} would be enough",
-            {
-                "share": significant(100.0 * share),
-                "count": options[place].count,
-                "system": options[place].name,
-            },
-        )
-        changes.append(_change("probability", share, options[place], text))
-    if not changes:
-        changes = [_both(nearest, sampled[verdict.nearest], limits, request)]
-    return Nearest(option=nearest.id, changes=changes)
-
-
-def purchase_needed(
-    options: Sequence[SizingOption], sampled: Sequence[Judged], limits: SizingLimits, request: SizingRequest
-) -> Change | None:
-    """Return the least budget that buys an option, where only rented ones keep the budget."""
-    if limits.budget is None or limits.kind is not None:
-        return None
-    if any(option.meets and option.acquisition == "own" for option in options):
-        return None
-    return _least_budget(options, sampled, limits, "purchase", request)
-
-
-def _least_budget(
-    options: Sequence[SizingOption],
-    sampled: Sequence[Judged],
-    limits: SizingLimits,
-    kind: BudgetKind,
-    request: SizingRequest,
-) -> Change | None:
-    """Return the least budget of a kind that lets an option meet what is asked, with what it pays for."""
-    budgets = [
-        enough_budget(option, limits) if held_kind(option, limits) == kind else math.inf for option in sampled
-    ]
-    place = int(np.argmin(budgets))
-    if not math.isfinite(budgets[place]):
-        return None
-    amount, option = _up(budgets[place]), options[place]
-    values: dict[str, object] = {
-        "cost": money(amount, request.currency),
-        "count": option.count,
-        "system": option.name,
-        "purchase": priced(option, "purchase"),
-        "years": significant(option.term_years or 0.0),
-    }
-    return _change("budget", amount, option, Message(PAYS[kind, option.acquisition], values), kind)
-
 
 PAYS: Mapping[tuple[BudgetKind, str], str] = {
     ("purchase", "own"): "{cost} would buy {count} × {system}",
@@ -292,54 +200,169 @@ PAYS: Mapping[tuple[BudgetKind, str], str] = {
 """What a budget pays for: kind and acquisition → sentence."""
 
 
-def _both(option: SizingOption, sampled: Judged, limits: SizingLimits, request: SizingRequest) -> Change:
+def nearest_of(verdict: Verdict) -> Nearest:
+    """Return the nearest option, and changes of which each alone would let an option meet what is asked."""
+    if verdict.nearest is None:
+        return Nearest(option=None, changes=[_memory_change(verdict)])
+    kinds = dict.fromkeys(held_kind(option, verdict.request) for option in verdict.options)
+    budgets = [change for kind in kinds if (change := least_budget(verdict, kind)) is not None]
+    changes = [
+        *_time_changes(verdict),
+        *sorted(budgets, key=lambda change: change.value or 0.0),
+        *_probability_changes(verdict),
+    ]
+    nearest = verdict.options[verdict.nearest]
+    return Nearest(option=nearest.document.id, changes=changes or [_both_limits(nearest, verdict.request)])
+
+
+def _named(option: SizingOption) -> dict[str, object]:
+    return {"count": option.count, "system": option.name}
+
+
+def _change(
+    field: str,
+    value: float | None,
+    option: SizingOption,
+    message: Message,
+    kind: BudgetKind | None = None,
+    also: dict[str, float] | None = None,
+) -> Change:
+    text = Text.of(message)
+    return Change(field=field, value=value, also=also or {}, kind=kind, option=option.id, text=text)
+
+
+def _time_changes(verdict: Verdict) -> list[Change]:
+    """Return the deadline that would do, and the share of the work that is done by the one that is asked."""
+    request = verdict.request
+    if request.deadline_s is None:
+        return []
+    deadlines = [_least_deadline(option, request) for option in verdict.options]
+    index = int(np.argmin(deadlines))
+    option, changes = verdict.options[index].document, []
+    if math.isfinite(deadlines[index]):
+        longer = _up(deadlines[index])
+        text = Message(
+            "with a deadline of {time}, {count} × {system} would be on time",
+            {"time": duration(longer), **_named(option)},
+        )
+        changes.append(_change("deadline_s", longer, option, text))
+    share = _down(request.deadline_s / deadlines[index])
+    work = next((name for name in WORK if getattr(request.workload, name) is not None), None)
+    if work is not None and 0 < share < 1:
+        field, value = f"workload.{work}", getattr(request.workload, work) * share
+        text = Message(
+            "{count} × {system} would finish {share} % of the work ({field} {value}) on time",
+            {"share": significant(100.0 * share), "field": field, "value": value, **_named(option)},
+        )
+        changes.append(_change(field, value, option, text))
+    return changes
+
+
+def _probability_changes(verdict: Verdict) -> list[Change]:
+    """Return the probability with which an option meets what is asked, where that is a likely one."""
+    probability = np.where(verdict.seconds < np.inf, verdict.probability, -1.0)
+    index = int(np.argmax(probability))
+    if probability[index] < LIKELY:
+        return []
+    option, share = verdict.options[index].document, math.floor(1000.0 * float(probability[index])) / 1000.0
+    text = Message(
+        "at a confidence of {share} % instead, {count} × {system} would be enough",
+        {"share": significant(100.0 * share), **_named(option)},
+    )
+    return [_change("probability", share, option, text)]
+
+
+def least_budget(verdict: Verdict, kind: BudgetKind) -> Change | None:
+    """Return the least budget of a kind that lets an option meet what is asked, with what it pays for."""
+    request = verdict.request
+    if request.budget is None:
+        return None
+    budgets = [
+        enough_budget(option, request) if held_kind(option, request) == kind else math.inf
+        for option in verdict.options
+    ]
+    index = int(np.argmin(budgets))
+    if not math.isfinite(budgets[index]):
+        return None
+    amount, option = _up(budgets[index]), verdict.options[index].document
+    values = {
+        "cost": money(amount, request.currency),
+        **_named(option),
+        "purchase": priced(option, "purchase"),
+        "years": significant(option.term_years or 0.0),
+    }
+    return _change("budget", amount, option, Message(PAYS[kind, option.acquisition], values), kind)
+
+
+def purchase_needed(verdict: Verdict) -> Change | None:
+    """Return the least budget that buys an option, where only rented ones keep the budget."""
+    owned = [option.document.acquisition == "own" for option in verdict.options]
+    if verdict.request.budget_kind is not None or np.any(verdict.meets & owned):
+        return None
+    return least_budget(verdict, "purchase")
+
+
+def _both_limits(nearest: SampledOption, request: SizingRequest) -> Change:
     """Return the deadline and the budget that the nearest option keeps together, where neither alone does."""
-    kind = held_kind(sampled, limits)
-    seconds, costs = sampled.seconds_samples, sampled.money(kind)[1]
-    kept = np.isfinite(costs)
-    if not kept.any():
+    option, kind = nearest.document, held_kind(nearest, request)
+    seconds, costs = nearest.seconds_samples, nearest.money(kind)[1]
+    known = np.isfinite(costs)
+    if not known.any():
         if kind == "purchase" and option.acquisition == "rent":
-            message = Message(
+            text = Message(
                 "{system} is rented, so a purchase budget does not apply; set budget_kind to run or term",
                 {"system": option.name},
             )
-            return Change(field="budget_kind", value=None, option=option.id, text=Text.of(message))
-        message = Message(
+            return _change("budget_kind", None, option, text)
+        text = Message(
             "{system} has no published price; enter assumptions.system_price or assumptions.hourly_price",
             {"system": option.name},
         )
-        return Change(field="assumptions.system_price", value=None, option=option.id, text=Text.of(message))
-    longer = _up(least_limit(seconds, kept, (1.0 + limits.probability) / 2.0))
-    amount = _up(least_limit(costs, seconds <= longer, limits.probability))
+        return _change("assumptions.system_price", None, option, text)
+    longer = _up(least_limit(seconds, known, (1.0 + request.probability) / 2.0))
+    amount = _up(least_limit(costs, seconds <= longer, request.probability))
     text = Message(
         "with a deadline of {time} and a budget of {cost}, {count} × {system} would be enough",
         {
             "time": duration(longer),
             "cost": paid(amount, request.currency, option, kind),
-            "count": option.count,
-            "system": option.name,
+            **_named(option),
         },
     )
-    return Change(
-        field="deadline_s",
-        value=longer,
-        also={"budget": amount},
-        kind=kind,
-        option=option.id,
-        text=Text.of(text),
+    return _change("deadline_s", longer, option, text, kind, {"budget": amount})
+
+
+def _memory_change(verdict: Verdict) -> Change:
+    """Return what to alter where no option holds the model."""
+    leanest = min((option.document for option in verdict.options), key=lambda option: option.memory_share)
+    text = Message(
+        "the model fits on no option: the leanest plan fills {share} % of a device on "
+        "{count} × {system}; use more accelerators, a smaller model or shorter samples",
+        {"share": significant(100.0 * leanest.memory_share), **_named(leanest)},
     )
+    return _change("model", None, leanest, text)
 
 
-def _enough_time(option: Judged, limits: SizingLimits) -> float:
+def least_limit(values: Floats, allowed: NDArray[np.bool_], probability: float) -> float:
+    """Return the least limit that enough samples keep, of those that are allowed; infinite for none."""
+    needed = math.ceil(probability * values.size - 1e-9)
+    kept = np.sort(values[allowed])
+    return float(kept[needed - 1]) if 0 < needed <= kept.size else math.inf
+
+
+def enough_budget(option: SampledOption, request: SizingRequest) -> float:
+    """Return the least budget that an option keeps as surely as is asked; infinite for none. [currency]"""
+    seconds, costs = option.seconds_samples, option.money(held_kind(option, request))[1]
+    in_time = np.isfinite(seconds) if request.deadline_s is None else seconds <= request.deadline_s
+    return least_limit(costs, in_time, request.probability)
+
+
+def _least_deadline(option: SampledOption, request: SizingRequest) -> float:
     """Return the least deadline that an option keeps with its budget as surely as is asked. [s]"""
-    allowed = _kept(option.money(held_kind(option, limits))[1], limits.budget)
-    if limits.budget is None:
-        allowed = np.ones_like(option.seconds_samples, dtype=bool)
-    return least_limit(option.seconds_samples, allowed, limits.probability)
-
-
-def _kept(values: Floats, limit: float | None) -> NDArray[np.bool_]:
-    return np.asarray(np.isfinite(values) if limit is None else values <= limit)
+    seconds, in_budget = option.seconds_samples, np.ones_like(option.seconds_samples, dtype=bool)
+    if request.budget is not None:
+        in_budget = option.money(held_kind(option, request))[1] <= request.budget
+    return least_limit(seconds, in_budget, request.probability)
 
 
 def _up(value: float) -> float:
@@ -356,30 +379,3 @@ def _down(value: float) -> float:
         return 0.0
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return significant(math.floor(value / unit) * unit, 6)
-
-
-def _change(
-    field: str, value: float, option: SizingOption, message: Message, kind: BudgetKind | None = None
-) -> Change:
-    return Change(field=field, value=value, option=option.id, kind=kind, text=Text.of(message))
-
-
-def _memory(options: Sequence[SizingOption]) -> Change:
-    """Return what to alter where no option holds the model."""
-    leanest = min(options, key=lambda option: option.memory_share)
-    return Change(
-        field="model",
-        value=None,
-        option=leanest.id,
-        text=Text.of(
-            Message(
-                "the model fits on no option: the leanest plan fills {share} % of a device on "
-                "{count} × {system}; use more accelerators, a smaller model or shorter samples",
-                {
-                    "share": significant(100.0 * leanest.memory_share),
-                    "count": leanest.count,
-                    "system": leanest.name,
-                },
-            )
-        ),
-    )

@@ -11,12 +11,10 @@ from app.errors import BadInput, Unprocessable
 from app.estimating.documents import CheckWarning, Default, ModelSummary, Text
 from app.estimating.request import (
     AssumptionsInput,
-    EstimateRequest,
     ModelInput,
     Number,
     PlanInput,
     Schema,
-    SystemInput,
     Whole,
     WorkloadInput,
 )
@@ -90,6 +88,11 @@ class SizingRequest(Schema):
     label: str | None = Field(None, max_length=200)
     """What to call the sizing."""
 
+    @property
+    def limited(self) -> bool:
+        """Whether there is anything to keep."""
+        return self.deadline_s is not None or self.budget is not None
+
 
 def check(request: SizingRequest) -> None:
     """Refuse what can never be right, by field, with what is allowed."""
@@ -128,29 +131,6 @@ def check(request: SizingRequest) -> None:
             "a model given only as total FLOP has no operators to place on devices; enter a "
             "preset, a config, a transformer or a layer table",
         )
-
-
-def estimate_request(
-    request: SizingRequest, system: str, count: int, software: str | None, **workload: int
-) -> EstimateRequest:
-    """Return the estimate request of one option of a sizing."""
-    return EstimateRequest(
-        model=request.model,
-        workload=request.workload.model_copy(update=dict(workload)),
-        system=SystemInput(id=system, count=count),
-        software=software,
-        assumptions=request.assumptions,
-        currency=request.currency,
-        label=None,
-    )
-
-
-def one_system(request: SizingRequest) -> str:
-    """Return the one system a request names."""
-    names = request.systems or []
-    if len(names) != 1:
-        raise BadInput.at("systems", "a scaling curve covers one system, not {given}", given=len(names))
-    return names[0]
 
 
 class OptionCosts(Document):

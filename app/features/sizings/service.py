@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.errors import NotFound
+from app.errors import BadInput, NotFound
 from app.estimating.request import EstimateRequest
-from app.features.sizings.answering import scaling, size
-from app.features.sizings.margin import restated, sampled_option, samples_of, stored_samples
-from app.features.sizings.model import ScalingCurve, Sizing, SizingRequest, SizingSummary, check, one_system
+from app.features.sizings.answering import restated, scaling, size
+from app.features.sizings.judging import sampled_option, samples_of, stored_samples
+from app.features.sizings.model import ScalingCurve, Sizing, SizingRequest, SizingSummary, check
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, stretch, write_cursor
 from app.platform.store.tables import SizingRow
@@ -71,12 +71,7 @@ def paged(document: Sizing, limit: int, cursor: str | None) -> Sizing:
     return document.model_copy(update={"options": part.items, "next": part.next})
 
 
-def option_request(
-    bench: Workbench,
-    workspace_id: str,
-    identifier: str,
-    option: str,
-) -> EstimateRequest:
+def option_request(bench: Workbench, workspace_id: str, identifier: str, option: str) -> EstimateRequest:
     """Return the estimate request of one option of a sizing."""
     document = get_sizing(bench, workspace_id, identifier)
     found = next((entry for entry in document.options if entry.id == option), None)
@@ -95,4 +90,7 @@ def list_sizings(bench: Workbench, workspace_id: str, limit: int, cursor: str | 
 
 def scale_system(bench: Workbench, workspace_id: str, request: SizingRequest) -> ScalingCurve:
     """Return the scaling curve of the one system a request names, without keeping it."""
-    return scaling(request, one_system(request), bench.context(workspace_id))
+    names = request.systems or []
+    if len(names) != 1:
+        raise BadInput.at("systems", "a scaling curve covers one system, not {given}", given=len(names))
+    return scaling(request, names[0], bench.context(workspace_id))

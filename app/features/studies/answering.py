@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,32 +15,32 @@ from app.catalog.catalog import Catalog
 from app.engine.uncertainty import band, probability_less
 from app.errors import AppError, FieldError, NotFound
 from app.estimating.context import SizingContext
-from app.estimating.documents import CheckWarning, Estimate, Text
+from app.estimating.documents import Estimate, Text
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.comparisons.compare import (
     SECONDS_PER_HOUR,
     Amount,
     ComparisonEntry,
-    Hours,
-    Scaling,
     comparison_row,
     comparison_warnings,
     leaders,
+    row_hours,
 )
-from app.features.comparisons.model import OneBasis, PublishedFigure
+from app.features.comparisons.model import PublishedFigure
 from app.features.comparisons.one_basis import BasisAsked, costs_on_one_basis
-from app.features.studies.explaining import explain
-from app.features.studies.knobs import KNOBS, labels_of
+from app.features.studies.explaining import changes_between, explain, parts_across
+from app.features.studies.knobs import KNOBS, Turned, labels_of
 from app.features.studies.model import (
     AssumedValue,
     AssumptionRow,
     Contest,
     Delta,
     Metric,
+    Study,
+    StudyAnswer,
     StudyContent,
     StudyOptionAnswer,
-    Tornado,
     Why,
 )
 from app.features.studies.tornado import tornado_of
@@ -55,96 +56,94 @@ class OptionRefusal:
     error: AppError
 
 
+Requests = dict[str, EstimateRequest | PublishedFigure]
+"""By key of the option: what it asks."""
+
 Made = Mapping[str, Estimate | OptionRefusal | None]
 """By key of the option: its estimate, why there is none, or None for a stated figure."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """Everything that follows from the estimates of the options."""
+class State:
+    """A version of a study with its knobs turned."""
 
-    options: list[StudyOptionAnswer]
-    fastest: str | None
-    cheapest: str | None
-    fastest_tied: list[str]
-    cheapest_tied: list[str]
-    one_basis: OneBasis | None
-    contests: list[Contest]
-    why: Why | None
-    tornados: list[Tornado]
-    warnings: list[CheckWarning]
+    study: Study
+    turned: Turned
+
+    @property
+    def content(self) -> StudyContent:
+        return self.turned.content
 
 
 def answered(
-    content: StudyContent,
-    requests: Mapping[str, EstimateRequest | PublishedFigure],
-    made: Made,
-    context: SizingContext,
-    pair: Sequence[str] | None = None,
-) -> Answered:
+    state: State, requests: Requests, made: Made, context: SizingContext, pair: Sequence[str] | None = None
+) -> StudyAnswer:
     """Return what follows from the estimates of all options of a study."""
-    catalog = context.catalog
+    study, content, catalog = state.study, state.content, context.catalog
     keys = [option.key for option in content.options]
     check_pair(pair, keys)
     labels = labels_of(content, catalog)
-    rows = [
-        ComparisonEntry(requests[key], estimate if isinstance(estimate := made[key], Estimate) else None)
+    entries = {
+        key: ComparisonEntry(requests[key], found if isinstance(found := made[key], Estimate) else None)
         for key in keys
-    ]
-    hours = dict(zip(keys, _hours(rows, keys, content.base.scaling_efficiency), strict=True))
-    times = {key: _time(hours[key]) for key in keys}
-    priced = costs_on_one_basis(dict(zip(keys, rows, strict=True)), context, BasisAsked())
-    costs = {key: priced.amounts.get(key) if priced is not None else None for key in keys}
-    fastest, cheapest = leaders(times), leaders(costs)
-    shown = [
-        comparison_row(row, labels[key], hours[key]).model_copy(
-            update={"costs": priced.costs.get(key, []) if priced is not None else []}
+    }
+    hours = _hours(entries, content.base.scaling_efficiency)
+    priced = costs_on_one_basis(entries, context, BasisAsked())
+    amounts: dict[Metric, dict[str, Amount | None]] = {
+        "time": {key: found and found.times(SECONDS_PER_HOUR) for key, found in hours.items()},
+        "cost": {key: None if priced is None else priced.amounts.get(key) for key in keys},
+    }
+    best = {metric: leaders(found) for metric, found in amounts.items()}
+    rows = {
+        key: comparison_row(entries[key], labels[key], hours[key]).model_copy(
+            update={"costs": [] if priced is None else priced.costs.get(key, [])}
         )
-        for key, row in zip(keys, rows, strict=True)
-    ]
+        for key in keys
+    }
     options = [
         StudyOptionAnswer(
             key=key,
-            label=labels[key],
+            label=row.label,
             kind=row.kind,
             system=row.system,
-            time=_quantity(hours[key]),
+            time=_quantity(amounts["time"][key]),
             cost=row.run_cost,
             costs=row.costs,
-            time_against_best=_delta(times, key, fastest, "s"),
-            cost_against_best=_delta(costs, key, cheapest, content.base.currency),
+            time_against_best=_delta(amounts["time"], key, best["time"], "s"),
+            cost_against_best=_delta(amounts["cost"], key, best["cost"], content.base.currency),
             refusal=_refusal(made[key]),
             estimate=row.estimate,
         )
-        for key, row in zip(keys, shown, strict=True)
+        for key, row in rows.items()
     ]
-    by_key = {option.key: option for option in options}
     share = catalog.figure(DEFAULTS, "considered_error").si
-    metrics: tuple[Metric, ...] = ("time", "cost")
-    drawn = {"time": times, "cost": costs}
-    tornados = [
-        tornado_of(
-            metric,
-            content,
-            options,
-            share,
-            {key: None if one is None else one.samples for key, one in drawn[metric].items()},
-        )
-        for metric in metrics
-    ]
-    held = _pair(pair, times, fastest[0] if fastest else None)
-    return Answered(
+    tornados = (tornado_of(metric, content, options, share, found) for metric, found in amounts.items())
+    (fastest, fastest_tied), (cheapest, cheapest_tied) = map(_alone_or_tied, best.values())
+    return StudyAnswer(
+        id=study.id,
+        version=study.version,
+        latest=study.latest,
+        archived=study.archived,
+        content=content,
+        knobs=dict(state.turned.knobs),
+        changes=changes_between(study.content, content),
         options=options,
-        fastest=fastest[0] if len(fastest) == 1 else None,
-        cheapest=cheapest[0] if len(cheapest) == 1 else None,
-        fastest_tied=fastest if len(fastest) > 1 else [],
-        cheapest_tied=cheapest if len(cheapest) > 1 else [],
+        fastest=fastest,
+        cheapest=cheapest,
+        fastest_tied=fastest_tied,
+        cheapest_tied=cheapest_tied,
         one_basis=None if priced is None else priced.basis,
-        contests=[*_contests("time", times), *_contests("cost", costs)],
-        why=None if held is None else explain(by_key[held[0]], by_key[held[1]]),
-        tornados=[one for one in tornados if one is not None],
-        warnings=comparison_warnings(shown, catalog),
+        contests=[contest for metric, found in amounts.items() for contest in _contests(metric, found)],
+        where_time_goes=parts_across(options),
+        why=_why(pair, options, amounts["time"]),
+        tornados=[tornado for tornado in tornados if tornado is not None],
+        warnings=comparison_warnings(list(rows.values()), catalog),
     )
+
+
+def _alone_or_tied(best: list[str]) -> tuple[str | None, list[str]]:
+    """Return the best option where it is alone, or all that tie for it."""
+    return (best[0], []) if len(best) == 1 else (None, best)
 
 
 def check_pair(pair: Sequence[str] | None, keys: Sequence[str]) -> None:
@@ -154,34 +153,26 @@ def check_pair(pair: Sequence[str] | None, keys: Sequence[str]) -> None:
             raise NotFound.named("option", key, keys, "pair")
 
 
-def _hours(rows: Sequence[ComparisonEntry], keys: Sequence[str], efficiency: float) -> list[Hours]:
+def _hours(entries: Mapping[str, ComparisonEntry], efficiency: float) -> dict[str, Amount | None]:
     """Return the hours of each option; errors name options instead of rows."""
     try:
-        return Scaling(rows, keys, efficiency).hours()
+        return row_hours(list(entries.values()), list(entries), efficiency)
     except AppError as error:
-        error.errors = tuple(FieldError(_renamed(one.field), one.message) for one in error.errors)
+        error.errors = tuple(
+            FieldError(ROW_FIELD.sub(r"options.\1.figure.", found.field), found.message)
+            for found in error.errors
+        )
         raise
 
 
-def _renamed(field: str) -> str:
-    parts = field.split(".")
-    return ".".join(["options", parts[1], "figure", *parts[2:]]) if parts[0] == "rows" else field
+ROW_FIELD = re.compile(r"^rows\.(\d+)\.")
 
 
-def _quantity(hours: Hours) -> Quantity | None:
-    if hours.value is None:
+def _quantity(amount: Amount | None) -> Quantity | None:
+    if amount is None:
         return None
-    value = hours.value * SECONDS_PER_HOUR
-    low = value if hours.low is None else hours.low * SECONDS_PER_HOUR
-    high = value if hours.high is None else hours.high * SECONDS_PER_HOUR
-    return Quantity(value=value, low=low, high=high, unit="s")
-
-
-def _time(hours: Hours) -> Amount | None:
-    if hours.value is None:
-        return None
-    samples = None if hours.samples is None else hours.samples * SECONDS_PER_HOUR
-    return Amount(hours.value * SECONDS_PER_HOUR, samples)
+    low, high = (amount.value if end is None else end for end in (amount.low, amount.high))
+    return Quantity(value=amount.value, low=low, high=high, unit="s")
 
 
 def _delta(found: Mapping[str, Amount | None], key: str, first: Sequence[str], unit: str) -> Delta | None:
@@ -203,7 +194,7 @@ def _delta(found: Mapping[str, Amount | None], key: str, first: Sequence[str], u
 
 
 def _contests(metric: Metric, found: Mapping[str, Amount | None]) -> list[Contest]:
-    known = {key: one for key, one in found.items() if one is not None}
+    known = {key: amount for key, amount in found.items() if amount is not None}
     sure: dict[tuple[str, str], float | None] = {}
     for first, second in itertools.combinations(known, 2):
         one, other = known[first], known[second]
@@ -216,16 +207,19 @@ def _contests(metric: Metric, found: Mapping[str, Amount | None]) -> list[Contes
     ]
 
 
-def _pair(
-    asked: Sequence[str] | None, times: Mapping[str, Amount | None], fastest: str | None
-) -> tuple[str, str] | None:
-    if asked is not None:
-        return asked[0], asked[1]
-    if len(times) < 2:
-        return None
-    known = {key: one.value for key, one in times.items() if one is not None}
-    ranked = [*sorted(known, key=lambda key: known[key]), *(key for key in times if key not in known)]
-    return (fastest or ranked[0]), next(key for key in ranked if key != (fastest or ranked[0]))
+def _why(
+    pair: Sequence[str] | None,
+    options: Sequence[StudyOptionAnswer],
+    times: Mapping[str, Amount | None],
+) -> Why | None:
+    """Return why the first of a pair and not the second; the fastest two where none was asked for."""
+    by_key = {option.key: option for option in options}
+    if pair is None:
+        if len(options) < 2:
+            return None
+        known = {key: time.value for key, time in times.items() if time is not None}
+        pair = [*sorted(known, key=lambda key: known[key]), *(key for key in times if key not in known)]
+    return explain(by_key[pair[0]], by_key[pair[1]])
 
 
 def _refusal(made: Estimate | OptionRefusal | None) -> Text | None:
@@ -237,7 +231,7 @@ def _refusal(made: Estimate | OptionRefusal | None) -> Text | None:
 
 
 def rows_of(
-    content: StudyContent, requests: Mapping[str, EstimateRequest | PublishedFigure], catalog: Catalog
+    content: StudyContent, requests: Requests, catalog: Catalog
 ) -> list[EstimateRequest | PublishedFigure]:
     """Return the options as rows of a comparison, with their labels."""
     labels = labels_of(content, catalog)
@@ -255,9 +249,7 @@ UNSHOWN = ("model.", "label")
 """What is shown elsewhere: the model has a page of its own."""
 
 
-def assumption_rows(
-    requests: Mapping[str, EstimateRequest | PublishedFigure], options: Sequence[StudyOptionAnswer]
-) -> list[AssumptionRow]:
+def assumption_rows(requests: Requests, options: Sequence[StudyOptionAnswer]) -> list[AssumptionRow]:
     """Return every field that an estimate of the study rests on, those with a default first."""
     taken: dict[str, dict[str, AssumedValue]] = {}
     for option in options:

@@ -15,13 +15,13 @@ from app.estimating.schema import Quantity
 from app.features.catalogue.views import StatementView
 from app.features.comparisons.model import BasisCost
 from app.features.studies.charts import MatrixCell
+from app.features.studies.knobs import ADD, DROP, KNOBS, Knob, shown, split, written_in_field
 from app.features.studies.model import (
     MAX_OPTIONS,
     Change,
     PartAcross,
     StudyAnswer,
     StudyAssumptions,
-    StudyContent,
     StudyOptionAnswer,
     StudySummary,
     StudyVersion,
@@ -265,32 +265,13 @@ class StudyVersionsPage:
 STATE = (*DISPLAY_PARAMS, "version", "pair", "previous", "option", "figure")
 """Names of a query that are no knobs."""
 
-WORDS = {"fabric", "software", "precision", "acquisition", "currency", "price_book", "add", "drop"}
-
-SHARES = {"utilisation", "scaling_efficiency"}
-
 PRECISIONS = ("bf16", "fp16", "tf32", "fp32", "fp16.16")
 
 OPTION_ROWS = ("count", "fabric", "software", "batch", "precision", "utilisation", "price")
 """Knobs of a column; a rented system has the price of an hour in place of that of the system."""
 
-FIELDS = {
-    "count": "system.count",
-    "fabric": "system.fabric",
-    "software": "software",
-    "batch": "workload.global_batch",
-    "precision": "workload.precision",
-    "utilisation": "assumptions.utilisation",
-    "acquisition": "assumptions.acquisition",
-    "electricity": "assumptions.electricity_per_kwh",
-    "years": "assumptions.amortisation_years",
-    "price_book": "assumptions.price_book_id",
-    "price": "assumptions.system_price",
-    "rent": "assumptions.hourly_price",
-    "hours": "figure.hours",
-    "factor": "figure.factor",
-}
-"""Knob → field of a request, whose default an estimate names."""
+SHARED = ("batch", "precision", "utilisation", "electricity", "years", "currency")
+"""Knobs that turn all options; beside them stand price book and scaling efficiency where they have a say."""
 
 
 def knobs_in(query: QueryParams) -> dict[str, str]:
@@ -299,7 +280,8 @@ def knobs_in(query: QueryParams) -> dict[str, str]:
     for name, text in query.multi_items():
         if name in STATE:
             continue
-        word = name.partition(".")[0] in WORDS
+        knob, _ = split(name)
+        word = knob in {ADD, DROP} or (knob in KNOBS and KNOBS[knob].kind == "word")
         found[name[:60]] = text.strip() if word else plain_number(text.strip())
     return found
 
@@ -318,68 +300,13 @@ def with_knob(query: Sequence[tuple[str, str]], name: str, value: str | None) ->
     return urlencode([*kept, (name, value)] if value is not None else kept)
 
 
-def value_of(content: StudyContent, name: str) -> str:
-    """Return what a knob stands at as its field shows it: shares in percent, empty where unstated."""
-    knob, _, key = name.partition(".")
-    base = content.base
-    found: object = None
-    if not key:
-        workload, assumed = base.workload, base.assumptions
-        found = {
-            "software": base.software,
-            "batch": workload.global_batch,
-            "precision": workload.precision,
-            "tokens": workload.tokens,
-            "samples": workload.samples,
-            "utilisation": assumed.utilisation,
-            "acquisition": assumed.acquisition,
-            "electricity": assumed.electricity_per_kwh,
-            "years": assumed.amortisation_years,
-            "price_book": assumed.price_book_id,
-            "scaling_efficiency": base.scaling_efficiency,
-            "currency": base.currency,
-        }.get(knob)
-    else:
-        option = next((one for one in content.options if one.key == key), None)
-        if option is not None and option.system is not None:
-            counted = "count" in option.system.model_fields_set
-            found = {
-                "count": option.system.count if counted else None,
-                "fabric": option.system.fabric,
-                "software": option.software,
-                "batch": option.workload.global_batch,
-                "precision": option.workload.precision,
-                "utilisation": option.assumptions.utilisation,
-                "price": option.assumptions.system_price,
-                "rent": option.assumptions.hourly_price,
-            }.get(knob)
-        elif option is not None and option.figure is not None:
-            found = {"hours": option.figure.hours, "factor": option.figure.factor}.get(knob)
-    return _field(found, knob)
-
-
-def _field(value: object, knob: str) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, int | float):
-        return f"{value * 100:.6g}" if knob in SHARES else f"{value:.12g}"
-    return str(value)
-
-
-def shown(answer: StudyAnswer, typed: Mapping[str, str], wrong: Iterable[str]) -> Form:
+def form_of(answer: StudyAnswer, typed: Mapping[str, str], wrong: Iterable[str]) -> Form:
     """Return the fields of the page as they stand; what was typed where it was refused."""
-    names = [*SHARED, *(f"{row}.{option.key}" for option in answer.options for row in (*FIELDS, "rent"))]
-    values = {name: [value] for name in names if (value := value_of(answer.content, name))}
+    names = [*KNOBS, *(f"{knob}.{option.key}" for option in answer.options for knob in KNOBS)]
+    values = {name: [value] for name in names if (value := shown(answer.content, name))}
     if set(wrong):
         values |= {name: [text] for name, text in typed.items()}
     return Form(values)
-
-
-SHARED = (
-    *("batch", "precision", "utilisation", "electricity", "years", "currency", "price_book"),
-    "scaling_efficiency",
-)
-"""Knobs that turn all options."""
 
 
 def shared_views(answer: StudyAnswer, form: Form, voice: Voice, books: Sequence[Choice]) -> list[KnobView]:
@@ -387,14 +314,12 @@ def shared_views(answer: StudyAnswer, form: Form, voice: Voice, books: Sequence[
 
     The efficiency of scaling is one where a figure is scaled, the price book where there is one.
     """
-    left_out = set()
-    if not any(option.kind == "linear" for option in answer.options):
-        left_out.add("scaling_efficiency")
-    if not books and not form.get("price_book"):
-        left_out.add("price_book")
-    offered = {"price_book": books}
-    names = [name for name in SHARED if name not in left_out]
-    return [_view(name, None, answer, form, voice, [], offered.get(name, ())) for name in names]
+    found = [_view(name, None, answer, form, voice, []) for name in SHARED]
+    if books or form.get("price_book"):
+        found.append(_view("price_book", None, answer, form, voice, [], books))
+    if any(option.kind == "linear" for option in answer.options):
+        found.append(_view("scaling_efficiency", None, answer, form, voice, []))
+    return found
 
 
 def option_views(
@@ -476,11 +401,11 @@ def _view(
 
 
 def _label(name: str, voice: Voice) -> str:
-    return voice.label(f"knob.{name}" if name in SHARES else FIELDS.get(name, name))
+    return voice.label(f"knob.{name}" if KNOBS[name].kind == "share" else KNOBS[name].field)
 
 
 def _unit(name: str, answer: StudyAnswer, voice: Voice) -> str:
-    if name in SHARES:
+    if KNOBS[name].kind == "share":
         return "%"
     if name in {"price", "rent", "electricity"}:
         return answer.content.base.currency
@@ -491,24 +416,20 @@ def _taken(name: str, option: StudyOptionAnswer | None, answer: StudyAnswer, voi
     """Return what an empty field stands for: what the base states, or the default an estimate took."""
     if name in {"price", "rent", "price_book"}:
         return voice.gettext("from the catalogue")
-    if option is not None and (shared := value_of(answer.content, name)):
+    if option is not None and (shared := shown(answer.content, name)):
         return shared
     estimates = [one.estimate for one in ([option] if option is not None else answer.options) if one.estimate]
-    values = {_default(one.defaults, FIELDS.get(name, name), name in SHARES, voice) for one in estimates} - {
-        ""
-    }
-    if option is not None and name in {"count"} and not values and estimates:
+    values = {_default(one.defaults, KNOBS[name], voice) for one in estimates} - {""}
+    if option is not None and name == "count" and not values and estimates:
         return str(estimates[0].system.count)
     return values.pop() if len(values) == 1 else "" if not values else voice.gettext("by option")
 
 
-def _default(defaults: Sequence[Default], field: str, share: bool, voice: Voice) -> str:
-    found = next((one.value for one in defaults if one.field == field), None)
-    if found is None:
-        return ""
-    if share and isinstance(found, int | float):
-        return f"{found * 100:.6g}"
-    return written(found, voice)
+def _default(defaults: Sequence[Default], knob: Knob, voice: Voice) -> str:
+    found = next((one.value for one in defaults if one.field == knob.field), None)
+    if knob.kind == "share" and isinstance(found, int | float):
+        return written_in_field(found, knob.kind)
+    return "" if found is None else written(found, voice)
 
 
 def add_view(answer: StudyAnswer, form: Form, voice: Voice) -> KnobView | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,6 +39,11 @@ class Knob:
     figure: bool = False
     """Whether it belongs to stated figures rather than to estimates."""
 
+    @property
+    def field(self) -> str:
+        """Field of an estimate request, whose default an estimate names."""
+        return self.option or self.base or ""
+
 
 KNOBS: Mapping[str, Knob] = {
     "count": Knob("whole", option="system.count"),
@@ -66,15 +71,6 @@ ADD, DROP = "add", "drop"
 """``add.d=bow-pod16`` adds an option with the key d; ``drop.b=1`` leaves option b out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Turned:
-    """A study with its knobs turned, and the knobs that made a difference."""
-
-    content: StudyContent
-    knobs: Mapping[str, str]
-    """As an address holds them, in the order of the knobs."""
-
-
 def split(name: str) -> tuple[str, str | None]:
     """Return a knob's name and the key of its option.
 
@@ -83,6 +79,38 @@ def split(name: str) -> tuple[str, str | None]:
     """
     knob, _, key = name.partition(".")
     return knob, key or None
+
+
+def shown(content: StudyContent, name: str) -> str:
+    """Return what a knob stands at as its field shows it: shares in percent, empty where unstated.
+
+    Of the base a default is shown too; an option takes what it does not state from the base.
+    """
+    knob, key = split(name)
+    kind, path = KNOBS[knob].kind, KNOBS[knob].base if key is None else KNOBS[knob].option
+    value: Any = content.base
+    if key is not None:
+        value = next((option for option in content.options if option.key == key), None)
+    for part in (path or "").split("."):
+        if value is None or (key is not None and part not in value.model_fields_set):
+            return ""
+        value = getattr(value, part, None)
+    return "" if value is None else written_in_field(value, kind)
+
+
+def written_in_field(value: object, kind: Kind) -> str:
+    if isinstance(value, int | float):
+        return f"{value * 100:.6g}" if kind == "share" else f"{value:.12g}"
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A study with its knobs turned, and the knobs that made a difference."""
+
+    content: StudyContent
+    knobs: Mapping[str, str]
+    """As an address holds them, in the order of the knobs."""
 
 
 def turn(content: StudyContent, knobs: Mapping[str, KnobValue]) -> Turned:
@@ -120,12 +148,7 @@ def _whole(wrong: list[FieldError]) -> Message:
 def _order(name: str) -> tuple[int, int, str]:
     """Adding comes before turning and dropping last; others in the order of the knobs."""
     knob, key = split(name)
-    names = list(KNOBS)
-    return (
-        0 if knob == ADD else 2 if knob == DROP else 1,
-        names.index(knob) if knob in names else 99,
-        key or "",
-    )
+    return {ADD: 0, DROP: 2}.get(knob, 1), [*KNOBS, knob].index(knob), key or ""
 
 
 def _turn(tree: dict[str, Any], name: str, given: KnobValue) -> None:
@@ -136,24 +159,24 @@ def _turn(tree: dict[str, Any], name: str, given: KnobValue) -> None:
     if knob not in KNOBS:
         raise NotFound.named("setting", knob, KNOBS, name)
     what = KNOBS[knob]
-    place, path = tree["base"], what.base
+    part, path = tree["base"], what.base
     if key is not None:
-        place, path = _option(tree, key, name), what.option
+        part, path = _option(tree, key, name), what.option
     if path is None:
         template = "applies to one option: name it, as in {example}"
         if key is not None:
             template = "applies to all options; leave the option out, as in {example}"
         raise BadInput.at(name, template, example=f"{knob}.a" if key is None else knob)
-    if key is not None and what.figure != ("figure" in place) and knob in KNOBS:
+    if key is not None and what.figure != ("figure" in part):
         raise BadInput.at(name, "option {key} has no such setting; it is a different kind of option", key=key)
     value = _value(what.kind, name, given)
     *above, last = path.split(".")
-    for part in above:
-        place = place.setdefault(part, {})
+    for field in above:
+        part = part.setdefault(field, {})
     if value is None:
-        place.pop(last, None)
+        part.pop(last, None)
     else:
-        place[last] = value
+        part[last] = value
 
 
 def _add_or_drop(tree: dict[str, Any], knob: str, key: str | None, name: str, given: KnobValue) -> None:
@@ -165,7 +188,7 @@ def _add_or_drop(tree: dict[str, Any], knob: str, key: str | None, name: str, gi
         return
     if given in (None, ""):
         return
-    if any(option["key"] == key for option in tree["options"]):
+    if _option_in(tree, key) is not None:
         raise BadInput.at(name, "two options have the key “{key}”; use different keys", key=key)
     if len(tree["options"]) >= MAX_OPTIONS:
         raise BadInput.at(name, "a study has at most {most} options", most=MAX_OPTIONS)
@@ -173,10 +196,9 @@ def _add_or_drop(tree: dict[str, Any], knob: str, key: str | None, name: str, gi
 
 
 def _option(tree: dict[str, Any], key: str, name: str) -> dict[str, Any]:
-    found = next((option for option in tree["options"] if option["key"] == key), None)
-    if found is None:
+    option: dict[str, Any] | None = _option_in(tree, key)
+    if option is None:
         raise NotFound.named("option", key, [option["key"] for option in tree["options"]], name)
-    option: dict[str, Any] = found
     return option
 
 
@@ -212,46 +234,35 @@ def _value(kind: Kind, name: str, given: KnobValue) -> KnobValue:
     return number
 
 
-MISSING = object()
-
-
 def _read(tree: Mapping[str, Any], name: str) -> Any:
-    """Return what a knob points at; MISSING where nothing was stated."""
+    """Return what a knob points at; None where nothing was stated, as a tree holds no nulls."""
     knob, key = split(name)
-    what = KNOBS[knob]
-    place: Any = tree["base"]
+    part, path = tree["base"], KNOBS[knob].base
     if key is not None:
-        place = next((option for option in tree["options"] if option["key"] == key), None)
-    for part in ((what.base if key is None else what.option) or "").split("."):
-        if not isinstance(place, Mapping) or part not in place:
-            return MISSING
-        place = place[part]
-    return place
+        part, path = _option_in(tree, key), KNOBS[knob].option
+    for field in (path or "").split("."):
+        part = (part or {}).get(field)
+    return part
+
+
+def _option_in(tree: Mapping[str, Any], key: str | None) -> Any:
+    return next((option for option in tree["options"] if option["key"] == key), None)
 
 
 def _kept(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
     """Return a knob as an address holds it; None where it changed nothing."""
     knob, key = split(name)
+    had, has = _option_in(before, key), _option_in(after, key)
     if knob in {ADD, DROP}:
-        had, has = (any(option["key"] == key for option in tree["options"]) for tree in (before, after))
-        if had == has:
+        if (had is None) == (has is None):
             return None
-        added = next((option for option in after["options"] if option["key"] == key), None)
-        return "1" if added is None else str(added["system"]["id"])
+        return "1" if has is None else str(has["system"]["id"])
+    if key is not None and has is None:
+        return None
     old, new = _read(before, name), _read(after, name)
-    if key is not None and not any(option["key"] == key for option in after["options"]):
-        return None
-    if _same(old, new):
-        return None
-    return "" if new is MISSING else _written(new)
-
-
-def _same(old: Any, new: Any) -> bool:
-    if old is MISSING or new is MISSING:
-        return (old is MISSING or old is None) and (new is MISSING or new is None)
     if isinstance(old, int | float) and isinstance(new, int | float):
-        return math.isclose(old, new, rel_tol=1e-9)
-    return bool(old == new)
+        return None if math.isclose(old, new, rel_tol=1e-9) else _written(new)
+    return None if old == new else "" if new is None else _written(new)
 
 
 def _written(value: Any) -> str:
@@ -272,20 +283,18 @@ def knob_at(path: str, key: str | None) -> str | None:
     return None
 
 
-def field_of_knobs(field: str, content: StudyContent, turned: Iterable[str]) -> str:
+def field_of_knobs(field: str, content: StudyContent, turned: Collection[str]) -> str:
     """Return the knob at which an error of a study is shown, the field itself where there is none."""
     parts = field.split(".")
     if parts[0] == "options" and len(parts) > 2 and parts[1].isdecimal():
-        place = int(parts[1])
-        path = ".".join(parts[2:])
-        if place >= len(content.options):
+        number, path = int(parts[1]), ".".join(parts[2:])
+        if number >= len(content.options):
             return field
-        key = content.options[place].key
-        known = set(turned)
+        key = content.options[number].key
         own, shared = knob_at(path, key), knob_at(path, None)
-        if shared in known and own not in known:
+        if shared in turned and own not in turned:
             return shared or field
-        if path == "system.id" and f"{ADD}.{key}" in known:
+        if path == "system.id" and f"{ADD}.{key}" in turned:
             return f"{ADD}.{key}"
         return own or field
     return knob_at(field.removeprefix("base."), None) or field

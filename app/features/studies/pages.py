@@ -15,7 +15,7 @@ from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLar
 from app.features.price_books.service import list_books
 from app.features.studies import service as studies
 from app.features.studies import states
-from app.features.studies.forms import Clash, StudiesPage, StudyVersionsPage, address_query, knobs_in, shown
+from app.features.studies.forms import Clash, StudiesPage, StudyVersionsPage, address_query, form_of, knobs_in
 from app.features.studies.model import (
     ComparisonOfState,
     DuplicateRequest,
@@ -104,7 +104,7 @@ def show_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, ident
     ):
         asides = [(name, value) for name, value in query.multi_items() if name in DISPLAY_PARAMS]
         return RedirectResponse(address(identifier, urlencode([*wanted, *asides])), 303)
-    form = shown(answer, {}, ())
+    form = form_of(answer, {}, ())
     books = books_of(bench, workspace)
     page = study_page(bench, answer, voice_of(request), form, books=books, pair=pair_in(query))
     return render(request, "studies/study.html", page)
@@ -128,7 +128,7 @@ def refused(
     errors = known.errors or (FieldError("", known.message),)
     before = request.query_params.get("previous", "")
     answer, pair = _before(bench, workspace, identifier, before)
-    form = shown(answer, _typed(request.query_params), [one.field for one in errors])
+    form = form_of(answer, _typed(request.query_params), [one.field for one in errors])
     page = study_page(
         bench,
         answer,
@@ -193,7 +193,7 @@ def clashed(
         bench,
         answer,
         voice_of(request),
-        shown(answer, {}, ()),
+        form_of(answer, {}, ()),
         books=books_of(bench, workspace),
         pair=pair_in(own),
         clash=clash,

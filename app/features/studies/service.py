@@ -13,7 +13,7 @@ from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
 from app.features.comparisons.model import PublishedFigure
 from app.features.estimates.service import make_estimate
-from app.features.studies.answering import Made, OptionRefusal
+from app.features.studies.answering import Made, OptionRefusal, Requests
 from app.features.studies.explaining import changes_between
 from app.features.studies.knobs import check, field_of_knobs, request_of, turn
 from app.features.studies.model import (
@@ -37,8 +37,6 @@ from app.platform.store.tables import StudyRecord, StudyVersionRecord
 from app.platform.store.types import new_id, now
 from app.platform.store.upload_queries import identifiers
 from app.platform.workbench import Workbench, no_such, remove_files
-
-Requests = dict[str, EstimateRequest | PublishedFigure]
 
 
 def estimates_of(

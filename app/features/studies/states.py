@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from app.features.comparisons.model import Comparison, ComparisonRequest
 from app.features.comparisons.service import keep_comparison
-from app.features.studies.answering import answered, assumption_rows, rows_of
-from app.features.studies.explaining import changes_between, parts_across
-from app.features.studies.knobs import Turned, turn
+from app.features.studies.answering import State, answered, assumption_rows, rows_of
+from app.features.studies.knobs import turn
 from app.features.studies.model import (
     ComparisonOfState,
     DuplicateRequest,
@@ -23,19 +21,6 @@ from app.features.studies.model import (
 from app.features.studies.service import NAME_LENGTH, estimates_of, first_version, get_study
 from app.platform.idempotency import IdempotentCall, Save, earlier_answer, keep
 from app.platform.workbench import Workbench
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A version of a study with its knobs turned."""
-
-    study: Study
-    turned: Turned
-
-    @property
-    def content(self) -> StudyContent:
-        """The study as it is asked."""
-        return self.turned.content
 
 
 def state_of(
@@ -63,36 +48,15 @@ def answer_state(
     Where it need not be strict, an option that cannot be estimated is answered with the reason, as a study
     may name what has gone since.
     """
-    content = state.content
-    requests, made = estimates_of(bench, workspace_id, content, state.turned.knobs, strict=strict)
-    found = answered(content, requests, made, bench.context(workspace_id), pair)
-    return StudyAnswer(
-        id=state.study.id,
-        version=state.study.version,
-        latest=state.study.latest,
-        archived=state.study.archived,
-        content=content,
-        knobs=dict(state.turned.knobs),
-        changes=changes_between(state.study.content, content),
-        options=found.options,
-        fastest=found.fastest,
-        cheapest=found.cheapest,
-        fastest_tied=found.fastest_tied,
-        cheapest_tied=found.cheapest_tied,
-        one_basis=found.one_basis,
-        contests=found.contests,
-        where_time_goes=parts_across(found.options),
-        why=found.why,
-        tornados=found.tornados,
-        warnings=found.warnings,
-    )
+    requests, made = estimates_of(bench, workspace_id, state.content, state.turned.knobs, strict=strict)
+    return answered(state, requests, made, bench.context(workspace_id), pair)
 
 
 def assumptions_of(bench: Workbench, workspace_id: str, state: State) -> StudyAssumptions:
     """Return everything a state takes for granted, and what changes it."""
     content = state.content
     requests, made = estimates_of(bench, workspace_id, content, state.turned.knobs, strict=False)
-    options = answered(content, requests, made, bench.context(workspace_id)).options
+    options = answered(state, requests, made, bench.context(workspace_id)).options
     estimates = [option.estimate for option in options if option.estimate is not None]
     said = {text.message: text for one in estimates for text in one.model.assumptions}
     return StudyAssumptions(

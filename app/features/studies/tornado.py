@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from app.engine.records import Floats
-from app.engine.uncertainty import band, lead, linear_effects, part_rescaled, share_of_range, variance_shares
+from app.engine.uncertainty import band, lead, linear_effects, part_rescaled
 from app.errors import Message
-from app.estimating.documents import Estimate, Text
+from app.estimating.documents import Text
 from app.estimating.ranges import common_normals
-from app.estimating.runtime import LEAST_WIDTH, RESIDUAL
+from app.estimating.runtime import parts_of_range
+from app.features.comparisons.compare import Amount
 from app.features.studies.model import Metric, StudyContent, StudyOptionAnswer, Swing, Tornado
 
 Amounts = dict[str, float]
 """Time or cost by key of the option."""
+
+Assumed = tuple[str, str | None, Collection[str], Callable[[str, float], float]]
+"""Assumed input, its option, the options it moves, and the amount of one with the input times a factor."""
 
 RUNNING = {"power", "space", "staff", "electricity", "storage", "egress"}
 """Lines of the hourly cost that do not follow the price of the hardware."""
@@ -31,7 +37,7 @@ def tornado_of(
     content: StudyContent,
     options: Sequence[StudyOptionAnswer],
     share: float,
-    drawn: Mapping[str, Floats | None],
+    amounts: Mapping[str, Amount | None],
 ) -> Tornado | None:
     """Return what would change the best option; None where fewer than two can be held against each other.
 
@@ -46,29 +52,33 @@ def tornado_of(
     }
     if len(central) < 2:
         return None
-    ranked = sorted(central, key=lambda key: central[key])
+    best, runner_up = sorted(central, key=lambda key: central[key])[:2]
     known = [option for option in options if option.key in central]
-    certain = {key for key in central if drawn.get(key) is None}
-    inputs = _times(metric, content, known, share, certain)
-    if metric == "cost":
-        inputs = [*inputs, *_costs(known, share)]
     labels = {option.key: option.label for option in options}
+    samples = {
+        key: amount.samples for key in central if (amount := amounts[key]) and amount.samples is not None
+    }
+    assumed = [*_assumed_times(content, central, samples)]
+    if metric == "cost":
+        assumed += _assumed_costs(known, central)
     swings = [
         swing
-        for name, key, low, high in inputs
-        if (swing := _swing(name, key, {**central, **low}, {**central, **high}, ranked[0], labels, share))
+        for given in assumed
+        if (swing := _assumed_swing(*given, central, best, share, labels)) is not None
     ]
-    leads = _lead_samples(central, drawn, ranked[0])
-    low, high = (None, None) if leads is None else map(float, band(leads, _lead(central, ranked[0])))
-    if leads is not None and low is not None and high is not None:
-        moved = _effects(metric, content, known, drawn)
-        swings += _model_swings(leads, (_lead(central, ranked[0]), low, high), moved, ranked, labels)
+    own_lead = _lead(central, best)
+    leads, low, high = _lead_samples(central, samples, best), None, None
+    if leads is not None:
+        low, high = map(float, band(leads, own_lead))
+        effects = _effects(metric, content, known, samples)
+        moved = {name: by.get(runner_up, 0.0) - by.get(best, 0.0) for name, by in effects.items()}
+        swings += _model_swings(leads, own_lead, moved, (best, runner_up), labels)
     swings.sort(key=lambda swing: (swing.overtaken_by is None, -abs(swing.high - swing.low)))
     return Tornado(
         metric=metric,
-        best=ranked[0],
-        runner_up=ranked[1],
-        lead=_lead(central, ranked[0]),
+        best=best,
+        runner_up=runner_up,
+        lead=own_lead,
         low=low,
         high=high,
         share=share,
@@ -76,164 +86,29 @@ def tornado_of(
     )
 
 
-Input = tuple[str, str | None, Amounts, Amounts]
-"""Assumed input, option, and the amounts it changes at its low and at its high end."""
-
-
 def _lead(amounts: Amounts, best: str) -> float:
-    others = np.array([value for key, value in amounts.items() if key != best])
-    return float(lead(amounts[best], others))
+    return float(lead(amounts[best], np.array([value for key, value in amounts.items() if key != best])))
 
 
-def _lead_samples(
-    central: Mapping[str, float], drawn: Mapping[str, Floats | None], best: str
-) -> Floats | None:
-    """Return samples of the lead of the best option; None where neither it nor another has samples."""
-    if all(drawn.get(key) is None for key in central):
+def _lead_samples(central: Amounts, samples: Mapping[str, Floats], best: str) -> Floats | None:
+    """Return samples of the lead of the best option; None where nothing varies."""
+    if not samples:
         return None
-    size = next(found.size for key in central if (found := drawn.get(key)) is not None)
-    table = {
-        key: np.full(size, value) if (found := drawn.get(key)) is None else found
-        for key, value in central.items()
-    }
-    found = lead(table[best], np.array([one for key, one in table.items() if key != best]))
+    size = next(iter(samples.values())).size
+    table = {key: samples.get(key, np.full(size, value)) for key, value in central.items()}
+    found = lead(table[best], np.array([drawn for key, drawn in table.items() if key != best]))
     return None if float(np.ptp(found)) <= 1e-9 * float(np.mean(found)) else found
 
 
-def _effects(
-    metric: Metric,
-    content: StudyContent,
-    options: Sequence[StudyOptionAnswer],
-    drawn: Mapping[str, Floats | None],
-) -> dict[str, dict[str, float]]:
-    """Return by input how far the logarithm of each option moves with one standard deviation of it."""
-    found: dict[str, dict[str, float]] = {}
-    for option in options:
-        estimate = option.estimate
-        if estimate is None:
-            continue
-        moved = {option.key, *_followers(option.key, content)}
-        for one in estimate.sensitivity:
-            if one.effect is not None:
-                found.setdefault(one.input, {}).update(dict.fromkeys(moved, one.effect))
-        costs, times = drawn.get(option.key), estimate.time_samples
-        if metric == "cost" and costs is not None and times is not None:
-            hourly = np.log(costs / np.asarray(times))
-            prices = linear_effects(hourly, common_normals(costs.size)["price"][np.newaxis, :])
-            found.setdefault("price", {})[option.key] = float(prices[0])
-    return found
-
-
-def _model_swings(
-    leads: Floats,
-    ends: tuple[float, float, float],
-    moved: Mapping[str, Mapping[str, float]],
-    ranked: Sequence[str],
-    labels: Mapping[str, str],
-) -> Iterator[Swing]:
-    """Return what each uncertain input of the model has of the range of the lead, the residual last."""
-    best, second = ranked[:2]
-    normals = common_normals(leads.size)
-    slopes = {name: by.get(second, 0.0) - by.get(best, 0.0) for name, by in moved.items()}
-    slopes = {name: slope for name, slope in slopes.items() if slope}
-    parts = [slope * normals[name.removeprefix(SOFTWARE)] for name, slope in slopes.items()]
-    shares = variance_shares(np.log(leads), np.array(parts).reshape(len(parts), leads.size))
-    for name, slope, part in zip([*slopes, RESIDUAL], [*slopes.values(), 1.0], shares, strict=True):
-        if part <= LEAST_WIDTH**2:
-            continue
-        low, high = (float(end) for end in share_of_range(*ends, part))
-        overtaken = second if low < 1.0 else None
-        yield Swing(
-            input=name,
-            option=None,
-            basis="model",
-            low=low if slope > 0 else high,
-            high=high if slope > 0 else low,
-            overtaken_by=overtaken,
-            text=Text.of(_sentence(name, None, "model", overtaken, best, labels, 0.0)),
-        )
-
-
-def _swing(
-    name: str,
-    key: str | None,
-    low: Amounts,
-    high: Amounts,
-    best: str,
-    labels: Mapping[str, str],
-    share: float,
-) -> Swing | None:
-    others = np.array([(low[one], high[one]) for one in low if one != best])
-    ends = [float(end) for end in lead(np.array([low[best], high[best]]), others)]
-    if math.isclose(ends[0], ends[1], rel_tol=1e-9):
-        return None
-    worse = low if ends[0] < ends[1] else high
-    overtaken = min(worse, key=lambda one: worse[one]) if min(ends) < 1.0 else None
-    return Swing(
-        input=name,
-        option=key,
-        basis="assumed",
-        low=ends[0],
-        high=ends[1],
-        overtaken_by=overtaken,
-        text=Text.of(_sentence(name, key, "assumed", overtaken, best, labels, share)),
-    )
-
-
-def _sentence(
-    name: str,
-    key: str | None,
-    basis: str,
-    overtaken: str | None,
-    best: str,
-    labels: Mapping[str, str],
-    share: float,
-) -> Message:
-    what: object = Message("{fields}", {"fields": name})
-    if key is not None:
-        what = Message("{fields} of {option}", {"fields": name, "option": labels[key]})
-    if overtaken is None:
-        template = "{input} off by {share} %: {best} stays the best"
-        if basis == "model":
-            template = "{input} from P10 to P90: {best} stays the best"
-        return Message(template, {"input": what, "share": round(100 * share), "best": labels[best]})
-    template = "{input} off by {share} %: {other} overtakes {best}"
-    if basis == "model":
-        template = "{input} from P10 to P90: {other} overtakes {best}"
-    values = {"input": what, "share": round(100 * share), "other": labels[overtaken], "best": labels[best]}
-    return Message(template, values)
-
-
-def _ends(share: float, scaled: Callable[[float], Amounts]) -> tuple[Amounts, Amounts]:
-    return scaled(1.0 - share), scaled(1.0 + share)
-
-
-def _amount(option: StudyOptionAnswer, metric: Metric) -> float:
-    found = option.time if metric == "time" else option.cost
-    return found.value if found is not None else 0.0
-
-
-def _times(
-    metric: Metric,
-    content: StudyContent,
-    options: Sequence[StudyOptionAnswer],
-    share: float,
-    certain: Set[str],
-) -> list[Input]:
-    """Return what is assumed of times, and of costs with them: stated times and how they scale."""
-    amounts = {option.key: _amount(option, metric) for option in options}
-    found: list[Input] = []
-    follows = {option.key: _followers(option.key, content) & set(amounts) for option in options}
-    for option in options:
-        if option.key not in certain:
-            continue
-        moved = {option.key, *follows[option.key]}
-
-        def together(factor: float, moved: set[str] = moved) -> Amounts:
-            return {key: amounts[key] * factor for key in moved}
-
-        low, high = _ends(share, together)
-        found.append(("time_to_train", option.key, low, high))
+def _assumed_times(
+    content: StudyContent, amounts: Amounts, samples: Mapping[str, Floats]
+) -> Iterator[Assumed]:
+    """Give what is assumed of times, and of costs with them: stated times and how they scale."""
+    for key in amounts:
+        if key not in samples:
+            moved = amounts.keys() & {key, *_followers(key, content)}
+            yield "time_to_train", key, moved, lambda option, factor: amounts[option] * factor
+    efficiency = content.base.scaling_efficiency
     scaled = [
         option.key
         for option in content.options
@@ -241,15 +116,12 @@ def _times(
         if (option.figure.factor or 2.0) > 1
     ]
     if scaled:
-        efficiency = content.base.scaling_efficiency
-
-        def scaling(factor: float) -> Amounts:
-            reached = min(efficiency * factor, 1.0)
-            return {key: amounts[key] * efficiency / reached for key in scaled}
-
-        low, high = _ends(share, scaling)
-        found.append(("scaling_efficiency", None, low, high))
-    return found
+        yield (
+            "scaling_efficiency",
+            None,
+            scaled,
+            lambda option, factor: amounts[option] * efficiency / min(efficiency * factor, 1.0),
+        )
 
 
 def _followers(key: str, content: StudyContent) -> set[str]:
@@ -266,52 +138,124 @@ def _followers(key: str, content: StudyContent) -> set[str]:
     return found - {key}
 
 
-def _costs(options: Sequence[StudyOptionAnswer], share: float) -> Iterator[Input]:
-    """Return what moves costs alone: prices, the tariff, staff and the share of the time in use."""
-    costed = [(option, option.estimate) for option in options if option.estimate and option.estimate.cost]
-    amounts = {option.key: _amount(option, "cost") for option, _ in costed}
+def _assumed_costs(options: Sequence[StudyOptionAnswer], amounts: Amounts) -> Iterator[Assumed]:
+    """Give what moves costs alone: prices, the tariff, staff and the share of the time in use."""
+    costs = {
+        option.key: option.estimate.cost for option in options if option.estimate and option.estimate.cost
+    }
 
-    def lines(
-        option: StudyOptionAnswer, estimate: Estimate, names: set[str] | None
-    ) -> Callable[[float], Amounts]:
-        """Return the cost of an option with lines of these names scaled; those of hardware where None."""
-        cost = estimate.cost
-        assert cost is not None
-        hour = sum(line.hourly for line in cost.lines) or 1.0
-        part = sum(
-            line.hourly
-            for line in cost.lines
-            if (line.item in names if names is not None else line.item not in RUNNING)
+    def rescaled(follows: Callable[[str], bool], option: str, factor: float) -> float:
+        """Return the cost of an option with the lines that follow an input scaled."""
+        lines = costs[option].lines
+        hour = sum(line.hourly for line in lines) or 1.0
+        part = sum(line.hourly for line in lines if follows(line.item))
+        return amounts[option] * float(part_rescaled(hour, part, factor)) / hour
+
+    for key in costs:
+        yield "price", key, [key], partial(rescaled, lambda item: item not in RUNNING)
+    yield "electricity_per_kwh", None, costs, partial(rescaled, {"power", "electricity"}.__contains__)
+    yield "staff", None, costs, partial(rescaled, {"staff"}.__contains__)
+    used = {
+        key: float(str(cost.basis.get("utilisation") or 1.0))
+        for key, cost in costs.items()
+        if cost.basis.get("acquisition") == "own"
+    }
+    if used:
+        yield (
+            "utilisation",
+            None,
+            used,
+            lambda option, factor: amounts[option] * used[option] / min(used[option] * factor, 1.0),
         )
-        return lambda factor: {
-            option.key: amounts[option.key] * float(part_rescaled(hour, part, factor)) / hour
-        }
 
-    for option, estimate in costed:
-        low, high = _ends(share, lines(option, estimate, None))
-        yield "price", option.key, low, high
-    for name, items in (("electricity_per_kwh", {"power", "electricity"}), ("staff", {"staff"})):
 
-        def all_of(factor: float, items: set[str] = items) -> Amounts:
-            return {
-                key: value
-                for one, estimate in costed
-                for key, value in lines(one, estimate, items)(factor).items()
-            }
-
-        low, high = _ends(share, all_of)
-        yield name, None, low, high
-    owned = [
-        (option.key, float(str(estimate.cost.basis.get("utilisation") or 1.0)))
-        for option, estimate in costed
-        if estimate.cost is not None and estimate.cost.basis.get("acquisition") == "own"
+def _assumed_swing(
+    name: str,
+    key: str | None,
+    moved: Collection[str],
+    amount: Callable[[str, float], float],
+    central: Amounts,
+    best: str,
+    share: float,
+    labels: Mapping[str, str],
+) -> Swing | None:
+    ends = [
+        {**central, **{option: amount(option, factor) for option in moved}}
+        for factor in (1.0 - share, 1.0 + share)
     ]
-    if owned:
+    low, high = (_lead(amounts, best) for amounts in ends)
+    if math.isclose(low, high, rel_tol=1e-9):
+        return None
+    worse = ends[0] if low < high else ends[1]
+    overtaken = min(worse, key=lambda option: worse[option]) if min(low, high) < 1.0 else None
+    return _swing(name, key, "assumed", (low, high), overtaken, best, share, labels)
 
-        def used(factor: float) -> Amounts:
-            return {
-                key: amounts[key] * share_used / min(share_used * factor, 1.0) for key, share_used in owned
-            }
 
-        low, high = _ends(share, used)
-        yield "utilisation", None, low, high
+def _effects(
+    metric: Metric,
+    content: StudyContent,
+    options: Sequence[StudyOptionAnswer],
+    samples: Mapping[str, Floats],
+) -> dict[str, dict[str, float]]:
+    """Return by input how far the logarithm of each option moves with one standard deviation of it."""
+    found: dict[str, dict[str, float]] = {}
+    for option in options:
+        if option.estimate is None:
+            continue
+        moved = {option.key, *_followers(option.key, content)}
+        for part in option.estimate.sensitivity:
+            if part.effect is not None:
+                found.setdefault(part.input, {}).update(dict.fromkeys(moved, part.effect))
+        costs, times = samples.get(option.key), option.estimate.time_samples
+        if metric == "cost" and costs is not None and times is not None:
+            hourly = np.log(costs / np.asarray(times))
+            prices = linear_effects(hourly, common_normals(costs.size)["price"][np.newaxis, :])
+            found.setdefault("price", {})[option.key] = float(prices[0])
+    return found
+
+
+def _model_swings(
+    leads: Floats,
+    own_lead: float,
+    moved: Mapping[str, float],
+    pair: tuple[str, str],
+    labels: Mapping[str, str],
+) -> Iterator[Swing]:
+    """Give what each uncertain input of the model has of the range of the lead, the residual last."""
+    best, runner_up = pair
+    normals = common_normals(leads.size)
+    slopes = {name: slope for name, slope in moved.items() if slope}
+    parts = {name: slope * normals[name.removeprefix(SOFTWARE)] for name, slope in slopes.items()}
+    for name, _, low, high in parts_of_range(leads, own_lead, parts):
+        ends = (low, high) if slopes.get(name, 1.0) > 0 else (high, low)
+        overtaken = runner_up if low < 1.0 else None
+        yield _swing(name, None, "model", ends, overtaken, best, 0.0, labels)
+
+
+def _swing(
+    name: str,
+    key: str | None,
+    basis: Literal["assumed", "model"],
+    ends: tuple[float, float],
+    overtaken: str | None,
+    best: str,
+    share: float,
+    labels: Mapping[str, str],
+) -> Swing:
+    what = Message("{fields}", {"fields": name})
+    if key is not None:
+        what = Message("{fields} of {option}", {"fields": name, "option": labels[key]})
+    values: dict[str, object] = {"input": what, "share": round(100 * share)}
+    if overtaken is None:
+        template = "{input} off by {share} %: {best} stays the best"
+        if basis == "model":
+            template = "{input} from P10 to P90: {best} stays the best"
+    else:
+        values["other"] = labels[overtaken]
+        template = "{input} off by {share} %: {other} overtakes {best}"
+        if basis == "model":
+            template = "{input} from P10 to P90: {other} overtakes {best}"
+    text = Text.of(Message(template, {**values, "best": labels[best]}))
+    return Swing(
+        input=name, option=key, basis=basis, low=ends[0], high=ends[1], overtaken_by=overtaken, text=text
+    )

@@ -11,6 +11,7 @@ from app.features.catalogue.views import statement_view
 from app.features.studies import charts as drawn
 from app.features.studies.forms import (
     OPTION_ROWS,
+    SHARED,
     AssumedLine,
     ChangeView,
     ClaimView,
@@ -236,16 +237,12 @@ def assumptions_page(found: StudyAssumptions, query: str, voice: Voice) -> Study
     )
 
 
-SHARED_KNOBS = {"batch", "precision", "utilisation", "electricity", "years", "currency"}
-
-
 def _knob_url(back: str, knob: str | None, found: StudyAssumptions) -> str:
     if knob is None or not found.labels:
         return ""
     first = next(iter(found.labels))
-    place = knob if knob in SHARED_KNOBS else f"{knob}-{first}"
-    known = SHARED_KNOBS | {"count", "fabric", "software"}
-    return f"{back}#knob-{place}" if knob in known else ""
+    place = knob if knob in SHARED else f"{knob}-{first}"
+    return f"{back}#knob-{place}" if knob in {*SHARED, "count", "fabric", "software"} else ""
 
 
 def trace_page(found: StudyTrace, query: str, voice: Voice, panel: bool) -> StudyTracePage:

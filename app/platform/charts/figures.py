@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from app.engine.units import HOUR
 from app.estimating.documents import Memory, MemoryPart, Part
@@ -118,7 +118,7 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
     return base | more
 
 
-def names(labels: list[str]) -> dict[str, Any]:
+def names(labels: Sequence[str]) -> dict[str, Any]:
     """Return the axis of named rows, first on top, long names over several lines."""
     return axis(
         type="category",
@@ -128,6 +128,11 @@ def names(labels: list[str]) -> dict[str, Any]:
         tickvals=list(range(len(labels))),
         ticktext=[wrapped(label) for label in labels],
     )
+
+
+def rows(labels: Sequence[str]) -> dict[str, Any]:
+    """Return the axis of named rows with room for as many, also where some have nothing to draw."""
+    return names(labels) | {"type": "linear", "range": [len(labels) - 0.5, -0.5], "autorange": False}
 
 
 def plain(label: str) -> str:
@@ -143,6 +148,92 @@ def wrapped(label: str) -> str:
 def legend_above() -> dict[str, Any]:
     """Return a legend in rows above the plot, where it never covers data."""
     return {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}}
+
+
+Trace = dict[str, Any]
+"""A trace of a figure as JSON."""
+
+
+def _trace(kind: Literal["Bar", "Scatter"], **properties: Any) -> Trace:
+    """Return a trace that Plotly has checked: a property it does not know raises."""
+    # Plotly takes a third of a second to load its rules: the first figure waits for it, not the start.
+    from plotly import graph_objects
+
+    trace: Trace = getattr(graph_objects, kind)(**properties).to_plotly_json()
+    return trace
+
+
+def bar(
+    name: str, x: Sequence[float], y: Sequence[int], style: tuple[str, str], hover: Sequence[str], **more: Any
+) -> Trace:
+    """Return bars that lie in rows; a style is a colour and a pattern."""
+    colour, pattern = style
+    usual = {
+        "orientation": "h",
+        "width": 0.56,
+        "marker": {"color": colour, "pattern": hatched(pattern)},
+        "hovertext": list(hover),
+        "hoverinfo": "text",
+    }
+    return _trace("Bar", name=name, x=list(x), y=list(y), **usual | more)
+
+
+def line(x: Sequence[float], y: Sequence[float], ink: dict[str, Any], **more: Any) -> Trace:
+    """Return a line; ``ink`` is its colour, width and dash."""
+    usual = {"mode": "lines", "line": {"width": 2} | ink, "hoverinfo": "skip"}
+    return _trace("Scatter", x=list(x), y=list(y), **usual | more)
+
+
+def points(
+    x: Sequence[float | None],
+    y: Sequence[float],
+    marker: dict[str, Any],
+    hover: Sequence[str],
+    **more: Any,
+) -> Trace:
+    usual = {"mode": "markers", "marker": marker, "hovertext": list(hover), "hoverinfo": "text"}
+    return _trace("Scatter", x=list(x), y=list(y), **usual | more)
+
+
+def upright(at: float, width: float) -> dict[str, Any]:
+    """Return a dashed line across all rows, at a limit."""
+    ink = {"color": VERMILION, "width": width, "dash": "dash"}
+    return {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": at, "x1": at, "line": ink}
+
+
+def lying(traces: list[Trace], labels: Sequence[str], title: dict[str, Any], **layout: Any) -> Figure:
+    """Return bars in named rows that are drawn over each other, under a legend."""
+    usual = {"barmode": "overlay", "showlegend": True, "legend": legend_above()}
+    return figure(traces, **usual | layout, xaxis=title, yaxis=rows(labels))
+
+
+def stacked(traces: list[Trace], labels: Sequence[str], title: dict[str, Any], **layout: Any) -> Figure:
+    """Return bars in named rows, the parts of each end to end."""
+    legend = legend_above() | {"traceorder": "normal"}
+    return lying(traces, labels, title, barmode="stack", legend=legend, **layout)
+
+
+def tornado(
+    middle: float,
+    size: float,
+    sides: Sequence[tuple[str, Sequence[float], Sequence[str]]],
+    labels: Sequence[str],
+    title: str,
+    *,
+    hoverinfo: str = "text",
+    **layout: Any,
+) -> Figure:
+    """Return bars from the middle to the ends of each input; one unit of them is ``size``.
+
+    A side is what it is called, its ends, and their texts.
+    """
+    styles, places = ((BLUE, ""), (ORANGE, "/")), range(len(labels))
+    more = {"base": middle / size, "width": 0.6, "hoverinfo": hoverinfo}
+    traces = [
+        bar(name, [(end - middle) / size for end in ends], places, style, texts, **more)
+        for style, (name, ends, texts) in zip(styles, sides, strict=True)
+    ]
+    return lying(traces, labels, axis(title), **layout)
 
 
 WIDTH = 100.0
@@ -249,21 +340,26 @@ def round_steps(highest: float) -> list[float]:
     return [step * index for index in range(math.floor(highest / step) + 1)]
 
 
-def whiskers(quantities: Sequence[Quantity], size: float) -> dict[str, Any]:
-    """Return ranges as error bars; exact values have none."""
-    ranged = [one.high > one.low for one in quantities]
-    if not any(ranged):
-        return {"visible": False}
+def error_bars(
+    quantities: Sequence[Quantity | None],
+    size: float,
+    *,
+    thickness: float = 1.5,
+    width: int = 5,
+    none: float | None = 0.0,
+) -> dict[str, Any]:
+    """Return ranges as error bars; one unit of the quantities is ``size``."""
     return {
         "type": "data",
         "symmetric": False,
-        "array": [
-            (one.high - one.value) / size if has else None
-            for one, has in zip(quantities, ranged, strict=True)
-        ],
-        "arrayminus": [
-            (one.value - one.low) / size if has else None for one, has in zip(quantities, ranged, strict=True)
-        ],
-        "thickness": 1.5,
-        "width": 5,
+        "array": [none if one is None else (one.high - one.value) / size for one in quantities],
+        "arrayminus": [none if one is None else (one.value - one.low) / size for one in quantities],
+        "thickness": thickness,
+        "width": width,
     }
+
+
+def whiskers(quantities: Sequence[Quantity], size: float) -> dict[str, Any]:
+    """Return ranges as error bars; exact values have none."""
+    ranged = [one if one.high > one.low else None for one in quantities]
+    return error_bars(ranged, size, none=None) if any(ranged) else {"visible": False}

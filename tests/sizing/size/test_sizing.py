@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from app.errors import AppError, BadInput, NotFound, Unprocessable
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
-from app.features.sizings.answering import Sized, scaling, size
-from app.features.sizings.margin import restated, sampled_option
+from app.features.sizings.answering import Sized, restated, scaling, size
+from app.features.sizings.judging import sampled_option
 from app.features.sizings.model import Sizing, SizingRequest
 from app.features.sizings.words import sentences
 from tests.sizing.asking import codes, sizing_context
@@ -142,7 +142,7 @@ def test_where_none_meets_the_changes_named_do_suffice() -> None:
     found = size(request, sizing_context()).document
     assert found.outcome == "not_met" and found.nearest is not None and found.nearest.option
     assert found.cheapest is None and found.fastest is None
-    assert "no system does" in str(sentences(found)[0]).lower()
+    assert "no system meets" in str(sentences(found)[0]).lower()
     (both,) = found.nearest.changes
     kept = asked(deadline_s=both.value, **both.also)
     assert size(kept, sizing_context()).document.outcome == "met"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -10,10 +11,10 @@ import pytest
 from app.errors import AppError, BadInput, NotFound, Unprocessable
 from app.estimating.estimate import estimate
 from app.features.comparisons.model import PublishedFigure
-from app.features.studies.answering import Answered, Made, answered
+from app.features.studies.answering import Made, State, answered
 from app.features.studies.explaining import parts_across
-from app.features.studies.knobs import check, request_of
-from app.features.studies.model import StudyContent
+from app.features.studies.knobs import Turned, check, request_of
+from app.features.studies.model import Study, StudyAnswer, StudyContent
 from tests.sizing.asking import sizing_context
 
 BASE: dict[str, Any] = {
@@ -35,7 +36,7 @@ def study(options: list[dict[str, Any]] | None = None, **base: Any) -> StudyCont
     )
 
 
-def answer_of(content: StudyContent, pair: list[str] | None = None) -> Answered:
+def answer_of(content: StudyContent, pair: list[str] | None = None) -> StudyAnswer:
     context = sizing_context()
     check(content, context.catalog)
     requests = {option.key: request_of(content, option) for option in content.options}
@@ -43,15 +44,19 @@ def answer_of(content: StudyContent, pair: list[str] | None = None) -> Answered:
         key: None if isinstance(asked, PublishedFigure) else estimate(asked, context)
         for key, asked in requests.items()
     }
-    return answered(content, requests, made, context, pair)
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    kept = Study(
+        id="", version=1, latest=1, archived=False, created_at=moment, changed_at=moment, content=content
+    )
+    return answered(State(kept, Turned(content, {})), requests, made, context, pair)
 
 
 @cache
-def usual() -> Answered:
+def usual() -> StudyAnswer:
     return answer_of(study())
 
 
-def option(found: Answered, key: str) -> Any:
+def option(found: StudyAnswer, key: str) -> Any:
     return next(one for one in found.options if one.key == key)
 
 
@@ -106,7 +111,7 @@ def test_the_parts_of_why_add_up_to_the_difference() -> None:
     assert "times as long" in why.sentences[0].message
     stated = answer_of(study(), ["a", "p"]).why
     assert stated is not None and stated.parts == []
-    assert any("nobody states" in text.message for text in stated.sentences)
+    assert any("without a breakdown" in text.message for text in stated.sentences)
 
 
 def test_parts_over_the_options_fill_each_time() -> None:

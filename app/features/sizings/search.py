@@ -1,0 +1,518 @@
+"""Every system at every count: plans are searched once for all systems of the same hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from pydantic import JsonValue
+
+from app.catalog.entries import ChipKind, SystemEntry
+from app.catalog.figures import Figure
+from app.catalog.software import SoftwareProfile
+from app.engine.cost.hours import run_cost
+from app.engine.plans import Plans
+from app.engine.records import Floats, IpuChip
+from app.engine.search.evaluate import GpuEvaluator
+from app.engine.units import HOUR
+from app.errors import AppError, BadInput
+from app.estimating.capital import spot_interruptions, taken, terms_of
+from app.estimating.checks import model_checks, plan_checks, run_checks, validation_checks
+from app.estimating.context import SizingContext, critical_batch_checks
+from app.estimating.costing import Charges, system_power
+from app.estimating.deciding import Decision, PlanQuestion, choose, question_of
+from app.estimating.documents import CheckWarning
+from app.estimating.hardware import Hardware, Reliability, known_id, reliability
+from app.estimating.nearest import Status, distance, outside_checks, runs_of_kind, status_of
+from app.estimating.plan_search import memory_of
+from app.estimating.prices import prices
+from app.estimating.ranges import (
+    common_normals,
+    own_column,
+    quantity,
+    residual_samples,
+    scaled,
+    scatter_of,
+    spread_quantity,
+)
+from app.estimating.regimes import regimes
+from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
+from app.estimating.runtime import Run, runs_of
+from app.estimating.scenario import recompute_name, sharding_name
+from app.estimating.schema import Quantity
+from app.estimating.summaries import family_error_of, measurable, validation_summary
+from app.estimating.workload import ADAPTER_PAPERS
+from app.features.sizings.judging import SampledOption, judge
+from app.features.sizings.model import (
+    LeftOut,
+    OptionCosts,
+    OptionPrice,
+    PriceShares,
+    SizingOption,
+    SizingRequest,
+)
+from app.profiles.model import ModelProfile
+
+SCALABLE_UNIT = 20
+"""Nodes of one scalable unit of a DGX SuperPOD, in which clusters of A100 are ordered."""
+
+TRIED_BETWEEN = 4
+"""Counts tried between one that misses and the next of the lattice that meets."""
+
+TOGETHER = 64
+"""Runs that one call of the engine computes; more take more memory and no less time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupFinding:
+    """What a search found for so many machines of a group."""
+
+    decision: Decision
+    run: Run | None
+    """None where the model does not fit."""
+    status: Status
+    codes: tuple[str, ...]
+    """Codes of the warnings that any system of the group carries."""
+
+
+@dataclass(eq=False)
+class Group:
+    """Systems that share chip, node, host memory and fabric: a plan for so many machines serves them all."""
+
+    hardware: Hardware
+    """One machine or the smallest system of them."""
+    question: PlanQuestion
+    reliability: Reliability
+    found: dict[int, GroupFinding | None] = field(default_factory=dict)
+    """By number of machines; None where no plan is legal."""
+
+    @cached_property
+    def evaluator(self) -> GpuEvaluator | None:
+        scenario = self.question.scenario
+        return None if scenario.is_ipu else GpuEvaluator(scenario.gpu_case())
+
+    @cached_property
+    def asked(self) -> dict[str, JsonValue]:
+        """The request of an estimate, but for its system and its plan."""
+        return self.question.request.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """A system at a count: what may become an option."""
+
+    group: Group
+    hardware: Hardware
+    charges: Charges | None
+    """None where no price is known."""
+    warnings: list[CheckWarning]
+
+
+class SystemSearch:
+    """Searches the systems of one request; :attr:`options` and :attr:`left_out` grow with every search."""
+
+    def __init__(self, request: SizingRequest, profile: ModelProfile, context: SizingContext) -> None:
+        self.request = request
+        self.profile = profile
+        self.context = context
+        self.options: list[SampledOption] = []
+        self.left_out: list[LeftOut] = []
+        self.refusal: AppError | None = None
+        """The last reason for which a count has no plan."""
+        self.first: Decision | None = None
+        """What was decided for the first option."""
+        self._groups: list[Group] = []
+        self._systems: dict[str, tuple[Hardware, Group]] = {}
+        self._distances: dict[tuple[str, str], Floats] = {}
+
+    @property
+    def searches(self) -> int:
+        """Searches made so far."""
+        return sum(len(group.found) for group in self._groups)
+
+    def systems(self) -> dict[str, list[int]]:
+        """Return the counts to consider of each system."""
+        catalog, request = self.context.catalog, self.request
+        for place, name in enumerate(request.systems or ()):
+            known_id(catalog, "system", name, f"systems.{place}")
+        on_gpus = request.workload.kind in ADAPTER_PAPERS
+        names = request.systems
+        if names is None:
+            names = [
+                entry.id for entry in catalog.systems() if entry.chip_kind is ChipKind.GPU or not on_gpus
+            ]
+        found = {}
+        for name in dict.fromkeys(names):
+            entry = catalog.system(name)
+            counts = lattice(entry, request.most_accelerators)
+            if request.counts is not None:
+                counts = sorted(set(request.counts))
+                counts = [count for count in counts if count * entry.devices <= request.most_accelerators]
+            if counts:
+                found[name] = counts
+        if not found:
+            raise BadInput.at(
+                "most_accelerators",
+                "every requested system has more than {most} accelerators even at its smallest count",
+                most=request.most_accelerators,
+            )
+        return found
+
+    def explore(self, *, refine: bool) -> None:
+        """Search the lattice, then counts between one that misses and the next that meets."""
+        systems = self.systems()
+        self._search((name, count) for name in systems for count in systems[name])
+        if refine and self.request.limited:
+            on_front = judge(self.options, self.request).front
+            names = {self.options[index].document.system for index in np.flatnonzero(on_front)}
+            self._search(
+                [(name, count) for name in sorted(names) for count in self._finer(name, systems[name])]
+            )
+        if not self.options:
+            raise self.refusal or BadInput.at(
+                "workload.global_batch", "no batch size divides evenly over the devices"
+            )
+
+    def of(self, system: str) -> dict[int, SampledOption]:
+        """Return the options of one system by count, rising."""
+        options = (option for option in self.options if option.document.system == system)
+        return dict(sorted((option.document.count, option) for option in options))
+
+    def _finer(self, system: str, counts: Sequence[int]) -> list[int]:
+        """Return counts between one of the lattice that misses and the next, which meets."""
+        if self.context.catalog.system(system).chip_kind is ChipKind.IPU:
+            return []
+        known = self.of(system)
+        meets = dict(zip(known, judge(list(known.values()), self.request).meets, strict=True))
+        return [
+            count
+            for low, high in pairwise(counts)
+            if not meets.get(low, False) and meets.get(high, False)
+            for count in between(low, high)
+        ]
+
+    def _search(self, wanted: Iterable[tuple[str, int]]) -> None:
+        """Add an option for each system at a count, or that it has none."""
+        candidates = [self.candidate(system, count) for system, count in wanted]
+        fresh: dict[Group, dict[int, Hardware]] = {}
+        for candidate in candidates:
+            machines = candidate.hardware.machines
+            if machines not in candidate.group.found:
+                fresh.setdefault(candidate.group, {}).setdefault(machines, candidate.hardware)
+        for group, by_machines in fresh.items():
+            decided = {machines: self._decide(group, hardware) for machines, hardware in by_machines.items()}
+            legal = {machines: decision for machines, decision in decided.items() if decision is not None}
+            group.found |= dict.fromkeys(decided)
+            group.found |= zip(legal, self._findings(group, list(legal.values())), strict=True)
+        for candidate in candidates:
+            hardware = candidate.hardware
+            found = candidate.group.found[hardware.machines]
+            if found is None:
+                self.left_out.append(
+                    LeftOut(system=hardware.entry.id, count=hardware.count, reason="no_plan")
+                )
+                continue
+            self.first = self.first or found.decision
+            self.options.append(self._option(candidate, found))
+
+    def candidate(self, system: str, count: int) -> Candidate:
+        """Return a system at a count with its prices."""
+        request, catalog = self.request, self.context.catalog
+        if system not in self._systems:
+            smallest = self.context.hardware.system(system, 1)
+            self._systems[system] = smallest, self._group(smallest)
+        smallest, group = self._systems[system]
+        hardware, warnings = replace(smallest, count=count), list[CheckWarning]()
+        family = self.profile.family
+        found = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
+        charges = None
+        if found is not None:
+            charges = Charges(hardware, found, normals=common_normals(), currency=request.currency)
+        return Candidate(group, hardware, charges, warnings)
+
+    def _group(self, hardware: Hardware) -> Group:
+        catalog, assumptions = self.context.catalog, self.request.assumptions
+        assumed = reliability(
+            catalog.reliability_defaults(hardware.entry.chip_kind),
+            assumptions,
+            spot_interruptions(hardware, assumptions, catalog),
+        )
+        for group in self._groups:
+            if group.reliability == assumed and _alike(group.hardware, hardware):
+                return group
+        software = self.request.software
+        if software is not None:
+            profile = self.context.software_profile(software)
+            software = software if profile.kind == hardware.entry.chip_kind.value else None
+        asked = EstimateRequest(
+            model=self.request.model,
+            workload=self.request.workload,
+            system=SystemInput(id=hardware.entry.id, count=hardware.count),
+            software=software,
+            assumptions=assumptions,
+            currency=self.request.currency,
+        )
+        group = Group(hardware, question_of(asked, self.profile, hardware, self.context), assumed)
+        self._groups.append(group)
+        return group
+
+    def _decide(self, group: Group, hardware: Hardware) -> Decision | None:
+        try:
+            return choose(group.question, hardware, self.context, evaluator=group.evaluator)
+        except AppError as error:
+            # An error of one count alone: no plan divides it. Others concern the whole request.
+            names = {entry.field for entry in error.errors}
+            if not (isinstance(error, BadInput) and names and names <= {"plan", "workload.global_batch"}):
+                raise
+            self.refusal = error
+            return None
+
+    def _findings(self, group: Group, decisions: Sequence[Decision]) -> list[GroupFinding]:
+        if not decisions:
+            return []
+        names = [
+            regimes(decision.scenario, decision.choice.plans, self.profile.family, self.context.measured)
+            for decision in decisions
+        ]
+        fitting = [place for place, decision in enumerate(decisions) if decision.choice.fits]
+        runs: dict[int, Run] = {}
+        for start in range(0, len(fitting), TOGETHER):
+            part = fitting[start : start + TOGETHER]
+            made = self._runs(group, [decisions[place] for place in part], [names[place] for place in part])
+            runs |= zip(part, made, strict=True)
+        error = family_error_of(decisions[0], self.context)
+        return [
+            self._finding(group, decision, runs.get(place), names[place], error)
+            for place, decision in enumerate(decisions)
+        ]
+
+    def _runs(self, group: Group, decisions: Sequence[Decision], names: Sequence[list[str]]) -> list[Run]:
+        scenario, training = group.question.scenario, group.question.training
+        normals = common_normals()
+        factors = [
+            residual_samples(
+                regimes,
+                self.context.residuals,
+                normals,
+                own_column(scenario.chip.name, decision.choice.plans),
+                scatter_of(scenario.software),
+            )
+            for decision, regimes in zip(decisions, names, strict=True)
+        ]
+        runs = runs_of(
+            scenario,
+            Plans.joined([decision.choice.plans for decision in decisions]),
+            training,
+            machines=np.array([float(decision.machines_used) for decision in decisions]),
+            assumed=group.reliability,
+            input_rate=self.request.assumptions.input_samples_per_second,
+            factors=np.stack(factors),
+            normals=normals,
+            run_deviation=training.target.scatter if training.target else 0.0,
+        )
+        return [runs.one(place) for place in range(len(decisions))]
+
+    def _finding(
+        self, group: Group, decision: Decision, run: Run | None, names: list[str], error: float | None
+    ) -> GroupFinding:
+        hardware, scenario, context = decision.hardware, decision.scenario, self.context
+        devices = int(decision.choice.plans.devices[0])
+        nearest = self._nearest(hardware.entry.chip, scenario.software, devices)
+        status, contradicted = status_of(names, nearest, error), False
+        warnings = [*decision.warnings, *plan_checks(scenario, decision.choice, hardware, hardware.devices)]
+        codes = [warning.code for warning in warnings]
+        if run is None:
+            return GroupFinding(decision, run, status, tuple(dict.fromkeys([*codes, "does_not_fit"])))
+        warnings += run_checks(run, group.reliability, group.question.training)
+        warnings += self._batch_checks(decision, run)
+        if context.measured_rows.cases(self.profile.family, hardware.entry.chip, devices):
+            seen = validation_summary(decision, context, names, measurable(decision, run))
+            status, contradicted = seen.status, seen.contradicted
+            warnings += outside_checks(seen)
+        warnings += validation_checks(status, error, hardware.entry.chip_kind, contradicted)
+        warnings += model_checks(scenario)
+        return GroupFinding(decision, run, status, tuple(dict.fromkeys(warning.code for warning in warnings)))
+
+    def _nearest(self, chip: str, software: SoftwareProfile, devices: int) -> float:
+        """Return the distance of the nearest measured run of the family on the chip with the software."""
+        family, parameters, key = self.profile.family, self.profile.parameters, (chip, software.id)
+        if key not in self._distances:
+            runs = runs_of_kind(self.context.runs, software, family=family, chip=chip)
+            # The distance is a sum, of which only one part depends on the devices of the option.
+            at = ((distance(run, family, chip, run.devices, parameters), run.devices) for run in runs)
+            self._distances[key] = np.array(list(at), dtype=float).reshape(-1, 2)
+        others, counts = self._distances[key].T
+        return float(np.min(others + np.abs(np.log(devices / counts)), initial=np.inf))
+
+    def _batch_checks(self, decision: Decision, run: Run) -> list[CheckWarning]:
+        training = decision.training
+        if training.target is not None or training.tokens is None:
+            return []
+        per_sample = training.tokens.mean
+        return critical_batch_checks(
+            self.profile.family,
+            float(self.profile.parameters),
+            run.samples * per_sample,
+            float(decision.choice.plans.global_batch[0]) * per_sample,
+            self.context.catalog,
+        )
+
+    def _option(self, candidate: Candidate, found: GroupFinding) -> SampledOption:
+        """Return an option; what depends on limits is left as if none were given."""
+        group, hardware, charges = candidate.group, candidate.hardware, candidate.charges
+        decision, run, catalog = found.decision, found.run, self.context.catalog
+        entry, choice, currency = hardware.entry, decision.choice, self.request.currency
+        plan = plan_input(decision)
+        asked: dict[str, JsonValue] = {**group.asked}
+        if decision.batch_searched:
+            workload = _as_stated(group.question.request.workload)
+            asked["workload"] = {**workload, "global_batch": decision.batch}
+        asked |= {"plan": _as_stated(plan), "system": {"id": entry.id, "count": hardware.count}}
+        none = np.full_like(common_normals()["price"], np.inf)
+        seconds, run_samples, purchase_samples = none if run is None else run.total_samples, none, none
+        hourly = capex = purchase = cost = term = None
+        if charges is not None:
+            hourly = quantity(charges.hourly, charges.hourly_samples, currency)
+            term = scaled(hourly, charges.term_hours)
+            if charges.owned:
+                capex = quantity(*charges.capital, currency)
+                purchase = scaled(capex, charges.installed)
+                purchase_samples = charges.capital[1] * charges.installed
+            if run is not None:
+                run_samples = run_cost(charges.hourly_samples, seconds)
+                cost = quantity(float(run_cost(charges.hourly, run.total)), run_samples, currency)
+        owned = terms_of(hardware, self.request.assumptions, catalog).owned
+        document = SizingOption(
+            id=f"{entry.id}-x{hardware.count}",
+            system=entry.id,
+            name=entry.name,
+            count=hardware.count,
+            machines=hardware.machines,
+            idle_machines=hardware.machines - decision.machines_used,
+            accelerators=hardware.devices,
+            chip=entry.chip,
+            fits=run is not None,
+            plan=plan,
+            global_batch=decision.batch,
+            batch_searched=decision.batch_searched,
+            software=decision.scenario.software.id,
+            precision=decision.scenario.precision.value,
+            memory_share=float(np.ravel(choice.memory.total)[0]) / memory_of(decision.scenario.chip),
+            step_time=None if run is None else quantity(run.step_seconds, run.step_samples, "s"),
+            time_to_train=None if run is None else quantity(run.total, run.total_samples, "s"),
+            cost=cost,
+            hourly=hourly,
+            capex=capex,
+            costs=OptionCosts(purchase=purchase, run=cost, term=term),
+            acquisition="own" if owned else "rent",
+            term_years=None if charges is None else charges.found.lifetime,
+            price=None if charges is None else self._price(hardware, charges),
+            power=spread_quantity(system_power(hardware, 1.0, catalog, self.profile.family)),
+            rack_units=entry.rack_units * hardware.count,
+            probability=None,
+            probability_deadline=None,
+            probability_budget=None,
+            meets=run is not None,
+            on_front=False,
+            status=found.status,
+            warnings=[*found.codes, *(warning.code for warning in candidate.warnings)],
+            estimate=asked,
+        )
+        return SampledOption(document, seconds, run_samples, purchase_samples)
+
+    def _price(self, hardware: Hardware, charges: Charges) -> OptionPrice:
+        """Return the price that most of the cost of a system hangs on."""
+        found, entry = charges.found, hardware.entry
+        catalog, currency = self.context.catalog, self.request.currency
+        one = found.rate if currency == "KRW" else 1.0
+        basis = found.figures["machines" if found.owned else "instances"][0]
+        if isinstance(basis, Figure):
+            known = taken(basis, catalog.book)
+            factor = one if found.owned else one * HOUR
+            value, low, high = (end * factor for end in (basis.si, basis.si_low, basis.si_high))
+            item, status = catalog.items[basis.item].name, known.status
+            part = basis.item == entry.machine
+        else:
+            value = low = high = basis.value * one if found.owned else basis.value
+            item, status, part = entry.name, "stated", entry.machines == 1
+        purchase, hour = charges.shares
+        return OptionPrice(
+            item=item,
+            per="hour" if not found.owned else "machine" if part else "system",
+            price=Quantity(value=value, low=low, high=high, unit=currency),
+            status=status,
+            shares=PriceShares(purchase=purchase if found.owned else None, run=hour, term=hour),
+        )
+
+
+def _as_stated(part: PlanInput | WorkloadInput) -> dict[str, JsonValue]:
+    return part.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+
+
+GPU_FIELDS = ("interleave", "sharding_ranks")
+
+IPU_FIELDS = ("rts", "rts_optimizer", "phases")
+
+
+def plan_input(decision: Decision) -> PlanInput:
+    """Return the plan that was chosen as a request states it."""
+    plans, is_ipu = decision.choice.plans, decision.scenario.is_ipu
+    others = IPU_FIELDS if is_ipu else GPU_FIELDS
+    whole = ("tensor", "pipeline", "data", "micro_batch", "accumulation", *others)
+    values: dict[str, object] = {name: int(np.ravel(getattr(plans, name))[0]) for name in whole}
+    values["recompute"] = recompute_name(float(np.ravel(plans.recompute)[0]))
+    values["offload"] = bool(np.ravel(plans.offload)[0] > 0)
+    if not is_ipu:
+        values["sequence_parallel"] = bool(np.ravel(plans.sequence_parallel)[0] > 0)
+        values["sharding"] = sharding_name(float(np.ravel(plans.sharding)[0]))
+    return PlanInput.model_validate(values)
+
+
+def lattice(entry: SystemEntry, most: int) -> list[int]:
+    """Return the counts of a system that are considered, rising.
+
+    IPU systems are sold and partitioned by powers of two; nodes are counted by powers of two and by scalable
+    units of twenty.
+    """
+    counts = range(1, most // entry.devices + 1)
+    if entry.chip_kind is ChipKind.IPU:
+        return [count for count in counts if is_power_of_two(count)]
+    nodes = ((count, count * entry.machines) for count in counts)
+    return [count for count, number in nodes if is_power_of_two(number) or number % SCALABLE_UNIT == 0]
+
+
+def is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
+def between(low: int, high: int) -> list[int]:
+    """Return a few counts between two, those first that divide most evenly."""
+    step = 1 << max(((high - low) // TRIED_BETWEEN).bit_length() - 1, 0)
+    first = (low // step + 1) * step
+    return list(range(first, high, step))
+
+
+def _alike(one: Hardware, other: Hardware) -> bool:
+    """Return True for systems of the same chip, node, host memory and fabric.
+
+    Host memory counts, so that an optimizer kept there fits and takes as long on both.
+    """
+    if one.entry.chip != other.entry.chip or one.devices_per_machine != other.devices_per_machine:
+        return False
+    mine, theirs = one.engine, other.engine
+    if isinstance(mine, IpuChip) or isinstance(theirs, IpuChip):
+        return True
+    pairs = [
+        (mine.host_memory, theirs.host_memory),
+        (mine.host_memory_bandwidth, theirs.host_memory_bandwidth),
+    ]
+    pairs += [
+        (getattr(own, entry.name), getattr(others, entry.name))
+        for own, others in ((mine.machine, theirs.machine), (mine.fabric, theirs.fabric))
+        for entry in fields(own)
+        if entry.name != "name"
+    ]
+    return all(np.array_equal(value, another) for value, another in pairs)
