@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.engine.units import GIGABYTE
-from app.features.networks.model import AccumulationPoint, FabricChoice, Rung
+from app.features.networks.model import EXPOSED, AccumulationPoint, FabricChoice, Rung
 from app.platform.charts import figures
 from app.platform.charts.figures import Figure, axis, figure, legend_above, names
 from app.platform.wording.scales import scale_of
 from app.platform.wording.voice import Voice
-
-EXPOSED = {"tensor": "tensor_comm", "pipeline": "pipeline_comm", "data": "data_comm"}
-"""Kind of communication → part of a step, whose colour it has."""
 
 APART = 1.3
 """Ratio of two bandwidths from which both are written under the axis."""

@@ -60,7 +60,7 @@ PROPOSED = (
             "sheets",
         )
     ),
-    *("features/calibration/fitting", "features/calibration/gain", "features/networks/checks"),
+    *("features/calibration/fitting", "features/calibration/gain", "features/networks/advice"),
     *("features/plans/mapping", "features/plans/searching", "features/sizings/words"),
     "platform/wording/voice",
 )
