@@ -14,9 +14,9 @@ from starlette.datastructures import FormData
 from app.errors import AppError, Message, NotFound
 from app.features.bills import service as bills
 from app.features.bills.api import CSV, XLSX, attachment
-from app.features.bills.fabric import plan
+from app.features.bills.drawings import topology
+from app.features.bills.fabric import plan_fabric
 from app.features.bills.model import Bill, BillComparison, BillRequest, FabricPlan, FabricRequest
-from app.features.bills.topology_drawing import topology
 from app.features.bills.views import BillComparisonPage, BillFormPage, FabricPage, bill_page, drawing_view
 from app.features.estimates.service import get_estimate
 from app.platform.json_bodies import from_validation
@@ -218,11 +218,11 @@ def page_of(request: Request, found: Answered[FabricPlan]) -> FabricPage:
 @router.get("/fabrics.json")
 def show_fabric_data(request: Request) -> FabricPlan:
     """Return the network of the page of the same address."""
-    return plan(FORM.request(FORM.values(request.query_params)))
+    return plan_fabric(FORM.request(FORM.values(request.query_params)))
 
 
 @router.get("/fabrics", response_class=HTMLResponse)
 def show_fabric(request: Request, previous: str = "") -> Response:
     """Show a network; a refused one beside the last that was possible."""
-    found = FORM.ask(request.query_params, previous, plan)
+    found = FORM.ask(request.query_params, previous, plan_fabric)
     return render(request, "fabric.html", page_of(request, found), status=found.status)
