@@ -168,31 +168,32 @@ def _decided_by(evaluation: Evaluation) -> DecidedBy:
     terms = terms_between(base, *fabrics)
     otherwise = counterfactual(evaluation.cluster, base, *fabrics)
     volume = sum(message.bytes * message.count for message in messages_of(slower) if message.kind == "data")
-    worth = gain.quantity.value >= threshold
-    term: Term = "data_volume"
-    template, told = LITTLE, True
-    if gain.measured and (otherwise.gain >= threshold) != worth:
-        term = "measured"
-        template = "the measured runs decide; the model alone predicts a gain of {predicted} %"
-    elif worth:
-        term = terms[0].term if terms else "data_volume"
-        template = SENTENCES[term]
-    elif otherwise.alike:
-        term, template, told = "same_network", ALIKE, False
-    elif otherwise.without_accumulation >= threshold:
-        term, template = "accumulation", ACCUMULATED
-    elif otherwise.without_overlap >= threshold:
-        term, template = "overlap", OVERLAPPED
-    values = {
+    values: dict[str, object] = {
         "without": percent(otherwise.without_overlap),
         "once": percent(otherwise.without_accumulation),
         "exposed": percent(exposed_of(slower.run.step.parts).share),
         "megabytes": significant(volume / 1e6),
         "predicted": percent(otherwise.gain),
     }
+    worth = gain.quantity.value >= threshold
+    term: Term
+    if gain.measured and (otherwise.gain >= threshold) != worth:
+        term = "measured"
+        text = Message("the measured runs decide; the model alone predicts a gain of {predicted} %", values)
+    elif worth:
+        term = terms[0].term if terms else "data_volume"
+        text = Message(SENTENCES[term], values)
+    elif otherwise.alike:
+        term, text = "same_network", Message(ALIKE)
+    elif otherwise.without_accumulation >= threshold:
+        term, text = "accumulation", Message(ACCUMULATED, values)
+    elif otherwise.without_overlap >= threshold:
+        term, text = "overlap", Message(OVERLAPPED, values)
+    else:
+        term, text = "data_volume", Message(LITTLE, values)
     return DecidedBy(
         term=term,
-        explanation=Text.of(Message(template, values if told else {})),
+        explanation=Text.of(text),
         gain_without_overlap=otherwise.without_overlap,
         gain_without_accumulation=otherwise.without_accumulation,
     )
