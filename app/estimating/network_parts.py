@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.catalog.catalog import Catalog
+from app.catalog.entries import total
 from app.catalog.figures import Figure, Spread
 from app.engine.fat_tree import FatTree, fat_tree
 from app.errors import BadInput, FieldError, Message
@@ -30,7 +31,7 @@ DOLLAR = "USD"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BillPart:
-    """So many of one item of the catalogue; a figure that nobody publishes is None."""
+    """So many of one item; a figure that nobody publishes is None."""
 
     item: str
     name: str
@@ -40,11 +41,11 @@ class BillPart:
     count: int
     rule: Message
     """How the count follows."""
-    price: Figure | None
-    power_typical: Figure | None
-    power_max: Figure | None
-    rack_units: Figure | None
-    weight: Figure | None
+    price: Figure | None = None
+    power_typical: Figure | None = None
+    power_max: Figure | None = None
+    rack_units: Figure | None = None
+    weight: Figure | None = None
 
     @property
     def height(self) -> float:
@@ -59,6 +60,7 @@ class BillPart:
 
 def part(catalog: Catalog, item: str, group: Group, use: str, count: int, rule: Message) -> BillPart:
     """Return a line with the figures the catalogue has of its item."""
+    figures = ("price", "power_typical", "power_max", "rack_units", "weight")
     return BillPart(
         item=item,
         name=catalog.items[item].name,
@@ -66,26 +68,7 @@ def part(catalog: Catalog, item: str, group: Group, use: str, count: int, rule: 
         use=use,
         count=count,
         rule=rule,
-        price=catalog.find(item, "price"),
-        power_typical=catalog.find(item, "power_typical"),
-        power_max=catalog.find(item, "power_max"),
-        rack_units=catalog.find(item, "rack_units"),
-        weight=catalog.find(item, "weight"),
-    )
-
-
-def added(parts: Iterable[tuple[int, Figure | None]], unit: str) -> Spread:
-    """Return counts times figures in SI units, added up; what is not known adds nothing.
-
-    Ends of ranges are added: all parts are taken to be dear together or cheap together, since one market
-    prices them. The range is therefore no narrower than the true one.
-    """
-    known = [(count, figure) for count, figure in parts if figure is not None]
-    return Spread(
-        sum(count * figure.si for count, figure in known),
-        sum(count * figure.si_low for count, figure in known),
-        sum(count * figure.si_high for count, figure in known),
-        unit,
+        **{name: catalog.find(item, name) for name in figures},
     )
 
 
@@ -109,12 +92,21 @@ class NetworkBill:
     lines: tuple[BillPart, ...]
     tree: FatTree
     """Counts as arrays without dimensions."""
-    price: Spread
-    """Sum of the prices that are known. [USD]"""
-    power: Spread
-    """Typical power of everything that draws any. [W]"""
-    complete: bool
-    """False where a line has no price, so that the sum is a lower bound."""
+
+    @property
+    def price(self) -> Spread:
+        """Sum of the prices that are known. [USD]"""
+        return total(((line.count, line.price) for line in self.lines), DOLLAR)
+
+    @property
+    def power(self) -> Spread:
+        """Typical power of everything that draws any. [W]"""
+        return total(((line.count, line.power_typical) for line in self.lines), "W")
+
+    @property
+    def complete(self) -> bool:
+        """False where a line has no price, so that the sum is a lower bound."""
+        return all(line.price is not None for line in self.lines)
 
 
 def has_bill(catalog: Catalog, fabric: str) -> bool:
@@ -148,117 +140,74 @@ def network_bill(
     refusals: list[BadInput] = []
     found: list[NetworkBill] = []
     for switch in catalog.conditions(fabric, "switch"):
+        at_rate = catalog.find(fabric, "switch_ports", switch) or catalog.figure(switch, "ports")
+        ports = round(at_rate.si)
         try:
-            tree = tree_of(nodes, ports_per_node, ports_of(catalog, fabric, switch), oversubscription)
-            found.append(_built(catalog, fabric, switch, tree, machine, group, spread_over or nodes))
+            tree = tree_of(nodes, ports_per_node, ports, oversubscription)
         except BadInput as error:
             refusals.append(error)
+            continue
+        lines = (
+            *_switches(catalog, switch, ports, tree, group),
+            *_cables(catalog, fabric, spread_over or nodes, tree),
+            *adapters(catalog, fabric, nodes, ports_per_node, machine, group),
+        )
+        found.append(NetworkBill(fabric, switch, ports, lines, tree))
     if not found:
         message = refusals[0].message
         raise BadInput(message, [FieldError("count", message)])
-    return min(found, key=lambda one: (not one.complete, one.price.value, int(one.tree.switches)))
-
-
-def ports_of(catalog: Catalog, fabric: str, switch: str) -> int:
-    """Return the ports of a switch at the rate of a fabric."""
-    split = catalog.find(fabric, "switch_ports", switch)
-    return round((split or catalog.figure(switch, "ports")).si)
+    return min(found, key=lambda bill: (not bill.complete, bill.price.value, int(bill.tree.switches)))
 
 
 @functools.lru_cache(maxsize=KEPT_TREES)
 def tree_of(nodes: int, ports_per_node: int, switch_ports: int, oversubscription: float) -> FatTree:
-    """Return the fat tree of so many nodes; the same numbers are asked for many times."""
     return fat_tree(nodes, ports_per_node, switch_ports, oversubscription)
 
 
-def _built(
-    catalog: Catalog,
-    fabric: str,
-    switch: str,
-    tree: FatTree,
-    machine: str | None,
-    group: Group,
-    spread_over: int,
-) -> NetworkBill:
-    ports = ports_of(catalog, fabric, switch)
-    nodes, rails = int(tree.endpoints // tree.rails), int(tree.rails)
-    lines = (
-        *_switches(catalog, switch, ports, tree, group),
-        *_cables(catalog, fabric, spread_over, tree),
-        *adapters(catalog, fabric, nodes, rails, machine, group),
-    )
-    return NetworkBill(
-        fabric=fabric,
-        switch=switch,
-        switch_ports=ports,
-        lines=lines,
-        tree=tree,
-        price=added(((line.count, line.price) for line in lines), DOLLAR),
-        power=added(((line.count, line.power_typical) for line in lines), "W"),
-        complete=all(line.price is not None for line in lines),
-    )
-
-
 def _switches(catalog: Catalog, switch: str, ports: int, tree: FatTree, group: Group) -> Iterable[BillPart]:
+    rails, leaves = int(tree.rails), int(tree.leaf)
+    up, spines, core = int(tree.balanced_up), int(tree.balanced_spine), int(tree.balanced_core)
     if tree.levels == 1:
-        rule = Message(
-            "all {endpoints} ports fit on one {ports}-port switch",
-            {"endpoints": int(tree.endpoints), "ports": ports},
-        )
+        values = {"endpoints": int(tree.endpoints), "ports": ports}
+        rule = Message("all {endpoints} ports fit on one {ports}-port switch", values)
         yield part(catalog, switch, group, "single_switch", 1, rule)
         return
     template = (
-        (
-            "rails × leaves: {rails} × {each}; at most {down} nodes per leaf; {down} of {ports} "
-            "ports down, {up} up"
-        )
+        "rails × leaves: {rails} × {each}; at most {down} nodes per leaf; {down} of {ports} "
+        "ports down, {up} up"
         if tree.rails > 1
         else "at most {down} node ports each: {down} of {ports} ports down, {up} up"
     )
-    values = {
-        "rails": int(tree.rails),
-        "each": int(tree.leaf // tree.rails),
-        "down": int(tree.leaf_down),
-        "up": int(tree.balanced_up),
-        "ports": ports,
-    }
-    yield part(catalog, switch, group, "leaf", int(tree.leaf), Message(template, values))
-    least = {"uplinks": int(tree.uplinks), "least": int(tree.spine), "spines": int(tree.balanced_spine)}
-    if tree.levels == 2 and tree.balanced_up > tree.leaf_up:
+    values = {"rails": rails, "each": leaves // rails, "down": int(tree.leaf_down), "up": up, "ports": ports}
+    yield part(catalog, switch, group, "leaf", leaves, Message(template, values))
+    least = {"uplinks": int(tree.uplinks), "least": int(tree.spine), "spines": spines}
+    if tree.levels == 3:
+        rule = Message(
+            "{pods} pods of up to {leaves} leaves, {each} spines per pod",
+            {"pods": int(tree.pods), "leaves": int(tree.pod_leaf), "each": spines // int(tree.pods)},
+        )
+    elif up > tree.leaf_up:
         rule = Message(
             "{uplinks} uplinks need {least} spines; {spines} are used, with {up} uplinks per "
             "leaf instead of {needed}, so that they spread evenly",
-            {**least, "up": int(tree.balanced_up), "needed": int(tree.leaf_up)},
+            {**least, "up": up, "needed": int(tree.leaf_up)},
         )
-    elif tree.levels == 2 and tree.spine == tree.balanced_spine:
+    elif tree.spine == spines:
         rule = Message(
             "{uplinks} uplinks need {least} spines; each leaf's uplinks spread evenly across them", least
         )
-    elif tree.levels == 2:
-        rule = Message(
-            "{uplinks} uplinks need {least} spines; {spines} are used so that each leaf's {up} spread evenly",
-            {**least, "up": int(tree.balanced_up)},
-        )
     else:
         rule = Message(
-            "{pods} pods of up to {leaves} leaves, {each} spines per pod",
-            {
-                "pods": int(tree.pods),
-                "leaves": int(tree.pod_leaf),
-                "each": int(tree.balanced_spine // tree.pods),
-            },
+            "{uplinks} uplinks need {least} spines; {spines} are used so that each leaf's {up} spread evenly",
+            {**least, "up": up},
         )
-    yield part(catalog, switch, group, "spine", int(tree.balanced_spine), rule)
+    yield part(catalog, switch, group, "spine", spines, rule)
     if tree.levels == 3:
         rule = Message(
             "{links} links from the spines need {least} core switches; {core} are used for an even split",
-            {
-                "links": int(tree.spine_links),
-                "least": int(tree.core),
-                "core": int(tree.balanced_core),
-            },
+            {"links": int(tree.spine_links), "least": int(tree.core), "core": core},
         )
-        yield part(catalog, switch, group, "core", int(tree.balanced_core), rule)
+        yield part(catalog, switch, group, "core", core, rule)
 
 
 def reach(catalog: Catalog, count: int, what: str) -> str:
@@ -277,14 +226,12 @@ def _cables(catalog: Catalog, fabric: str, machines: int, tree: FatTree) -> Iter
     counts = [("node_cable", to_nodes, int(tree.endpoints), rule)]
     between = reach(catalog, int(tree.switches), "switches")
     if tree.levels > 1:
-        rule = Message(
-            "{leaves} leaves × {up} uplinks", {"leaves": int(tree.leaf), "up": int(tree.balanced_up)}
-        )
+        leaves = {"leaves": int(tree.leaf), "up": int(tree.balanced_up)}
+        rule = Message("{leaves} leaves × {up} uplinks", leaves)
         counts.append(("leaf_cable", between, int(tree.leaf_links), rule))
     if tree.levels > 2:
-        rule = Message(
-            "{spines} spines × {up} uplinks", {"spines": int(tree.balanced_spine), "up": int(tree.spine_up)}
-        )
+        spines = {"spines": int(tree.balanced_spine), "up": int(tree.spine_up)}
+        rule = Message("{spines} spines × {up} uplinks", spines)
         counts.append(("spine_cable", between, int(tree.spine_links), rule))
     for use, place, count, rule in counts:
         cable = catalog.figure(fabric, "cable", place).text
@@ -295,7 +242,7 @@ def _cables(catalog: Catalog, fabric: str, machines: int, tree: FatTree) -> Iter
 def _optics(
     catalog: Catalog, fabric: str, counts: Iterable[tuple[str, str, int, Message]]
 ) -> Iterable[BillPart]:
-    """Transceivers of fabrics whose optical cables are plain fibre."""
+    """Give transceivers of fabrics whose optical cables are plain fibre."""
     at_node, at_switch = catalog.find(fabric, "end_optics"), catalog.find(fabric, "switch_optics")
     if at_node is None or at_switch is None:
         return

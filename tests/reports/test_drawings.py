@@ -5,10 +5,9 @@ from xml.etree import ElementTree
 import pytest
 
 from app.features.bills.bill import make_bill
+from app.features.bills.drawings import MOST_LINES, rack_elevation, topology
 from app.features.bills.fabric import plan_fabric
 from app.features.bills.model import BillRequest, FabricPlan, FabricRequest
-from app.features.bills.rack_drawing import rack_elevation
-from app.features.bills.topology_drawing import MOST_LINES, topology
 from app.platform.charts.svg import Box, Drawing, Label, written
 from app.platform.wording.voice import voice
 from tests.sizing.asking import sizing_context
@@ -33,7 +32,7 @@ def test_every_leaf_spine_and_pair_is_drawn() -> None:
     boxes = [one.get("class") for one in root.iter(f"{SVG}rect")]
     assert (boxes.count("box-leaf"), boxes.count("box-spine"), boxes.count("box-core")) == (8, 4, 0)
     assert len(list(root.iter(f"{SVG}line"))) == 8 * 4 + 8
-    assert "20 uplinks of each leaf, 5 to each spine" in texts(root)
+    assert "20 uplinks per leaf, 5 to each spine" in texts(root)
 
 
 @pytest.mark.parametrize("nodes", [1, 5, 6, 40, 80, 140, 300, 1000, 2000])
@@ -62,7 +61,7 @@ def test_racks_show_each_thing_at_its_height() -> None:
     boxes = [one for one in root.iter(f"{SVG}rect") if one.get("class") != "box-frame"]
     assert len(boxes) == sum(len(rack.placements) for rack in bill.racks)
     assert len([one for one in root.iter(f"{SVG}rect") if one.get("class") == "box-frame"]) == len(bill.racks)
-    assert "Racks 1–6 (6 alike)" in texts(root)
+    assert "Racks 1–6 (6 identical)" in texts(root)
     heights = {one.get("class"): float(one.get("height", "0")) for one in boxes}
     assert heights["box-machine"] / heights["box-storage"] == pytest.approx(6 / 2, rel=0.05)
 

@@ -108,4 +108,4 @@ fabrics_router = api_router("bills")
 @needs(Right.ASK)
 def plan_fabric(body: Annotated[FabricRequest, Body(examples=[FABRIC])]) -> FabricPlan:
     """Leaf, spine and core switches and cables; declared switches are asked about, not corrected."""
-    return fabric.plan(body)
+    return fabric.plan_fabric(body)

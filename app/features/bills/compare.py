@@ -8,7 +8,7 @@ from app.errors import Conflict, Message
 from app.estimating.documents import CheckWarning
 from app.estimating.schema import Quantity
 from app.features.bills.bill import GROUPS
-from app.features.bills.model import Bill, BillComparison, GroupPair, Ratio
+from app.features.bills.model import Bill, BillComparison, GroupPair, Measure, Ratio
 from app.features.bills.parts import CLUSTER
 
 ROUNDING = 1e-9
@@ -37,20 +37,22 @@ def compare_bills(first: Bill, second: Bill, catalog: Catalog) -> BillComparison
 
 
 def _ratios(first: Bill, second: Bill, margin: float) -> list[Ratio]:
-    one, other = first.totals, second.totals
-    height = (Quantity.exact(one.rack_units, "U"), Quantity.exact(other.rack_units, "U"))
-    found = []
+    ours, theirs = first.totals, second.totals
+    pairs: list[tuple[Measure, Quantity, Quantity]] = []
     if first.package is not None and second.package is not None:
-        found.append(ratio_of("package", first.package, second.package, margin))
-    if one.complete and other.complete:
-        found.append(ratio_of("total", one.price, other.price, margin))
-    found.append(ratio_of("power", one.power, other.power, margin))
-    found.append(ratio_of("power_max", one.power_max, other.power_max, margin))
-    found.append(ratio_of("rack_units", *height, margin))
-    return found
+        pairs.append(("package", first.package, second.package))
+    if ours.complete and theirs.complete:
+        pairs.append(("total", ours.price, theirs.price))
+    heights = (Quantity.exact(ours.rack_units, "U"), Quantity.exact(theirs.rack_units, "U"))
+    pairs += [
+        ("power", ours.power, theirs.power),
+        ("power_max", ours.power_max, theirs.power_max),
+        ("rack_units", *heights),
+    ]
+    return [_ratio(measure, one, other, margin) for measure, one, other in pairs]
 
 
-def ratio_of(measure: str, first: Quantity, second: Quantity, margin: float) -> Ratio:
+def _ratio(measure: Measure, first: Quantity, second: Quantity, margin: float) -> Ratio:
     """Return the first amount over the second; its range holds every combination of their ends."""
     ratio = Quantity(
         value=first.value / second.value,
@@ -58,15 +60,8 @@ def ratio_of(measure: str, first: Quantity, second: Quantity, margin: float) -> 
         high=first.high / second.low,
         unit="1",
     )
-    return Ratio.model_validate(
-        {
-            "measure": measure,
-            "first": first,
-            "second": second,
-            "ratio": ratio,
-            "parity": equal(first, second, margin),
-        }
-    )
+    parity = equal(first, second, margin)
+    return Ratio(measure=measure, first=first, second=second, ratio=ratio, parity=parity)
 
 
 def equal(first: Quantity, second: Quantity, margin: float) -> bool:
@@ -76,13 +71,11 @@ def equal(first: Quantity, second: Quantity, margin: float) -> bool:
 
 
 def _groups(first: Bill, second: Bill) -> list[GroupPair]:
-    of_first, of_second = ({one.group: one.price for one in bill.groups} for bill in (first, second))
+    ours, theirs = ({total.group: total.price for total in bill.groups} for bill in (first, second))
     return [
-        GroupPair.model_validate(
-            {"group": group, "first": of_first.get(group), "second": of_second.get(group)}
-        )
+        GroupPair(group=group, first=ours.get(group), second=theirs.get(group))
         for group in GROUPS
-        if group in of_first or group in of_second
+        if group in ours or group in theirs
     ]
 
 
@@ -93,11 +86,8 @@ def _warnings(first: Bill, second: Bill, margin: float) -> list[CheckWarning]:
         found.append(CheckWarning.of("price_unknown", "caution", message, "totals.price"))
     for bill, other in ((first, second), (second, first)):
         typical, greatest = bill.totals.power, other.totals.power_max
-        alike = (
-            equal(bill.totals.power, other.totals.power, margin),
-            equal(bill.totals.power_max, other.totals.power_max, margin),
-        )
-        if equal(typical, greatest, margin) and not any(alike):
+        alike = equal(typical, other.totals.power, margin) or equal(bill.totals.power_max, greatest, margin)
+        if equal(typical, greatest, margin) and not alike:
             message = Message(
                 "equal power holds only if the typical power of {first} ({typical} kW) is "
                 "compared with the maximum of {second} ({greatest} kW); on the same basis it "

@@ -10,6 +10,20 @@ from app.features.bills.model import FabricPlan, FabricRequest
 TERA = 1000.0
 """Gigabits of a terabit."""
 
+SAME = (
+    *("levels", "rails", "endpoints", "leaf", "leaf_down", "uplinks", "spine", "balanced_spine", "core"),
+    *("balanced_core", "pods", "spine_up", "minimum_switches", "switches"),
+)
+"""Counts that a plan and its tree call alike."""
+
+OTHERWISE = {
+    "leaf_up": "balanced_up",
+    "leaves_per_pod": "pod_leaf",
+    "cables": "minimum_cables",
+    "balanced_cables": "cables",
+}
+"""Count of a plan → that of its tree."""
+
 
 def plan_fabric(request: FabricRequest) -> FabricPlan:
     """Return switches and cables of a network."""
@@ -17,71 +31,48 @@ def plan_fabric(request: FabricRequest) -> FabricPlan:
         tree = fat_tree(request.nodes, request.ports_per_node, request.switch_ports, request.oversubscription)
     except BadInput as error:
         raise BadInput(error.message, [FieldError("nodes", error.message)]) from None
-    plan = described(tree, request.nodes, request.switch_ports, request.port_gbps)
-    return plan.model_copy(
-        update={
-            "declared_switches": request.declared_switches,
-            "warnings": fabric_warnings(plan, request.oversubscription, request.declared_switches),
-        }
+    return fabric_plan(
+        tree, request.nodes, request.switch_ports, request.port_gbps, request.declared_switches
     )
 
 
-def described(tree: FatTree, nodes: int, switch_ports: int, port_gbps: float) -> FabricPlan:
-    """Return a fat tree as a document."""
-    spines_of_a_leaf = max(int(tree.balanced_spine // tree.pods), 1)
-    return FabricPlan(
+def fabric_plan(
+    tree: FatTree, nodes: int, switch_ports: int, port_gbps: float, declared: int | None = None
+) -> FabricPlan:
+    """Return a fat tree as a document, with what to ask about it."""
+    names = {**{name: name for name in SAME}, **OTHERWISE}
+    counts = {name: int(getattr(tree, own)) for name, own in names.items()}
+    spines_of_a_leaf = max(counts["balanced_spine"] // counts["pods"], 1)
+    plan = FabricPlan(
+        **counts,
         nodes=nodes,
         switch_ports=switch_ports,
         port_gbps=port_gbps,
-        levels=int(tree.levels),
-        rails=int(tree.rails),
-        endpoints=int(tree.endpoints),
-        leaf=int(tree.leaf),
-        leaf_down=int(tree.leaf_down),
-        leaf_up=int(tree.balanced_up),
-        uplinks=int(tree.uplinks),
-        spine=int(tree.spine),
-        balanced_spine=int(tree.balanced_spine),
-        core=int(tree.core),
-        balanced_core=int(tree.balanced_core),
-        pods=int(tree.pods),
-        leaves_per_pod=int(tree.pod_leaf),
-        links_per_pair=int(tree.balanced_up) // spines_of_a_leaf,
-        spine_up=int(tree.spine_up),
-        minimum_switches=int(tree.minimum_switches),
-        switches=int(tree.switches),
-        cables=int(tree.minimum_cables),
-        balanced_cables=int(tree.cables),
-        node_tbps=float(node_bandwidth(int(tree.rails), port_gbps)) / TERA,
+        links_per_pair=counts["leaf_up"] // spines_of_a_leaf,
+        node_tbps=float(node_bandwidth(counts["rails"], port_gbps)) / TERA,
         oversubscription=float(tree.oversubscription),
-        declared_switches=None,
+        declared_switches=declared,
         warnings=[],
     )
+    return plan.model_copy(update={"warnings": _warnings(plan)})
 
 
-def fabric_warnings(plan: FabricPlan, asked: float, declared: int | None) -> list[CheckWarning]:
+def _warnings(plan: FabricPlan) -> list[CheckWarning]:
     """Return what to ask about a network, and what to beware of."""
+    least, declared = plan.minimum_switches, plan.declared_switches
     found: list[CheckWarning] = []
-    if plan.switches > plan.minimum_switches:
+    if plan.switches > least:
         message = Message(
             "the minimum of {least} switches leaves links that do not divide evenly; "
             "{switches} are planned, {more} more",
-            {
-                "least": plan.minimum_switches,
-                "switches": plan.switches,
-                "more": plan.switches - plan.minimum_switches,
-            },
+            {"least": least, "switches": plan.switches, "more": plan.switches - least},
         )
         found.append(CheckWarning.of("switches_balanced", "info", message, "balanced_spine"))
     if plan.oversubscription > 1.0:
         message = Message(
             "{down} ports of a leaf go to nodes and {up} are uplinks: when all nodes send at "
             "once, each gets {share} % of its line rate",
-            {
-                "down": plan.leaf_down,
-                "up": plan.leaf_up,
-                "share": round(100.0 / plan.oversubscription, 1),
-            },
+            {"down": plan.leaf_down, "up": plan.leaf_up, "share": round(100.0 / plan.oversubscription, 1)},
         )
         found.append(CheckWarning.of("network_oversubscribed", "caution", message, "oversubscription"))
     if declared is not None:
@@ -112,8 +103,3 @@ def _declared(plan: FabricPlan, declared: int) -> list[CheckWarning]:
         )
         return [CheckWarning.of("switches_beyond_network", "info", message, "declared_switches")]
     return []
-
-
-def plan(request: FabricRequest) -> FabricPlan:
-    """Return switches and cables of a network."""
-    return plan_fabric(request)

@@ -238,12 +238,13 @@ class Bill(Document):
     warnings: list[CheckWarning] = Field(description="What to ask and what to beware of.")
 
 
+Measure = Literal["package", "total", "power", "power_max", "rack_units"]
+
+
 class Ratio(Document):
     """One figure of two bills."""
 
-    measure: Literal["package", "total", "power", "power_max", "rack_units"] = Field(
-        description="What is compared."
-    )
+    measure: Measure = Field(description="What is compared.")
     first: Quantity = Field(description="Of the first bill.")
     second: Quantity = Field(description="Of the second bill.")
     ratio: Quantity = Field(description="First over second; its range holds every combination of the ends.")

@@ -14,9 +14,9 @@ from starlette.datastructures import FormData
 from app.errors import AppError, Message, NotFound
 from app.features.bills import service as bills
 from app.features.bills.api import CSV, XLSX, attachment
-from app.features.bills.fabric import plan
+from app.features.bills.drawings import topology
+from app.features.bills.fabric import plan_fabric
 from app.features.bills.model import Bill, BillComparison, BillRequest, FabricPlan, FabricRequest
-from app.features.bills.topology_drawing import topology
 from app.features.bills.views import BillComparisonPage, BillFormPage, FabricPage, bill_page, drawing_view
 from app.features.estimates.service import get_estimate
 from app.platform.json_bodies import from_validation
@@ -215,5 +215,5 @@ def fabric_page(
 
 
 question(
-    router, "/fabrics", "bills/fabric.html", FORM, FabricPlan, lambda _, __, asked: plan(asked), fabric_page
+    router, "/fabrics", "bills/fabric.html", FORM, FabricPlan, lambda _, __, asked: plan_fabric(asked), fabric_page
 )

@@ -1,17 +1,16 @@
-"""What a system brings: machines, hosts, switches of a pod and the cables that join its machines."""
+"""The rules of a bill: machines and what joins them, storage, management, spares and installation."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from app.catalog.catalog import Catalog
-from app.catalog.entries import HOST, ChipKind, SystemEntry, SystemPart
+from app.catalog.entries import HOST, ChipKind, SystemEntry, total
 from app.catalog.figures import Figure
 from app.errors import BadInput, FieldError, Message
-from app.estimating.network_parts import CABLING, DOLLAR, BillPart, Group, adapters, added, network_bill, part
+from app.estimating.network_parts import CABLING, DOLLAR, BillPart, Group, adapters, network_bill, part
 
 CLUSTER = "cluster-defaults"
 
@@ -21,168 +20,20 @@ STORAGE_SERVER = "storage-server"
 
 MANAGEMENT_CABLE = "cable-1g"
 
-SWITCHES = frozenset(
-    {"leaf", "spine", "core", "single_switch", "host_switch", "gateway_switch", "management_switch"}
-)
-"""Uses of switches, by which spares and management ports are counted."""
-
-
-def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: float) -> Iterable[BillPart]:
-    """Give servers for so much usable storage and the network that reaches them."""
-    if terabytes <= 0:
-        return
-    capacity = catalog.figure(STORAGE_SERVER, "usable_capacity")
-    assert capacity.value is not None
-    servers = math.ceil(terabytes / capacity.value)
-    rule = Message("{tb} TB usable, {each} TB per server", {"tb": terabytes, "each": capacity.value})
-    server = part(catalog, STORAGE_SERVER, "storage", "storage_server", servers, rule)
-    yield dataclasses.replace(server, price=server.price or _price_of(catalog, capacity))
-    kind = system.chip_kind.value
-    fabric = catalog.figure(CLUSTER, "storage_fabric", kind).text
-    ports, reaching = _storage_ports(catalog, system, count)
-    endpoints = ports * reaching + servers * round(catalog.figure(STORAGE_SERVER, "storage_ports").si)
-    try:
-        network = network_bill(
-            catalog,
-            fabric=fabric,
-            nodes=endpoints,
-            ports_per_node=1,
-            group="storage_network",
-            spread_over=reaching + servers,
-        )
-    except BadInput as error:
-        raise BadInput(error.message, [FieldError("storage_tb", error.message)]) from None
-    for line in network.lines:
-        use = f"storage_{line.use}" if line.group == "cables" else line.use
-        yield dataclasses.replace(line, use=use)
-    if system.chip_kind is ChipKind.GPU and catalog.find(system.machine, "storage_ports") is None:
-        yield from adapters(catalog, fabric, reaching, ports, CLUSTER, "storage_network")
-
-
-def _price_of(catalog: Catalog, capacity: Figure) -> Figure:
-    """Price of a full server from the price per usable terabyte, with that figure's source and range."""
-    rate = catalog.figure(COST, "storage_flash")
-    assert rate.value is not None and capacity.value is not None
-    size = capacity.value
-    return dataclasses.replace(
-        rate,
-        item=STORAGE_SERVER,
-        parameter="price",
-        value=rate.value * size,
-        low=None if rate.low is None else rate.low * size,
-        high=None if rate.high is None else rate.high * size,
-        unit=catalog.figure(HOST, "price").unit,
-    )
-
-
-def _storage_ports(catalog: Catalog, system: SystemEntry, count: int) -> tuple[int, int]:
-    """Storage ports of one machine that reaches storage, and how many do: hosts, where a pod has them."""
-    if system.chip_kind is ChipKind.IPU:
-        return round(catalog.figure(CLUSTER, "storage_ports").si), count * system.hosts
-    own = catalog.find(system.machine, "storage_ports") or catalog.figure(CLUSTER, "storage_ports")
-    return round(own.si), count * system.machines
-
-
-def management_parts(
-    catalog: Catalog, system: SystemEntry, count: int, parts: Sequence[BillPart]
-) -> Iterable[BillPart]:
-    """Give switches and cables of the management network for everything that is managed."""
-    brought = sum(line.count for line in parts if line.use == "management_switch")
-    if (
-        system.chip_kind is ChipKind.IPU
-        and not brought
-        and not any(line.group == "storage" for line in parts)
-    ):
-        return
-    usual = catalog.figure(CLUSTER, "management_ports")
-    ports = 0
-    for line in parts:
-        if line.use in ("machine", "host", "storage_server"):
-            own = catalog.find(line.item, "management_ports") or usual
-            ports += line.count * round(own.si)
-        elif line.use in SWITCHES:
-            ports += line.count if line.use != "management_switch" else 0
-    switch = catalog.figure(CLUSTER, "management_switch").text
-    each = round(catalog.figure(switch, "ports").si)
-    values = {"ports": ports, "each": each, "brought": brought}
-    more = -(-ports // each) - brought
-    if more > 0:
-        template = (
-            ("{ports} management ports, {each} per switch; {brought} of the switches come with the pods")
-            if brought
-            else "{ports} management ports, {each} per switch"
-        )
-        yield part(
-            catalog, switch, "management_network", "management_switch", more, Message(template, values)
-        )
-    rule = Message("{ports} management ports, one cable each", values)
-    yield part(catalog, MANAGEMENT_CABLE, "cables", "management_cable", ports, rule)
-
-
-def spare_parts(catalog: Catalog, spare: int, parts: Sequence[BillPart]) -> Iterable[BillPart]:
-    """Give spare machines, a spare switch of each model and spare cables; they draw no power."""
-    if not spare:
-        return
-    share = catalog.figure(CABLING, "spare_cable_share").si
-    switches: set[str] = set()
-    cables: dict[str, int] = {}
-    for line in parts:
-        if line.use == "machine":
-            rule = Message(
-                "{spare} in addition to the {count} in use: N+{spare}", {"spare": spare, "count": line.count}
-            )
-            yield part(catalog, line.item, "spares", "spare_machine", spare, rule)
-        elif line.use == "host":
-            rule = Message("1 in addition to the {count} in use", {"count": line.count})
-            yield part(catalog, line.item, "spares", "spare_host", 1, rule)
-        elif line.use in SWITCHES and line.item not in switches:
-            switches.add(line.item)
-            yield part(catalog, line.item, "spares", "spare_switch", 1, Message("one of each model"))
-        elif line.group == "cables":
-            cables[line.item] = cables.get(line.item, 0) + line.count
-    for item, count in cables.items():
-        spares = math.ceil(count * share)
-        rule = Message("{share} % of {count}, rounded up", {"share": 100 * share, "count": count})
-        yield part(catalog, item, "spares", "spare_cable", spares, rule)
-
-
-def installation(catalog: Catalog, parts: Sequence[BillPart]) -> BillPart:
-    """Return freight and installation as a share of everything bought."""
-    share = catalog.figure(COST, "installation_share")
-    hardware = added(((line.count, line.price) for line in parts), DOLLAR)
-    factor = share.si
-    price = dataclasses.replace(
-        share,
-        item="installation",
-        parameter="price",
-        value=factor * hardware.value,
-        low=factor * hardware.low,
-        high=factor * hardware.high,
-        unit=catalog.figure(HOST, "price").unit,
-    )
-    return BillPart(
-        item="installation",
-        name=str(Message("Freight and installation")),
-        group="installation",
-        use="installation",
-        count=1,
-        rule=Message("{share} % of the lines above", {"share": 100 * factor}),
-        price=price,
-        power_typical=None,
-        power_max=None,
-        rack_units=None,
-        weight=None,
-    )
-
-
 IPU_LINK_CABLE = "cable-osfp-link"
 
 POD_CABLE, POD_OPTICAL = "cable-100g-copper", "cable-100g-active"
 
 GIGABIT = 1.25e8
+"""[B/s]"""
 
 GATEWAY = 400 * GIGABIT
 """Line rate of switches that join racks of IPUs over GW-Links. [B/s]"""
+
+SWITCHES = frozenset(
+    {"leaf", "spine", "core", "single_switch", "host_switch", "gateway_switch", "management_switch"}
+)
+"""Uses of switches, by which spares and management ports are counted."""
 
 
 def machine_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
@@ -192,64 +43,43 @@ def machine_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable
     with the pod is paid for with them.
     """
     whole = system.whole_price
-    for one in _parts_of(catalog, system, count):
+    for line in _system_parts(catalog, system, count):
         if whole is None or whole.value is None:
-            yield one
-        else:
-            share = 1.0 / system.machines if one.use == "machine" else 0.0
-            yield replace(one, price=_share_of(whole, share, system))
-
-
-def _share_of(whole: Figure, share: float, system: SystemEntry) -> Figure:
-    """Return what one part of a system takes of its price as a whole."""
-    note = f"{whole.value:,.15g} {whole.unit.name} × {share:.4g} ({system.name})"
-    value = (whole.value or 0.0) * share
-    return replace(whole, value=value, text=repr(value), note="; ".join(filter(None, (note, whole.note))))
-
-
-def _parts_of(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
-    yield part(
-        catalog,
-        system.machine,
-        "machines",
-        "machine",
-        count * system.machines,
-        _counted(catalog, system, count),
-    )
-    if system.hosts:
-        rule = Message("{count} × {system}, {hosts} each", _each(system, count) | {"hosts": system.hosts})
-        yield part(catalog, HOST, "hosts", "host", count * system.hosts, rule)
-    if system.chip_kind is not ChipKind.IPU:
-        return
-    for line in system.bill:
-        if line.item in (system.machine, HOST):
+            yield line
             continue
-        group, use = _place_of(catalog, line.item)
-        rule = Message("{count} × {system}, {parts} each", _each(system, count) | {"parts": line.count})
-        yield part(catalog, line.item, group, use, count * line.count, rule)
+        share = 1.0 / system.machines if line.use == "machine" else 0.0
+        value = whole.value * share
+        note = f"{whole.value:,.15g} {whole.unit.name} × {share:.4g} ({system.name})"
+        note = "; ".join(filter(None, (note, whole.note)))
+        yield replace(line, price=replace(whole, value=value, text=repr(value), note=note))
 
 
-def _each(system: SystemEntry, count: int) -> dict[str, object]:
-    return {"count": count, "system": system.name}
-
-
-def _counted(catalog: Catalog, system: SystemEntry, count: int) -> Message:
-    machines = count * system.machines
+def _system_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
+    machines, each = count * system.machines, {"count": count, "system": system.name}
     unit = catalog.find(system.machine, "scalable_unit")
     if unit is not None:
         size = round(unit.si)
-        return Message(
+        rule = Message(
             "{machines} machines; scalable units of up to {size}: {units}",
             {"machines": machines, "units": -(-machines // size), "size": size},
         )
-    if system.machines == 1:
-        return Message("{count} requested", {"count": count})
-    return Message(
-        "{count} × {system}, {machines} each", _each(system, count) | {"machines": system.machines}
-    )
+    elif system.machines == 1:
+        rule = Message("{count} requested", {"count": count})
+    else:
+        rule = Message("{count} × {system}, {machines} each", each | {"machines": system.machines})
+    yield part(catalog, system.machine, "machines", "machine", machines, rule)
+    if system.hosts:
+        rule = Message("{count} × {system}, {hosts} each", each | {"hosts": system.hosts})
+        yield part(catalog, HOST, "hosts", "host", count * system.hosts, rule)
+    if system.chip_kind is ChipKind.IPU:
+        for line in system.bill:
+            if line.item not in (system.machine, HOST):
+                group, use = _switch_use(catalog, line.item)
+                rule = Message("{count} × {system}, {parts} each", each | {"parts": line.count})
+                yield part(catalog, line.item, group, use, count * line.count, rule)
 
 
-def _place_of(catalog: Catalog, switch: str) -> tuple[Group, str]:
+def _switch_use(catalog: Catalog, switch: str) -> tuple[Group, str]:
     """Group and use of a pod's switch by its rate: management, hosts, or GW-Links between racks."""
     rate = catalog.figure(switch, "port_rate").si
     if rate <= GIGABIT:
@@ -257,64 +87,175 @@ def _place_of(catalog: Catalog, switch: str) -> tuple[Group, str]:
     return "compute_network", "gateway_switch" if rate >= GATEWAY else "host_switch"
 
 
+def machines_linked(catalog: Catalog, system: SystemEntry) -> int:
+    """Return the machines that IPU-Links join, which stand in one rack."""
+    joined = round(catalog.figure(system.chip, "pod_size").si)
+    return min(system.machines, max(joined // system.devices_per_machine, 1))
+
+
 def pod_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
     """Give the cables inside IPU pods: IPU-Links, hosts, GW-Links between racks."""
-    machines = count * system.machines
-    linked = machines_linked(catalog, system)
+    machines, hosts, linked = count * system.machines, count * system.hosts, machines_linked(catalog, system)
     chains = count * math.ceil(system.machines / linked)
+    own = [line.item for line in system.bill if line.item not in (system.machine, HOST)]
+    switches = {_switch_use(catalog, item)[1] for item in own}
     if linked > 1:
         each = round(catalog.figure(CABLING, "neighbour_links").si)
-        closed = linked * system.devices_per_machine >= _pod_size(catalog, system)
-        pairs = linked if closed else linked - 1
+        closed = linked * system.devices_per_machine >= round(catalog.figure(system.chip, "pod_size").si)
         template = (
             "{chains} rings of {linked} machines, {each} cables between neighbours"
             if closed
             else "{chains} rows of {linked} machines, {each} cables between neighbours"
         )
         rule = Message(template, {"chains": chains, "linked": linked, "each": each})
-        yield part(catalog, IPU_LINK_CABLE, "cables", "ipu_link_cable", chains * pairs * each, rule)
-    yield from _host_cables(catalog, system, count)
+        cables = chains * (linked if closed else linked - 1) * each
+        yield part(catalog, IPU_LINK_CABLE, "cables", "ipu_link_cable", cables, rule)
+    each = round(catalog.figure(CABLING, "switch_host_links").si)
+    cables = machines * each
+    if "host_switch" in switches:
+        of_host = round(catalog.figure(CABLING, "host_switch_links").si)
+        cables += hosts * of_host
+        rule = Message(
+            "{machines} machines × {each} and {hosts} hosts × {of_host}, to the pod switch",
+            {"machines": machines, "each": each, "hosts": hosts, "of_host": of_host},
+        )
+    else:
+        values = {"machines": machines, "each": each}
+        rule = Message("{machines} machines × {each}, directly to the host", values)
+    yield part(catalog, POD_CABLE, "cables", "host_cable", cables, rule)
     if chains > count:
         ports = machines * round(catalog.figure(system.machine, "gateway_links").si)
-        switched = any(_place_of(catalog, line.item)[1] == "gateway_switch" for line in _switches_of(system))
+        switched = "gateway_switch" in switches
         template = (
             "{ports} GW-Link ports, one cable each to the switches"
             if switched
             else "{ports} GW-Link ports; each cable connects two racks"
         )
         cables = ports if switched else ports // 2
-        yield part(
-            catalog, POD_OPTICAL, "cables", "gateway_cable", cables, Message(template, {"ports": ports})
+        rule = Message(template, {"ports": ports})
+        yield part(catalog, POD_OPTICAL, "cables", "gateway_cable", cables, rule)
+
+
+def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: float) -> Iterable[BillPart]:
+    """Give servers for so much usable storage and the network that reaches them."""
+    if terabytes <= 0:
+        return
+    size = catalog.figure(STORAGE_SERVER, "usable_capacity").value
+    assert size is not None
+    servers = math.ceil(terabytes / size)
+    rule = Message("{tb} TB usable, {each} TB per server", {"tb": terabytes, "each": size})
+    server = part(catalog, STORAGE_SERVER, "storage", "storage_server", servers, rule)
+    yield replace(server, price=server.price or _server_price(catalog, size))
+    fabric = catalog.figure(CLUSTER, "storage_fabric", system.chip_kind.value).text
+    is_pod = system.chip_kind is ChipKind.IPU
+    own_ports = None if is_pod else catalog.find(system.machine, "storage_ports")
+    # Hosts reach storage where a pod has them.
+    reaching = count * (system.hosts if is_pod else system.machines)
+    ports = round((own_ports or catalog.figure(CLUSTER, "storage_ports")).si)
+    try:
+        network = network_bill(
+            catalog,
+            fabric=fabric,
+            nodes=ports * reaching + servers * round(catalog.figure(STORAGE_SERVER, "storage_ports").si),
+            ports_per_node=1,
+            group="storage_network",
+            spread_over=reaching + servers,
         )
+    except BadInput as error:
+        raise BadInput(error.message, [FieldError("storage_tb", error.message)]) from None
+    for line in network.lines:
+        yield replace(line, use=f"storage_{line.use}") if line.group == "cables" else line
+    if not is_pod and own_ports is None:
+        yield from adapters(catalog, fabric, reaching, ports, CLUSTER, "storage_network")
 
 
-def _pod_size(catalog: Catalog, system: SystemEntry) -> int:
-    """IPUs that IPU-Links alone join."""
-    return round(catalog.figure(system.chip, "pod_size").si)
+def _server_price(catalog: Catalog, terabytes: float) -> Figure:
+    """Price of a full server from the price per usable terabyte, with that figure's source and range."""
+    rate = catalog.figure(COST, "storage_flash")
+    assert rate.value is not None
+    return replace(
+        rate,
+        item=STORAGE_SERVER,
+        parameter="price",
+        value=rate.value * terabytes,
+        low=None if rate.low is None else rate.low * terabytes,
+        high=None if rate.high is None else rate.high * terabytes,
+        unit=catalog.figure(HOST, "price").unit,
+    )
 
 
-def machines_linked(catalog: Catalog, system: SystemEntry) -> int:
-    """Return the machines that IPU-Links join, which stand in one rack."""
-    return min(system.machines, max(_pod_size(catalog, system) // system.devices_per_machine, 1))
-
-
-def _switches_of(system: SystemEntry) -> list[SystemPart]:
-    return [line for line in system.bill if line.item not in (system.machine, HOST)]
-
-
-def _host_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
-    machines, hosts = count * system.machines, count * system.hosts
-    each = round(catalog.figure(CABLING, "switch_host_links").si)
-    if any(_place_of(catalog, line.item)[1] == "host_switch" for line in _switches_of(system)):
-        of_host = round(catalog.figure(CABLING, "host_switch_links").si)
-        rule = Message(
-            "{machines} machines × {each} and {hosts} hosts × {of_host}, to the pod switch",
-            {"machines": machines, "each": each, "hosts": hosts, "of_host": of_host},
+def management_parts(catalog: Catalog, system: SystemEntry, parts: Sequence[BillPart]) -> Iterable[BillPart]:
+    """Give switches and cables of the management network for everything that is managed."""
+    brought = sum(line.count for line in parts if line.use == "management_switch")
+    stored = any(line.group == "storage" for line in parts)
+    if system.chip_kind is ChipKind.IPU and not brought and not stored:
+        return
+    usual, ports = catalog.figure(CLUSTER, "management_ports"), 0
+    for line in parts:
+        if line.use in ("machine", "host", "storage_server"):
+            ports += line.count * round((catalog.find(line.item, "management_ports") or usual).si)
+        elif line.use in SWITCHES and line.use != "management_switch":
+            ports += line.count
+    switch = catalog.figure(CLUSTER, "management_switch").text
+    each = round(catalog.figure(switch, "ports").si)
+    values = {"ports": ports, "each": each, "brought": brought}
+    more = -(-ports // each) - brought
+    if more > 0:
+        template = (
+            "{ports} management ports, {each} per switch; {brought} of the switches come with the pods"
+            if brought
+            else "{ports} management ports, {each} per switch"
         )
-        cables = machines * each + hosts * of_host
-    else:
-        rule = Message(
-            "{machines} machines × {each}, directly to the host", {"machines": machines, "each": each}
-        )
-        cables = machines * each
-    yield part(catalog, POD_CABLE, "cables", "host_cable", cables, rule)
+        rule = Message(template, values)
+        yield part(catalog, switch, "management_network", "management_switch", more, rule)
+    rule = Message("{ports} management ports, one cable each", values)
+    yield part(catalog, MANAGEMENT_CABLE, "cables", "management_cable", ports, rule)
+
+
+def spare_parts(catalog: Catalog, spare: int, parts: Sequence[BillPart]) -> Iterable[BillPart]:
+    """Give spare machines, a spare switch of each model and spare cables; they draw no power."""
+    if not spare:
+        return
+    switches: set[str] = set()
+    cables: dict[str, int] = {}
+    for line in parts:
+        if line.use == "machine":
+            values = {"spare": spare, "count": line.count}
+            rule = Message("{spare} in addition to the {count} in use: N+{spare}", values)
+            yield part(catalog, line.item, "spares", "spare_machine", spare, rule)
+        elif line.use == "host":
+            rule = Message("1 in addition to the {count} in use", {"count": line.count})
+            yield part(catalog, line.item, "spares", "spare_host", 1, rule)
+        elif line.use in SWITCHES and line.item not in switches:
+            switches.add(line.item)
+            yield part(catalog, line.item, "spares", "spare_switch", 1, Message("one of each model"))
+        elif line.group == "cables":
+            cables[line.item] = cables.get(line.item, 0) + line.count
+    share = catalog.figure(CABLING, "spare_cable_share").si
+    for item, count in cables.items():
+        rule = Message("{share} % of {count}, rounded up", {"share": 100 * share, "count": count})
+        yield part(catalog, item, "spares", "spare_cable", math.ceil(count * share), rule)
+
+
+def installation(catalog: Catalog, parts: Sequence[BillPart]) -> BillPart:
+    """Return freight and installation as a share of everything bought."""
+    share = catalog.figure(COST, "installation_share")
+    hardware = total(((line.count, line.price) for line in parts), DOLLAR)
+    price = replace(
+        share,
+        item="installation",
+        parameter="price",
+        value=share.si * hardware.value,
+        low=share.si * hardware.low,
+        high=share.si * hardware.high,
+        unit=catalog.figure(HOST, "price").unit,
+    )
+    return BillPart(
+        item="installation",
+        name=str(Message("Freight and installation")),
+        group="installation",
+        use="installation",
+        count=1,
+        rule=Message("{share} % of the lines above", {"share": 100 * share.si}),
+        price=price,
+    )

@@ -10,6 +10,7 @@ from app.catalog.catalog import Catalog
 from app.catalog.entries import ChipKind, SystemEntry
 from app.errors import Message
 from app.estimating.network_parts import BillPart, part
+from app.features.bills.model import Placement, Rack
 from app.features.bills.parts import CLUSTER, SWITCHES, machines_linked
 
 UNPOWERED = frozenset({"spare_machine", "spare_host"})
@@ -53,7 +54,7 @@ Block = tuple[RackUnit, ...]
 
 
 @dataclass(slots=True)
-class Packed:
+class PackedRack:
     """One rack while it is filled."""
 
     units: list[RackUnit] = field(default_factory=list)
@@ -64,14 +65,14 @@ class Packed:
         return sum(unit.height for unit in self.units)
 
     @property
-    def greatest(self) -> float:
-        """Greatest power. [W]"""
-        return sum(unit.greatest for unit in self.units)
-
-    @property
     def typical(self) -> float:
         """Power under the training load. [W]"""
         return sum(unit.typical for unit in self.units)
+
+    @property
+    def greatest(self) -> float:
+        """Greatest power. [W]"""
+        return sum(unit.greatest for unit in self.units)
 
     @property
     def weight(self) -> float:
@@ -90,7 +91,7 @@ class Packed:
         )
 
 
-def unit_of(line: BillPart) -> RackUnit:
+def _unit_of(line: BillPart) -> RackUnit:
     """Return one of a line as it stands in a rack."""
     powered = line.use not in UNPOWERED
     typical = 0.0 if line.power_typical is None or not powered else line.power_typical.si
@@ -103,12 +104,14 @@ def blocks_of(catalog: Catalog, system: SystemEntry, count: int, parts: Sequence
     """Return what has to stand together: machines that IPU-Links join with their hosts and switches."""
     standing = [line for line in parts if line.height > 0 and line.use != "spare_switch"]
     if system.chip_kind is not ChipKind.IPU:
-        return [(unit_of(line),) for line in _ordered(standing) for _ in range(line.count)]
+        # Machines first, then storage and spares, switches last.
+        standing.sort(key=lambda line: (line.use in SWITCHES, line.use != "machine"))
+        return [(_unit_of(line),) for line in standing for _ in range(line.count)]
     groups = count * math.ceil(system.machines / machines_linked(catalog, system))
     blocks: list[list[RackUnit]] = [[] for _ in range(groups)]
     loose: list[Block] = []
     for line in standing:
-        unit = unit_of(line)
+        unit = _unit_of(line)
         own = line.use in ("machine", "host", "host_switch", "gateway_switch") or (
             line.use == "management_switch" and line.count % groups == 0
         )
@@ -121,59 +124,92 @@ def blocks_of(catalog: Catalog, system: SystemEntry, count: int, parts: Sequence
     return [tuple(block) for block in blocks] + loose
 
 
-def _ordered(parts: Sequence[BillPart]) -> Iterable[BillPart]:
-    """Machines first, then storage and spares, switches last."""
-    return sorted(parts, key=lambda line: (line.use in SWITCHES, line.use != "machine"))
-
-
-def pack(blocks: Sequence[Block], limits: RackLimits) -> list[Packed]:
+def pack(blocks: Sequence[Block], limits: RackLimits) -> list[PackedRack]:
     """Return filled racks: blocks in their order, each rack as full as its limits allow."""
-    switches = [block for block in blocks if all(unit.use in SWITCHES for unit in block)]
-    racks: list[Packed] = []
-    for block in blocks:
-        if all(unit.use in SWITCHES for unit in block):
-            continue
-        if not racks or not racks[-1].takes(block, limits):
-            racks.append(Packed())
-        racks[-1].units.extend(block)
-    if len(switches) <= MOST_SWITCHES_BESIDE:
-        # Racks in the middle of the row first, for the sake of short cables.
-        middle = (len(racks) - 1) / 2
-        near = sorted(range(len(racks)), key=lambda index: abs(index - middle))
-        for block in switches:
-            rack = next((racks[index] for index in near if racks[index].takes(block, limits)), None)
-            if rack is None:
-                rack = Packed()
-                racks.append(rack)
-            rack.units.extend(block)
-        return racks
-    network: list[Packed] = []
+    switches = [block for block in blocks if _is_network(block)]
+    racks = _fill([block for block in blocks if not _is_network(block)], limits)
+    if len(switches) > MOST_SWITCHES_BESIDE:
+        return racks + _fill(switches, limits)
+    # Racks in the middle of the row first, for the sake of short cables.
+    middle = (len(racks) - 1) / 2
+    near = sorted(range(len(racks)), key=lambda index: abs(index - middle))
     for block in switches:
-        if not network or not network[-1].takes(block, limits):
-            network.append(Packed())
-        network[-1].units.extend(block)
-    return racks + network
+        rack = next((racks[index] for index in near if racks[index].takes(block, limits)), None)
+        if rack is None:
+            rack = PackedRack()
+            racks.append(rack)
+        rack.units.extend(block)
+    return racks
 
 
-def limits_of(catalog: Catalog, height: int, power: float | None) -> tuple[str, RackLimits]:
-    """Return the rack of a height and what it takes; a power limit of one's own comes first."""
-    item = f"rack-{height}u"
-    usable, weight = catalog.figure(item, "usable_units"), catalog.figure(item, "load_limit")
-    allowed = catalog.figure(item, "rack_power").si if power is None else power
-    return item, RackLimits(round(usable.si), allowed, weight.si)
+def _is_network(block: Block) -> bool:
+    return all(unit.use in SWITCHES for unit in block)
 
 
-def rack_parts(catalog: Catalog, item: str, racks: Sequence[Packed]) -> Iterable[BillPart]:
+def _fill(blocks: Iterable[Block], limits: RackLimits) -> list[PackedRack]:
+    racks: list[PackedRack] = []
+    for block in blocks:
+        if not racks or not racks[-1].takes(block, limits):
+            racks.append(PackedRack())
+        racks[-1].units.extend(block)
+    return racks
+
+
+def limits_of(catalog: Catalog, rack: str, power: float | None) -> RackLimits:
+    """Return what a rack takes; a power limit of one's own comes first. [W]"""
+    usable, weight = catalog.figure(rack, "usable_units"), catalog.figure(rack, "load_limit")
+    allowed = catalog.figure(rack, "rack_power").si if power is None else power
+    return RackLimits(round(usable.si), allowed, weight.si)
+
+
+def rack_parts(catalog: Catalog, rack: str, racks: Sequence[PackedRack]) -> Iterable[BillPart]:
     """Give the lines of racks and power strips."""
     strip = catalog.figure(CLUSTER, "rack_pdu").text
     capacity, feeds = catalog.figure(strip, "power_capacity").si, round(catalog.figure(CLUSTER, "feeds").si)
-    strips = sum(max(math.ceil(rack.greatest / capacity), 1) for rack in racks) * feeds
+    strips = sum(max(math.ceil(packed.greatest / capacity), 1) for packed in racks) * feeds
     rule = Message(
         "racks needed within the limits on height, power and weight: {racks}", {"racks": len(racks)}
     )
-    yield part(catalog, item, "racks", "rack", len(racks), rule)
+    yield part(catalog, rack, "racks", "rack", len(racks), rule)
     rule = Message(
         "{feeds} feeds, each able to carry the rack alone, {each} kW per PDU",
         {"feeds": feeds, "each": capacity / 1000.0},
     )
     yield part(catalog, strip, "racks", "rack_pdu", strips, rule)
+
+
+def bill_racks(packed: Sequence[PackedRack], limits: RackLimits) -> list[Rack]:
+    """Return racks, those filled alike as one, in the order they stand."""
+    alike: dict[tuple[tuple[str, str], ...], list[PackedRack]] = {}
+    for rack in packed:
+        alike.setdefault(tuple((unit.item, unit.use) for unit in rack.units), []).append(rack)
+    return [
+        Rack(
+            count=len(racks),
+            height=limits.height,
+            used=racks[0].height,
+            power=racks[0].typical,
+            power_max=racks[0].greatest,
+            power_limit=limits.power,
+            weight=racks[0].weight,
+            placements=_placements(racks[0], limits.height),
+        )
+        for racks in alike.values()
+    ]
+
+
+def _placements(rack: PackedRack, height: int) -> list[Placement]:
+    """Machines from the floor up, heavy ones low; switches from the top down."""
+    found: list[Placement] = []
+    floor, top = 1, height
+    for unit in rack.units:
+        if unit.use in SWITCHES:
+            top -= unit.height
+            bottom = top + 1
+        else:
+            bottom = floor
+            floor += unit.height
+        found.append(
+            Placement(item=unit.item, name=unit.name, use=unit.use, bottom=bottom, height=unit.height)
+        )
+    return sorted(found, key=lambda placement: placement.bottom)

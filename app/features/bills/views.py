@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from app.errors import Message
+from app.features.bills.drawings import heading, rack_elevation, stretches, topology
 from app.features.bills.model import Bill, BillComparison, BillLine, FabricPlan, GroupTotal, Rack
-from app.features.bills.rack_drawing import heading, rack_elevation, stretches
-from app.features.bills.topology_drawing import topology
 from app.platform.charts.svg import Drawing
 from app.platform.web.contexts import Choice, ChoiceGroup, DrawingView, Form, WarningGroup, grouped
 from app.platform.wording.voice import Voice
@@ -127,7 +126,7 @@ def rack_rows(racks: Sequence[Rack], voice: Voice) -> list[RackRow]:
     rows, number = [], 1
     for rack in racks:
         counts: dict[str, int] = {}
-        for _, _, count, one in stretches(rack.placements):
+        for count, one in stretches(rack.placements):
             counts[one.name] = counts.get(one.name, 0) + count
         contents = ", ".join(f"{count} × {voice.gettext(name)}" for name, count in counts.items())
         rows.append(RackRow(heading(rack, number, voice), rack, contents))

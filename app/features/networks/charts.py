@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.engine.units import GIGABYTE
-from app.features.networks.model import AccumulationPoint, FabricChoice, Rung
+from app.features.networks.model import EXPOSED, AccumulationPoint, FabricChoice, Rung
 from app.platform.charts import figures
 from app.platform.charts.figures import Figure, axis, figure, legend_above, names
 from app.platform.wording.scales import scale_of
 from app.platform.wording.voice import Voice
-
-EXPOSED = {"tensor": "tensor_comm", "pipeline": "pipeline_comm", "data": "data_comm"}
-"""Kind of communication → part of a step, whose colour it has."""
 
 APART = 1.3
 """Ratio of two bandwidths from which both are written under the axis."""
@@ -24,7 +21,6 @@ def gains(choice: FabricChoice, voice: Voice) -> Figure:
     labels = {option.id: option.label for option in choice.options}
     taken = choice.advice.recommendation if choice.advice else None
     rows = len(choice.gains)
-    colours = [figures.BLUE if one.option == taken else figures.GREY for one in choice.gains]
     points = {
         "type": "scatter",
         "mode": "markers",
@@ -41,24 +37,17 @@ def gains(choice: FabricChoice, voice: Voice) -> Figure:
             "color": figures.SILVER,
         },
         "marker": {
-            "color": colours,
+            "color": [figures.BLUE if one.option == taken else figures.GREY for one in choice.gains],
             "size": 10,
             "symbol": ["diamond" if one.basis == "measured" else "circle" for one in choice.gains],
         },
         "hovertext": [f"{labels[one.option]}<br>{voice.quantity(one.gain)}" for one in choice.gains],
         "hoverinfo": "text",
     }
-    threshold = 100.0 * choice.threshold
-    line = _line(
-        f"{voice.gettext('Threshold')} {voice.percent(choice.threshold)}",
-        [threshold, threshold],
-        [-0.5, rows - 0.5],
-        figures.VERMILION,
-    )
     reference = labels.get(choice.reference or "", "")
     title = voice.gettext("Gain over {reference}").format(reference=reference)
     return figure(
-        [points, line],
+        [points, _threshold([100.0 * choice.threshold] * 2, [-0.5, rows - 0.5], choice.threshold, voice)],
         showlegend=True,
         legend=legend_above(),
         xaxis=axis(f"{title} (%)", zeroline=True, zerolinecolor=figures.SILVER),
@@ -68,29 +57,30 @@ def gains(choice: FabricChoice, voice: Voice) -> Figure:
 
 def exposed(choice: FabricChoice, voice: Voice) -> Figure:
     """Return the communication of a step that is not hidden on each network, by kind."""
-    values = [{kind: getattr(option.exposed, kind) for kind in EXPOSED} for option in choice.options]
-    most = max((sum(value.values()) for value in values), default=0.0)
+    shown = [option.exposed for option in choice.options]
+    most = max((one.tensor + one.pipeline + one.data for one in shown), default=0.0)
     scale = scale_of(most, "s")
-    data = []
+    bars = []
     for kind, part in EXPOSED.items():
-        if not any(value[kind] > 0 for value in values):
+        values = [float(getattr(one, kind)) for one in shown]
+        if not any(value > 0 for value in values):
             continue
         colour, pattern = figures.PARTS[part]
-        data.append(
+        bars.append(
             {
                 "type": "bar",
                 "orientation": "h",
                 "name": voice.label(part, "part"),
                 "y": list(range(len(values))),
-                "x": [value[kind] / scale.size for value in values],
+                "x": [value / scale.size for value in values],
                 "marker": {"color": colour, "pattern": figures.hatched(pattern)},
-                "hovertext": [voice.value(value[kind], "s", exact=False) for value in values],
+                "hovertext": [voice.value(value, "s", exact=False) for value in values],
                 "hoverinfo": "text+name",
             }
         )
     title = f"{voice.gettext('Exposed communication per step')} ({voice.gettext(scale.unit)})"
     return figure(
-        data,
+        bars,
         barmode="stack",
         bargap=0.35,
         showlegend=True,
@@ -103,7 +93,11 @@ def exposed(choice: FabricChoice, voice: Voice) -> Figure:
 def ladder(rungs: Sequence[Rung], threshold: float, voice: Voice) -> Figure:
     """Return what is left to gain over the bandwidth of a machine, and the threshold."""
     bandwidths = [rung.node_bandwidth / GIGABYTE for rung in rungs]
-    ticks = _apart(bandwidths)
+    ticks: list[float] = []
+    for value in bandwidths:
+        # Labels do not run into the one before.
+        if not ticks or value > APART * ticks[-1]:
+            ticks.append(value)
     return _turning(
         bandwidths,
         [rung.left_to_gain for rung in rungs],
@@ -120,22 +114,13 @@ def ladder(rungs: Sequence[Rung], threshold: float, voice: Voice) -> Figure:
     )
 
 
-def _apart(values: Sequence[float]) -> list[float]:
-    """Return the rising values whose labels do not run into the one before."""
-    kept: list[float] = []
-    for value in values:
-        if not kept or value > APART * kept[-1]:
-            kept.append(value)
-    return kept
-
-
 def accumulation(points: Sequence[AccumulationPoint], threshold: float, voice: Voice) -> Figure:
     """Return what the fastest network gains over the slowest by accumulation, and the threshold."""
     counts = [float(point.accumulation) for point in points]
     return _turning(
         counts,
         [point.ladder_gain for point in points],
-        [f"{voice.number(point.global_batch)}" for point in points],
+        [voice.number(point.global_batch) for point in points],
         threshold,
         voice.gettext("Gain of the fastest network over the slowest"),
         axis(
@@ -157,6 +142,7 @@ def _turning(
     across: dict[str, Any],
     voice: Voice,
 ) -> Figure:
+    hover = [f"{label}<br>{voice.percent(value, 2)}" for label, value in zip(labels, y, strict=True)]
     points = {
         "type": "scatter",
         "mode": "lines+markers",
@@ -165,19 +151,11 @@ def _turning(
         "y": [100.0 * value for value in y],
         "line": {"color": figures.BLUE, "width": 2},
         "marker": {"color": figures.BLUE, "size": 8},
-        "hovertext": [
-            f"{label}<br>{voice.percent(value, 2)}" for label, value in zip(labels, y, strict=True)
-        ],
+        "hovertext": hover,
         "hoverinfo": "text",
     }
-    line = _line(
-        f"{voice.gettext('Threshold')} {voice.percent(threshold)}",
-        [min(x), max(x)],
-        [100.0 * threshold] * 2,
-        figures.VERMILION,
-    )
     return figure(
-        [points, line],
+        [points, _threshold([min(x), max(x)], [100.0 * threshold] * 2, threshold, voice)],
         showlegend=True,
         legend=legend_above(),
         xaxis=across,
@@ -185,21 +163,17 @@ def _turning(
     )
 
 
-def _rows(labels: Sequence[str]) -> dict[str, Any]:
-    return names(list(labels)) | {
-        "type": "linear",
-        "range": [len(labels) - 0.5, -0.5],
-        "autorange": False,
-    }
+def _rows(labels: list[str]) -> dict[str, Any]:
+    return names(labels) | {"type": "linear", "range": [len(labels) - 0.5, -0.5], "autorange": False}
 
 
-def _line(name: str, x: Sequence[float], y: Sequence[float], colour: str) -> dict[str, Any]:
+def _threshold(x: list[float], y: list[float], threshold: float, voice: Voice) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": name,
-        "x": list(x),
-        "y": list(y),
-        "line": {"color": colour, "width": 2, "dash": "dash"},
+        "name": f"{voice.gettext('Threshold')} {voice.percent(threshold)}",
+        "x": x,
+        "y": y,
+        "line": {"color": figures.VERMILION, "width": 2, "dash": "dash"},
         "hoverinfo": "name",
     }

@@ -1,4 +1,4 @@
-"""Measured runs per network: what they say instead of the model, and of the software."""
+"""Gains of one network over another, modelled and measured, and the software that measured runs fit."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.catalog.software import SoftwareProfile
-from app.engine.gains import student_t_probability, welch_degrees
+from app.engine.gains import relative_gain, student_t_probability, welch_degrees
+from app.engine.uncertainty import probability_below
 from app.errors import AppError, FieldError
 from app.estimating.calibrated import NOISE
 from app.estimating.context import SizingContext
 from app.estimating.documents import PlanSummary
-from app.estimating.request import EstimateRequest, PlanInput
+from app.estimating.ranges import quantity
+from app.estimating.request import PlanInput
+from app.estimating.runtime import Run
 from app.estimating.schema import Quantity
+from app.estimating.summaries import plan_summary
 from app.features.calibration.fitting import calibrate
-from app.features.calibration.gain import gain_deviation, gain_option
+from app.features.calibration.gain import gain_deviation
 from app.features.calibration.model import (
     MOST_RUNS,
     CalibrationAnswer,
@@ -26,7 +29,8 @@ from app.features.calibration.model import (
     GainOption,
     RunSystem,
 )
-from app.features.networks.options import ONE_SIDED, NetworkOption
+from app.features.networks.options import ONE_SIDED
+from app.features.networks.timing import Cluster, NetworkTiming
 
 CALIBRATED = "measured-on-networks"
 """Identifier of the profile that is fitted for the answer alone; nothing of it is kept."""
@@ -36,71 +40,61 @@ SPAN = 12.0
 
 FINELY = 4801
 
-MANY_DEGREES = 1000.0
+MANY_DEGREES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkRuns:
-    """Runs on one network."""
+class NetworkGain:
+    """Throughput of one network over that of another, less one."""
 
-    option: GainOption
-
-    @property
-    def error(self) -> float | None:
-        """Log-deviation of the mean; None for a single run."""
-        if self.option.deviation is None:
-            return None
-        return self.option.deviation / self.option.mean / math.sqrt(len(self.option.runs))
-
-    def throughput(self, noise: float) -> Quantity:
-        """Return the mean with the range that single runs scatter over."""
-        mean, deviation = self.option.mean, self.option.deviation
-        reach = ONE_SIDED * (noise * mean if deviation is None else deviation)
-        # Scatter may reach below zero, a throughput cannot: then the slowest run stands for the low end.
-        low = mean - reach if mean > reach else min(self.option.runs)
-        return Quantity(value=mean, low=low, high=mean + reach, unit="samples/s")
+    quantity: Quantity
+    probability_real: float
+    """Probability that it is above zero."""
+    probability_above: float
+    """Probability that it is above the threshold."""
+    measured: bool
 
 
-def measured_on(runs: Mapping[str, Sequence[float]]) -> dict[str, NetworkRuns]:
-    """Return runs by network with their means and scatter."""
-    return {name: NetworkRuns(gain_option(name, values, 1.0)) for name, values in runs.items()}
+def modelled_gain(run: Run, reference: Run, threshold: float) -> NetworkGain:
+    """Return the gain of one run over another from their paired samples.
+
+    Whatever both networks share moves both alike and cancels.
+    """
+    central = float(relative_gain(reference.step_seconds, run.step_seconds))
+    samples = relative_gain(reference.step_samples, run.step_samples)
+    real, above = (1.0 - float(probability_below(samples, limit)) for limit in (0.0, threshold))
+    return NetworkGain(quantity(central, samples, "1"), real, above, measured=False)
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredGain:
-    """Gain of one mean over another, and how sure it is."""
+def measured_gain(runs: GainOption, reference: GainOption, noise: float, threshold: float) -> NetworkGain:
+    """Return the gain of the mean of measured runs over that of others, with Student's t about it.
 
-    gain: float
-    deviation: float
-    degrees: int
-
-    def probability_above(self, limit: float) -> float:
-        """Return the probability that the true gain is above a limit."""
-        if self.deviation == 0:
-            return float(self.gain > limit)
-        return float(student_t_probability((self.gain - limit) / self.deviation, self.degrees))
-
-    @property
-    def quantity(self) -> Quantity:
-        """The gain with its 10th and 90th percentile."""
-        places = np.linspace(-SPAN, SPAN, FINELY)
-        low, high = np.interp((0.1, 0.9), student_t_probability(places, self.degrees), places)
-        ends = (self.gain + float(end) * self.deviation for end in (low, high))
-        return Quantity(value=self.gain, low=next(ends), high=next(ends), unit="1")
-
-
-def measured_gain(option: NetworkRuns, reference: NetworkRuns, noise: float) -> MeasuredGain:
-    """Return the gain of measured runs over others."""
-    gain = option.option.mean / reference.option.mean - 1.0
-    known = gain_deviation(
-        option.option.model_copy(update={"gain": gain}), reference.option.model_copy(update={"gain": 0.0})
+    A single run takes the log-deviation that repeated runs usually have, ``noise``.
+    """
+    gain = runs.mean / reference.mean - 1.0
+    deviation = gain_deviation(
+        runs.model_copy(update={"gain": gain}), reference.model_copy(update={"gain": 0.0})
     )
-    if known is not None:
-        counts = [len(one.option.runs) for one in (option, reference)]
-        degrees = welch_degrees(option.error or 0.0, reference.error or 0.0, *counts)
-        return MeasuredGain(gain, known, max(int(degrees), 1))
-    errors = [noise if one.error is None else one.error for one in (option, reference)]
-    return MeasuredGain(gain, (1.0 + gain) * math.hypot(*errors), int(MANY_DEGREES))
+    if deviation is None:
+        deviation = (1.0 + gain) * math.hypot(mean_error(runs, noise), mean_error(reference, noise))
+        degrees = MANY_DEGREES
+    else:
+        errors = mean_error(runs, 0.0), mean_error(reference, 0.0)
+        degrees = max(int(welch_degrees(*errors, len(runs.runs), len(reference.runs))), 1)
+
+    def probability_above(limit: float) -> float:
+        if deviation == 0:
+            return float(gain > limit)
+        return float(student_t_probability((gain - limit) / deviation, degrees))
+
+    places = np.linspace(-SPAN, SPAN, FINELY)
+    low, high = np.interp((0.1, 0.9), student_t_probability(places, degrees), places).tolist()
+    return NetworkGain(
+        Quantity(value=gain, low=gain + low * deviation, high=gain + high * deviation, unit="1"),
+        probability_above(0.0),
+        probability_above(threshold),
+        measured=True,
+    )
 
 
 def noise_of(context: SizingContext) -> float:
@@ -108,59 +102,60 @@ def noise_of(context: SizingContext) -> float:
     return context.residuals[NOISE]
 
 
-@dataclass(frozen=True, slots=True)
-class SoftwareFit:
-    """What measured runs say of the software."""
-
-    answer: CalibrationAnswer
-    profile: SoftwareProfile
-    request: EstimateRequest
-    """The estimate with the fitted profile."""
-    context: SizingContext
-    """Knows the fitted profile."""
+def mean_error(runs: GainOption, noise: float) -> float:
+    """Return the log-deviation of the mean; that of repeated runs for a single one."""
+    return noise if runs.deviation is None else runs.deviation / runs.mean / math.sqrt(len(runs.runs))
 
 
-def fitted_to(
-    request: EstimateRequest,
-    context: SizingContext,
-    networks: Mapping[str, NetworkOption],
-    runs: Mapping[str, Sequence[float]],
-    plans: Mapping[str, PlanSummary],
-) -> SoftwareFit | None:
-    """Return the software profile that runs on all networks make; None where none can be fitted."""
+def measured_throughput(runs: GainOption, noise: float) -> Quantity:
+    """Return the mean with the range that single runs scatter over."""
+    reach = ONE_SIDED * (noise * runs.mean if runs.deviation is None else runs.deviation)
+    # Scatter may reach below zero, a throughput cannot: then the slowest run stands for the low end.
+    low = runs.mean - reach if runs.mean > reach else min(runs.runs)
+    return Quantity(value=runs.mean, low=low, high=runs.mean + reach, unit="samples/s")
+
+
+def fitted_to_runs(
+    cluster: Cluster, timings: Mapping[str, NetworkTiming], runs: Mapping[str, Sequence[float]]
+) -> tuple[CalibrationAnswer, Cluster] | None:
+    """Return what runs on all networks say of the software, and the cluster with the profile fitted to them.
+
+    None where none can be fitted.
+    """
     # A network of fewer uplinks than a calibration knows tells nothing of the software.
-    known = [name for name in runs if networks[name].oversubscription == 1.0]
+    known = [name for name in runs if timings[name].network.oversubscription == 1.0]
     if not known:
         return None
     most = max(MOST_RUNS // len(known), 1)
+    listed = [(name, rate) for name in known[:MOST_RUNS] for rate in runs[name][:most]]
+    systems, plans = {}, {}
+    for name in known:
+        timing = timings[name]
+        systems[name] = RunSystem(fabric=timing.network.fabric, ports_per_node=timing.network.ports)
+        plans[name] = plan_input(plan_summary(timing.decision, timing.plans))
     asked = [
-        CalibrationRun(
-            samples_per_s=rate,
-            system=RunSystem(fabric=networks[name].fabric, ports_per_node=networks[name].ports),
-            plan=plan_input(plans[name]),
-        )
-        for name in known[:MOST_RUNS]
-        for rate in runs[name][:most]
+        CalibrationRun(samples_per_s=rate, system=systems[name], plan=plans[name]) for name, rate in listed
     ]
-    own = [name for name in known for _ in runs[name][:most]]
+    request, context = cluster.request, cluster.context
     try:
-        found = calibrate(CalibrationRequest(estimate=request, runs=asked), context, CALIBRATED)
+        fit = calibrate(CalibrationRequest(estimate=request, runs=asked), context, CALIBRATED)
     except AppError as error:
         if any(one.field == "estimate.software" for one in error.errors):
             # The software is a calibration already.
             return None
-        error.errors = tuple(_placed(one, own) for one in error.errors)
+        error.errors = tuple(_at_network(one, [name for name, _ in listed]) for one in error.errors)
         raise
+
     wider = replace(
         context,
-        find_calibration=lambda name: found.profile if name == CALIBRATED else context.find_calibration(name),
+        find_calibration=lambda name: fit.profile if name == CALIBRATED else context.find_calibration(name),
     )
-    return SoftwareFit(
-        found.answer, found.profile, request.model_copy(update={"software": CALIBRATED}), wider
+    return fit.answer, replace(
+        cluster, request=request.model_copy(update={"software": CALIBRATED}), context=wider
     )
 
 
-def _placed(error: FieldError, names: Sequence[str]) -> FieldError:
+def _at_network(error: FieldError, names: Sequence[str]) -> FieldError:
     """Return an error at the runs of the network whose run it names."""
     head, _, rest = error.field.partition(".")
     number = rest.partition(".")[0]
@@ -171,8 +166,5 @@ def _placed(error: FieldError, names: Sequence[str]) -> FieldError:
 
 def plan_input(plan: PlanSummary) -> PlanInput:
     """Return the plan of an answer as it is asked for on GPUs."""
-    fields = (
-        *("tensor", "pipeline", "data", "micro_batch", "accumulation", "interleave", "recompute"),
-        *("sequence_parallel", "sharding", "sharding_ranks", "expert", "offload"),
-    )
-    return PlanInput(**{name: getattr(plan, name) for name in fields})
+    of_ipus = {"rts", "rts_optimizer", "phases"}
+    return PlanInput(**{name: getattr(plan, name) for name in PlanInput.model_fields.keys() - of_ipus})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -90,6 +91,10 @@ Term = Literal[
     "one_machine",
     "measured",
 ]
+
+
+EXPOSED: Mapping[Kind, str] = {"tensor": "tensor_comm", "pipeline": "pipeline_comm", "data": "data_comm"}
+"""Kind of communication → part of a step."""
 
 
 class Exposed(Document):

@@ -1,43 +1,35 @@
-"""What is uncertain of a network, as samples that two networks of one cluster partly share."""
+"""The networks to choose from, what is bought for them, and what is uncertain of them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
 from app.catalog.catalog import Catalog
-from app.catalog.entries import SystemEntry
 from app.catalog.figures import Figure
 from app.engine.records import Fabric, Floats
 from app.engine.uncertainty import banded_samples
 from app.errors import BadInput, Conflict, NotFound
-from app.estimating.hardware import MOST_PORTS, Hardware, known_id
+from app.estimating.hardware import DECILES, MOST_PORTS, Hardware, known_id
 from app.estimating.network_parts import NetworkBill, has_bill, network_bill
 from app.estimating.ranges import NETWORK
 from app.features.networks.model import FabricChoiceRequest, NetworkInput
 
 POD_FABRIC = "ipu-fabric"
 
-USUAL: tuple[tuple[str, Callable[[int], int]], ...] = (
-    ("hdr-infiniband", lambda ports: ports),
-    ("hdr-infiniband", lambda ports: ports // 2),
-    ("ndr-infiniband", lambda ports: ports // 2),
-    ("roce-400", lambda ports: ports // 2),
-    ("roce-200", lambda ports: ports),
-    ("roce-200", lambda ports: ports // 2),
-    ("roce-200", lambda ports: 1),
-    ("roce-100", lambda ports: ports),
-    ("roce-100", lambda ports: ports // 2),
-    ("roce-100", lambda ports: 2),
-    ("roce-100", lambda ports: 1),
-    ("ethernet-100", lambda ports: 2),
-    ("ethernet-100", lambda ports: 1),
-)
-"""Fabrics and ports weighed where nothing else is asked, from those of a machine's own network."""
+USUAL: Mapping[str, tuple[int | str, ...]] = {
+    "hdr-infiniband": ("all", "half"),
+    "ndr-infiniband": ("half",),
+    "roce-400": ("half",),
+    "roce-200": ("all", "half", 1),
+    "roce-100": ("all", "half", 2, 1),
+    "ethernet-100": (2, 1),
+}
+"""Fabrics weighed where nothing else is asked, and on how many of a machine's ports."""
 
 LADDER = ("roce-100", "roce-200")
 """Fabrics of the ladder from one port of 100 Gb/s to all ports of 200."""
@@ -64,50 +56,54 @@ class NetworkOption:
         return f"{self.fabric}-{self.ports}{ratio}"
 
 
-def networks(request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog) -> list[NetworkOption]:
+def network_options(
+    request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog
+) -> list[NetworkOption]:
     """Return the networks to weigh, none of them twice."""
-    found = _listed(request, hardware, catalog)
-    there = {
-        named_network(name, found, f"installed.{place}").id for place, name in enumerate(request.installed)
-    }
-    return [replace(network, installed=network.id in there) for network in found]
-
-
-def _listed(request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog) -> list[NetworkOption]:
+    ratio = request.oversubscription
     if request.options is None:
-        return usual_networks(hardware, catalog, request.oversubscription)
-    found: list[NetworkOption] = []
-    for place, asked in enumerate(request.options):
-        found.append(_network(asked, place, request.oversubscription, hardware, catalog))
-        for earlier in found[:-1]:
-            if earlier.id == found[-1].id:
-                raise BadInput.at(f"options.{place}", "{network} is listed twice", network=found[-1].id)
-            if earlier.label == found[-1].label:
-                raise BadInput.at(
-                    f"options.{place}.label",
-                    "two networks are labelled “{label}”; use different labels",
-                    label=earlier.label,
-                )
-    return found
+        options = usual_networks(hardware, catalog, ratio)
+    else:
+        options = []
+        for place, asked in enumerate(request.options):
+            option = _requested(asked, f"options.{place}", ratio, hardware, catalog)
+            _check_distinct(option, options, f"options.{place}")
+            options.append(option)
+    installed = {
+        named_network(name, options, f"installed.{place}").id for place, name in enumerate(request.installed)
+    }
+    return [replace(option, installed=option.id in installed) for option in options]
 
 
-def _network(
-    asked: NetworkInput, place: int, oversubscription: float, hardware: Hardware, catalog: Catalog
+def _requested(
+    asked: NetworkInput, field: str, usual_ratio: float, hardware: Hardware, catalog: Catalog
 ) -> NetworkOption:
-    fabric = known_id(catalog, "fabric", asked.fabric, f"options.{place}.fabric")
+    fabric = known_id(catalog, "fabric", asked.fabric, f"{field}.fabric")
     if fabric == POD_FABRIC:
-        raise Conflict.at(f"options.{place}.fabric", "{fabric} connects IPUs only", fabric=fabric)
+        raise Conflict.at(f"{field}.fabric", "{fabric} connects IPUs only", fabric=fabric)
     ports = hardware.ports_per_node if asked.ports_per_node is None else asked.ports_per_node
     if not 1 <= ports <= MOST_PORTS:
         raise BadInput.at(
-            f"options.{place}.ports_per_node",
+            f"{field}.ports_per_node",
             "ports must be between 1 and {most}, not {ports}",
             ports=ports,
             most=MOST_PORTS,
         )
-    ratio = oversubscription if asked.oversubscription is None else asked.oversubscription
+    ratio = usual_ratio if asked.oversubscription is None else asked.oversubscription
     label = asked.label or network_label(catalog, fabric, ports, ratio)
     return NetworkOption(fabric, ports, ratio, label, own_ratio=asked.oversubscription is not None)
+
+
+def _check_distinct(option: NetworkOption, others: Sequence[NetworkOption], field: str) -> None:
+    for other in others:
+        if other.id == option.id:
+            raise BadInput.at(field, "{network} is listed twice", network=option.id)
+        if other.label == option.label:
+            raise BadInput.at(
+                f"{field}.label",
+                "two networks are labelled “{label}”; use different labels",
+                label=option.label,
+            )
 
 
 def network_label(catalog: Catalog, fabric: str, ports: int, oversubscription: float = 1.0) -> str:
@@ -116,13 +112,18 @@ def network_label(catalog: Catalog, fabric: str, ports: int, oversubscription: f
     return f"{ports} × {catalog.items[fabric].name}{ratio}"
 
 
+def _most_ports(hardware: Hardware) -> int:
+    return max(hardware.ports_per_node, hardware.entry.ports_per_node)
+
+
 def usual_networks(
     hardware: Hardware, catalog: Catalog, oversubscription: float = 1.0
 ) -> list[NetworkOption]:
     """Return the networks that suit a machine, its own first."""
-    most = max(hardware.ports_per_node, hardware.entry.ports_per_node)
+    most = _most_ports(hardware)
+    counts: dict[int | str, int] = {"all": most, "half": max(most // 2, 1), 1: 1, 2: min(2, most)}
     shapes = [(hardware.fabric, hardware.ports_per_node)]
-    shapes += [(fabric, max(1, min(ports(most), most))) for fabric, ports in USUAL]
+    shapes += [(fabric, counts[ports]) for fabric, shares in USUAL.items() for ports in shares]
     return [
         NetworkOption(
             fabric, ports, oversubscription, network_label(catalog, fabric, ports, oversubscription)
@@ -133,34 +134,21 @@ def usual_networks(
 
 def ladder(hardware: Hardware, catalog: Catalog, oversubscription: float) -> list[NetworkOption]:
     """Return networks from one port of 100 Gb/s to all ports of 200."""
-    most = max(hardware.ports_per_node, hardware.entry.ports_per_node)
-    counts = [ports for ports in (1, 2, 4, 8, 16) if ports <= most]
     return [
         NetworkOption(fabric, ports, oversubscription, network_label(catalog, fabric, ports))
-        for ports in counts
+        for ports in (1, 2, 4, 8, 16)
+        if ports <= _most_ports(hardware)
         for fabric in LADDER
     ]
 
 
 def named_network(name: str, known: Sequence[NetworkOption], field: str) -> NetworkOption:
     """Return the network that a label, an identifier or the only option of a fabric names."""
-    for matches in (_labels, _identifiers, _fabrics):
-        found = [network for network in known if matches(network) == name]
-        if len(found) == 1:
-            return found[0]
-    raise NotFound.named("network", name, [label for one in known for label in (one.label, one.id)], field)
-
-
-def _labels(network: NetworkOption) -> str:
-    return network.label
-
-
-def _identifiers(network: NetworkOption) -> str:
-    return network.id
-
-
-def _fabrics(network: NetworkOption) -> str:
-    return network.fabric
+    for attribute in ("label", "id", "fabric"):
+        matching = [network for network in known if getattr(network, attribute) == name]
+        if len(matching) == 1:
+            return matching[0]
+    raise NotFound.named("network", name, [text for one in known for text in (one.label, one.id)], field)
 
 
 def by_network(values: Mapping[str, Value], known: Sequence[NetworkOption], field: str) -> dict[str, Value]:
@@ -174,9 +162,7 @@ def by_network(values: Mapping[str, Value], known: Sequence[NetworkOption], fiel
     return found
 
 
-def bill_of(
-    catalog: Catalog, entry: SystemEntry, machines: int, network: NetworkOption
-) -> NetworkBill | None:
+def bill_of(catalog: Catalog, hardware: Hardware, network: NetworkOption) -> NetworkBill | None:
     """Return the parts of a network; None where nobody sells it by the switch, or not of this size."""
     if not has_bill(catalog, network.fabric):
         return None
@@ -184,27 +170,25 @@ def bill_of(
         return network_bill(
             catalog,
             fabric=network.fabric,
-            nodes=machines,
+            nodes=hardware.machines,
             ports_per_node=network.ports,
             oversubscription=network.oversubscription,
-            machine=entry.machine,
+            machine=hardware.entry.machine,
         )
     except BadInput:
         # More machines than three levels of its switches join.
         return None
 
 
-def built_oversubscription(
-    catalog: Catalog, entry: SystemEntry, machines: int, network: NetworkOption
-) -> float:
+def built_oversubscription(catalog: Catalog, hardware: Hardware, network: NetworkOption) -> float:
     """Return ports towards machines per uplink as built: none on a single switch, which has no uplinks."""
     if network.oversubscription == 1.0:
         return 1.0
-    bill = bill_of(catalog, entry, machines, network)
+    bill = bill_of(catalog, hardware, network)
     return network.oversubscription if bill is None else float(bill.tree.oversubscription)
 
 
-ONE_SIDED = 1.2816
+ONE_SIDED = DECILES / 2.0
 """Standard deviations from the middle to the 90th percentile of a normal distribution."""
 
 COLUMNS = len([name for name in NETWORK if name.startswith("bandwidth_")])
@@ -237,16 +221,29 @@ def sampled_fabric(catalog: Catalog, central: Fabric, slot: float, normals: Mapp
     figures = catalog.fabric_figures(central.name)
     bandwidth = own_normals(catalog, central.name, "bandwidth", normals)
     latency = own_normals(catalog, central.name, "latency", normals)
-    found = catalog.find(central.name, "achieved_deviation")
+    deviation = catalog.find(central.name, "achieved_deviation")
     middle = float(np.ravel(central.port_bandwidth)[0])
-    ends = _widened(middle, figures["port_bandwidth"], 0.0 if found is None else found.si)
+    ends = _widened(middle, figures["port_bandwidth"], 0.0 if deviation is None else deviation.si)
     most = min(catalog.figure(central.name, "line_rate").si, slot)
+
+    def varied(name: str) -> Floats:
+        return banded_samples(figures[name].si, figures[name].si_low, figures[name].si_high, latency)
+
     return replace(
         central,
         port_bandwidth=np.minimum(banded_samples(middle, *ends, bandwidth), most),
-        hop_latency=_varied(figures["hop_latency"], latency),
-        tree_latency=_varied(figures["tree_latency"], latency),
-        message_latency=_varied(figures["message_latency"], latency),
+        hop_latency=varied("hop_latency"),
+        tree_latency=varied("tree_latency"),
+        message_latency=varied("message_latency"),
+    )
+
+
+def _widened(middle: float, figure: Figure, deviation: float) -> tuple[float, float]:
+    """Return the ends of a range in proportion to a figure's where a cluster may miss it besides."""
+    below, above = math.log(figure.si / figure.si_low), math.log(figure.si_high / figure.si)
+    return (
+        middle * math.exp(-math.hypot(below, ONE_SIDED * deviation)),
+        middle * math.exp(math.hypot(above, ONE_SIDED * deviation)),
     )
 
 
@@ -265,16 +262,3 @@ def residual_normals(
     share = catalog.figure("network-choice", "shared_residual_variance").si
     own = own_normals(catalog, fabric, "bandwidth", normals)
     return {**normals, column: math.sqrt(share) * normals[column] + math.sqrt(1.0 - share) * own}
-
-
-def _widened(middle: float, figure: Figure, deviation: float) -> tuple[float, float]:
-    """Return the ends of a range in proportion to a figure's where a cluster may miss it besides."""
-    below, above = math.log(figure.si / figure.si_low), math.log(figure.si_high / figure.si)
-    return (
-        middle * math.exp(-math.hypot(below, ONE_SIDED * deviation)),
-        middle * math.exp(math.hypot(above, ONE_SIDED * deviation)),
-    )
-
-
-def _varied(figure: Figure, normals: Floats) -> Floats:
-    return banded_samples(figure.si, figure.si_low, figure.si_high, normals)

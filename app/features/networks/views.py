@@ -10,7 +10,7 @@ from app.features.calibration.views import MovedView, moved_view
 from app.features.estimates.model import EstimateSummary
 from app.features.networks import charts as figures
 from app.features.networks.forms import RUNS, Values, written_query
-from app.features.networks.model import Exposed, FabricChoice, FabricGain, FabricOption
+from app.features.networks.model import EXPOSED, Exposed, FabricChoice, FabricGain, FabricOption
 from app.platform.charts.figures import Segment
 from app.platform.web.contexts import (
     MOST_ROWS,
@@ -181,7 +181,7 @@ def _exposed(option: FabricOption) -> float:
 def _segments(exposed: Exposed, most: float) -> list[Segment]:
     segments, start = [], 0.0
     total = exposed.tensor + exposed.pipeline + exposed.data
-    for kind, part in figures.EXPOSED.items():
+    for kind, part in EXPOSED.items():
         value = float(getattr(exposed, kind))
         if value > 0 and most > 0:
             width = WIDTH * value / most

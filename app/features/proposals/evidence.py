@@ -16,8 +16,8 @@ from app.features.calibration.model import CalibratedRun, CalibrationAnswer, Gai
 from app.features.calibration.service import get_calibration
 from app.features.comparisons.model import Comparison, ComparisonRequest, ComparisonRow
 from app.features.comparisons.service import create_comparison
-from app.features.networks.checks import percent
-from app.features.networks.measuring import NetworkRuns, measured_gain, noise_of
+from app.features.networks.advice import percent
+from app.features.networks.measuring import measured_gain, noise_of
 from app.features.networks.model import Advice as NetworkAdvice
 from app.features.networks.model import FabricChoice, FabricChoiceRequest, FabricOption, NetworkLine
 from app.features.networks.service import weigh_fabrics
@@ -71,7 +71,7 @@ def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
         "gain": percent(answer.relative_gain),
         "threshold": percent(answer.threshold),
     }
-    found = measured_gain(NetworkRuns(best), NetworkRuns(reference), noise_of(context))
+    found = measured_gain(best, reference, noise_of(context), answer.threshold)
     return GainFound(
         basis="runs",
         label=answer.label,

@@ -60,7 +60,8 @@ PROPOSED = (
             "sheets",
         )
     ),
-    *("features/calibration/fitting", "features/calibration/gain", "features/networks/checks"),
+    *("features/calibration/fitting", "features/calibration/gain"),
+    *("features/networks/advice", "features/networks/checks"),
     *("features/plans/mapping", "features/plans/searching", "features/sizings/words"),
     "platform/wording/voice",
 )

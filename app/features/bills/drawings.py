@@ -1,0 +1,287 @@
+"""Racks from the front and switches of a network in rows; what is alike is drawn once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.errors import Message
+from app.features.bills.model import FabricPlan, Placement, Rack
+from app.platform.charts.svg import Box, Drawing, Label, Line
+from app.platform.wording.voice import Voice
+
+Shapes = list[Box | Line | Label]
+
+UNIT = 12.0
+"""Height of one rack unit in the drawing. [px]"""
+
+RACK_WIDTH = 168.0
+
+RACK_GAP = 44.0
+
+LEFT = 34.0
+
+HEAD = 26.0
+
+FOOT = 46.0
+
+PER_ROW = 5
+
+MOST_KINDS = 15
+"""Kinds of rack that are drawn; a bill may have more, which its table lists."""
+
+KINDS = {
+    "machine": "machine",
+    "host": "host",
+    "storage_server": "storage",
+    "spare_machine": "spare",
+    "spare_host": "spare",
+    "management_switch": "management",
+}
+"""Use of a thing → class of its box; all others are switches."""
+
+
+def rack_elevation(racks: Sequence[Rack], voice: Voice) -> Drawing:
+    """Return the front of every kind of rack with what stands in it."""
+    drawn = racks[:MOST_KINDS]
+    height = drawn[0].height if drawn else 42
+    tall = HEAD + height * UNIT + FOOT
+    rows = -(-len(drawn) // PER_ROW) if drawn else 1
+    columns = min(len(drawn), PER_ROW) or 1
+    shapes: Shapes = []
+    number = 1
+    for index, rack in enumerate(drawn):
+        left = LEFT + (index % PER_ROW) * (RACK_WIDTH + RACK_GAP)
+        shapes += _rack(rack, left, (index // PER_ROW) * tall, number, voice)
+        number += rack.count
+    text = Message(
+        "{racks} racks of {height} units; the table below the drawing lists their contents",
+        {"racks": sum(rack.count for rack in racks), "height": height},
+    )
+    width = LEFT + columns * (RACK_WIDTH + RACK_GAP)
+    return Drawing(width, rows * tall, voice.gettext("Rack elevation"), voice.say(text), tuple(shapes))
+
+
+def _rack(rack: Rack, left: float, top: float, number: int, voice: Voice) -> Shapes:
+    floor = top + HEAD + rack.height * UNIT
+    shapes: Shapes = [
+        Label(left, top + 16, heading(rack, number, voice), 12.0, "start"),
+        Box(left, top + HEAD, RACK_WIDTH, rack.height * UNIT, "frame"),
+    ]
+    shapes += [
+        Label(left - 5, floor - (mark - 1) * UNIT - 1, str(mark), 8.5, "end", "quiet")
+        for mark in (1, *range(6, rack.height + 1, 6))
+    ]
+    for count, placement in stretches(rack.placements):
+        shapes += _stretch(placement, count, left, floor, voice)
+    kilowatts = {"power": rack.power, "most": rack.power_max, "limit": rack.power_limit}
+    power = Message(
+        "{power} kW, at most {most} of {limit} kW",
+        {name: round(watts / 1000, 1) for name, watts in kilowatts.items()},
+    )
+    filled = Message(
+        "{used} of {height} U, {weight} kg",
+        {"used": rack.used, "height": rack.height, "weight": round(rack.weight)},
+    )
+    over = "over" if rack.power_max > rack.power_limit else "quiet"
+    shapes.append(Label(left, floor + 15, voice.say(power), 11.0, "start", over))
+    shapes.append(Label(left, floor + 30, voice.say(filled), 11.0, "start", "quiet"))
+    return shapes
+
+
+def heading(rack: Rack, number: int, voice: Voice) -> str:
+    """Return what a rack, or a stretch of racks that are filled alike, is called."""
+    if rack.count == 1:
+        return voice.say(Message("Rack {number}", {"number": number}))
+    values = {"first": number, "last": number + rack.count - 1, "count": rack.count}
+    return voice.say(Message("Racks {first}–{last} ({count} identical)", values))
+
+
+def stretches(placements: Sequence[Placement]) -> list[tuple[int, Placement]]:
+    """Return neighbours of one kind together: how many, and the lowest of them."""
+    found: list[tuple[int, Placement]] = []
+    for placement in placements:
+        if found:
+            count, lowest = found[-1]
+            above = lowest.bottom + lowest.height * count
+            if (lowest.item, lowest.use, above) == (placement.item, placement.use, placement.bottom):
+                found[-1] = (count + 1, lowest)
+                continue
+        found.append((1, placement))
+    return found
+
+
+def _stretch(lowest: Placement, count: int, left: float, floor: float, voice: Voice) -> Shapes:
+    """Return the boxes of a stretch, and its name once, in the box in its middle."""
+    bottom, height = lowest.bottom, lowest.height
+    kind = KINDS.get(lowest.use, "switch")
+    name = voice.gettext(lowest.name)
+    tip = f"{name} · {voice.label(lowest.use, 'bill')}"
+    shapes: Shapes = []
+    for index in range(count):
+        top = floor - (bottom - 1 + (index + 1) * height) * UNIT
+        shapes.append(Box(left + 3, top + 0.6, RACK_WIDTH - 6, height * UNIT - 1.2, kind, tip))
+    middle = floor - (bottom - 1 + height * (count // 2) + height / 2) * UNIT
+    text = name if count == 1 else f"{count} × {name}"
+    size = 10.0 if height > 1 else 9.0
+    most = int((RACK_WIDTH - 16) / (size * 0.52))
+    if len(text) > most:
+        text = f"{text[: most - 1]}…"
+    inside = "inside" if kind in ("machine", "storage", "spare") else "dark"
+    shapes.append(Label(left + RACK_WIDTH / 2, middle + 3.2, text, size, kind=inside))
+    return shapes
+
+
+WIDTH = 960.0
+
+MARGIN = 16.0
+
+ROW_HEIGHT = 46.0
+
+ROW_GAP = 84.0
+
+WIDEST = 128.0
+
+GAP = 8.0
+
+MOST_BOXES = 20
+"""Switches of a row that are drawn one by one."""
+
+MOST_LINES = 240
+"""Pairs of switches whose links are drawn one by one."""
+
+HEAVIEST = 6.0
+
+SENTENCES = {
+    "core": "Core: {count} switches",
+    "spine": "Spine: {count} switches",
+    "leaf": "Leaf: {count} switches",
+    "nodes": "Nodes: {count}",
+}
+"""Kind of a row → its heading."""
+
+Row = Sequence[tuple[float, float]]
+"""Left edge and width of each box of a row."""
+
+
+def topology(plan: FabricPlan, voice: Voice) -> Drawing:
+    """Return the switches of a network in rows, from the nodes at the bottom to the core at the top."""
+    rows = _rows(plan, voice)
+    places = [_spread_over(len(names)) for _, _, names, _ in rows]
+    tops = [MARGIN + 14.0 + index * (ROW_HEIGHT + ROW_GAP) for index in range(len(rows))]
+    lines: Shapes = []
+    boxes: Shapes = []
+    for (kind, count, names, tips), row, top in zip(rows, places, tops, strict=True):
+        inside = "inside" if kind == "core" else "dark"
+        for (left, width), name, tip in zip(row, names, tips, strict=True):
+            boxes.append(Box(left, top, width, ROW_HEIGHT, kind, tip))
+            boxes.append(Label(left + width / 2, top + ROW_HEIGHT / 2 + 4, name, 12.0, kind=inside))
+        text = voice.say(Message(SENTENCES[kind], {"count": count}))
+        boxes.append(Label(MARGIN, top - 8, text, 12.0, "start", "quiet"))
+    for index, (weight, text) in enumerate(_links(plan, voice)):
+        upper, lower = tops[index] + ROW_HEIGHT, tops[index + 1]
+        own = plan.pods > 1 and rows[index][0] == "spine"
+        lines += _lines_between(places[index], upper, places[index + 1], lower, weight, own)
+        boxes.append(Label(WIDTH - MARGIN, lower - 8, text, 12.0, "end", "quiet"))
+    description = Message(
+        "{nodes} nodes × {rails} ports, {leaf} leaf, {spine} spine and {core} core switches",
+        {
+            "nodes": plan.nodes,
+            "rails": plan.rails,
+            "leaf": plan.leaf,
+            "spine": plan.balanced_spine,
+            "core": plan.balanced_core,
+        },
+    )
+    height, title = tops[-1] + ROW_HEIGHT + MARGIN, voice.gettext("Network topology")
+    return Drawing(WIDTH, height, title, voice.say(description), (*lines, *boxes))
+
+
+def _rows(plan: FabricPlan, voice: Voice) -> list[tuple[str, int, list[str], list[str]]]:
+    """Kind, count, names and tips of each row, the highest first."""
+    rows = []
+    core, spine = plan.balanced_core, plan.balanced_spine
+    if plan.levels == 3:
+        names = _numbered("C", core, voice)
+        rows.append(("core", core, names, names))
+    if plan.levels > 1:
+        if plan.pods > 1:
+            names = _in_parts(voice.gettext("pod"), [f"{spine // plan.pods} S"] * plan.pods)
+        else:
+            names = _numbered("S", spine, voice)
+        rows.append(("spine", spine, names, names))
+    rows.append(("leaf", plan.leaf, *_leaves(plan, voice)))
+    text = voice.say(Message("{nodes} nodes × {rails} ports", {"nodes": plan.nodes, "rails": plan.rails}))
+    rows.append(("nodes", plan.nodes, [text], [text]))
+    return rows
+
+
+def _leaves(plan: FabricPlan, voice: Voice) -> tuple[list[str], list[str]]:
+    each = max(plan.leaf // plan.rails, 1)
+    if plan.pods > 1:
+        most = plan.leaves_per_pod
+        counts = [min(most, plan.leaf - most * pod) for pod in range(plan.pods)]
+        names = _in_parts(voice.gettext("pod"), [f"{count} L" for count in counts])
+    elif plan.leaf > MOST_BOXES and plan.levels > 1:
+        names = _in_parts(voice.gettext("rail"), [f"{each} L"] * plan.rails)
+    else:
+        template = "leaf {number}, rail {rail}: {down} ports down, {up} up"
+        ports = {"down": plan.leaf_down, "up": plan.leaf_up}
+        tips = [
+            voice.say(Message(template, {"number": leaf + 1, "rail": leaf // each + 1, **ports}))
+            for leaf in range(plan.leaf)
+        ]
+        return [f"L{leaf + 1}" for leaf in range(plan.leaf)], tips
+    return names, names
+
+
+def _numbered(letter: str, count: int, voice: Voice) -> list[str]:
+    if count <= MOST_BOXES:
+        return [f"{letter}{number + 1}" for number in range(count)]
+    return [voice.say(Message("{count} switches", {"count": count}))]
+
+
+def _in_parts(word: str, contents: list[str]) -> list[str]:
+    """Names of pods or rails with what is in them, the middle ones left out where they are too many."""
+    names = [f"{word} {number}: {content}" for number, content in enumerate(contents, start=1)]
+    if len(names) > MOST_BOXES:
+        names = [*names[: MOST_BOXES // 2 - 1], f"… × {len(names) - MOST_BOXES // 2}", names[-1]]
+    return names
+
+
+def _spread_over(count: int) -> Row:
+    """Return the places of so many boxes, side by side in the middle."""
+    room = WIDTH - 2 * MARGIN
+    width = min(room, 420.0) if count == 1 else min(WIDEST, (room - GAP * (count - 1)) / count)
+    start = (WIDTH - width * count - GAP * (count - 1)) / 2
+    return [(start + index * (width + GAP), width) for index in range(count)]
+
+
+def _links(plan: FabricPlan, voice: Voice) -> list[tuple[float, str]]:
+    """Weight of the lines under each row, and what they stand for."""
+    links = []
+    if plan.levels == 3:
+        links.append((2.0, Message("{count} uplinks per spine", {"count": plan.spine_up})))
+    if plan.levels > 1:
+        values = {"count": plan.leaf_up, "each": plan.links_per_pair}
+        weight = min(0.6 + 0.4 * plan.links_per_pair, HEAVIEST)
+        links.append((weight, Message("{count} uplinks per leaf, {each} to each spine", values)))
+    links.append((2.0, Message("at most {count} nodes per leaf", {"count": plan.leaf_down})))
+    return [(weight, voice.say(message)) for weight, message in links]
+
+
+def _lines_between(
+    above: Row, upper: float, below: Row, lower: float, weight: float, own: bool
+) -> list[Line]:
+    """Lines from every box of a row to every box of the next, or each to its own; one trunk for too many."""
+    starts, ends = ([left + width / 2 for left, width in row] for row in (above, below))
+    if own:
+        return [Line(x, upper, end, lower, HEAVIEST) for x, end in zip(starts, ends, strict=True)]
+    if len(above) * len(below) > MOST_LINES:
+        return [Line(WIDTH / 2, upper, WIDTH / 2, lower, HEAVIEST, "trunk")]
+    if len(below) == 1:
+        left, width = below[0]
+        return [
+            Line(x, upper, left + width * number / (len(above) + 1), lower, weight)
+            for number, x in enumerate(starts, start=1)
+        ]
+    return [Line(x, upper, end, lower, weight) for x in starts for end in ends]
