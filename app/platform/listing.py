@@ -12,7 +12,7 @@ from pydantic import Field
 
 from app.errors import BadInput
 from app.estimating.schema import Document
-from app.platform.store.repository import After
+from app.platform.store.queries import After
 
 Item = TypeVar("Item", bound=Document)
 

@@ -259,7 +259,7 @@ def used(queries: IdentityStore, token: str) -> Invitation:
     """Return an invitation and use it up; if anything fails after this, it is not used."""
     moment = now()
     found = queries.people.invitation(token_hash(token), moment)
-    if found is None or not queries.people.use_invitation(token_hash(token), moment):
+    if found is None or not queries.people.use_link(Invitation, token_hash(token), moment):
         raise no_link()
     return found
 

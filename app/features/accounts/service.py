@@ -123,7 +123,7 @@ def new_account(queries: IdentityStore, email: str, name: str, password_hash: st
         totp_step=None,
         created_at=now(),
     )
-    queries.people.add_account(account)
+    queries.people.keep(account)
     return account
 
 
@@ -142,7 +142,7 @@ def check_room(queries: IdentityStore, workspace_id: str) -> None:
 def join(queries: IdentityStore, account: Account, workspace_id: str, role: Role) -> None:
     """Make an account a member of a workspace."""
     check_room(queries, workspace_id)
-    queries.people.add_membership(
+    queries.people.keep(
         Membership(account_id=account.id, workspace_id=workspace_id, role=role, created_at=now())
     )
 
@@ -153,7 +153,7 @@ def add_workspace(identity: Identity, name: str) -> Workspace:
     with identity.store.identity() as queries:
         if any(one.name == made.name for one in queries.people.workspaces()):
             raise Conflict.at("name", "a workspace with this name already exists")
-        queries.people.add_workspace(made)
+        queries.people.keep(made)
     return made
 
 
@@ -268,7 +268,7 @@ def set_password(
     check_password(password, email=account.email, name=account.name)
     kept = hashed(password)
     with identity.store.identity() as queries:
-        if not queries.people.use_password_link(token_hash(token), now()):
+        if not queries.people.use_link(PasswordLink, token_hash(token), now()):
             raise no_link()
         queries.people.set_password(account.id, kept)
         queries.sessions.end_all(account.id)

@@ -25,7 +25,7 @@ from app.platform.identity import new_token, token_hash
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.account_tables import ApiKeyRecord
 from app.platform.store.database import Store
-from app.platform.store.key_queries import ends_at
+from app.platform.store.integration_queries import ends_at
 from app.platform.store.repository import Repository
 from app.platform.store.types import new_id, now
 from app.platform.workbench import Workbench, no_such
@@ -73,7 +73,8 @@ def principal_of(store: Store, key: str, moment: datetime) -> Principal | None:
         return None
     found = store.key_of(form["prefix"])
     right = hmac.compare_digest(token_hash(key), NOBODY if found is None else found.secret_sha256)
-    if found is None or not right or (found.ends_at is not None and found.ends_at <= moment):
+    end = None if found is None else ends_at(found)
+    if found is None or not right or (end is not None and end <= moment):
         return None
     if found.last_used_at is None or moment - found.last_used_at >= NOTED_EVERY:
         note_use(store, found.workspace_id, found.id, moment)
@@ -108,7 +109,7 @@ def create_key(
     def make() -> tuple[NewApiKey, Save]:
         def save(repository: Repository) -> None:
             check_room(repository, record.created_at)
-            repository.keys.add(record)
+            repository.add(record)
 
         return NewApiKey(**dict(document_of(record, record.created_at)), secret=None), save
 
@@ -209,7 +210,7 @@ def rotate_key(
                 raise Conflict.at("id", "the key already has a successor; replace that one")
             # Without a grace the old one has ended by now and leaves its room.
             check_room(repository, moment)
-            repository.keys.add(record)
+            repository.add(record)
 
         return NewApiKey(**dict(document_of(record, moment)), secret=None), save
 

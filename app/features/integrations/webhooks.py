@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from sqlmodel import col
+
 from app.errors import BadInput, Conflict, Message
 from app.estimating.documents import Text
 from app.features.integrations.model import (
@@ -27,9 +29,9 @@ from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.outgoing import SECRET_MARK, Sender, Undelivered, checked_url, signed_headers
 from app.platform.sealing import Unsealable
 from app.platform.store.account_tables import WebhookDelivery, WebhookRecord
+from app.platform.store.integration_queries import WAITING, DeliveryOutcome, DueMessage, new_message
 from app.platform.store.repository import Repository
 from app.platform.store.types import new_id, now
-from app.platform.store.webhook_queries import WAITING, DeliveryOutcome, DueMessage, new_message
 from app.platform.workbench import Workbench, no_such
 
 TEST = "webhook.test"
@@ -65,9 +67,9 @@ def create_webhook(
 
     def make() -> tuple[NewWebhook, Save]:
         def save(repository: Repository) -> None:
-            if repository.hooks.count() >= MOST_WEBHOOKS:
+            if repository.count_rows(WebhookRecord) >= MOST_WEBHOOKS:
                 raise Conflict.at("url", "a workspace can have at most {most} webhooks", most=MOST_WEBHOOKS)
-            repository.hooks.add(record)
+            repository.add(record)
 
         return NewWebhook(**dict(document_of(record, moment)), secret=None), save
 
@@ -185,7 +187,7 @@ def send_test(
         with bench.store.transaction(workspace_id) as repository:
             check_active(existing(repository, identifier))
         message = new_message(identifier, TEST, now(), {"webhook_id": identifier})
-        return delivery_of(message), lambda repository: repository.hooks.add_message(message)
+        return delivery_of(message), lambda repository: repository.add(message)
 
     answer = keep(bench, workspace_id, once, Delivery, make)
     bench.run_chore("webhooks")
@@ -205,7 +207,9 @@ def list_deliveries(
     after = read_cursor(cursor)
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, identifier)
-        listing = repository.deliveries(identifier, limit, after)
+        listing = repository.page(
+            WebhookDelivery, limit, after, col(WebhookDelivery.webhook_id) == identifier
+        )
     return Page(items=[delivery_of(row) for row in listing.rows], next=write_cursor(listing.next))
 
 

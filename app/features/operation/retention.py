@@ -74,15 +74,13 @@ def purge_sweeps(bench: Workbench, workspace: str, before: datetime, dry_run: bo
 def purge_keys(bench: Workbench, workspace: str, before: datetime, dry_run: bool) -> int:
     """Delete answers kept to be given again."""
     with bench.store.transaction(workspace) as repository:
-        queries = repository.retention
-        return queries.count_keys(before) if dry_run else queries.delete_keys(before)
+        return repository.retention.keys(before, dry_run)
 
 
 def purge_shares(bench: Workbench, workspace: str, before: datetime, dry_run: bool) -> int:
     """Delete links that have ended."""
     with bench.store.transaction(workspace) as repository:
-        queries = repository.retention
-        return queries.count_shares(before) if dry_run else queries.delete_shares(before)
+        return repository.retention.shares(before, dry_run)
 
 
 PURGES: dict[str, Callable[[Workbench, str, datetime, bool], int]] = {

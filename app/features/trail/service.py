@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from app.errors import BadInput
 from app.features.trail.model import TrailActor, TrailEvent, TrailObject
 from app.platform.listing import Page, read_cursor, write_cursor
-from app.platform.store.repository import After
+from app.platform.store.queries import After
 from app.platform.store.tables import AuditEvent
 from app.platform.store.trail import TrailFilter
 from app.platform.tables import taken, written
@@ -55,14 +55,9 @@ def list_events(
     bench: Workbench, workspace_id: str, chosen: TrailFilter, limit: int, cursor: str | None
 ) -> Page[TrailEvent]:
     """Return events, newest first."""
-    after = read_cursor(cursor)
-    place = None if after is None else (after.created_at, after.id)
     with bench.store.transaction(workspace_id) as repository:
-        rows, following = repository.trail.listing(chosen, limit, place)
-    return Page(
-        items=[document_of(row) for row in rows],
-        next=write_cursor(None if following is None else After(*following)),
-    )
+        rows, following = repository.trail.listing(chosen, limit, read_cursor(cursor))
+    return Page(items=[document_of(row) for row in rows], next=write_cursor(following))
 
 
 def document_of(row: AuditEvent) -> TrailEvent:
@@ -93,7 +88,7 @@ def events_csv(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iter
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(COLUMNS)
-    place: tuple[datetime, str] | None = None
+    place: After | None = None
     while True:
         # A transaction each: who reads slowly must not hold one open.
         with bench.store.transaction(workspace_id) as repository:

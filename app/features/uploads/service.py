@@ -17,7 +17,7 @@ from app.features.uploads.model import Bin, KeptProfile, KeptWorkload, ProfileRe
 from app.platform.catalogue import operators
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
-from app.platform.store.repository import After, Repository
+from app.platform.store.repository import Repository
 from app.platform.store.tables import Profile
 from app.platform.store.tables import WorkloadSample as SampleRow
 from app.platform.store.types import new_id
@@ -111,15 +111,9 @@ def get_profile(bench: Workbench, workspace_id: str, identifier: str) -> KeptPro
 
 def list_profiles(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[UploadSummary]:
     """Return uploaded models, newest first."""
-    after = read_cursor(cursor)
-    place = None if after is None else (after.created_at, after.id)
     with bench.store.transaction(workspace_id) as repository:
-        rows, following = repository.uploads.models(limit, place)
-    items = [
-        UploadSummary(id=identifier, name=name, created_at=created_at, size=size)
-        for identifier, name, _, created_at, size in rows
-    ]
-    return Page(items=items, next=write_cursor(None if following is None else After(*following)))
+        rows, following = repository.uploads.models(limit, read_cursor(cursor))
+    return Page(items=[UploadSummary(**row._mapping) for row in rows], next=write_cursor(following))
 
 
 def upload_workload(

@@ -103,6 +103,17 @@ class AccountSession(SQLModel, table=True):
     """Wrong passwords and codes that it told: those since the sign-in before it."""
 
 
+class ExternalIdentity(SQLModel, table=True):
+    """A person at a provider and the account that is theirs."""
+
+    __tablename__ = "external_identity"
+
+    issuer: str = Field(primary_key=True, max_length=500)
+    subject: str = Field(primary_key=True, max_length=255)
+    account_id: str = Field(foreign_key="account.id", max_length=40, index=True)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+
+
 class LoginAttempt(SQLModel, table=True):
     """Failed attempts in a row: of an account, of an address or of a second factor."""
 
