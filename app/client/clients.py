@@ -117,7 +117,7 @@ class Rackline(Operations, WaitingClient):
 
     def follow_sweep(self, identifier: str) -> Iterator[SweepState]:
         """Yield how far a sweep is whenever that changes, until it has ended."""
-        states, path = States(), address("sweeps", identifier, "events")
+        states, path = States(), address("sweeps/{identifier}/events", identifier=identifier)
         try:
             while True:
                 with self._http.stream("GET", path, headers=STREAM) as response:
@@ -221,7 +221,7 @@ class AsyncRackline(Operations, AwaitedClient):
 
     async def follow_sweep(self, identifier: str) -> AsyncIterator[SweepState]:
         """Yield how far a sweep is whenever that changes, until it has ended."""
-        states, path = States(), address("sweeps", identifier, "events")
+        states, path = States(), address("sweeps/{identifier}/events", identifier=identifier)
         try:
             while True:
                 async with self._http.stream("GET", path, headers=STREAM) as response:
