@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import defer
-from sqlmodel import Session, SQLModel, col, select
+from sqlmodel import Session, col, select
 
-from app.platform.store.account_tables import ApiKeyRecord, WebhookDelivery, WebhookRecord
 from app.platform.store.document_queries import BookQueries, ListedQueries, StudyQueries, SweepQueries
 from app.platform.store.integration_queries import KeyQueries, RateQueries, WebhookQueries
 from app.platform.store.job_queries import JobQueries
@@ -24,7 +23,7 @@ from app.platform.store.tables import (
     ComparisonRecord,
     EstimateRow,
     IdempotencyKey,
-    JobRecord,
+    Owned,
     PriceBookRecord,
     Profile,
     ProposalRecord,
@@ -37,26 +36,9 @@ from app.platform.store.tables import (
 from app.platform.store.trail import TrailQueries
 from app.platform.store.upload_queries import RetentionQueries, UploadQueries
 
-Listed = TypeVar(
-    "Listed",
-    Profile,
-    WorkloadSample,
-    EstimateRow,
-    ComparisonRecord,
-    CalibrationRow,
-    SizingRow,
-    SweepRecord,
-    JobRecord,
-    ProposalRecord,
-    PriceBookRecord,
-    BillRow,
-    ApiKeyRecord,
-    WebhookRecord,
-    WebhookDelivery,
-)
+Listed = TypeVar("Listed", bound=Owned)
 
-
-KINDS: dict[str, type[SQLModel]] = {
+KINDS: dict[str, type[Owned]] = {
     "prf_": Profile,
     "wkl_": WorkloadSample,
     "est_": EstimateRow,
