@@ -26,6 +26,7 @@ from app.platform.outgoing import HttpSender, Sender
 from app.platform.retention import Retention
 from app.platform.sealing import SECRET_BYTES, Sealer
 from app.platform.store.database import Store
+from app.platform.store.repository import Listed, Repository
 from app.platform.store.tables import CalibrationRow, PriceBookRecord, Profile
 from app.platform.store.tables import WorkloadSample as SampleRow
 from app.platform.store.upload_files import UploadFiles
@@ -130,6 +131,14 @@ KEPT_PAGES = 24
 def no_such(kind: str, identifier: str) -> NotFound:
     """Return the error for an identifier of ours; random ones have no close relatives to offer."""
     return NotFound(Message("there is no {kind} “{name}”", {"kind": Message(kind), "name": identifier[:80]}))
+
+
+def existing(repository: Repository, table: type[Listed], identifier: str, kind: str) -> Listed:
+    """Return a row of the workspace, or say that there is none of this kind."""
+    row = repository.get(table, identifier)
+    if row is None:
+        raise no_such(kind, identifier)
+    return row
 
 
 def found(load: Callable[[str, str], Upload], workspace_id: str, field: str, identifier: str) -> Upload:
@@ -255,17 +264,15 @@ class Workbench:
 
     def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:
         with self.store.transaction(workspace_id) as repository:
-            row = repository.get(Profile, identifier)
-            if row is None:
-                raise no_such("uploaded profile", identifier)
-            return ModelProfile.from_json(row.document)
+            return ModelProfile.from_json(
+                existing(repository, Profile, identifier, "uploaded profile").document
+            )
 
     def _load_workload_sample(self, workspace_id: str, identifier: str) -> LengthSample:
         with self.store.transaction(workspace_id) as repository:
-            row = repository.get(SampleRow, identifier)
-            if row is None:
-                raise no_such("uploaded sample", identifier)
-            return LengthSample.from_json(row.document)
+            return LengthSample.from_json(
+                existing(repository, SampleRow, identifier, "uploaded sample").document
+            )
 
     def _calibration_or_none(self, workspace_id: str, identifier: str) -> SoftwareProfile | None:
         try:

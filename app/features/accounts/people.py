@@ -20,6 +20,7 @@ from app.platform.identity import (
     new_token,
     token_hash,
 )
+from app.platform.listing import filled
 from app.platform.passwords import check_password, hashed
 from app.platform.sessions import Started, start
 from app.platform.store.account_tables import Invitation
@@ -105,21 +106,16 @@ def list_people(identity: Identity, workspace_id: str) -> People:
         place = queries.people.workspace(workspace_id)
         seen = queries.people.last_seen(workspace_id)
         members = [
-            Member(
-                id=account.id,
-                name=account.name,
-                email=account.email,
+            filled(
+                Member,
+                account,
                 role=Role(member.role),
-                disabled=account.disabled,
                 second_factor=account.totp_sealed is not None,
                 last_seen=seen.get(account.id),
             )
             for member, account in queries.people.members(workspace_id)
         ]
-        waiting = [
-            Invited(id=one.id, email=one.email, role=Role(one.role), expires_at=one.expires_at)
-            for one in queries.people.invitations(workspace_id, now())
-        ]
+        waiting = [filled(Invited, row) for row in queries.people.invitations(workspace_id, now())]
     return People(
         workspace_id=workspace_id, workspace=place.name if place else "", members=members, invitations=waiting
     )
@@ -320,10 +316,9 @@ def get_account(identity: Identity, account_id: str, token: str) -> AccountDocum
     moment, here = now(), token_hash(token)
     with identity.store.identity() as queries:
         account = existing(queries, account_id)
-        return AccountDocument(
-            id=account.id,
-            name=account.name,
-            email=account.email,
+        return filled(
+            AccountDocument,
+            account,
             second_factor=account.totp_sealed is not None,
             recovery_codes=queries.people.recovery_codes_left(account.id),
             workspaces=[
@@ -331,17 +326,8 @@ def get_account(identity: Identity, account_id: str, token: str) -> AccountDocum
                 for member, place in queries.people.memberships(account.id)
             ],
             sessions=[
-                SessionDocument(
-                    id=one.id,
-                    here=one.token_sha256 == here,
-                    address=one.address,
-                    user_agent=one.user_agent,
-                    created_at=one.created_at,
-                    seen_at=one.seen_at,
-                    expires_at=one.expires_at,
-                    failures=one.failures,
-                )
-                for one in queries.sessions.of_account(account.id, moment, moment - identity.times.idle)
+                filled(SessionDocument, row, here=row.token_sha256 == here)
+                for row in queries.sessions.of_account(account.id, moment, moment - identity.times.idle)
             ],
         )
 

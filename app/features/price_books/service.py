@@ -24,11 +24,11 @@ from app.features.price_books.sheets import (
     write_rows,
 )
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.listing import Page, filled, page_of
 from app.platform.store.document_queries import VersionTaken
 from app.platform.store.tables import PriceBookRecord, PriceBookVersion
 from app.platform.store.types import new_id, now
-from app.platform.workbench import Workbench, no_such
+from app.platform.workbench import Workbench, existing, no_such
 
 MOST_VERSIONS = 1000
 """Versions that a book may have."""
@@ -121,20 +121,12 @@ def book_csv(bench: Workbench, workspace_id: str, identifier: str, version: int 
 
 def list_books(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[PriceBookSummary]:
     """Return price books, newest first."""
+
+    def summary(row: PriceBookRecord) -> PriceBookSummary:
+        return filled(PriceBookSummary, row, rows=row.row_count)
+
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(PriceBookRecord, limit, read_cursor(cursor))
-    items = [
-        PriceBookSummary(
-            id=row.id,
-            name=row.name,
-            version=row.version,
-            rows=row.row_count,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-        )
-        for row in listing.rows
-    ]
-    return Page(items=items, next=write_cursor(listing.next))
+        return page_of(repository, PriceBookRecord, summary, limit, cursor)
 
 
 def printable(field: str, text: str) -> str:
@@ -169,9 +161,7 @@ def _change(
     read = 0
     try:
         with bench.store.transaction(workspace_id) as repository:
-            record = repository.get(PriceBookRecord, identifier)
-            if record is None:
-                raise no_such("price book", identifier)
+            record = existing(repository, PriceBookRecord, identifier, "price book")
             read = record.version
             if expected is not None and expected != read:
                 raise _changed_meanwhile(read, expected)
@@ -219,17 +209,15 @@ def _document(
 ) -> PriceBookDocument:
     """Return a book; ``versions`` newest first, one more than are listed."""
     catalog = bench.sizing.catalog
-    rows = {one.version: [BookRow(**entry) for entry in one.rows] for one in (*versions, shown)}
+    rows = {entry.version: [BookRow(**row) for row in entry.rows] for entry in (*versions, shown)}
     listed = []
-    for one in versions[:LISTED]:
-        differ = changes(rows.get(one.version - 1, []), rows[one.version])
+    for entry in versions[:LISTED]:
+        differ = changes(rows.get(entry.version - 1, []), rows[entry.version])
         listed.append(
-            BookVersion(
-                version=one.version,
-                name=one.name,
-                created_at=one.created_at,
-                comment=one.comment,
-                rows=len(one.rows),
+            filled(
+                BookVersion,
+                entry,
+                rows=len(entry.rows),
                 changes=differ[:MOST_CHANGES],
                 changed=len(differ),
             )

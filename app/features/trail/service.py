@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from app.errors import BadInput
 from app.features.trail.model import TrailActor, TrailEvent, TrailObject
-from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.store.queries import After
 from app.platform.store.tables import AuditEvent
 from app.platform.store.trail import TrailFilter
@@ -62,15 +62,11 @@ def list_events(
 
 def document_of(row: AuditEvent) -> TrailEvent:
     """Return an event as an answer."""
-    return TrailEvent(
-        id=row.id,
-        at=row.at,
-        action=row.action,
+    return filled(
+        TrailEvent,
+        row,
         actor=TrailActor(kind=row.actor_kind, id=row.actor_id, name=row.actor_name),
         object=TrailObject(kind=row.object_kind, id=row.object_id),
-        address=row.address,
-        request_id=row.request_id,
-        detail=row.detail,
     )
 
 

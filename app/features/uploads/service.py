@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 from pydantic import Field
 
@@ -16,7 +17,7 @@ from app.estimating.workload import resolve_model
 from app.features.uploads.model import Bin, KeptProfile, KeptWorkload, ProfileRequest, UploadSummary
 from app.platform.catalogue import operators
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.listing import Page, filled, page_of, read_cursor, write_cursor
 from app.platform.store.repository import Repository
 from app.platform.store.tables import Profile
 from app.platform.store.tables import WorkloadSample as SampleRow
@@ -113,7 +114,7 @@ def list_profiles(bench: Workbench, workspace_id: str, limit: int, cursor: str |
     """Return uploaded models, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         rows, following = repository.uploads.models(limit, read_cursor(cursor))
-    return Page(items=[UploadSummary(**row._mapping) for row in rows], next=write_cursor(following))
+    return Page(items=[filled(UploadSummary, row) for row in rows], next=write_cursor(following))
 
 
 def upload_workload(
@@ -153,19 +154,15 @@ def list_workloads(
 ) -> Page[UploadSummary]:
     """Return uploaded samples, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(SampleRow, limit, read_cursor(cursor))
-    items = [UploadSummary(id=row.id, name=row.name, created_at=row.created_at) for row in listing.rows]
-    return Page(items=items, next=write_cursor(listing.next))
+        return page_of(repository, SampleRow, partial(filled, UploadSummary), limit, cursor)
 
 
 def profile_document(profile: ModelProfile) -> KeptProfile:
     """Return a model profile as a document."""
-    return KeptProfile(
-        id=profile.id,
+    return filled(
+        KeptProfile,
+        profile,
         kind=profile.origin,
-        name=profile.name,
-        parameters=profile.parameters,
-        forward_flop_per_sample=profile.forward_flop_per_sample,
         seq_len=profile.usual_seq_len,
         image_size=profile.default_image_size,
         operators=operators(profile),
@@ -175,18 +172,12 @@ def profile_document(profile: ModelProfile) -> KeptProfile:
 
 def workload_document(identifier: str, name: str, sample: LengthSample) -> KeptWorkload:
     """Return the counts of a sample as a document."""
-    return KeptWorkload(
+    return filled(
+        KeptWorkload,
+        sample,
         id=identifier,
         name=name,
-        samples=sample.samples,
-        tokens=sample.tokens,
         mean_tokens=Quantity(value=sample.mean_tokens, low=sample.mean_low, high=sample.mean_high, unit="1"),
-        p50=sample.p50,
-        p95=sample.p95,
-        max=sample.max,
-        seq_len=sample.seq_len,
-        padding_share=sample.padding_share,
-        packing_factor=sample.packing_factor,
         histogram=[Bin(low=low, high=high, samples=count) for low, high, count in sample.histogram],
         warnings=[CheckWarning.of("assumed", "info", message) for message in sample.assumptions],
     )
