@@ -120,7 +120,6 @@ class Settings(BaseModel):
 
     @property
     def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """Networks of the proxies that are trusted."""
         return tuple(ip_network(proxy) for proxy in self.trusted_proxies)
 
     @field_validator("public_url")

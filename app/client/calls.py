@@ -57,7 +57,6 @@ class File:
 
     @classmethod
     def read(cls, path: str | Path) -> File:
-        """Return a file of this machine."""
         return cls(Path(path).name, Path(path).read_bytes())
 
 
@@ -182,7 +181,6 @@ class Operation(Generic[P, T]):
     def __get__(
         self, client: WaitingClient | AwaitedClient | None, owner: type
     ) -> Self | Bound[P, T] | AsyncBound[P, T]:
-        """Return the operation of a client."""
         if client is None:
             return self
         if isinstance(client, AwaitedClient):
@@ -242,12 +240,10 @@ def operation(
 
 
 def plain(value: Any) -> Any:
-    """Return a value as it stands in a query."""
     return value.isoformat() if isinstance(value, datetime) else value
 
 
 def request_fields(request: Schema | Given | None) -> dict[str, Any]:
-    """Return a request that stands in a query."""
     return (
         request.model_dump(mode="json", exclude_unset=True)
         if isinstance(request, Schema)

@@ -67,7 +67,6 @@ class Rackline(Operations, WaitingClient):
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
         self._http.close()
 
     def answer(self, call: Call[T]) -> Answer[T]:
@@ -167,7 +166,6 @@ class AsyncRackline(Operations, AwaitedClient):
         await self.close()
 
     async def close(self) -> None:
-        """Give the connections back."""
         await self._http.aclose()
 
     async def answer(self, call: Call[T]) -> Answer[T]:

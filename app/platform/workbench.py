@@ -49,7 +49,6 @@ class LruCache(Generic[Kept]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """Return what stands for a key, made where it is not kept."""
         with self._lock:
             if key in self._found:
                 self._found.move_to_end(key)
@@ -62,7 +61,6 @@ class LruCache(Generic[Kept]):
         return made
 
     def clear(self) -> None:
-        """Let go of all."""
         with self._lock:
             self._found.clear()
 
@@ -91,13 +89,11 @@ class EstimateCache:
         self._latest: LruCache[Estimate] = LruCache(size)
 
     def get(self, workspace_id: str, request: EstimateRequest, make: Callable[[], Estimate]) -> Estimate:
-        """Return the estimate of a request, made where it is not kept."""
         if request.assumptions.price_book_id is not None:
             return make()
         return self._latest.get(key_of(workspace_id, request), make)
 
     def clear(self) -> None:
-        """Let go of all."""
         self._latest.clear()
 
     def __len__(self) -> int:
@@ -197,7 +193,6 @@ class Workbench:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """The catalogue as documents."""
         return Catalogue(self.sizing)
 
     def prepare(self) -> None:

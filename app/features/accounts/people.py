@@ -101,7 +101,6 @@ class Open:
 
 
 def list_people(identity: Identity, workspace_id: str) -> People:
-    """Return who works in a workspace and who is invited."""
     with identity.store.identity() as queries:
         place = queries.people.workspace(workspace_id)
         seen = queries.people.last_seen(workspace_id)
@@ -165,14 +164,12 @@ def invite(
 
 
 def withdraw(identity: Identity, workspace_id: str, identifier: str) -> None:
-    """Take an invitation back."""
     with identity.store.identity() as queries:
         if not queries.people.withdraw_invitation(workspace_id, identifier):
             raise no_such("invitation", identifier)
 
 
 def change_role(identity: Identity, workspace_id: str, account_id: str, role: Role) -> None:
-    """Let a member do more or less."""
     with identity.store.identity() as queries:
         queries.people.hold_workspace(workspace_id)
         member = queries.people.membership(account_id, workspace_id)
@@ -203,14 +200,12 @@ def keep_an_owner(queries: IdentityStore, workspace_id: str, leaving: str) -> No
 
 
 def rename_workspace(identity: Identity, workspace_id: str, name: str) -> None:
-    """Call a workspace something else."""
     shown = checked_name(name)
     with identity.store.identity() as queries:
         queries.people.rename_workspace(workspace_id, shown)
 
 
 def open_invitation(identity: Identity, token: str) -> Open:
-    """Return what an invitation offers."""
     with identity.store.identity() as queries:
         found = queries.people.invitation(token_hash(token), now())
         place = None if found is None else queries.people.workspace(found.workspace_id)

@@ -127,7 +127,6 @@ def shown_name(text: str) -> str:
 
 
 def check_room(repository: Repository, moment: datetime) -> None:
-    """Refuse more keys than a workspace may have."""
     if repository.keys.count(moment) >= MOST_KEYS:
         raise Conflict.at(
             "name", "a workspace can have at most {most} active keys; revoke one first", most=MOST_KEYS
@@ -135,7 +134,6 @@ def check_room(repository: Repository, moment: datetime) -> None:
 
 
 def new_key(store: Store, workspace_id: str, name: str, scopes: list[KeyScope]) -> tuple[str, ApiKeyRecord]:
-    """Return a new key and its row."""
     prefix = new_prefix()
     while store.key_of(prefix) is not None:
         prefix = new_prefix()
@@ -154,7 +152,6 @@ def new_key(store: Store, workspace_id: str, name: str, scopes: list[KeyScope]) 
 
 
 def new_prefix() -> str:
-    """Return the public part of a key."""
     return MARK + "".join(secrets.choice(PREFIX_LETTERS) for _ in range(PREFIX_LENGTH))
 
 
@@ -221,7 +218,6 @@ def document_of(record: ApiKeyRecord, moment: datetime) -> ApiKey:
 
 
 def status_of(record: ApiKeyRecord, moment: datetime) -> KeyStatus:
-    """Return how a key stands at a moment."""
     if record.revoked_at is not None:
         return "revoked"
     end = ends_at(record)

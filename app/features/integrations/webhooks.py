@@ -85,17 +85,14 @@ def shown_name(text: str) -> str:
 
 
 def new_secret() -> str:
-    """Return a secret in the form of Standard Webhooks."""
     return SECRET_MARK + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def purpose(identifier: str) -> str:
-    """Return what the secret of a webhook is sealed for."""
     return f"webhook:{identifier}"
 
 
 def list_webhooks(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[Webhook]:
-    """Return webhooks, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         return page_of(repository, WebhookRecord, partial(document_of, moment=now()), limit, cursor)
 
@@ -127,7 +124,6 @@ def change_webhook(bench: Workbench, workspace_id: str, identifier: str, patch: 
 
 
 def remove_webhook(bench: Workbench, workspace_id: str, identifier: str) -> None:
-    """Forget a webhook and its messages."""
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, WebhookRecord, identifier, "webhook")
         repository.hooks.remove(identifier)
@@ -191,7 +187,6 @@ def send_test(
 
 
 def check_active(record: WebhookRecord) -> None:
-    """Refuse to send to a webhook that is switched off."""
     if not record.active:
         raise Conflict.at("active", "the webhook is off; turn it on first")
 
@@ -199,7 +194,6 @@ def check_active(record: WebhookRecord) -> None:
 def list_deliveries(
     bench: Workbench, workspace_id: str, identifier: str, limit: int, cursor: str | None
 ) -> Page[Delivery]:
-    """Return the messages to a webhook, newest first."""
     of_webhook = col(WebhookDelivery.webhook_id) == identifier
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, WebhookRecord, identifier, "webhook")
@@ -291,7 +285,6 @@ def deliver(bench: Workbench, moment: datetime, sender: Sender, message: DueMess
 def tried(
     bench: Workbench, moment: datetime, sender: Sender, message: DueMessage, webhook: WebhookRecord
 ) -> DeliveryOutcome:
-    """Send a message once and return what came of it."""
     body = message.body.encode()
     try:
         secrets = opened_secrets(bench, webhook, moment)
@@ -380,5 +373,4 @@ def why_off(repository: Repository, message: DueMessage, outcome: DeliveryOutcom
 
 
 def purge_messages(bench: Workbench, moment: datetime) -> int:
-    """Forget old messages, and return how many there were."""
     return bench.store.purge_messages(moment - KEPT)

@@ -76,7 +76,6 @@ def check_proposals(bench: Workbench, workspace: str) -> Iterator[Fault]:
 
 
 def check_files(bench: Workbench, workspace: str) -> Iterator[Fault]:
-    """Hold uploaded files against their addresses."""
     if bench.files is None:
         return
     with bench.store.transaction(workspace) as repository:
@@ -91,7 +90,6 @@ def check_files(bench: Workbench, workspace: str) -> Iterator[Fault]:
 
 
 def check_strays(bench: Workbench) -> Iterator[Fault]:
-    """Return files that no upload names."""
     if bench.files is None or not bench.files.directory.is_dir():
         return
     named = {}

@@ -59,7 +59,6 @@ def create_book(
 def read_book(
     bench: Workbench, workspace_id: str, name: str, content: bytes, key: str | None = None
 ) -> PriceBookDocument:
-    """Keep the rows of a CSV file as a price book."""
     request = PriceBookRequest(name=(name.strip() or "CSV")[:200], rows=read_rows(content))
     return create_book(bench, workspace_id, request, key)
 
@@ -67,7 +66,6 @@ def read_book(
 def get_book(
     bench: Workbench, workspace_id: str, identifier: str, version: int | None = None
 ) -> PriceBookDocument:
-    """Return a price book in its newest version or another."""
     with bench.store.transaction(workspace_id) as repository:
         versions = repository.book_versions.all(identifier, LISTED + 1)
         if not versions:
@@ -83,7 +81,6 @@ def get_book(
 def replace_book(
     bench: Workbench, workspace_id: str, identifier: str, request: PriceBookRequest, expected: int | None
 ) -> PriceBookDocument:
-    """Give a price book other rows, as a new version."""
     rows = checked(request.rows, bench.sizing.catalog)
     return _change(bench, workspace_id, identifier, expected, lambda _: rows, request.name, request.comment)
 
@@ -91,7 +88,6 @@ def replace_book(
 def change_book(
     bench: Workbench, workspace_id: str, identifier: str, patch: PriceBookPatch, expected: int | None
 ) -> PriceBookDocument:
-    """Change some rows of a price book, as a new version."""
     put = checked(patch.rows, bench.sizing.catalog)
     return _change(
         bench,
@@ -107,20 +103,17 @@ def change_book(
 def replace_from_file(
     bench: Workbench, workspace_id: str, identifier: str, content: bytes, expected: int | None, comment: str
 ) -> PriceBookDocument:
-    """Give a price book the rows of a CSV file, as a new version."""
     rows = checked(read_rows(content), bench.sizing.catalog)
     return _change(bench, workspace_id, identifier, expected, lambda _: rows, None, comment)
 
 
 def book_csv(bench: Workbench, workspace_id: str, identifier: str, version: int | None = None) -> str:
-    """Return the rows of a price book as CSV."""
     found = get_book(bench, workspace_id, identifier, version)
     book = bench.book_version(workspace_id, identifier, found.version)
     return write_rows(book.rows)
 
 
 def list_books(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[PriceBookSummary]:
-    """Return price books, newest first."""
 
     def summary(row: PriceBookRecord) -> PriceBookSummary:
         return filled(PriceBookSummary, row, rows=row.row_count)
@@ -140,7 +133,6 @@ def printable(field: str, text: str) -> str:
 
 
 def checked_size(rows: tuple[BookRow, ...]) -> tuple[BookRow, ...]:
-    """Return rows, unless they are more than a book can hold."""
     if len(rows) > MOST_ROWS:
         raise TooLarge(Message("a price book can have at most {most} rows", {"most": MOST_ROWS}))
     return rows

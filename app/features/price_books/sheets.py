@@ -35,7 +35,6 @@ GUARD = "'"
 
 
 def read_rows(content: bytes) -> list[BookRowInput]:
-    """Return the rows of a CSV file."""
     if len(content) > MOST_BYTES:
         raise TooLarge(Message("the file is larger than {limit} bytes", {"limit": MOST_BYTES}))
     try:
@@ -167,7 +166,6 @@ Key = tuple[str, str, str]
 
 
 def key_of(row: BookRow | BookRowKey) -> Key:
-    """Return what a row states."""
     return row.item, row.parameter, row.condition
 
 
@@ -205,7 +203,6 @@ def edited(
 
 
 def changes(before: Sequence[BookRow], after: Sequence[BookRow]) -> list[RowChange]:
-    """Return the rows that differ between two versions."""
     old, new = {key_of(row): row for row in before}, {key_of(row): row for row in after}
     found = []
     for key in dict.fromkeys([*new, *old]):

@@ -54,14 +54,12 @@ def in_utc(field: str, moment: datetime | None) -> datetime | None:
 def list_events(
     bench: Workbench, workspace_id: str, chosen: TrailFilter, limit: int, cursor: str | None
 ) -> Page[TrailEvent]:
-    """Return events, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         rows, following = repository.trail.listing(chosen, limit, read_cursor(cursor))
     return Page(items=[document_of(row) for row in rows], next=write_cursor(following))
 
 
 def document_of(row: AuditEvent) -> TrailEvent:
-    """Return an event as an answer."""
     return filled(
         TrailEvent,
         row,
@@ -71,7 +69,6 @@ def document_of(row: AuditEvent) -> TrailEvent:
 
 
 def actions(bench: Workbench, workspace_id: str) -> list[str]:
-    """Return the actions there have been."""
     with bench.store.transaction(workspace_id) as repository:
         return list(repository.trail.actions())
 

@@ -41,7 +41,6 @@ class Uploads(Document):
 def upload_profile(
     bench: Workbench, workspace_id: str, name: str, content: bytes, key: str | None = None
 ) -> KeptProfile:
-    """Read a model from a file and keep it."""
     once = IdempotentCall.of("profiles", key, f"{name}\n".encode() + content)
     return keep_profile(bench, workspace_id, once, lambda: read_profile(name, content), (name, content))
 
@@ -49,7 +48,6 @@ def upload_profile(
 def describe_profile(
     bench: Workbench, workspace_id: str, request: ProfileRequest, key: str | None = None
 ) -> KeptProfile:
-    """Keep a model described in JSON."""
     given = request.model_dump(exclude={"name"}, exclude_none=True)
     if len(given) != 1:
         raise Unprocessable.at("model", "exactly one of config, transformer and layers is required")
@@ -94,7 +92,6 @@ def keep_profile(
 
 
 def original_file(bench: Workbench, workspace_id: str, identifier: str) -> tuple[str, bytes]:
-    """Return the name and content of the file that a model was read from."""
     with bench.store.transaction(workspace_id) as repository:
         if not repository.uploads.has_profile(identifier):
             raise no_such("uploaded profile", identifier)
@@ -106,12 +103,10 @@ def original_file(bench: Workbench, workspace_id: str, identifier: str) -> tuple
 
 
 def get_profile(bench: Workbench, workspace_id: str, identifier: str) -> KeptProfile:
-    """Return an uploaded model."""
     return profile_document(bench.profile(workspace_id, identifier))
 
 
 def list_profiles(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[UploadSummary]:
-    """Return uploaded models, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         rows, following = repository.uploads.models(limit, read_cursor(cursor))
     return Page(items=[filled(UploadSummary, row) for row in rows], next=write_cursor(following))
@@ -141,7 +136,6 @@ def upload_workload(
 
 
 def get_workload(bench: Workbench, workspace_id: str, identifier: str) -> KeptWorkload:
-    """Return what was counted in a sample of the data."""
     sample = bench.workload_sample(workspace_id, identifier)
     with bench.store.transaction(workspace_id) as repository:
         row = repository.get(SampleRow, identifier)
@@ -152,13 +146,11 @@ def get_workload(bench: Workbench, workspace_id: str, identifier: str) -> KeptWo
 def list_workloads(
     bench: Workbench, workspace_id: str, limit: int, cursor: str | None
 ) -> Page[UploadSummary]:
-    """Return uploaded samples, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         return page_of(repository, SampleRow, partial(filled, UploadSummary), limit, cursor)
 
 
 def profile_document(profile: ModelProfile) -> KeptProfile:
-    """Return a model profile as a document."""
     return filled(
         KeptProfile,
         profile,
@@ -171,7 +163,6 @@ def profile_document(profile: ModelProfile) -> KeptProfile:
 
 
 def workload_document(identifier: str, name: str, sample: LengthSample) -> KeptWorkload:
-    """Return the counts of a sample as a document."""
     return filled(
         KeptWorkload,
         sample,
@@ -216,5 +207,4 @@ def check_unused(repository: Repository, identifier: str) -> None:
 
 
 def listed(names: list[str]) -> str:
-    """Return some names in a row."""
     return ", ".join(f"“{name[:80]}”" for name in names[:3]) + (" …" if len(names) > 3 else "")

@@ -76,22 +76,18 @@ def revision_of(connection: Connection) -> str | None:
 
 
 def newest_revision() -> str:
-    """Return the revision this program works with."""
     return REVISIONS[-1]
 
 
 def knows(revision: str) -> bool:
-    """Tell whether a revision is one of this program's."""
     return revision in REVISIONS
 
 
 def is_current(connection: Connection) -> bool:
-    """Tell whether the tables are those this program works with."""
     return revision_of(connection) == newest_revision()
 
 
 def configuration() -> Config:
-    """Return Alembic's configuration without a file."""
     from alembic.config import Config
 
     config = Config()
@@ -120,7 +116,6 @@ def database_faults(engine: Engine) -> Iterator[Said]:
 
 
 def sqlite_faults(connection: sa.Connection) -> Iterator[Said]:
-    """Return what SQLite's own checks find."""
     for (said,) in connection.exec_driver_sql(f"PRAGMA integrity_check({MOST})"):
         if said != "ok":
             yield "SQLite finds fault with its file: {said}", {"said": str(said)}

@@ -61,7 +61,6 @@ class ArchiveWriter:
         self.parts[name] = ArchivePart(size=size, sha256=hashed.digest.hexdigest())
 
     def close(self) -> None:
-        """Write the end of the tar."""
         self._tar.close()
 
 
@@ -73,7 +72,6 @@ class HashingReader(io.RawIOBase):
         self._stream = stream
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes."""
         piece = self._stream.read(size)
         self.digest.update(piece)
         return piece
@@ -146,7 +144,6 @@ def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Pa
 
 
 def open_upload(files: UploadFiles, workspace: str, sha256: str) -> BinaryIO:
-    """Return an uploaded file to be copied."""
     try:
         return files.path(workspace, sha256).open("rb")
     except FileNotFoundError:
@@ -219,7 +216,6 @@ def snapshot(store: Store, folder: Path) -> Iterator[tuple[sa.Connection, Rows]]
 
 
 def sqlite_rows(connection: sa.Connection) -> Rows:
-    """Return how rows are read from SQLite: as they are stored."""
 
     def rows(table: str, columns: list[ArchiveColumn]) -> Iterator[tuple[Any, ...]]:
         names = ", ".join(quoted(connection, column.name) for column in columns)
@@ -230,7 +226,6 @@ def sqlite_rows(connection: sa.Connection) -> Rows:
 
 
 def postgres_rows(connection: sa.Connection) -> Rows:
-    """Return how rows are read from PostgreSQL: by COPY, as text."""
 
     def rows(table: str, columns: list[ArchiveColumn]) -> Iterator[tuple[Any, ...]]:
         names = ", ".join(quoted(connection, column.name) for column in columns)

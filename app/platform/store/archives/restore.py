@@ -71,7 +71,6 @@ def restore_backup(archive: Path, url: str, data_dir: Path) -> ArchiveSummary:
 
 
 def free_bytes(directory: Path) -> int:
-    """Return the room there is for what is taken in."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     return shutil.disk_usage(directory).free
 
@@ -102,7 +101,6 @@ def check_archive(archive: Path, room: int) -> Manifest:
 
 
 def check_no_uploads(data_dir: Path) -> None:
-    """Refuse a directory that holds uploaded files."""
     directory = data_dir / "uploads"
     if directory.is_dir() and any(path.name != LOCK for path in directory.iterdir()):
         message = "{directory} already contains files; set RACKLINE_DATA_DIR to an empty directory"
@@ -110,7 +108,6 @@ def check_no_uploads(data_dir: Path) -> None:
 
 
 def not_empty() -> Conflict:
-    """Return the error for a database that holds something."""
     return Conflict(
         "a backup can only be restored into an empty database; choose another one with --into, "
         "or move this one away"
@@ -216,7 +213,6 @@ def take_file(files: UploadFiles, place: Sequence[str], member: ArchiveMember) -
 
 
 def sqlite_put(connection: sa.Connection) -> Put:
-    """Return how rows are put into SQLite."""
 
     def put(table: ArchiveTable, rows: Iterator[list[Any]]) -> int:
         names = ", ".join(quoted(connection, column.name) for column in table.columns)
@@ -239,7 +235,6 @@ def sqlite_put(connection: sa.Connection) -> Put:
 
 
 def postgres_put(connection: sa.Connection) -> Put:
-    """Return how rows are put into PostgreSQL: by COPY."""
 
     def put(table: ArchiveTable, rows: Iterator[list[Any]]) -> int:
         names = ", ".join(quoted(connection, column.name) for column in table.columns)
