@@ -255,9 +255,22 @@ def reflected(connection: sa.Connection) -> list[sa.Table]:
     return [table for table in metadata.sorted_tables if not table.name.startswith(left_out)]
 
 
-def columns_of(table: sa.Table) -> list[ArchiveColumn]:
-    return [ArchiveColumn(name=column.name, kind=kind_of(column)) for column in table.columns]
+def tables_of(connection: sa.Connection) -> list[ArchiveTable]:
+    """Return the tables of a database as archives have them, not knowing yet of any rows."""
+    return [
+        ArchiveTable(
+            name=table.name,
+            columns=[ArchiveColumn(name=column.name, kind=kind_of(column)) for column in table.columns],
+            rows=0,
+        )
+        for table in reflected(connection)
+    ]
 
 
 def quoted(connection: sa.Connection, name: str) -> str:
     return connection.dialect.identifier_preparer.quote(name)
+
+
+def names_of(connection: sa.Connection, table: ArchiveTable) -> str:
+    """Return the names of a table's columns as statements have them."""
+    return ", ".join(quoted(connection, column.name) for column in table.columns)
