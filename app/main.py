@@ -152,7 +152,6 @@ def sealer_of(settings: Settings) -> Sealer:
 
 
 def identity_of(settings: Settings, store: Store) -> Identity:
-    """Return what use cases about people work with."""
     return Identity(
         store=store,
         sealer=sealer_of(settings),
@@ -163,7 +162,6 @@ def identity_of(settings: Settings, store: Store) -> Identity:
 
 
 def session_times_of(settings: Settings) -> SessionTimes:
-    """Return how long a session works."""
     return SessionTimes(
         idle=timedelta(minutes=settings.session_idle_minutes),
         absolute=timedelta(days=settings.session_days),

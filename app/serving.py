@@ -116,7 +116,6 @@ def gathered_metrics(data_dir: Path, port: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def told_to_end() -> Iterator[threading.Event]:
-    """Turn SIGTERM and Ctrl-C into an event."""
     ending = threading.Event()
     before = {one: signal.signal(one, lambda *_: ending.set()) for one in (signal.SIGTERM, signal.SIGINT)}
     try:

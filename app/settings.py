@@ -19,38 +19,6 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 from app.errors import BadInput
 from app.estimating.schema import field_texts
 
-VARIABLES = {
-    "RACKLINE_DATABASE_URL": "database_url",
-    "RACKLINE_DATA_DIR": "data_dir",
-    "RACKLINE_MAX_BODY_BYTES": "max_body_bytes",
-    "RACKLINE_MAX_UPLOAD_BYTES": "max_upload_bytes",
-    "RACKLINE_DASK": "dask",
-    "RACKLINE_QUEUE_URL": "queue_url",
-    "RACKLINE_JOBS": "jobs",
-    "RACKLINE_LOG": "log",
-    "RACKLINE_LOG_LEVEL": "log_level",
-    "RACKLINE_METRICS_TOKEN": "metrics_token",
-    "RACKLINE_STOP_SECONDS": "stop_seconds",
-    "RACKLINE_RATE_READ": "rate_read",
-    "RACKLINE_RATE_ESTIMATE": "rate_estimate",
-    "RACKLINE_RATE_SEARCH": "rate_search",
-    "RACKLINE_RATE_PERSON": "rate_person",
-    "RACKLINE_SHARED_LIMITS": "shared_limits",
-    "RACKLINE_WEBHOOK_HTTP": "webhook_http",
-    "RACKLINE_RETENTION_DAYS": "retention_days",
-    "RACKLINE_PUBLIC_URL": "public_url",
-    "RACKLINE_TRUSTED_PROXIES": "trusted_proxies",
-    "RACKLINE_SESSION_IDLE_MINUTES": "session_idle_minutes",
-    "RACKLINE_SESSION_DAYS": "session_days",
-    "RACKLINE_SECRET": "secret",
-    "RACKLINE_MAIL_COMMAND": "mail_command",
-    "RACKLINE_MAIL_FROM": "mail_from",
-    "RACKLINE_OIDC_ISSUER": "oidc_issuer",
-    "RACKLINE_OIDC_CLIENT_ID": "oidc_client_id",
-    "RACKLINE_OIDC_CLIENT_SECRET": "oidc_client_secret",
-    "RACKLINE_OIDC_DOMAINS": "oidc_domains",
-}
-
 SECRETS = frozenset(
     {
         "RACKLINE_DATABASE_URL",
@@ -66,15 +34,19 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """Names of this machine."""
 
 
+def comma_separated(text: str) -> list[str]:
+    return [entry.strip() for entry in text.split(",") if entry.strip()]
+
+
 class Settings(BaseModel):
     """Every setting; :data:`VARIABLES` names the environment variables that give them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    data_dir: Path
-    """Directory of database, uploads and job queue, made on first use; one of the user's unless given."""
     database_url: str
     """SQLAlchemy address of the database; SQLite in the data directory unless given."""
+    data_dir: Path
+    """Directory of database, uploads and job queue, made on first use; one of the user's unless given."""
     max_body_bytes: int = Field(8_000_000, gt=0)
     """Largest JSON or form body. [B]"""
     max_upload_bytes: int = Field(256_000_000, gt=0)
@@ -148,8 +120,7 @@ class Settings(BaseModel):
 
     @property
     def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """Networks of the proxies that are trusted."""
-        return tuple(ip_network(one) for one in self.trusted_proxies)
+        return tuple(ip_network(proxy) for proxy in self.trusted_proxies)
 
     @field_validator("public_url")
     @classmethod
@@ -159,15 +130,13 @@ class Settings(BaseModel):
 
     @field_validator("trusted_proxies", mode="before")
     @classmethod
-    def listed(cls, value: object) -> object:
+    def networks(cls, value: object) -> object:
         """Return the entries of a list that is written with commas, each an address or a network."""
-        entries = (
-            [one.strip() for one in value.split(",") if one.strip()] if isinstance(value, str) else value
-        )
+        entries = comma_separated(value) if isinstance(value, str) else value
         if isinstance(entries, list | tuple):
-            for one in entries:
+            for entry in entries:
                 try:
-                    ip_network(str(one))
+                    ip_network(str(entry))
                 except ValueError:
                     raise ValueError("give addresses or networks, such as 10.0.0.2, 10.1.0.0/16") from None
         return entries
@@ -178,10 +147,10 @@ class Settings(BaseModel):
         """Return the entries of a list of domains that is written with commas."""
         if not isinstance(value, str):
             return value
-        found = [one.strip().lower().removeprefix("@") for one in value.split(",") if one.strip()]
-        if not all(re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", one) for one in found):
+        domains = [entry.lower().removeprefix("@") for entry in comma_separated(value)]
+        if not all(re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", domain) for domain in domains):
             raise ValueError("give domains, such as example.com, example.co.kr")
-        return found
+        return domains
 
     @field_validator("secret")
     @classmethod
@@ -198,12 +167,12 @@ class Settings(BaseModel):
         if not isinstance(value, str):
             return value
         try:
-            found = json.loads(value)
+            command = json.loads(value)
         except ValueError:
-            found = None
-        if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):
+            command = None
+        if not isinstance(command, list) or not command or not all(isinstance(part, str) for part in command):
             raise ValueError('give the command as a JSON list, such as ["/usr/sbin/sendmail", "-t", "-i"]')
-        return found
+        return command
 
     @classmethod
     def at(cls, data_dir: Path, **values: object) -> Settings:
@@ -222,12 +191,15 @@ class Settings(BaseModel):
         try:
             return cls.at(data_dir.absolute(), **given)
         except ValidationError as error:
-            names = {field: name for name, field in VARIABLES.items()}
             first = error.errors(include_url=False, include_input=False)[0]
-            name = names[str(first["loc"][0])]
+            name = f"RACKLINE_{str(first['loc'][0]).upper()}"
             message = "{name} cannot be used: {reason}"
             reason = first["msg"].removeprefix("Value error, ")
             raise BadInput.at(name, message, name=name, reason=reason) from None
+
+
+VARIABLES = {f"RACKLINE_{field.upper()}": field for field in Settings.model_fields}
+"""Environment variable → setting."""
 
 
 def stated(environment: Mapping[str, str], name: str) -> str:

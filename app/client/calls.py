@@ -1,21 +1,36 @@
 """Calls: what is asked of which address and how the answer is read, before anything is sent.
 
-A method of an operations class only describes its call; :class:`Operation` turns it into one that sends it
-and waits, or that is awaited, by the kind of client. So there is one description of each operation, and no
-second copy for the other kind.
+A method of an operations class is a signature under its address; :class:`Operation` turns it into one that
+sends its call and waits, or that is awaited, by the kind of client. So there is one description of each
+operation, and no second copy for the other kind.
 """
 
 from __future__ import annotations
 
 import abc
+import inspect
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeAlias, TypeVar, overload
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypeVar,
+    get_type_hints,
+    overload,
+)
 from urllib.parse import quote
 
 import httpx
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from app.estimating.request import Schema
 
@@ -26,8 +41,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 T_co = TypeVar("T_co", covariant=True)
-
-Model = TypeVar("Model", bound=BaseModel)
 
 Given: TypeAlias = Mapping[str, Any]
 """A request as plain values, where its class is not at hand."""
@@ -44,7 +57,6 @@ class File:
 
     @classmethod
     def read(cls, path: str | Path) -> File:
-        """Return a file of this machine."""
         return cls(Path(path).name, Path(path).read_bytes())
 
 
@@ -154,7 +166,7 @@ class AsyncBound(Generic[P, T]):
 
 
 class Operation(Generic[P, T]):
-    """A description of a call as a method of both kinds of client."""
+    """A call as a method of both kinds of client."""
 
     def __init__(self, build: Callable[Concatenate[Any, P], Call[T]]) -> None:
         self.build = build
@@ -169,7 +181,6 @@ class Operation(Generic[P, T]):
     def __get__(
         self, client: WaitingClient | AwaitedClient | None, owner: type
     ) -> Self | Bound[P, T] | AsyncBound[P, T]:
-        """Return the operation of a client."""
         if client is None:
             return self
         if isinstance(client, AwaitedClient):
@@ -177,73 +188,88 @@ class Operation(Generic[P, T]):
         return Bound(client, self.build)
 
 
-def operation(build: Callable[Concatenate[Any, P], Call[T]]) -> Operation[P, T]:
-    """Make a method that describes a call into one that sends it."""
-    return Operation(build)
+def operation(
+    asked: str, *, repeatable: bool = False, form: bool = False
+) -> Callable[[Callable[Concatenate[Any, P], T]], Operation[P, T]]:
+    """Make a signature into the operation at an address: ``@operation("GET studies/{identifier}")``.
+
+    What it takes under a name in the address goes there, ``key`` and ``tag`` into headers. Of what is left
+    the first is the body where there may be one; the rest goes into the query, or with a file into its
+    ``form``. What it returns says how the answer is read.
+    """
+    method, _, path = asked.partition(" ")
+    stores = method == "POST" and not repeatable
+
+    def declare(signature: Callable[Concatenate[Any, P], T]) -> Operation[P, T]:
+        parameters = inspect.signature(signature)
+        places = re.findall(r"{(\w+)}", path)
+        free = [name for name in [*parameters.parameters][1:] if name not in {*places, "key", "tag"}]
+        body_name = free.pop(0) if free and method in {"POST", "PUT", "PATCH"} else None
+        read = cache(lambda: reader(get_type_hints(signature, include_extras=True)["return"]))
+
+        @wraps(signature)
+        def build(client: Any, /, *values: P.args, **named: P.kwargs) -> Call[T]:
+            given = parameters.bind(client, *values, **named)
+            given.apply_defaults()
+            taken = given.arguments
+            body = None if body_name is None else taken[body_name] or {}
+            # What is left at its default is the server's to say.
+            rest = {
+                name: None if taken[name] == parameters.parameters[name].default else plain(taken[name])
+                for name in free
+            }
+            if "asked" in free:
+                rest = request_fields(taken["asked"])
+            return Call(
+                method,
+                address(path, **{name: taken[name] for name in places}),
+                read(),
+                query={} if form else rest,
+                body=None if isinstance(body, File) else body,
+                file=body if isinstance(body, File) else None,
+                form={name: str(value) for name, value in rest.items() if value is not None} if form else {},
+                headers={"If-Match": taken["tag"]} if taken.get("tag") is not None else {},
+                key=taken.get("key"),
+                keyed=stores and "key" in parameters.parameters,
+                repeatable=repeatable or method in {"GET", "DELETE"},
+            )
+
+        return Operation(build)
+
+    return declare
 
 
-def address(*parts: str) -> str:
-    """Return a path under the API; identifiers are quoted, so that none can lead elsewhere.
+def plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
 
-    >>> address("estimates", "est_a/../b")
+
+def request_fields(request: Schema | Given | None) -> dict[str, Any]:
+    return (
+        request.model_dump(mode="json", exclude_unset=True)
+        if isinstance(request, Schema)
+        else {**(request or {})}
+    )
+
+
+def address(path: str, **identifiers: str) -> str:
+    """Return a path under the API, or from the root; identifiers are quoted, so that none leads elsewhere.
+
+    >>> address("estimates/{identifier}", identifier="est_a/../b")
     '/api/v1/estimates/est_a%2F..%2Fb'
     """
-    for part in parts:
-        if part in {"", ".", ".."}:
-            raise ValueError("an identifier must not be empty or consist of dots")
-    return "/".join((API, *(quote(part, safe="") for part in parts)))
+    if {*identifiers.values()} & {"", ".", ".."}:
+        raise ValueError("an identifier must not be empty or consist of dots")
+    filled = path.format(**{name: quote(value, safe="") for name, value in identifiers.items()})
+    return filled if filled.startswith("/") else f"{API}/{filled}"
 
 
-def document(kind: type[Model]) -> Callable[[httpx.Response], Model]:
-    """Return what reads an answer as a document; fields it does not know are passed over."""
-
-    def read(response: httpx.Response) -> Model:
-        return kind.model_validate_json(response.content)
-
-    return read
-
-
-def content(response: httpx.Response) -> bytes:
-    """Read an answer that is a file."""
-    return response.content
-
-
-def text(response: httpx.Response) -> str:
-    """Read an answer that is text."""
-    return response.text
-
-
-def nothing(response: httpx.Response) -> None:
-    """Read an answer that says no more than that it was done."""
-
-
-def get(path: str, read: Callable[[httpx.Response], T], **query: Any) -> Call[T]:
-    """Describe a call that reads."""
-    return Call("GET", path, read, query=query, repeatable=True)
-
-
-def compute(path: str, read: Callable[[httpx.Response], T], body: Schema | Given) -> Call[T]:
-    """Describe a call that computes and stores nothing."""
-    return Call("POST", path, read, body=body, repeatable=True)
-
-
-def store(
-    path: str, read: Callable[[httpx.Response], T], body: Schema | Given | File, key: str | None, **form: Any
-) -> Call[T]:
-    """Describe a call that stores, once however often it is sent; a file goes with the fields of a form."""
-    if isinstance(body, File):
-        fields = {name: str(value) for name, value in form.items() if value is not None}
-        return Call("POST", path, read, file=body, form=fields, key=key, keyed=True)
-    return Call("POST", path, read, body=body, key=key, keyed=True)
-
-
-def change(
-    method: str, path: str, read: Callable[[httpx.Response], T], body: Schema | Given, tag: str | None
-) -> Call[T]:
-    """Describe a call that changes a document; with an ETag, only the version that has it."""
-    return Call(method, path, read, body=body, headers={} if tag is None else {"If-Match": tag})
-
-
-def delete(path: str, tag: str | None = None) -> Call[None]:
-    """Describe a call that takes something away; with an ETag, only the version that has it."""
-    return Call("DELETE", path, nothing, headers={} if tag is None else {"If-Match": tag}, repeatable=True)
+def reader(kind: Any) -> Callable[[httpx.Response], Any]:
+    """Return what reads an answer: a file, text, or a document, of which unknown fields are passed over."""
+    if kind is bytes:
+        return lambda response: response.content
+    if kind is str:
+        return lambda response: response.text
+    if kind is type(None):
+        return lambda response: None
+    document: TypeAdapter[Any] = TypeAdapter(kind)
+    return lambda response: document.validate_json(response.content)

@@ -67,7 +67,6 @@ class Rackline(Operations, WaitingClient):
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
         self._http.close()
 
     def answer(self, call: Call[T]) -> Answer[T]:
@@ -117,7 +116,7 @@ class Rackline(Operations, WaitingClient):
 
     def follow_sweep(self, identifier: str) -> Iterator[SweepState]:
         """Yield how far a sweep is whenever that changes, until it has ended."""
-        states, path = States(), address("sweeps", identifier, "events")
+        states, path = States(), address("sweeps/{identifier}/events", identifier=identifier)
         try:
             while True:
                 with self._http.stream("GET", path, headers=STREAM) as response:
@@ -167,7 +166,6 @@ class AsyncRackline(Operations, AwaitedClient):
         await self.close()
 
     async def close(self) -> None:
-        """Give the connections back."""
         await self._http.aclose()
 
     async def answer(self, call: Call[T]) -> Answer[T]:
@@ -221,7 +219,7 @@ class AsyncRackline(Operations, AwaitedClient):
 
     async def follow_sweep(self, identifier: str) -> AsyncIterator[SweepState]:
         """Yield how far a sweep is whenever that changes, until it has ended."""
-        states, path = States(), address("sweeps", identifier, "events")
+        states, path = States(), address("sweeps/{identifier}/events", identifier=identifier)
         try:
             while True:
                 async with self._http.stream("GET", path, headers=STREAM) as response:

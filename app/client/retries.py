@@ -70,7 +70,6 @@ class Exchange(Generic[T]):
 
     @property
     def repeatable(self) -> bool:
-        """Whether sending the call twice does no more than sending it once."""
         return self.call.repeatable or self.call.keyed
 
     def answered(self, response: httpx.Response) -> Answer[T] | float:

@@ -42,7 +42,6 @@ class Bearer(httpx.Auth):
         return "Bearer(…)"
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Send the request with the key."""
         request.headers["Authorization"] = self._header
         yield request
 
@@ -69,7 +68,6 @@ def settings(url: str | None, key: str | None, timeout: float, allow_plain: bool
 
 
 def loopback(host: str) -> bool:
-    """Tell whether a host is this machine."""
     if host == "localhost":
         return True
     try:
@@ -86,7 +84,6 @@ def with_key(call: Call[Any]) -> dict[str, str]:
 
 
 def parts(call: Call[Any], headers: dict[str, str]) -> dict[str, Any]:
-    """Return a call as the arguments of ``build_request``."""
     made: dict[str, Any] = {"method": call.method, "url": call.path, "headers": headers}
     query = {name: value for name, value in call.query.items() if value is not None}
     if query:
@@ -108,7 +105,6 @@ def encoded(body: Any) -> bytes:
 
 
 def nested(value: object) -> Any:
-    """Return a request inside plain values as plain values."""
     if isinstance(value, Schema):
         return value.model_dump(mode="json", exclude_unset=True)
     raise TypeError(f"a request cannot hold a value of the type {type(value).__name__}")

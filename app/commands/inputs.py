@@ -19,7 +19,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text
 
 
 def read_request(kind: type[Asked], path: Path) -> Asked:
-    """Return the request in a file."""
     try:
         return kind.model_validate(read_json(content(path)))
     except ValidationError as error:
@@ -32,7 +31,6 @@ def written(path: Path) -> str:
 
 
 def data_directory() -> Path:
-    """Return the directory of the catalogue."""
     return models_directory().parent
 
 
@@ -47,7 +45,6 @@ def content(path: Path) -> bytes:
 
 
 def decoded(path: Path) -> str:
-    """Return the text of a file in UTF-8."""
     try:
         return content(path).decode("utf-8-sig")
     except UnicodeDecodeError:

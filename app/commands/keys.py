@@ -124,7 +124,6 @@ def rotate(
 
 
 def named(bench: Workbench, workspace: str, name: str) -> ApiKey:
-    """Return the key with an identifier or a beginning."""
     if name.startswith(keys.MARK):
         if keys.FORM.fullmatch(name):
             raise BadInput.at("KEY", "enter the identifier or the beginning of the key, never the whole key")

@@ -117,7 +117,6 @@ class KeptRows:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[TextIO]:
-        """Open the file to add rows."""
         with self._usable(), self.path.open("a", encoding="utf-8") as file:
             yield file
 
@@ -200,7 +199,6 @@ class Progress:
             self._show()
 
     def end(self) -> None:
-        """Show where the run ended."""
         self._show()
         if self.stream.isatty():
             self.stream.write("\n")
@@ -222,7 +220,6 @@ class Progress:
 
 
 def broken_off(output: Path) -> Message:
-    """Return what to say after Ctrl-C."""
     rows = output.with_name(f"{output.name}{ROWS_ENDING}")
     if not rows.exists():
         return Message("stopped before the first row")

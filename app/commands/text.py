@@ -14,7 +14,6 @@ from app.platform.wording.voice import voice
 
 
 def estimate_text(answer: Estimate) -> list[str]:
-    """Return an estimate as aligned lines."""
     speaker = voice("en")
     rows = [
         ("model", answer.model.name),
@@ -135,7 +134,6 @@ def summary_cells(part: ErrorSummary) -> list[str]:
 
 
 def table(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return rows of cells as aligned lines."""
     cells = [list(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [

@@ -75,7 +75,6 @@ class LocalAdmission:
     """A server without accounts: one workspace, which belongs to whoever sits at the machine."""
 
     def principal(self, credentials: Credentials) -> Principal | None:
-        """Return the principal of the local workspace."""
         return LOCAL
 
 

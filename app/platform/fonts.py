@@ -32,7 +32,6 @@ def font_folder() -> Path:
 
 
 def font_files() -> list[Path]:
-    """Return the files of the fonts."""
     return sorted(font_folder().glob("*.otf"))
 
 

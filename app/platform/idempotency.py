@@ -77,7 +77,6 @@ def keep(
 def earlier_answer(
     bench: Workbench, workspace_id: str, once: IdempotentCall | None, kind: type[Answer]
 ) -> Answer | None:
-    """Return the answer a key already has."""
     if once is None:
         return None
     with bench.store.transaction(workspace_id) as repository:

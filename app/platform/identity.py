@@ -21,7 +21,6 @@ MOST_TOKEN = 100
 
 
 def new_token() -> str:
-    """Return a secret that cannot be guessed."""
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 

@@ -141,7 +141,6 @@ class Watch:
         self._seen: dict[str, tuple[WatchedJob, float]] = {}
 
     def look(self, *, idle: bool) -> None:
-        """Look once."""
         moment, watched = self._clock(), self._bench.store.watched_jobs()
         before, self._seen = self._seen, {}
         for job in watched:

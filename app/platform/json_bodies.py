@@ -19,7 +19,6 @@ MAX_WHOLE = 10**300
 
 
 def read_json(text: bytes) -> Any:
-    """Parse a JSON body."""
     try:
         value = json.loads(text)
     except RecursionError:
@@ -115,7 +114,6 @@ def whole(text: str) -> str:
 
 
 def too_deep() -> BadInput:
-    """Return the error for a body nested too deeply."""
     return BadInput(Message("the body is nested more than {limit} levels deep", {"limit": MAX_DEPTH}))
 
 

@@ -1,18 +1,20 @@
-"""Lists in stretches: items and a cursor that says where the next stretch begins."""
+"""Answers made of rows: documents, and lists in stretches with a cursor to where the next one begins."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import Field
 
 from app.errors import BadInput
 from app.estimating.schema import Document
-from app.platform.store.repository import After
+from app.platform.store.queries import After
+from app.platform.store.repository import Listed, Repository
 
 Item = TypeVar("Item", bound=Document)
 
@@ -24,6 +26,16 @@ class Page(Document, Generic[Item]):
     next: str | None = Field(description="Cursor of the next stretch; null at the end.")
 
 
+def filled(kind: type[Item], source: object, /, **more: Any) -> Item:
+    """Return a document of the fields that a row has under the same names, and of more."""
+    same = {
+        name: getattr(source, name)
+        for name in kind.model_fields
+        if name not in more and hasattr(source, name)
+    }
+    return kind(**same, **more)
+
+
 IDENTIFIER = re.compile(r"\w{1,60}", re.ASCII)
 
 MAX_ITEMS = 200
@@ -32,7 +44,6 @@ USUAL_ITEMS = 50
 
 
 def write_cursor(after: After | None) -> str | None:
-    """Return a place in a list as text."""
     if after is None:
         return None
     return base64.urlsafe_b64encode(f"{after.created_at.isoformat()} {after.id}".encode()).decode()
@@ -52,6 +63,19 @@ def read_cursor(cursor: str | None) -> After | None:
     if after is None or not IDENTIFIER.fullmatch(after.id):
         raise BadInput.at("cursor", "use the “next” value of an earlier response")
     return after
+
+
+def page_of(
+    repository: Repository,
+    table: type[Listed],
+    document: Callable[[Listed], Item],
+    limit: int,
+    cursor: str | None,
+    *narrowed: Any,
+) -> Page[Item]:
+    """Return a stretch of the rows of a workspace as documents, newest first."""
+    listing = repository.page(table, limit, read_cursor(cursor), *narrowed)
+    return Page(items=[document(row) for row in listing.rows], next=write_cursor(listing.next))
 
 
 def stretch(items: list[Item], limit: int, cursor: str | None) -> Page[Item]:

@@ -66,7 +66,6 @@ def turn() -> Iterator[None]:
 
 
 def crowded() -> TooMany:
-    """Return the error for a sign-in while too many others sign in."""
     return TooMany("too many people are signing in at once; try again in a moment", retry_after=5)
 
 
@@ -76,7 +75,6 @@ def prepared(password: str) -> str:
 
 
 def hashed(password: str) -> str:
-    """Return what is kept of a password."""
     with turn():
         return HASHER.hash(prepared(password))
 
@@ -150,7 +148,6 @@ def of_address(address: str) -> AttemptSubject:
 
 
 def of_second_factor(account_id: str) -> AttemptSubject:
-    """Return the subject of the second factor of an account."""
     return AttemptSubject("second factor", account_id, 5)
 
 
@@ -242,7 +239,6 @@ def forgive(store: Store, subjects: Sequence[AttemptSubject], moment: datetime) 
 
 
 def too_soon(left: timedelta) -> TooMany:
-    """Return the error for an attempt before its time."""
     seconds = int(left.total_seconds()) + 1
     return TooMany(
         Message("too many attempts; try again in {seconds} seconds", {"seconds": seconds}),

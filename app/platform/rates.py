@@ -79,7 +79,6 @@ class Allowance:
         }
 
     def check(self) -> None:
-        """Refuse a request beyond the quota."""
         if not self.granted:
             values = {"quota": self.quota, "kind": str(self.effort), "seconds": self.seconds}
             raise TooMany(Message(SENTENCES[self.asker], values), retry_after=self.seconds)
@@ -180,7 +179,6 @@ class DatabaseStorage(Storage, SlidingWindowCounterSupport, TimestampedSlidingWi
 
     @property
     def base_exceptions(self) -> type[Exception]:
-        """What can go wrong."""
         return SQLAlchemyError
 
     def acquire_sliding_window_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
@@ -206,16 +204,13 @@ class DatabaseStorage(Storage, SlidingWindowCounterSupport, TimestampedSlidingWi
         return before, left, now, left + expiry
 
     def clear_sliding_window(self, key: str, expiry: int) -> None:
-        """Forget what was counted."""
         self.clear(key)
 
     def clear(self, key: str) -> None:
-        """Forget what was counted."""
         with self._store.transaction(workspace_of(key)) as repository:
             repository.rates.clear(key)
 
     def check(self) -> bool:
-        """Tell whether the database can be reached."""
         with self._store.engine.connect():
             return True
 
@@ -224,11 +219,9 @@ class DatabaseStorage(Storage, SlidingWindowCounterSupport, TimestampedSlidingWi
         raise NotImplementedError
 
     def get(self, key: str) -> int:
-        """Not offered, as above."""
         raise NotImplementedError
 
     def get_expiry(self, key: str) -> float:
-        """Not offered, as above."""
         raise NotImplementedError
 
     def reset(self) -> int | None:

@@ -56,7 +56,6 @@ class Sealer:
         return jwe.encrypt_compact(dict(HEADER), text.encode(), self._key(purpose))
 
     def open(self, purpose: str, sealed: str) -> str:
-        """Return the text of a sealed one."""
         from joserfc import jwe
         from joserfc.errors import JoseError
 

@@ -124,14 +124,12 @@ def sign_out_everywhere(identity: Identity, account_id: str) -> int:
 
 
 def end_session(identity: Identity, account_id: str, identifier: str) -> None:
-    """End one session of an account."""
     with identity.store.identity() as queries:
         if not queries.sessions.end_one(account_id, identifier):
             raise no_such("session", identifier)
 
 
 def switch_workspace(identity: Identity, account_id: str, token: str, workspace_id: str) -> None:
-    """Let a browser work in another workspace of its account."""
     with identity.store.identity() as queries:
         if queries.people.membership(account_id, workspace_id) is None:
             raise no_such("workspace", workspace_id)

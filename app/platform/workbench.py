@@ -26,6 +26,7 @@ from app.platform.outgoing import HttpSender, Sender
 from app.platform.retention import Retention
 from app.platform.sealing import SECRET_BYTES, Sealer
 from app.platform.store.database import Store
+from app.platform.store.repository import Listed, Repository
 from app.platform.store.tables import CalibrationRow, PriceBookRecord, Profile
 from app.platform.store.tables import WorkloadSample as SampleRow
 from app.platform.store.upload_files import UploadFiles
@@ -48,7 +49,6 @@ class LruCache(Generic[Kept]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """Return what stands for a key, made where it is not kept."""
         with self._lock:
             if key in self._found:
                 self._found.move_to_end(key)
@@ -61,7 +61,6 @@ class LruCache(Generic[Kept]):
         return made
 
     def clear(self) -> None:
-        """Let go of all."""
         with self._lock:
             self._found.clear()
 
@@ -90,13 +89,11 @@ class EstimateCache:
         self._latest: LruCache[Estimate] = LruCache(size)
 
     def get(self, workspace_id: str, request: EstimateRequest, make: Callable[[], Estimate]) -> Estimate:
-        """Return the estimate of a request, made where it is not kept."""
         if request.assumptions.price_book_id is not None:
             return make()
         return self._latest.get(key_of(workspace_id, request), make)
 
     def clear(self) -> None:
-        """Let go of all."""
         self._latest.clear()
 
     def __len__(self) -> int:
@@ -130,6 +127,14 @@ KEPT_PAGES = 24
 def no_such(kind: str, identifier: str) -> NotFound:
     """Return the error for an identifier of ours; random ones have no close relatives to offer."""
     return NotFound(Message("there is no {kind} “{name}”", {"kind": Message(kind), "name": identifier[:80]}))
+
+
+def existing(repository: Repository, table: type[Listed], identifier: str, kind: str) -> Listed:
+    """Return a row of the workspace, or say that there is none of this kind."""
+    row = repository.get(table, identifier)
+    if row is None:
+        raise no_such(kind, identifier)
+    return row
 
 
 def found(load: Callable[[str, str], Upload], workspace_id: str, field: str, identifier: str) -> Upload:
@@ -188,7 +193,6 @@ class Workbench:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """The catalogue as documents."""
         return Catalogue(self.sizing)
 
     def prepare(self) -> None:
@@ -255,17 +259,15 @@ class Workbench:
 
     def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:
         with self.store.transaction(workspace_id) as repository:
-            row = repository.get(Profile, identifier)
-            if row is None:
-                raise no_such("uploaded profile", identifier)
-            return ModelProfile.from_json(row.document)
+            return ModelProfile.from_json(
+                existing(repository, Profile, identifier, "uploaded profile").document
+            )
 
     def _load_workload_sample(self, workspace_id: str, identifier: str) -> LengthSample:
         with self.store.transaction(workspace_id) as repository:
-            row = repository.get(SampleRow, identifier)
-            if row is None:
-                raise no_such("uploaded sample", identifier)
-            return LengthSample.from_json(row.document)
+            return LengthSample.from_json(
+                existing(repository, SampleRow, identifier, "uploaded sample").document
+            )
 
     def _calibration_or_none(self, workspace_id: str, identifier: str) -> SoftwareProfile | None:
         try:

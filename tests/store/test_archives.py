@@ -21,8 +21,7 @@ from app.platform.store.archives.backup import make_backup
 from app.platform.store.archives.form import FORMAT, MANIFEST, ArchiveSummary, kind_of
 from app.platform.store.archives.restore import check_archive, restore_backup
 from app.platform.store.database import Store, make_engine
-from app.platform.store.integrity import database_faults
-from app.platform.store.migrate import newest_revision, revision_of, upgrade_to
+from app.platform.store.migrate import database_faults, newest_revision, revision_of, upgrade_to
 from app.platform.store.tables import EstimateRow, Profile
 from app.platform.store.upload_files import UploadFiles
 from tests.postgres import Cluster

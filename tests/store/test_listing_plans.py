@@ -12,8 +12,9 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from app.platform.store.database import Store
-from app.platform.store.repository import After, Repository
-from app.platform.store.study_queries import StudyFilter
+from app.platform.store.document_queries import StudyFilter
+from app.platform.store.queries import After
+from app.platform.store.repository import Repository
 from app.platform.store.tables import (
     BillRow,
     CalibrationRow,

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from app.platform.store.database import Store
+from app.platform.store.document_queries import RowSelection
 from app.platform.store.repository import AlreadyAnswered, Repository
-from app.platform.store.sweep_queries import RowSelection
 from app.platform.store.tables import (
     CalibrationRow,
     ComparisonRecord,

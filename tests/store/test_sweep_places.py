@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.platform.store.database import Store
-from app.platform.store.sweep_queries import Order, RowPlace, RowSelection
+from app.platform.store.document_queries import Order, RowPlace, RowSelection
 from app.platform.store.tables import JobRecord, SweepRecord, SweepRowRecord
 
 COSTS = {0: 5.0, 1: None, 2: 3.0, 3: 5.0, 4: None, 5: 1.0, 6: 0.1 + 0.2}

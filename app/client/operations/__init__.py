@@ -1,25 +1,8 @@
-"""Every operation of the API as a description of its call, under its name there."""
+"""Every operation of the API, under its name there."""
 
-from app.client.operations.books import BookOperations
-from app.client.operations.catalogue import CatalogueOperations
-from app.client.operations.integration import IntegrationOperations
-from app.client.operations.planning import PlanningOperations
-from app.client.operations.proposals import ProposalOperations
+from app.client.operations.documents import DocumentOperations
 from app.client.operations.sizing import SizingOperations
-from app.client.operations.studies import StudyOperations
-from app.client.operations.sweeps import SweepOperations
-from app.client.operations.uploads import UploadOperations
 
 
-class Operations(
-    BookOperations,
-    CatalogueOperations,
-    IntegrationOperations,
-    PlanningOperations,
-    ProposalOperations,
-    SizingOperations,
-    StudyOperations,
-    SweepOperations,
-    UploadOperations,
-):
+class Operations(SizingOperations, DocumentOperations):
     """All operations of both clients."""

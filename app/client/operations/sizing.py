@@ -1,101 +1,283 @@
-"""Estimates, searches, sizings and calibrations."""
+"""Operations of the API that size: catalogue, uploads, estimates, plans, sweeps."""
+
+# mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Annotated, TypeAlias
 
-import httpx
-from pydantic import TypeAdapter
+from pydantic import AfterValidator
 
-from app.client.calls import Call, Given, address, compute, document, get, operation, store
+from app.client.calls import File, Given, operation
 from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
-from app.features.calibration.model import (
-    AnyCalibration,
-    CalibrationAnswer,
-    CalibrationRequest,
-    CalibrationSummary,
-    GainAnswer,
-    GainRequest,
-)
+from app.estimating.schema import SourceRef
+from app.features.bills.model import FabricPlan, FabricRequest
+from app.features.break_even.model import BreakEven, BreakEvenRequest
+from app.features.calibration.model import AnyCalibration, CalibrationRequest, CalibrationSummary, GainRequest
+from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
 from app.features.estimates.model import EstimateSummary
-from app.features.plans.model import Search, SearchRequest
+from app.features.networks.model import FabricChoice, FabricChoiceRequest
+from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequest, Search, SearchRequest
 from app.features.sizings.model import ScalingCurve, Sizing, SizingRequest, SizingSummary
+from app.features.sweeps.model import SweepRequest
+from app.features.sweeps.rows import Job, SweepAnswer, SweepState
+from app.features.tenancy.model import PartitionPlan, PartitionRequest, QueueAnswer, QueueRequest
+from app.features.uploads.model import KeptProfile, KeptWorkload, ProfileRequest, UploadSummary
+from app.platform.catalogue_model import Chip, Fabric, Machine, Model, ModelWithOperators, Software, System
 from app.platform.listing import Page
 
-CALIBRATION: TypeAdapter[CalibrationAnswer | GainAnswer] = TypeAdapter(AnyCalibration)
+
+def status_of(answer: dict[str, str]) -> dict[str, str]:
+    """Return what a server says of itself; one that does not is no Rackline."""
+    if "status" not in answer:
+        raise ValueError("the answer holds no status")
+    return {"status": answer["status"]}
 
 
-def calibration(response: httpx.Response) -> CalibrationAnswer | GainAnswer:
-    """Read a calibration in either of its forms."""
-    return CALIBRATION.validate_json(response.content)
+Status: TypeAlias = Annotated[dict[str, str], AfterValidator(status_of)]
 
 
 class SizingOperations:
-    """What a training run takes, and what it takes to keep a deadline."""
+    """What the catalogue holds, and what training takes."""
 
-    @operation
-    def create_estimate(self, request: EstimateRequest | Given, *, key: str | None = None) -> Call[Estimate]:
+    # The server itself, and what the catalogue holds.
+
+    @operation("GET catalog/chips")
+    def list_chips(self, cursor: str | None = None, limit: int | None = None) -> Page[Chip]:
+        """List every accelerator."""
+
+    @operation("GET catalog/chips/{identifier}")
+    def get_chip(self, identifier: str) -> Chip:
+        """Read one accelerator with its figures, their sources and rejected rivals."""
+
+    @operation("GET catalog/machines")
+    def list_machines(self, cursor: str | None = None, limit: int | None = None) -> Page[Machine]:
+        """List every node or IPU machine."""
+
+    @operation("GET catalog/machines/{identifier}")
+    def get_machine(self, identifier: str) -> Machine:
+        """Read one node or IPU machine with its figures, their sources and rejected rivals."""
+
+    @operation("GET catalog/systems")
+    def list_systems(self, cursor: str | None = None, limit: int | None = None) -> Page[System]:
+        """List every system."""
+
+    @operation("GET catalog/systems/{identifier}")
+    def get_system(self, identifier: str) -> System:
+        """Read one system with its figures, their sources and rejected rivals."""
+
+    @operation("GET catalog/fabrics")
+    def list_fabrics(self, cursor: str | None = None, limit: int | None = None) -> Page[Fabric]:
+        """List every network."""
+
+    @operation("GET catalog/fabrics/{identifier}")
+    def get_fabric(self, identifier: str) -> Fabric:
+        """Read one network with its figures, their sources and rejected rivals."""
+
+    @operation("GET catalog/models")
+    def list_models(self, cursor: str | None = None, limit: int | None = None) -> Page[Model]:
+        """List every model preset."""
+
+    @operation("GET catalog/models/{identifier}")
+    def get_model(self, identifier: str) -> ModelWithOperators:
+        """Read one model preset with its figures, their sources and rejected rivals."""
+
+    @operation("GET catalog/software")
+    def list_software(self, cursor: str | None = None, limit: int | None = None) -> Page[Software]:
+        """List every software stack."""
+
+    @operation("GET catalog/software/{identifier}")
+    def get_software(self, identifier: str) -> Software:
+        """Read one software stack with its figures, their sources and rejected rivals."""
+
+    @operation("GET catalog/sources")
+    def list_sources(self, cursor: str | None = None, limit: int | None = None) -> Page[SourceRef]:
+        """List every source."""
+
+    @operation("GET catalog/sources/{identifier}")
+    def get_source(self, identifier: str) -> SourceRef:
+        """Read one source."""
+
+    @operation("GET /healthz")
+    def health(self) -> Status:
+        """Tell whether the server serves."""
+
+    @operation("GET /readyz")
+    def ready(self) -> Status:
+        """Tell whether the server can answer now; where it cannot, it is asked again for a while."""
+
+    # What customers bring.
+
+    @operation("POST profiles")
+    def create_profile(self, model: ProfileRequest | Given | File, *, key: str | None = None) -> KeptProfile:
+        """Keep a model, out of a file or a description; estimates name it as ``model.profile_id``."""
+
+    @operation("GET profiles")
+    def list_profiles(self, cursor: str | None = None, limit: int | None = None) -> Page[UploadSummary]:
+        """List the models that were uploaded, newest first."""
+
+    @operation("GET profiles/{identifier}")
+    def get_profile(self, identifier: str) -> KeptProfile:
+        """Read a model as it was understood."""
+
+    @operation("GET profiles/{identifier}/file")
+    def get_profile_file(self, identifier: str) -> bytes:
+        """Read the file of a model as it was uploaded."""
+
+    @operation("DELETE profiles/{identifier}")
+    def delete_profile(self, identifier: str) -> None:
+        """Delete a model and its file; answers made of it stay."""
+
+    @operation("POST workloads", form=True)
+    def create_workload(
+        self, sample: File, *, seq_len: int | None = None, key: str | None = None
+    ) -> KeptWorkload:
+        """Count the lengths in a sample of the data; the text itself is not kept."""
+
+    @operation("GET workloads")
+    def list_workloads(self, cursor: str | None = None, limit: int | None = None) -> Page[UploadSummary]:
+        """List the samples that were uploaded, newest first."""
+
+    @operation("GET workloads/{identifier}")
+    def get_workload(self, identifier: str) -> KeptWorkload:
+        """Read what was counted in a sample."""
+
+    @operation("DELETE workloads/{identifier}")
+    def delete_workload(self, identifier: str) -> None:
+        """Delete what was counted in a sample; answers made of it stay."""
+
+    # What a training run takes, and what it takes to keep a deadline.
+
+    @operation("POST estimates")
+    def create_estimate(self, request: EstimateRequest | Given, *, key: str | None = None) -> Estimate:
         """Estimate one model on one system; a model that does not fit is an answer with ``fits`` false."""
-        return store(address("estimates"), document(Estimate), request, key)
 
-    @operation
-    def list_estimates(
-        self, cursor: str | None = None, limit: int | None = None
-    ) -> Call[Page[EstimateSummary]]:
+    @operation("GET estimates")
+    def list_estimates(self, cursor: str | None = None, limit: int | None = None) -> Page[EstimateSummary]:
         """List estimates, newest first."""
-        return get(address("estimates"), document(Page[EstimateSummary]), cursor=cursor, limit=limit)
 
-    @operation
-    def get_estimate(self, identifier: str) -> Call[Estimate]:
+    @operation("GET estimates/{identifier}")
+    def get_estimate(self, identifier: str) -> Estimate:
         """Read an estimate as it was answered."""
-        return get(address("estimates", identifier), document(Estimate))
 
-    @operation
-    def run_search(self, request: SearchRequest | Given) -> Call[Search]:
+    @operation("POST searches", repeatable=True)
+    def run_search(self, request: SearchRequest | Given) -> Search:
         """Search for the best plans of a model on a system."""
-        return compute(address("searches"), document(Search), request)
 
-    @operation
+    @operation("POST sizings")
     def create_sizing(
         self, request: SizingRequest | Given, *, key: str | None = None, limit: int | None = None
-    ) -> Call[Sizing]:
+    ) -> Sizing:
         """Find the systems that keep a deadline and a budget; a hundred options, or fewer by ``limit``."""
-        made = store(address("sizings"), document(Sizing), request, key)
-        return replace(made, query={"limit": limit})
 
-    @operation
-    def list_sizings(self, cursor: str | None = None, limit: int | None = None) -> Call[Page[SizingSummary]]:
+    @operation("GET sizings")
+    def list_sizings(self, cursor: str | None = None, limit: int | None = None) -> Page[SizingSummary]:
         """List sizings, newest first."""
-        return get(address("sizings"), document(Page[SizingSummary]), cursor=cursor, limit=limit)
 
-    @operation
-    def get_sizing(
-        self, identifier: str, cursor: str | None = None, limit: int | None = None
-    ) -> Call[Sizing]:
+    @operation("GET sizings/{identifier}")
+    def get_sizing(self, identifier: str, cursor: str | None = None, limit: int | None = None) -> Sizing:
         """Read a sizing as it was answered; with a cursor, the options that follow."""
-        return get(address("sizings", identifier), document(Sizing), cursor=cursor, limit=limit)
 
-    @operation
-    def scale_system(self, request: SizingRequest | Given) -> Call[ScalingCurve]:
+    @operation("POST scalings", repeatable=True)
+    def scale_system(self, request: SizingRequest | Given) -> ScalingCurve:
         """Follow one system over counts: time, cost and efficiency."""
-        return compute(address("scalings"), document(ScalingCurve), request)
 
-    @operation
+    @operation("POST calibrations")
     def create_calibration(
         self, request: CalibrationRequest | GainRequest | Given, *, key: str | None = None
-    ) -> Call[CalibrationAnswer | GainAnswer]:
+    ) -> AnyCalibration:
         """Calibrate with measured runs, or hold the runs of alternatives against each other."""
-        return store(address("calibrations"), calibration, request, key)
 
-    @operation
+    @operation("GET calibrations")
     def list_calibrations(
         self, cursor: str | None = None, limit: int | None = None
-    ) -> Call[Page[CalibrationSummary]]:
+    ) -> Page[CalibrationSummary]:
         """List calibrations, newest first."""
-        return get(address("calibrations"), document(Page[CalibrationSummary]), cursor=cursor, limit=limit)
 
-    @operation
-    def get_calibration(self, identifier: str) -> Call[CalibrationAnswer | GainAnswer]:
+    @operation("GET calibrations/{identifier}")
+    def get_calibration(self, identifier: str) -> AnyCalibration:
         """Read a calibration as it was answered."""
-        return get(address("calibrations", identifier), calibration)
+
+    # What is computed and not kept.
+
+    @operation("POST mappings", repeatable=True)
+    def map_model(self, request: MappingRequest | Given) -> Mapping:
+        """Map a model onto IPUs; a pod that is too small is a conflict."""
+
+    @operation("POST checks", repeatable=True)
+    def check_plan(self, request: ChecksRequest | Given) -> Checks:
+        """Check a plan: named warnings, and the most devices its batch divides over."""
+
+    @operation("POST partitions", repeatable=True)
+    def plan_partitions(self, request: PartitionRequest | Given) -> PartitionPlan:
+        """Share a system among teams; a conflict names the nearest sizes allowed."""
+
+    @operation("POST queues", repeatable=True)
+    def simulate_queue(self, request: QueueRequest | Given) -> QueueAnswer:
+        """Simulate the waits of teams that share machines."""
+
+    @operation("POST fabric-choices", repeatable=True)
+    def choose_fabric(self, request: FabricChoiceRequest | Given) -> FabricChoice:
+        """Weigh networks against each other for one workload."""
+
+    @operation("POST fabrics", repeatable=True)
+    def plan_fabric(self, request: FabricRequest | Given) -> FabricPlan:
+        """Count switches and cables of a network."""
+
+    @operation("POST breakevens", repeatable=True)
+    def find_break_even(self, request: BreakEvenRequest | Given) -> BreakEven:
+        """Find the month from which owning costs less than renting, or that there is none."""
+
+    @operation("GET claims")
+    def list_claims(self, asked: ClaimsRequest | Given | None = None) -> VendorClaims:
+        """Hold vendor claims against estimates on equal footing."""
+
+    @operation("GET claims/{identifier}")
+    def get_claim(self, identifier: str, asked: ClaimsRequest | Given | None = None) -> VendorClaim:
+        """Read one claim with both sides as they are estimated."""
+
+    # Every combination, computed in the background.
+
+    @operation("POST sweeps")
+    def create_sweep(self, request: SweepRequest | Given, *, key: str | None = None) -> SweepState:
+        """Ask for every combination; ``wait`` or ``follow_sweep`` say when it is done."""
+
+    @operation("GET sweeps")
+    def list_sweeps(self, cursor: str | None = None, limit: int | None = None) -> Page[SweepState]:
+        """List sweeps, newest first."""
+
+    @operation("GET sweeps/{identifier}")
+    def get_sweep(
+        self,
+        identifier: str,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        order: str | None = None,
+        model: str | None = None,
+        system: str | None = None,
+        price: str | None = None,
+        scenario: str | None = None,
+    ) -> SweepAnswer:
+        """Read a stretch of the rows there are, narrowed by labels and in an order."""
+
+    @operation("GET sweeps/{identifier}.csv")
+    def get_sweep_csv(self, identifier: str) -> str:
+        """Read the rows there are as CSV."""
+
+    @operation("GET sweeps/{identifier}.parquet")
+    def get_sweep_parquet(self, identifier: str) -> bytes:
+        """Read the rows there are as a Parquet file."""
+
+    @operation("POST sweeps/{identifier}/cancel")
+    def cancel_sweep(self, identifier: str) -> SweepState:
+        """Stop a sweep; the rows there are stay."""
+
+    @operation("POST sweeps/{identifier}/resume")
+    def resume_sweep(self, identifier: str) -> SweepState:
+        """Go on with a sweep that was cancelled or has failed."""
+
+    @operation("GET jobs/{identifier}")
+    def get_job(self, identifier: str) -> Job:
+        """Read how far long work is."""

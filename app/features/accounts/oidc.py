@@ -15,8 +15,7 @@ from app.platform.identity import MOST_NAME, Identity, Visitor, checked_email, f
 from app.platform.passwords import begin_attempt, forgive, of_address
 from app.platform.sealing import Unsealable
 from app.platform.sessions import Started, start
-from app.platform.store.account_queries import ExternalIdentity
-from app.platform.store.account_tables import Account
+from app.platform.store.account_tables import Account, ExternalIdentity, Invitation
 from app.platform.store.database import IdentityStore
 from app.platform.store.types import now
 
@@ -148,7 +147,7 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person) -> Acco
         # Somebody else at the provider has this address now; whose account it is an operator must say.
         raise refusal
     if invitation is not None:
-        used = queries.people.use_invitation(invitation.token_sha256, moment)
+        used = queries.people.use_link(Invitation, invitation.token_sha256, moment)
         if used and queries.people.membership(account.id, invitation.workspace_id) is None:
             join(queries, account, invitation.workspace_id, Role(invitation.role))
     queries.external.add(

@@ -222,7 +222,6 @@ class Provider:
         )
 
     def addresses(self) -> Addresses:
-        """Return what the provider publishes of itself."""
         with self._lock:
             known = self._addresses
         if known is not None and time.monotonic() - known[0] < KEPT_SECONDS:
@@ -255,7 +254,6 @@ class Provider:
             return self._keys is None or time.monotonic() - self._keys[0] >= ASKED_AGAIN_SECONDS
 
     def _key_set(self, fresh: bool) -> KeySet:
-        """Return the keys that the provider publishes."""
         with self._lock:
             known = self._keys
         if known is not None and not fresh and time.monotonic() - known[0] < KEPT_SECONDS:
@@ -292,6 +290,5 @@ def refused() -> TokenRefused:
 
 
 def down(error: Exception) -> ProviderDown:
-    """Return the error for a provider that does not answer as one."""
     logger.warning("the provider cannot be used: %s", type(error).__name__)
     return ProviderDown("the sign-in provider does not respond; try again later, or sign in with a password")

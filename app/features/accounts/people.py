@@ -20,6 +20,7 @@ from app.platform.identity import (
     new_token,
     token_hash,
 )
+from app.platform.listing import filled
 from app.platform.passwords import check_password, hashed
 from app.platform.sessions import Started, start
 from app.platform.store.account_tables import Invitation
@@ -100,26 +101,20 @@ class Open:
 
 
 def list_people(identity: Identity, workspace_id: str) -> People:
-    """Return who works in a workspace and who is invited."""
     with identity.store.identity() as queries:
         place = queries.people.workspace(workspace_id)
         seen = queries.people.last_seen(workspace_id)
         members = [
-            Member(
-                id=account.id,
-                name=account.name,
-                email=account.email,
+            filled(
+                Member,
+                account,
                 role=Role(member.role),
-                disabled=account.disabled,
                 second_factor=account.totp_sealed is not None,
                 last_seen=seen.get(account.id),
             )
             for member, account in queries.people.members(workspace_id)
         ]
-        waiting = [
-            Invited(id=one.id, email=one.email, role=Role(one.role), expires_at=one.expires_at)
-            for one in queries.people.invitations(workspace_id, now())
-        ]
+        waiting = [filled(Invited, row) for row in queries.people.invitations(workspace_id, now())]
     return People(
         workspace_id=workspace_id, workspace=place.name if place else "", members=members, invitations=waiting
     )
@@ -169,14 +164,12 @@ def invite(
 
 
 def withdraw(identity: Identity, workspace_id: str, identifier: str) -> None:
-    """Take an invitation back."""
     with identity.store.identity() as queries:
         if not queries.people.withdraw_invitation(workspace_id, identifier):
             raise no_such("invitation", identifier)
 
 
 def change_role(identity: Identity, workspace_id: str, account_id: str, role: Role) -> None:
-    """Let a member do more or less."""
     with identity.store.identity() as queries:
         queries.people.hold_workspace(workspace_id)
         member = queries.people.membership(account_id, workspace_id)
@@ -207,14 +200,12 @@ def keep_an_owner(queries: IdentityStore, workspace_id: str, leaving: str) -> No
 
 
 def rename_workspace(identity: Identity, workspace_id: str, name: str) -> None:
-    """Call a workspace something else."""
     shown = checked_name(name)
     with identity.store.identity() as queries:
         queries.people.rename_workspace(workspace_id, shown)
 
 
 def open_invitation(identity: Identity, token: str) -> Open:
-    """Return what an invitation offers."""
     with identity.store.identity() as queries:
         found = queries.people.invitation(token_hash(token), now())
         place = None if found is None else queries.people.workspace(found.workspace_id)
@@ -259,7 +250,7 @@ def used(queries: IdentityStore, token: str) -> Invitation:
     """Return an invitation and use it up; if anything fails after this, it is not used."""
     moment = now()
     found = queries.people.invitation(token_hash(token), moment)
-    if found is None or not queries.people.use_invitation(token_hash(token), moment):
+    if found is None or not queries.people.use_link(Invitation, token_hash(token), moment):
         raise no_link()
     return found
 
@@ -320,10 +311,9 @@ def get_account(identity: Identity, account_id: str, token: str) -> AccountDocum
     moment, here = now(), token_hash(token)
     with identity.store.identity() as queries:
         account = existing(queries, account_id)
-        return AccountDocument(
-            id=account.id,
-            name=account.name,
-            email=account.email,
+        return filled(
+            AccountDocument,
+            account,
             second_factor=account.totp_sealed is not None,
             recovery_codes=queries.people.recovery_codes_left(account.id),
             workspaces=[
@@ -331,17 +321,8 @@ def get_account(identity: Identity, account_id: str, token: str) -> AccountDocum
                 for member, place in queries.people.memberships(account.id)
             ],
             sessions=[
-                SessionDocument(
-                    id=one.id,
-                    here=one.token_sha256 == here,
-                    address=one.address,
-                    user_agent=one.user_agent,
-                    created_at=one.created_at,
-                    seen_at=one.seen_at,
-                    expires_at=one.expires_at,
-                    failures=one.failures,
-                )
-                for one in queries.sessions.of_account(account.id, moment, moment - identity.times.idle)
+                filled(SessionDocument, row, here=row.token_sha256 == here)
+                for row in queries.sessions.of_account(account.id, moment, moment - identity.times.idle)
             ],
         )
 

@@ -95,13 +95,11 @@ def other_recovery_codes(identity: Identity, account_id: str, password: str) -> 
 
 
 def forget(queries: IdentityStore, account: Account) -> None:
-    """Take the second factor of an account away."""
     account.totp_sealed = account.totp_step = None
     queries.people.replace_recovery_codes(account.id, ())
 
 
 def new_recovery_codes(queries: IdentityStore, account_id: str) -> list[str]:
-    """Give an account new recovery codes."""
     codes = [recovery_code() for _ in range(RECOVERY_CODES)]
     queries.people.replace_recovery_codes(account_id, [code_hash(one) for one in codes])
     return codes
@@ -149,7 +147,6 @@ def confirm(identity: Identity, account_id: str, password: str, field: str = "pa
 
 
 def existing(queries: IdentityStore, account_id: str) -> Account:
-    """Return an account, which must be there."""
     account = queries.people.account(account_id)
     if account is None:
         raise no_such("account", account_id)

@@ -111,7 +111,6 @@ def workspace_of(queries: IdentityStore, named: str | None) -> Workspace:
 
 
 def new_account(queries: IdentityStore, email: str, name: str, password_hash: str | None) -> Account:
-    """Keep a new account."""
     account = Account(
         id=new_id("acc"),
         email=email,
@@ -123,12 +122,11 @@ def new_account(queries: IdentityStore, email: str, name: str, password_hash: st
         totp_step=None,
         created_at=now(),
     )
-    queries.people.add_account(account)
+    queries.people.keep(account)
     return account
 
 
 def check_room(queries: IdentityStore, workspace_id: str) -> None:
-    """Refuse another member of a workspace that has as many as it can have."""
     count = queries.people.count_members(workspace_id)
     if count >= MOST_MEMBERS:
         raise Conflict(
@@ -140,9 +138,8 @@ def check_room(queries: IdentityStore, workspace_id: str) -> None:
 
 
 def join(queries: IdentityStore, account: Account, workspace_id: str, role: Role) -> None:
-    """Make an account a member of a workspace."""
     check_room(queries, workspace_id)
-    queries.people.add_membership(
+    queries.people.keep(
         Membership(account_id=account.id, workspace_id=workspace_id, role=role, created_at=now())
     )
 
@@ -153,18 +150,16 @@ def add_workspace(identity: Identity, name: str) -> Workspace:
     with identity.store.identity() as queries:
         if any(one.name == made.name for one in queries.people.workspaces()):
             raise Conflict.at("name", "a workspace with this name already exists")
-        queries.people.add_workspace(made)
+        queries.people.keep(made)
     return made
 
 
 def list_workspaces(identity: Identity) -> list[tuple[Workspace, int]]:
-    """Return all workspaces with how many members each has."""
     with identity.store.identity() as queries:
         return [(one, len(queries.people.members(one.id))) for one in queries.people.workspaces()]
 
 
 def list_accounts(identity: Identity) -> list[tuple[Account, list[tuple[str, str]]]]:
-    """Return all accounts with the names of their workspaces and the role in each."""
     with identity.store.identity() as queries:
         return [
             (one, [(place.name, member.role) for member, place in queries.people.memberships(one.id)])
@@ -173,7 +168,6 @@ def list_accounts(identity: Identity) -> list[tuple[Account, list[tuple[str, str
 
 
 def named_account(queries: IdentityStore, email: str) -> Account:
-    """Return the account of an address."""
     account = queries.people.account_of(folded(email))
     if account is None:
         raise NotFound.named("account", email, [one.email for one in queries.people.accounts()], "email")
@@ -244,7 +238,6 @@ def send_reset(identity: Identity, email: str, language: str) -> None:
 
 
 def begin_reset(identity: Identity, visitor: Visitor) -> None:
-    """Count a request for a new password."""
     begin_attempt(identity.store, (of_address(visitor.address),), now())
 
 
@@ -268,7 +261,7 @@ def set_password(
     check_password(password, email=account.email, name=account.name)
     kept = hashed(password)
     with identity.store.identity() as queries:
-        if not queries.people.use_password_link(token_hash(token), now()):
+        if not queries.people.use_link(PasswordLink, token_hash(token), now()):
             raise no_link()
         queries.people.set_password(account.id, kept)
         queries.sessions.end_all(account.id)
@@ -295,7 +288,6 @@ def change_password(
 
 
 def rename(identity: Identity, account_id: str, name: str) -> None:
-    """Call the person of an account something else."""
     shown = checked_name(name)
     with identity.store.identity() as queries:
         second_factor.existing(queries, account_id).name = shown
@@ -319,7 +311,6 @@ class SignInRefused(AppError):
 def sign_in(
     identity: Identity, email: str, password: str, visitor: Visitor, earlier: str | None = None
 ) -> Started:
-    """Start a session for an address and its password."""
     sought = folded(email[:MOST_TYPED])
     subject, place = of_account(sought), of_address(visitor.address)
     moment = now()

@@ -7,6 +7,7 @@ import logging
 import re
 import secrets
 from datetime import datetime, timedelta
+from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -22,13 +23,13 @@ from app.features.integrations.model import (
 from app.platform.admission import Admission, Credentials, Principal, Role, Scope
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.identity import new_token, token_hash
-from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.listing import Page, filled, page_of
 from app.platform.store.account_tables import ApiKeyRecord
 from app.platform.store.database import Store
-from app.platform.store.key_queries import ends_at
+from app.platform.store.integration_queries import ends_at
 from app.platform.store.repository import Repository
 from app.platform.store.types import new_id, now
-from app.platform.workbench import Workbench, no_such
+from app.platform.workbench import Workbench, existing
 
 logger = logging.getLogger("rackline.keys")
 
@@ -73,7 +74,8 @@ def principal_of(store: Store, key: str, moment: datetime) -> Principal | None:
         return None
     found = store.key_of(form["prefix"])
     right = hmac.compare_digest(token_hash(key), NOBODY if found is None else found.secret_sha256)
-    if found is None or not right or (found.ends_at is not None and found.ends_at <= moment):
+    end = None if found is None else ends_at(found)
+    if found is None or not right or (end is not None and end <= moment):
         return None
     if found.last_used_at is None or moment - found.last_used_at >= NOTED_EVERY:
         note_use(store, found.workspace_id, found.id, moment)
@@ -108,9 +110,9 @@ def create_key(
     def make() -> tuple[NewApiKey, Save]:
         def save(repository: Repository) -> None:
             check_room(repository, record.created_at)
-            repository.keys.add(record)
+            repository.add(record)
 
-        return NewApiKey(**dict(document_of(record, record.created_at)), secret=None), save
+        return filled(NewApiKey, document_of(record, record.created_at), secret=None), save
 
     answer = keep(bench, workspace_id, once, NewApiKey, make)
     return answer.model_copy(update={"secret": secret}) if answer.id == record.id else answer
@@ -125,7 +127,6 @@ def shown_name(text: str) -> str:
 
 
 def check_room(repository: Repository, moment: datetime) -> None:
-    """Refuse more keys than a workspace may have."""
     if repository.keys.count(moment) >= MOST_KEYS:
         raise Conflict.at(
             "name", "a workspace can have at most {most} active keys; revoke one first", most=MOST_KEYS
@@ -133,7 +134,6 @@ def check_room(repository: Repository, moment: datetime) -> None:
 
 
 def new_key(store: Store, workspace_id: str, name: str, scopes: list[KeyScope]) -> tuple[str, ApiKeyRecord]:
-    """Return a new key and its row."""
     prefix = new_prefix()
     while store.key_of(prefix) is not None:
         prefix = new_prefix()
@@ -152,29 +152,25 @@ def new_key(store: Store, workspace_id: str, name: str, scopes: list[KeyScope]) 
 
 
 def new_prefix() -> str:
-    """Return the public part of a key."""
     return MARK + "".join(secrets.choice(PREFIX_LETTERS) for _ in range(PREFIX_LENGTH))
 
 
 def list_keys(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[ApiKey]:
     """Return keys without their secrets, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(ApiKeyRecord, limit, read_cursor(cursor))
-    moment = now()
-    return Page(items=[document_of(row, moment) for row in listing.rows], next=write_cursor(listing.next))
+        return page_of(repository, ApiKeyRecord, partial(document_of, moment=now()), limit, cursor)
 
 
 def get_key(bench: Workbench, workspace_id: str, identifier: str) -> ApiKey:
-    """Return a key without its secret."""
     with bench.store.transaction(workspace_id) as repository:
-        return document_of(existing(repository, identifier), now())
+        return document_of(existing(repository, ApiKeyRecord, identifier, "key"), now())
 
 
 def revoke_key(bench: Workbench, workspace_id: str, identifier: str) -> ApiKey:
     """Take a key back at once; one that was taken back before stays so."""
     moment = now()
     with bench.store.transaction(workspace_id) as repository:
-        existing(repository, identifier)
+        existing(repository, ApiKeyRecord, identifier, "key")
         repository.keys.revoke(identifier, moment)
     return get_key(bench, workspace_id, identifier)
 
@@ -192,7 +188,7 @@ def rotate_key(
     """
     once = IdempotentCall.of(f"keys/{identifier}/rotate", idempotency, request)
     with bench.store.transaction(workspace_id) as repository:
-        before = existing(repository, identifier)
+        before = existing(repository, ApiKeyRecord, identifier, "key")
     secret, record = new_key(bench.store, workspace_id, before.name, before.scopes)  # type: ignore[arg-type]
     moment = record.created_at
     if before.expires_at is not None:
@@ -209,44 +205,22 @@ def rotate_key(
                 raise Conflict.at("id", "the key already has a successor; replace that one")
             # Without a grace the old one has ended by now and leaves its room.
             check_room(repository, moment)
-            repository.keys.add(record)
+            repository.add(record)
 
-        return NewApiKey(**dict(document_of(record, moment)), secret=None), save
+        return filled(NewApiKey, document_of(record, moment), secret=None), save
 
     answer = keep(bench, workspace_id, once, NewApiKey, make)
     return answer.model_copy(update={"secret": secret}) if answer.id == record.id else answer
 
 
 def document_of(record: ApiKeyRecord, moment: datetime) -> ApiKey:
-    """Return a key as an answer."""
-    return ApiKey.model_validate(
-        {
-            "id": record.id,
-            "name": record.name,
-            "prefix": record.prefix,
-            "scopes": record.scopes,
-            "status": status_of(record, moment),
-            "created_at": record.created_at,
-            "ends_at": ends_at(record),
-            "last_used_at": record.last_used_at,
-            "successor_id": record.successor_id,
-        }
-    )
+    return filled(ApiKey, record, status=status_of(record, moment), ends_at=ends_at(record))
 
 
 def status_of(record: ApiKeyRecord, moment: datetime) -> KeyStatus:
-    """Return how a key stands at a moment."""
     if record.revoked_at is not None:
         return "revoked"
     end = ends_at(record)
     if end is not None and end <= moment:
         return "expired"
     return "active" if record.successor_id is None else "replaced"
-
-
-def existing(repository: Repository, identifier: str) -> ApiKeyRecord:
-    """Return the row of a key or say that there is none."""
-    record = repository.get(ApiKeyRecord, identifier)
-    if record is None:
-        raise no_such("key", identifier)
-    return record

@@ -6,11 +6,12 @@ import base64
 import hashlib
 import logging
 import secrets
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+
+from sqlmodel import col
 
 from app.errors import BadInput, Conflict, Message
 from app.estimating.documents import Text
@@ -23,14 +24,14 @@ from app.features.integrations.model import (
     WebhookRequest,
 )
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.listing import Page, filled, page_of
 from app.platform.outgoing import SECRET_MARK, Sender, Undelivered, checked_url, signed_headers
 from app.platform.sealing import Unsealable
 from app.platform.store.account_tables import WebhookDelivery, WebhookRecord
+from app.platform.store.integration_queries import WAITING, DeliveryOutcome, DueMessage, new_message
 from app.platform.store.repository import Repository
 from app.platform.store.types import new_id, now
-from app.platform.store.webhook_queries import WAITING, DeliveryOutcome, DueMessage, new_message
-from app.platform.workbench import Workbench, no_such
+from app.platform.workbench import Workbench, existing, no_such
 
 TEST = "webhook.test"
 """Event of a message that somebody sends to try a webhook."""
@@ -65,11 +66,11 @@ def create_webhook(
 
     def make() -> tuple[NewWebhook, Save]:
         def save(repository: Repository) -> None:
-            if repository.hooks.count() >= MOST_WEBHOOKS:
+            if repository.count_rows(WebhookRecord) >= MOST_WEBHOOKS:
                 raise Conflict.at("url", "a workspace can have at most {most} webhooks", most=MOST_WEBHOOKS)
-            repository.hooks.add(record)
+            repository.add(record)
 
-        return NewWebhook(**dict(document_of(record, moment)), secret=None), save
+        return filled(NewWebhook, document_of(record, moment), secret=None), save
 
     answer = keep(bench, workspace_id, once, NewWebhook, make)
     return answer.model_copy(update={"secret": secret}) if answer.id == identifier else answer
@@ -84,27 +85,21 @@ def shown_name(text: str) -> str:
 
 
 def new_secret() -> str:
-    """Return a secret in the form of Standard Webhooks."""
     return SECRET_MARK + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def purpose(identifier: str) -> str:
-    """Return what the secret of a webhook is sealed for."""
     return f"webhook:{identifier}"
 
 
 def list_webhooks(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[Webhook]:
-    """Return webhooks, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(WebhookRecord, limit, read_cursor(cursor))
-    moment = now()
-    return Page(items=[document_of(row, moment) for row in listing.rows], next=write_cursor(listing.next))
+        return page_of(repository, WebhookRecord, partial(document_of, moment=now()), limit, cursor)
 
 
 def get_webhook(bench: Workbench, workspace_id: str, identifier: str) -> Webhook:
-    """Return a webhook."""
     with bench.store.transaction(workspace_id) as repository:
-        return document_of(existing(repository, identifier), now())
+        return document_of(existing(repository, WebhookRecord, identifier, "webhook"), now())
 
 
 def change_webhook(bench: Workbench, workspace_id: str, identifier: str, patch: WebhookPatch) -> Webhook:
@@ -119,7 +114,7 @@ def change_webhook(bench: Workbench, workspace_id: str, identifier: str, patch: 
     if patch.active is not None:
         values |= {"active": patch.active, "disabled": None}
     with bench.store.transaction(workspace_id) as repository:
-        record = existing(repository, identifier)
+        record = existing(repository, WebhookRecord, identifier, "webhook")
         if values.get("name") == "":
             values["name"] = checked_url("url", values.get("url", record.url), http=True).host[:100]
         repository.hooks.change(identifier, {**values, "updated_at": now()})
@@ -129,9 +124,8 @@ def change_webhook(bench: Workbench, workspace_id: str, identifier: str, patch: 
 
 
 def remove_webhook(bench: Workbench, workspace_id: str, identifier: str) -> None:
-    """Forget a webhook and its messages."""
     with bench.store.transaction(workspace_id) as repository:
-        existing(repository, identifier)
+        existing(repository, WebhookRecord, identifier, "webhook")
         repository.hooks.remove(identifier)
 
 
@@ -148,7 +142,7 @@ def rotate_secret(
     grace = moment + timedelta(hours=request.grace_hours) if request.grace_hours else None
     sealed = bench.sealer.seal(purpose(identifier), secret)
     with bench.store.transaction(workspace_id) as repository:
-        before = existing(repository, identifier)
+        before = existing(repository, WebhookRecord, identifier, "webhook")
     values = {
         "sealed_secret": sealed,
         "previous_sealed": before.sealed_secret if grace else None,
@@ -167,11 +161,11 @@ def rotate_secret(
                     "id", "the webhook secret was changed in the meantime; try again to replace the new one"
                 )
 
-        return NewWebhook(**dict(after), secret=None), save
+        return filled(NewWebhook, after, secret=None), save
 
     answer = keep(bench, workspace_id, once, NewWebhook, make)
     with bench.store.transaction(workspace_id) as repository:
-        mine = existing(repository, identifier).sealed_secret == sealed
+        mine = existing(repository, WebhookRecord, identifier, "webhook").sealed_secret == sealed
     return answer.model_copy(update={"secret": secret}) if mine else answer
 
 
@@ -183,9 +177,9 @@ def send_test(
 
     def make() -> tuple[Delivery, Save]:
         with bench.store.transaction(workspace_id) as repository:
-            check_active(existing(repository, identifier))
+            check_active(existing(repository, WebhookRecord, identifier, "webhook"))
         message = new_message(identifier, TEST, now(), {"webhook_id": identifier})
-        return delivery_of(message), lambda repository: repository.hooks.add_message(message)
+        return delivery_of(message), lambda repository: repository.add(message)
 
     answer = keep(bench, workspace_id, once, Delivery, make)
     bench.run_chore("webhooks")
@@ -193,7 +187,6 @@ def send_test(
 
 
 def check_active(record: WebhookRecord) -> None:
-    """Refuse to send to a webhook that is switched off."""
     if not record.active:
         raise Conflict.at("active", "the webhook is off; turn it on first")
 
@@ -201,18 +194,16 @@ def check_active(record: WebhookRecord) -> None:
 def list_deliveries(
     bench: Workbench, workspace_id: str, identifier: str, limit: int, cursor: str | None
 ) -> Page[Delivery]:
-    """Return the messages to a webhook, newest first."""
-    after = read_cursor(cursor)
+    of_webhook = col(WebhookDelivery.webhook_id) == identifier
     with bench.store.transaction(workspace_id) as repository:
-        existing(repository, identifier)
-        listing = repository.deliveries(identifier, limit, after)
-    return Page(items=[delivery_of(row) for row in listing.rows], next=write_cursor(listing.next))
+        existing(repository, WebhookRecord, identifier, "webhook")
+        return page_of(repository, WebhookDelivery, delivery_of, limit, cursor, of_webhook)
 
 
 def send_again(bench: Workbench, workspace_id: str, identifier: str, message_id: str) -> Delivery:
     """Send a message that has ended once more; one that waits still does so."""
     with bench.store.transaction(workspace_id) as repository:
-        check_active(existing(repository, identifier))
+        check_active(existing(repository, WebhookRecord, identifier, "webhook"))
         message = repository.hooks.message(identifier, message_id)
         if message is None:
             raise no_such("message", message_id)
@@ -226,52 +217,17 @@ def send_again(bench: Workbench, workspace_id: str, identifier: str, message_id:
 
 
 def document_of(record: WebhookRecord, moment: datetime) -> Webhook:
-    """Return a webhook as an answer."""
     grace = record.previous_until
-    return Webhook(
-        id=record.id,
-        name=record.name,
-        url=record.url,
-        events=list(record.events),
-        active=record.active,
-        disabled_because=text_of(record.disabled),
-        succeeded_at=record.succeeded_at,
+    return filled(
+        Webhook,
+        record,
+        disabled_because=record.disabled,
         old_secret_until=grace if grace is not None and grace > moment else None,
-        created_at=record.created_at,
-        updated_at=record.updated_at,
     )
 
 
 def delivery_of(row: WebhookDelivery) -> Delivery:
-    """Return a message as an answer."""
-    return Delivery.model_validate(
-        {
-            "id": row.id,
-            "event": row.event,
-            "status": row.status,
-            "attempts": row.attempts,
-            "next_try_at": row.next_try_at,
-            "tried_at": row.tried_at,
-            "response_status": row.response_status,
-            "response_text": row.response_text,
-            "reason": text_of(row.reason),
-            "body": row.body,
-            "created_at": row.created_at,
-        }
-    )
-
-
-def text_of(document: Mapping[str, Any] | None) -> Text | None:
-    """Return a kept sentence."""
-    return None if document is None else Text.model_validate(document)
-
-
-def existing(repository: Repository, identifier: str) -> WebhookRecord:
-    """Return the row of a webhook or say that there is none."""
-    record = repository.get(WebhookRecord, identifier)
-    if record is None:
-        raise no_such("webhook", identifier)
-    return record
+    return filled(Delivery, row)
 
 
 logger = logging.getLogger("rackline.webhooks")
@@ -329,7 +285,6 @@ def deliver(bench: Workbench, moment: datetime, sender: Sender, message: DueMess
 def tried(
     bench: Workbench, moment: datetime, sender: Sender, message: DueMessage, webhook: WebhookRecord
 ) -> DeliveryOutcome:
-    """Send a message once and return what came of it."""
     body = message.body.encode()
     try:
         secrets = opened_secrets(bench, webhook, moment)
@@ -418,5 +373,4 @@ def why_off(repository: Repository, message: DueMessage, outcome: DeliveryOutcom
 
 
 def purge_messages(bench: Workbench, moment: datetime) -> int:
-    """Forget old messages, and return how many there were."""
     return bench.store.purge_messages(moment - KEPT)

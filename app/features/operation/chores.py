@@ -25,7 +25,6 @@ WEBHOOKS = "webhooks"
 
 
 def tell_webhooks(bench: Workbench) -> None:
-    """Send the messages to webhooks that are due."""
     started = time.monotonic()
     while deliver_due(bench, now(), bench.sender) and time.monotonic() - started < MOST_SECONDS:
         pass
@@ -57,17 +56,14 @@ class Chore:
 
 
 def tidy_database(bench: Workbench) -> None:
-    """Let the database refresh what its planner knows of the tables."""
     bench.store.tidy()
 
 
 def delete_what_is_over(bench: Workbench) -> None:
-    """Delete what is kept for a time only and whose time is over."""
     purge(bench, now())
 
 
 def forget_sign_ins(bench: Workbench) -> None:
-    """Delete sessions, invitations, links and failed attempts that have had their time."""
     sessions.purge(bench.store, bench.session_times)
 
 

@@ -54,7 +54,6 @@ def describe(app: FastAPI, bench: Workbench) -> None:
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI document of an application."""
     openapi = get_openapi(
         title="Rackline", version=__version__, description=DESCRIPTION.strip(), routes=app.routes, tags=TAGS
     )

@@ -46,7 +46,6 @@ def purge(bench: Workbench, moment: datetime, *, dry_run: bool = False, at_once:
 
 
 def purge_estimates(bench: Workbench, workspace: str, before: datetime, dry_run: bool) -> int:
-    """Delete estimates that nothing names."""
     with bench.store.transaction(workspace) as repository:
         chosen = repository.retention.estimates_before(before)
     if dry_run:
@@ -59,7 +58,6 @@ def purge_estimates(bench: Workbench, workspace: str, before: datetime, dry_run:
 
 
 def purge_sweeps(bench: Workbench, workspace: str, before: datetime, dry_run: bool) -> int:
-    """Delete sweeps that have ended."""
     with bench.store.transaction(workspace) as repository:
         chosen = repository.retention.sweeps_before(before)
     if dry_run:
@@ -72,17 +70,13 @@ def purge_sweeps(bench: Workbench, workspace: str, before: datetime, dry_run: bo
 
 
 def purge_keys(bench: Workbench, workspace: str, before: datetime, dry_run: bool) -> int:
-    """Delete answers kept to be given again."""
     with bench.store.transaction(workspace) as repository:
-        queries = repository.retention
-        return queries.count_keys(before) if dry_run else queries.delete_keys(before)
+        return repository.retention.keys(before, dry_run)
 
 
 def purge_shares(bench: Workbench, workspace: str, before: datetime, dry_run: bool) -> int:
-    """Delete links that have ended."""
     with bench.store.transaction(workspace) as repository:
-        queries = repository.retention
-        return queries.count_shares(before) if dry_run else queries.delete_shares(before)
+        return repository.retention.shares(before, dry_run)
 
 
 PURGES: dict[str, Callable[[Workbench, str, datetime, bool], int]] = {
@@ -116,6 +110,5 @@ def purge_files(bench: Workbench, dry_run: bool) -> int:
 
 
 def named_files(bench: Workbench, workspace: str) -> set[str]:
-    """Return the addresses of the files that uploads of a workspace name."""
     with bench.store.transaction(workspace) as repository:
         return repository.uploads.addresses()

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pydantic import ValidationError
+from sqlmodel import col
 
 from app.errors import Message
 from app.features.proposals.freezing import file_hash
 from app.features.proposals.lines import content_hash
 from app.features.proposals.model import ProposalContent
-from app.platform.store.integrity import database_faults
+from app.platform.store.migrate import database_faults
 from app.platform.store.tables import ProposalRecord
 from app.platform.store.upload_files import content_sha256
 from app.platform.workbench import Workbench
@@ -47,12 +48,14 @@ def check_store(bench: Workbench) -> Iterator[Fault]:
 def check_proposals(bench: Workbench, workspace: str) -> Iterator[Fault]:
     """Hold frozen proposals and their documents against the hashes they were frozen with."""
     with bench.store.transaction(workspace) as repository:
-        frozen = repository.integrity.frozen()
+        frozen = repository.values(
+            ProposalRecord, ProposalRecord.id, col(ProposalRecord.frozen_at).is_not(None)
+        )
     for identifier in frozen:
         # One at a time: each may hold a megabyte.
         with bench.store.transaction(workspace) as repository:
             record = repository.get(ProposalRecord, identifier)
-            artifacts = repository.integrity.artifacts(identifier)
+            artifacts = repository.of_proposal(identifier).artifacts()
         if record is None:
             continue
         values = {"id": identifier}
@@ -64,16 +67,15 @@ def check_proposals(bench: Workbench, workspace: str) -> Iterator[Fault]:
         if sha256 != record.sha256:
             template = "the frozen proposal {id} no longer matches the SHA-256 it was frozen with"
             yield Fault("proposal", Message(template, values))
-        for kind, sha256, data in artifacts:
-            if file_hash(data) != sha256:
+        for artifact in artifacts:
+            if file_hash(artifact.data) != artifact.sha256:
                 template = "the {kind} of the proposal {id} differs from the stored one"
-                yield Fault("proposal", Message(template, {**values, "kind": kind}))
+                yield Fault("proposal", Message(template, {**values, "kind": artifact.kind}))
         if not artifacts:
             yield Fault("proposal", Message("the frozen proposal {id} has no document", values))
 
 
 def check_files(bench: Workbench, workspace: str) -> Iterator[Fault]:
-    """Hold uploaded files against their addresses."""
     if bench.files is None:
         return
     with bench.store.transaction(workspace) as repository:
@@ -88,7 +90,6 @@ def check_files(bench: Workbench, workspace: str) -> Iterator[Fault]:
 
 
 def check_strays(bench: Workbench) -> Iterator[Fault]:
-    """Return files that no upload names."""
     if bench.files is None or not bench.files.directory.is_dir():
         return
     named = {}

@@ -24,11 +24,11 @@ from app.features.price_books.sheets import (
     write_rows,
 )
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.listing import Page, filled, page_of
 from app.platform.store.document_queries import VersionTaken
 from app.platform.store.tables import PriceBookRecord, PriceBookVersion
 from app.platform.store.types import new_id, now
-from app.platform.workbench import Workbench, no_such
+from app.platform.workbench import Workbench, existing, no_such
 
 MOST_VERSIONS = 1000
 """Versions that a book may have."""
@@ -59,7 +59,6 @@ def create_book(
 def read_book(
     bench: Workbench, workspace_id: str, name: str, content: bytes, key: str | None = None
 ) -> PriceBookDocument:
-    """Keep the rows of a CSV file as a price book."""
     request = PriceBookRequest(name=(name.strip() or "CSV")[:200], rows=read_rows(content))
     return create_book(bench, workspace_id, request, key)
 
@@ -67,7 +66,6 @@ def read_book(
 def get_book(
     bench: Workbench, workspace_id: str, identifier: str, version: int | None = None
 ) -> PriceBookDocument:
-    """Return a price book in its newest version or another."""
     with bench.store.transaction(workspace_id) as repository:
         versions = repository.book_versions.all(identifier, LISTED + 1)
         if not versions:
@@ -83,7 +81,6 @@ def get_book(
 def replace_book(
     bench: Workbench, workspace_id: str, identifier: str, request: PriceBookRequest, expected: int | None
 ) -> PriceBookDocument:
-    """Give a price book other rows, as a new version."""
     rows = checked(request.rows, bench.sizing.catalog)
     return _change(bench, workspace_id, identifier, expected, lambda _: rows, request.name, request.comment)
 
@@ -91,7 +88,6 @@ def replace_book(
 def change_book(
     bench: Workbench, workspace_id: str, identifier: str, patch: PriceBookPatch, expected: int | None
 ) -> PriceBookDocument:
-    """Change some rows of a price book, as a new version."""
     put = checked(patch.rows, bench.sizing.catalog)
     return _change(
         bench,
@@ -107,34 +103,23 @@ def change_book(
 def replace_from_file(
     bench: Workbench, workspace_id: str, identifier: str, content: bytes, expected: int | None, comment: str
 ) -> PriceBookDocument:
-    """Give a price book the rows of a CSV file, as a new version."""
     rows = checked(read_rows(content), bench.sizing.catalog)
     return _change(bench, workspace_id, identifier, expected, lambda _: rows, None, comment)
 
 
 def book_csv(bench: Workbench, workspace_id: str, identifier: str, version: int | None = None) -> str:
-    """Return the rows of a price book as CSV."""
     found = get_book(bench, workspace_id, identifier, version)
     book = bench.book_version(workspace_id, identifier, found.version)
     return write_rows(book.rows)
 
 
 def list_books(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[PriceBookSummary]:
-    """Return price books, newest first."""
+
+    def summary(row: PriceBookRecord) -> PriceBookSummary:
+        return filled(PriceBookSummary, row, rows=row.row_count)
+
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(PriceBookRecord, limit, read_cursor(cursor))
-    items = [
-        PriceBookSummary(
-            id=row.id,
-            name=row.name,
-            version=row.version,
-            rows=row.row_count,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-        )
-        for row in listing.rows
-    ]
-    return Page(items=items, next=write_cursor(listing.next))
+        return page_of(repository, PriceBookRecord, summary, limit, cursor)
 
 
 def printable(field: str, text: str) -> str:
@@ -148,7 +133,6 @@ def printable(field: str, text: str) -> str:
 
 
 def checked_size(rows: tuple[BookRow, ...]) -> tuple[BookRow, ...]:
-    """Return rows, unless they are more than a book can hold."""
     if len(rows) > MOST_ROWS:
         raise TooLarge(Message("a price book can have at most {most} rows", {"most": MOST_ROWS}))
     return rows
@@ -169,9 +153,7 @@ def _change(
     read = 0
     try:
         with bench.store.transaction(workspace_id) as repository:
-            record = repository.get(PriceBookRecord, identifier)
-            if record is None:
-                raise no_such("price book", identifier)
+            record = existing(repository, PriceBookRecord, identifier, "price book")
             read = record.version
             if expected is not None and expected != read:
                 raise _changed_meanwhile(read, expected)
@@ -219,17 +201,15 @@ def _document(
 ) -> PriceBookDocument:
     """Return a book; ``versions`` newest first, one more than are listed."""
     catalog = bench.sizing.catalog
-    rows = {one.version: [BookRow(**entry) for entry in one.rows] for one in (*versions, shown)}
+    rows = {entry.version: [BookRow(**row) for row in entry.rows] for entry in (*versions, shown)}
     listed = []
-    for one in versions[:LISTED]:
-        differ = changes(rows.get(one.version - 1, []), rows[one.version])
+    for entry in versions[:LISTED]:
+        differ = changes(rows.get(entry.version - 1, []), rows[entry.version])
         listed.append(
-            BookVersion(
-                version=one.version,
-                name=one.name,
-                created_at=one.created_at,
-                comment=one.comment,
-                rows=len(one.rows),
+            filled(
+                BookVersion,
+                entry,
+                rows=len(entry.rows),
                 changes=differ[:MOST_CHANGES],
                 changed=len(differ),
             )

@@ -6,12 +6,14 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from app.catalog.books import DISCOUNT, MOST_ROWS, BookRow, faults
 from app.catalog.catalog import Catalog
 from app.errors import BadInput, FieldError, Message, TooLarge
 from app.estimating.capital import taken
 from app.features.price_books.model import BookRowDocument, BookRowInput, BookRowKey, RowChange
+from app.platform.listing import filled
 
 COLUMNS = ("item", "parameter", "condition", "value", "unit", "note")
 
@@ -33,7 +35,6 @@ GUARD = "'"
 
 
 def read_rows(content: bytes) -> list[BookRowInput]:
-    """Return the rows of a CSV file."""
     if len(content) > MOST_BYTES:
         raise TooLarge(Message("the file is larger than {limit} bytes", {"limit": MOST_BYTES}))
     try:
@@ -165,23 +166,16 @@ Key = tuple[str, str, str]
 
 
 def key_of(row: BookRow | BookRowKey) -> Key:
-    """Return what a row states."""
     return row.item, row.parameter, row.condition
+
+
+def stripped(cells: dict[str, Any]) -> dict[str, Any]:
+    return {name: cell.strip() if isinstance(cell, str) else cell for name, cell in cells.items()}
 
 
 def checked(rows: Iterable[BookRowInput], catalog: Catalog) -> tuple[BookRow, ...]:
     """Return rows that a book can hold."""
-    found = tuple(
-        BookRow(
-            item=row.item.strip(),
-            parameter=row.parameter.strip(),
-            condition=row.condition.strip(),
-            value=row.value,
-            unit=row.unit.strip(),
-            note=row.note.strip(),
-        )
-        for row in rows
-    )
+    found = tuple(BookRow(**stripped(row.model_dump())) for row in rows)
     wrong = faults(catalog, found)
     wrong += [
         FieldError(f"rows.{place}.note", Message("contains characters that cannot be displayed"))
@@ -209,7 +203,6 @@ def edited(
 
 
 def changes(before: Sequence[BookRow], after: Sequence[BookRow]) -> list[RowChange]:
-    """Return the rows that differ between two versions."""
     old, new = {key_of(row): row for row in before}, {key_of(row): row for row in after}
     found = []
     for key in dict.fromkeys([*new, *old]):
@@ -236,12 +229,4 @@ def changes(before: Sequence[BookRow], after: Sequence[BookRow]) -> list[RowChan
 def row_document(row: BookRow, catalog: Catalog) -> BookRowDocument:
     """Return a row beside the catalogue's own figure."""
     own = None if row.parameter == DISCOUNT else catalog.find(row.item, row.parameter, row.condition)
-    return BookRowDocument(
-        item=row.item,
-        parameter=row.parameter,
-        condition=row.condition,
-        value=row.value,
-        unit=row.unit,
-        note=row.note,
-        catalogue=None if own is None else taken(own),
-    )
+    return filled(BookRowDocument, row, catalogue=None if own is None else taken(own))

@@ -14,8 +14,8 @@ from app.features.sweeps.points import Sweep, UploadSet
 from app.features.sweeps.rows import Job, Status, SweepAnswer, SweepRow, SweepState, csv_lines, parquet
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.store.document_queries import Label, Order, RowPlace, RowSelection
 from app.platform.store.repository import Repository
-from app.platform.store.sweep_queries import Label, Order, RowPlace, RowSelection
 from app.platform.store.tables import JobRecord, SweepRecord
 from app.platform.store.types import new_id, now
 from app.platform.workbench import Workbench, no_such

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from app.errors import BadInput
 from app.features.trail.model import TrailActor, TrailEvent, TrailObject
-from app.platform.listing import Page, read_cursor, write_cursor
-from app.platform.store.repository import After
+from app.platform.listing import Page, filled, read_cursor, write_cursor
+from app.platform.store.queries import After
 from app.platform.store.tables import AuditEvent
 from app.platform.store.trail import TrailFilter
 from app.platform.tables import taken, written
@@ -54,33 +54,21 @@ def in_utc(field: str, moment: datetime | None) -> datetime | None:
 def list_events(
     bench: Workbench, workspace_id: str, chosen: TrailFilter, limit: int, cursor: str | None
 ) -> Page[TrailEvent]:
-    """Return events, newest first."""
-    after = read_cursor(cursor)
-    place = None if after is None else (after.created_at, after.id)
     with bench.store.transaction(workspace_id) as repository:
-        rows, following = repository.trail.listing(chosen, limit, place)
-    return Page(
-        items=[document_of(row) for row in rows],
-        next=write_cursor(None if following is None else After(*following)),
-    )
+        rows, following = repository.trail.listing(chosen, limit, read_cursor(cursor))
+    return Page(items=[document_of(row) for row in rows], next=write_cursor(following))
 
 
 def document_of(row: AuditEvent) -> TrailEvent:
-    """Return an event as an answer."""
-    return TrailEvent(
-        id=row.id,
-        at=row.at,
-        action=row.action,
+    return filled(
+        TrailEvent,
+        row,
         actor=TrailActor(kind=row.actor_kind, id=row.actor_id, name=row.actor_name),
         object=TrailObject(kind=row.object_kind, id=row.object_id),
-        address=row.address,
-        request_id=row.request_id,
-        detail=row.detail,
     )
 
 
 def actions(bench: Workbench, workspace_id: str) -> list[str]:
-    """Return the actions there have been."""
     with bench.store.transaction(workspace_id) as repository:
         return list(repository.trail.actions())
 
@@ -93,7 +81,7 @@ def events_csv(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iter
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(COLUMNS)
-    place: tuple[datetime, str] | None = None
+    place: After | None = None
     while True:
         # A transaction each: who reads slowly must not hold one open.
         with bench.store.transaction(workspace_id) as repository:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 from pydantic import Field
 
@@ -16,8 +17,8 @@ from app.estimating.workload import resolve_model
 from app.features.uploads.model import Bin, KeptProfile, KeptWorkload, ProfileRequest, UploadSummary
 from app.platform.catalogue import operators
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, read_cursor, write_cursor
-from app.platform.store.repository import After, Repository
+from app.platform.listing import Page, filled, page_of, read_cursor, write_cursor
+from app.platform.store.repository import Repository
 from app.platform.store.tables import Profile
 from app.platform.store.tables import WorkloadSample as SampleRow
 from app.platform.store.types import new_id
@@ -40,7 +41,6 @@ class Uploads(Document):
 def upload_profile(
     bench: Workbench, workspace_id: str, name: str, content: bytes, key: str | None = None
 ) -> KeptProfile:
-    """Read a model from a file and keep it."""
     once = IdempotentCall.of("profiles", key, f"{name}\n".encode() + content)
     return keep_profile(bench, workspace_id, once, lambda: read_profile(name, content), (name, content))
 
@@ -48,7 +48,6 @@ def upload_profile(
 def describe_profile(
     bench: Workbench, workspace_id: str, request: ProfileRequest, key: str | None = None
 ) -> KeptProfile:
-    """Keep a model described in JSON."""
     given = request.model_dump(exclude={"name"}, exclude_none=True)
     if len(given) != 1:
         raise Unprocessable.at("model", "exactly one of config, transformer and layers is required")
@@ -93,7 +92,6 @@ def keep_profile(
 
 
 def original_file(bench: Workbench, workspace_id: str, identifier: str) -> tuple[str, bytes]:
-    """Return the name and content of the file that a model was read from."""
     with bench.store.transaction(workspace_id) as repository:
         if not repository.uploads.has_profile(identifier):
             raise no_such("uploaded profile", identifier)
@@ -105,21 +103,13 @@ def original_file(bench: Workbench, workspace_id: str, identifier: str) -> tuple
 
 
 def get_profile(bench: Workbench, workspace_id: str, identifier: str) -> KeptProfile:
-    """Return an uploaded model."""
     return profile_document(bench.profile(workspace_id, identifier))
 
 
 def list_profiles(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[UploadSummary]:
-    """Return uploaded models, newest first."""
-    after = read_cursor(cursor)
-    place = None if after is None else (after.created_at, after.id)
     with bench.store.transaction(workspace_id) as repository:
-        rows, following = repository.uploads.models(limit, place)
-    items = [
-        UploadSummary(id=identifier, name=name, created_at=created_at, size=size)
-        for identifier, name, _, created_at, size in rows
-    ]
-    return Page(items=items, next=write_cursor(None if following is None else After(*following)))
+        rows, following = repository.uploads.models(limit, read_cursor(cursor))
+    return Page(items=[filled(UploadSummary, row) for row in rows], next=write_cursor(following))
 
 
 def upload_workload(
@@ -146,7 +136,6 @@ def upload_workload(
 
 
 def get_workload(bench: Workbench, workspace_id: str, identifier: str) -> KeptWorkload:
-    """Return what was counted in a sample of the data."""
     sample = bench.workload_sample(workspace_id, identifier)
     with bench.store.transaction(workspace_id) as repository:
         row = repository.get(SampleRow, identifier)
@@ -157,21 +146,15 @@ def get_workload(bench: Workbench, workspace_id: str, identifier: str) -> KeptWo
 def list_workloads(
     bench: Workbench, workspace_id: str, limit: int, cursor: str | None
 ) -> Page[UploadSummary]:
-    """Return uploaded samples, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(SampleRow, limit, read_cursor(cursor))
-    items = [UploadSummary(id=row.id, name=row.name, created_at=row.created_at) for row in listing.rows]
-    return Page(items=items, next=write_cursor(listing.next))
+        return page_of(repository, SampleRow, partial(filled, UploadSummary), limit, cursor)
 
 
 def profile_document(profile: ModelProfile) -> KeptProfile:
-    """Return a model profile as a document."""
-    return KeptProfile(
-        id=profile.id,
+    return filled(
+        KeptProfile,
+        profile,
         kind=profile.origin,
-        name=profile.name,
-        parameters=profile.parameters,
-        forward_flop_per_sample=profile.forward_flop_per_sample,
         seq_len=profile.usual_seq_len,
         image_size=profile.default_image_size,
         operators=operators(profile),
@@ -180,19 +163,12 @@ def profile_document(profile: ModelProfile) -> KeptProfile:
 
 
 def workload_document(identifier: str, name: str, sample: LengthSample) -> KeptWorkload:
-    """Return the counts of a sample as a document."""
-    return KeptWorkload(
+    return filled(
+        KeptWorkload,
+        sample,
         id=identifier,
         name=name,
-        samples=sample.samples,
-        tokens=sample.tokens,
         mean_tokens=Quantity(value=sample.mean_tokens, low=sample.mean_low, high=sample.mean_high, unit="1"),
-        p50=sample.p50,
-        p95=sample.p95,
-        max=sample.max,
-        seq_len=sample.seq_len,
-        padding_share=sample.padding_share,
-        packing_factor=sample.packing_factor,
         histogram=[Bin(low=low, high=high, samples=count) for low, high, count in sample.histogram],
         warnings=[CheckWarning.of("assumed", "info", message) for message in sample.assumptions],
     )
@@ -231,5 +207,4 @@ def check_unused(repository: Repository, identifier: str) -> None:
 
 
 def listed(names: list[str]) -> str:
-    """Return some names in a row."""
     return ", ".join(f"“{name[:80]}”" for name in names[:3]) + (" …" if len(names) > 3 else "")

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
+from app.platform.store.tables import Owned
 from app.platform.store.types import DOCUMENT, UtcDateTime, now
 
 
@@ -103,6 +104,17 @@ class AccountSession(SQLModel, table=True):
     """Wrong passwords and codes that it told: those since the sign-in before it."""
 
 
+class ExternalIdentity(SQLModel, table=True):
+    """A person at a provider and the account that is theirs."""
+
+    __tablename__ = "external_identity"
+
+    issuer: str = Field(primary_key=True, max_length=500)
+    subject: str = Field(primary_key=True, max_length=255)
+    account_id: str = Field(foreign_key="account.id", max_length=40, index=True)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+
+
 class LoginAttempt(SQLModel, table=True):
     """Failed attempts in a row: of an account, of an address or of a second factor."""
 
@@ -118,20 +130,17 @@ class LoginAttempt(SQLModel, table=True):
     """Before this moment no attempt is looked at."""
 
 
-class ApiKeyRecord(SQLModel, table=True):
+class ApiKeyRecord(Owned, table=True):
     """A key of the API; of its secret only the hash is kept."""
 
     __tablename__ = "api_key"
     __table_args__ = (Index("ix_api_key_listing", "workspace_id", "created_at", "id"),)
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=200)
     prefix: str = Field(max_length=20, unique=True)
     """Public part of the key, by which it is found."""
     secret_sha256: str = Field(max_length=64)
     scopes: list[str] = Field(sa_type=DOCUMENT)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     expires_at: datetime | None = Field(sa_type=UtcDateTime)
     last_used_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     """Written at most once a minute."""
@@ -158,7 +167,7 @@ class RateWindow(SQLModel, table=True):
     """When it counts no longer."""
 
 
-class WebhookRecord(SQLModel, table=True):
+class WebhookRecord(Owned, table=True):
     """An address that is told of events."""
 
     __tablename__ = "webhook"
@@ -167,8 +176,6 @@ class WebhookRecord(SQLModel, table=True):
         Index("ix_webhook_listing", "workspace_id", "created_at", "id"),
     )
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=200)
     url: str = Field(max_length=500)
     events: list[str] = Field(sa_type=DOCUMENT)
@@ -182,11 +189,10 @@ class WebhookRecord(SQLModel, table=True):
     """Why it was switched off, as a sentence with what a translation needs; none where people did it."""
     succeeded_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     """When a message last arrived."""
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class WebhookDelivery(SQLModel, table=True):
+class WebhookDelivery(Owned, table=True):
     """A message to one webhook: written with the event it tells of, sent later."""
 
     __tablename__ = "webhook_delivery"
@@ -197,8 +203,6 @@ class WebhookDelivery(SQLModel, table=True):
         Index("ix_webhook_delivery_due", "status", "next_try_at"),
     )
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     webhook_id: str = Field(max_length=40)
     event: str = Field(max_length=40)
     body: str
@@ -216,4 +220,3 @@ class WebhookDelivery(SQLModel, table=True):
     """Beginning of the last answer."""
     reason: dict[str, Any] | None = Field(default=None, sa_type=DOCUMENT)
     """Why the last try failed, as a sentence with what a translation needs."""
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)

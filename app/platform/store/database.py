@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Any
+from datetime import datetime
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import Engine, event
@@ -21,22 +22,17 @@ from sqlmodel import Session, select
 from app.errors import BadInput
 from app.platform.store.account_queries import ExternalQueries, IdentityQueries, SessionQueries
 from app.platform.store.failures import PatientPool, watch
-from app.platform.store.job_queries import (
-    ClaimedJob,
-    WatchedJob,
-    claim_job,
-    jobs_by_state,
-    take_back,
-    take_turn,
-    watched_jobs,
-)
-from app.platform.store.key_queries import FoundKey, key_of, purge_rates
+from app.platform.store.integration_queries import claim_message, key_of, purge_messages, purge_rates
+from app.platform.store.job_queries import claim_job, jobs_by_state, take_back, take_turn, watched_jobs
 from app.platform.store.migrate import is_current, upgrade
-from app.platform.store.proposal_queries import SharedBy, ended_proposals, shared_by
+from app.platform.store.proposal_queries import ended_proposals, shared_by
 from app.platform.store.repository import Repository
 from app.platform.store.tables import Workspace
 from app.platform.store.trail import keep_trail
-from app.platform.store.webhook_queries import DueMessage, claim_message, purge_messages
+
+P = ParamSpec("P")
+
+T = TypeVar("T")
 
 NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 """U+0000 as JSON writes it, not a text that spells it with a backslash of its own."""
@@ -80,6 +76,17 @@ class IdentityStore:
     external: ExternalQueries
 
 
+def across(query: Callable[Concatenate[Session, P], T]) -> Callable[Concatenate[Store, P], T]:
+    """Make a query about every workspace, for what the server does for itself, a method of the store."""
+
+    @wraps(query)
+    def ask(store: Store, /, *values: P.args, **named: P.kwargs) -> T:
+        with Session(store.engine, expire_on_commit=False) as session, session.begin():
+            return query(session, *values, **named)
+
+    return ask
+
+
 class Store:
     """The database of one server."""
 
@@ -87,19 +94,28 @@ class Store:
         self.engine = make_engine(url)
 
     def migrate(self) -> None:
-        """Bring the tables up to date."""
         upgrade(self.engine)
 
     @contextmanager
     def transaction(self, workspace_id: str) -> Iterator[Repository]:
         """Open the queries of one workspace; commit at the end, roll back on an exception."""
+        with self._session(workspace_id) as session:
+            yield Repository(session, workspace_id)
+
+    @contextmanager
+    def identity(self) -> Iterator[IdentityStore]:
+        """Open the queries about people; commit at the end, roll back on an exception."""
+        with self._session() as session:
+            yield IdentityStore(IdentityQueries(session), SessionQueries(session), ExternalQueries(session))
+
+    @contextmanager
+    def _session(self, workspace_id: str | None = None) -> Iterator[Session]:
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             keep_trail(session, workspace_id)
             event.listen(session, "before_flush", without_null)
-            yield Repository(session, workspace_id)
+            yield session
 
     def workspaces(self) -> list[str]:
-        """Return the identifiers of all workspaces."""
         with Session(self.engine) as session:
             return list(session.exec(select(Workspace.id).order_by(Workspace.id)))
 
@@ -108,47 +124,22 @@ class Store:
         with self.engine.connect() as connection:
             return is_current(connection)
 
-    @contextmanager
-    def identity(self) -> Iterator[IdentityStore]:
-        """Open the queries about people; commit at the end, roll back on an exception."""
-        with Session(self.engine, expire_on_commit=False) as session, session.begin():
-            keep_trail(session)
-            event.listen(session, "before_flush", without_null)
-            yield IdentityStore(IdentityQueries(session), SessionQueries(session), ExternalQueries(session))
-
-    @contextmanager
-    def across(self) -> Iterator[Session]:
-        """Open a transaction for what the server does for itself, whichever workspace it is of."""
-        with Session(self.engine) as session, session.begin():
-            yield session
-
-    def claim_job(self, identifier: str, runner: str, moment: datetime) -> ClaimedJob | None:
-        """Take on a job that waits; no other runner takes it too."""
-        with self.across() as session:
-            return claim_job(session, identifier, runner, moment)
-
-    def watched_jobs(self) -> list[WatchedJob]:
-        """Return the jobs of every workspace that have not ended, oldest first."""
-        with self.across() as session:
-            return watched_jobs(session)
-
-    def take_back(
-        self, silent: WatchedJob, status: str, message: dict[str, Any] | None, moment: datetime
-    ) -> bool:
-        """Take a job from a runner that has fallen silent; false where it has been heard of since."""
-        with self.across() as session:
-            return take_back(session, silent, status, message, moment)
-
-    def jobs_by_state(self) -> Sequence[tuple[str, str, int, datetime]]:
-        """Return kind, status, number and oldest moment of the jobs that have not ended."""
-        with self.across() as session:
-            return jobs_by_state(session)
+    claim_job = across(claim_job)
+    watched_jobs = across(watched_jobs)
+    take_back = across(take_back)
+    jobs_by_state = across(jobs_by_state)
+    shared_by = across(shared_by)
+    ended_proposals = across(ended_proposals)
+    key_of = across(key_of)
+    purge_rates = across(purge_rates)
+    claim_message = across(claim_message)
+    purge_messages = across(purge_messages)
+    _take_turn = across(take_turn)
 
     def take_turn(self, name: str, moment: datetime, due_before: datetime) -> bool:
         """Take the turn of a recurring chore; false where another server has taken it already."""
         try:
-            with self.across() as session:
-                return take_turn(session, name, moment, due_before)
+            return self._take_turn(name, moment, due_before)
         except IntegrityError:
             # Another server has just written the chore's first turn.
             return False
@@ -159,38 +150,7 @@ class Store:
             with self.engine.connect() as connection:
                 connection.exec_driver_sql("PRAGMA optimize")
 
-    def shared_by(self, token_sha256: str) -> SharedBy | None:
-        """Return where a link leads, whichever workspace it is of."""
-        with Session(self.engine) as session, session.begin():
-            return shared_by(session, token_sha256)
-
-    def key_of(self, prefix: str) -> FoundKey | None:
-        """Return the key of the API with a prefix, whichever workspace it is of."""
-        with Session(self.engine) as session, session.begin():
-            return key_of(session, prefix)
-
-    def claim_message(self, moment: datetime, until: datetime) -> DueMessage | None:
-        """Take on the message to a webhook that is due longest; no other runner takes it too."""
-        with Session(self.engine) as session, session.begin():
-            return claim_message(session, moment, until)
-
-    def ended_proposals(self, day: date, most: int) -> list[SharedBy]:
-        """Return frozen proposals of any workspace whose last day was before a day, not yet said so."""
-        with Session(self.engine) as session, session.begin():
-            return ended_proposals(session, day, most)
-
-    def purge_rates(self, moment: datetime) -> int:
-        """Forget counted requests that count no longer."""
-        with Session(self.engine) as session, session.begin():
-            return purge_rates(session, moment)
-
-    def purge_messages(self, before: datetime) -> int:
-        """Forget messages to webhooks that ended and were written before a moment."""
-        with Session(self.engine) as session, session.begin():
-            return purge_messages(session, before)
-
     def close(self) -> None:
-        """Let go of all connections."""
         self.engine.dispose()
 
 

@@ -1,23 +1,134 @@
-"""What lists show of estimates and comparisons, read from a few columns: their documents are large."""
+"""Queries of studies, price books, sweeps, and of what lists show of estimates and comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
+from app.platform.store.queries import After, Queries, countable
 from app.platform.store.tables import (
     ComparisonOption,
     EstimateRow,
     PriceBookRecord,
     PriceBookVersion,
     Profile,
+    StudyRecord,
+    StudyVersionRecord,
+    SweepRowRecord,
 )
-from app.platform.store.types import Queries, countable
+from app.platform.store.trail import TrailQueries
+from app.platform.store.types import now
+
+ESCAPE = "\\"
+
+
+def folded(text: str) -> str:
+    """Return a text as names are searched.
+
+    >>> folded("BERT-Large  für Seoul")
+    'bert-large für seoul'
+    """
+    return " ".join(text.casefold().split())
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFilter:
+    """Which studies are meant."""
+
+    sought: str = ""
+    """Part of the name."""
+    archived: bool = False
+
+
+class StudyQueries(Queries):
+    """Studies: lists, versions, and edits that cannot overwrite each other unseen."""
+
+    def add(self, record: StudyRecord, content: dict[str, Any], changes: list[dict[str, Any]]) -> None:
+        """Keep a new study with its first version."""
+        record.sought = folded(record.name)[:600]
+        self._add(record)
+        self._session.flush()
+        self._add_version(record.id, record.version, content, changes, record.updated_at)
+
+    def find(self, identifier: str) -> StudyRecord | None:
+        return self.first(StudyRecord, id=identifier)
+
+    def version(self, identifier: str, version: int) -> StudyVersionRecord | None:
+        if not countable(version):
+            return None
+        return self.first(StudyVersionRecord, study_id=identifier, version=version)
+
+    def versions(self, identifier: str) -> Sequence[StudyVersionRecord]:
+        """Return all versions of a study, the newest first."""
+        newest_first = [col(StudyVersionRecord.version).desc()]
+        return self.every(StudyVersionRecord, order=newest_first, study_id=identifier)
+
+    def add_next(
+        self,
+        identifier: str,
+        expected: int,
+        name: str,
+        options: int,
+        content: dict[str, Any],
+        changes: list[dict[str, Any]],
+    ) -> bool:
+        """Keep the next version; False where another has been kept since the one expected.
+
+        The number is raised in one statement, so that of two who save at once only one succeeds.
+        """
+        if not countable(expected):
+            return False
+        moment = now()
+        raised = {
+            "version": expected + 1,
+            "name": name,
+            "sought": folded(name)[:600],
+            "options": options,
+            "updated_at": moment,
+        }
+        if not self.update_rows(StudyRecord, raised, id=identifier, version=expected, archived=False):
+            return False
+        self._add_version(identifier, expected + 1, content, changes, moment)
+        return True
+
+    def hold(self, identifier: str) -> None:
+        """Let nobody else change, archive or bring back a study until this transaction ends."""
+        self.update_rows(StudyRecord, {"archived": StudyRecord.archived}, id=identifier)
+
+    def put_away(self, identifier: str, archived: bool) -> None:
+        """Archive a study, or bring it back; one that is so already stays as it is."""
+        if self.update_rows(StudyRecord, {"archived": archived}, id=identifier, archived=not archived):
+            trail = TrailQueries(self._session, self._workspace_id)
+            trail.note("study.archived" if archived else "study.restored", "study", identifier)
+
+    def listing(
+        self, chosen: StudyFilter, limit: int, after: tuple[datetime, str] | None
+    ) -> tuple[Sequence[StudyRecord], After | None]:
+        query = select(StudyRecord).where(col(StudyRecord.archived) == chosen.archived)
+        for word in folded(chosen.sought).split():
+            query = query.where(col(StudyRecord.sought).contains(word, autoescape=True, escape=ESCAPE))
+        return self.stretch(query, StudyRecord, limit, after)
+
+    def _add_version(
+        self,
+        identifier: str,
+        version: int,
+        content: dict[str, Any],
+        changes: list[dict[str, Any]],
+        moment: datetime,
+    ) -> None:
+        self._add(
+            StudyVersionRecord(
+                study_id=identifier, version=version, content=content, changes=changes, created_at=moment
+            )
+        )
+        self._session.flush()
 
 
 class VersionTaken(Exception):
@@ -25,19 +136,17 @@ class VersionTaken(Exception):
 
 
 class BookQueries(Queries):
-    """The queries of one transaction in one workspace."""
+    """Price books and their versions."""
 
     def add(self, record: PriceBookRecord, version: PriceBookVersion) -> None:
         """Keep a new price book with its first version."""
-        record.workspace_id = version.workspace_id = self._workspace_id
-        self._session.add(record)
+        self._add(record)
         self._session.flush()
-        self._session.add(version)
+        self._add(version)
 
     def add_version(self, record: PriceBookRecord, version: PriceBookVersion, moment: datetime) -> None:
         """Keep a new version of a price book, which becomes the newest."""
-        version.workspace_id = self._workspace_id
-        self._session.add(version)
+        self._add(version)
         record.name, record.version = version.name, version.version
         record.row_count, record.updated_at = len(version.rows), moment
         try:
@@ -46,28 +155,12 @@ class BookQueries(Queries):
             raise VersionTaken from error
 
     def find(self, book_id: str, version: int) -> PriceBookVersion | None:
-        """Return one version of a price book."""
-        if not countable(version):
-            return None
-        query = select(PriceBookVersion).where(
-            PriceBookVersion.workspace_id == self._workspace_id,
-            PriceBookVersion.book_id == book_id,
-            PriceBookVersion.version == version,
-        )
-        return self._session.exec(query).first()
+        return self.first(PriceBookVersion, book_id=book_id, version=version) if countable(version) else None
 
     def all(self, book_id: str, limit: int) -> Sequence[PriceBookVersion]:
         """Return the versions of a price book, newest first."""
-        query = (
-            select(PriceBookVersion)
-            .where(
-                PriceBookVersion.workspace_id == self._workspace_id,
-                PriceBookVersion.book_id == book_id,
-            )
-            .order_by(col(PriceBookVersion.version).desc())
-            .limit(limit)
-        )
-        return self._session.exec(query).all()
+        newest_first = [col(PriceBookVersion.version).desc()]
+        return self.every(PriceBookVersion, order=newest_first, limit=limit, book_id=book_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,29 +178,18 @@ class EstimateSubject:
 
 
 class ListedQueries(Queries):
-    """The queries of one transaction in one workspace."""
+    """What lists show of estimates and comparisons, read from a few columns: their documents are large."""
 
     def subjects(self, identifiers: Iterable[str]) -> dict[str, EstimateSubject]:
         """Return what estimates are of, by identifier, without reading what was answered."""
         asked = col(EstimateRow.request)
+        of_upload = self.criteria(Profile, col(Profile.id) == asked["model", "profile_id"].as_string())
         query = (
             sa.select(
-                col(EstimateRow.id),
-                asked["model", "preset"].as_string(),
-                col(Profile.name),
-                asked["system"],
+                col(EstimateRow.id), asked["model", "preset"].as_string(), col(Profile.name), asked["system"]
             )
-            .outerjoin(
-                Profile,
-                sa.and_(
-                    col(Profile.workspace_id) == self._workspace_id,
-                    col(Profile.id) == asked["model", "profile_id"].as_string(),
-                ),
-            )
-            .where(
-                col(EstimateRow.workspace_id) == self._workspace_id,
-                col(EstimateRow.id).in_(list(identifiers)),
-            )
+            .outerjoin(Profile, sa.and_(*of_upload))
+            .where(*self.criteria(EstimateRow, col(EstimateRow.id).in_(list(identifiers))))
         )
         return {
             row[0]: EstimateSubject(row[1], row[2], row[3]["id"], row[3].get("count", 1))
@@ -118,22 +200,99 @@ class ListedQueries(Queries):
         """Return what the options of comparisons are called, in their order, by comparison."""
         # Only figures somebody has published have their label in the request alone.
         label = sa.func.coalesce(EstimateRow.label, col(ComparisonOption.request)["label"].as_string())
+        comparison = col(ComparisonOption.comparison_id)
+        of_option = self.criteria(EstimateRow, col(EstimateRow.id) == col(ComparisonOption.estimate_id))
         query = (
-            sa.select(col(ComparisonOption.comparison_id), label)
-            .outerjoin(
-                EstimateRow,
-                sa.and_(
-                    col(EstimateRow.workspace_id) == self._workspace_id,
-                    col(EstimateRow.id) == col(ComparisonOption.estimate_id),
-                ),
-            )
-            .where(
-                col(ComparisonOption.workspace_id) == self._workspace_id,
-                col(ComparisonOption.comparison_id).in_(list(identifiers)),
-            )
-            .order_by(col(ComparisonOption.comparison_id), col(ComparisonOption.position))
+            sa.select(comparison, label)
+            .outerjoin(EstimateRow, sa.and_(*of_option))
+            .where(*self.criteria(ComparisonOption, comparison.in_(list(identifiers))))
+            .order_by(comparison, col(ComparisonOption.position))
         )
-        found: dict[str, list[str]] = {}
+        labels: dict[str, list[str]] = {}
         for identifier, called in self._session.execute(query):
-            found.setdefault(identifier, []).append(called)
-        return found
+            labels.setdefault(identifier, []).append(called)
+        return labels
+
+
+Order = Literal["position", "time_to_train", "cost"]
+
+Label = Literal["model", "system", "price", "scenario"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowSelection:
+    """Which rows of a sweep are meant, and in which order."""
+
+    labels: Mapping[Label, str] = field(default_factory=dict)
+    order: Order = "position"
+    answered: bool = False
+    """Only rows with a time to train."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlace:
+    """Where a list of rows goes on: behind this row."""
+
+    position: int
+    value: float | None = None
+    """Figure that rows are sorted by; none where the row has none, or rows stand in their order."""
+
+
+def behind(order: Order, place: RowPlace) -> sa.ColumnElement[bool]:
+    """Return what rows behind a place have in common; rows that come in meanwhile do not move it."""
+    later = col(SweepRowRecord.position) > place.position
+    if order == "position":
+        return later
+    column = col(getattr(SweepRowRecord, order))
+    if place.value is None:
+        return sa.and_(column.is_(None), later)
+    return sa.or_(column.is_(None), column > place.value, sa.and_(column == place.value, later))
+
+
+class SweepQueries(Queries):
+    """The rows of one sweep."""
+
+    def __init__(self, session: Session, workspace_id: str, sweep_id: str) -> None:
+        super().__init__(session, workspace_id)
+        self._sweep_id = sweep_id
+
+    def keep(self, rows: Iterable[SweepRowRecord]) -> None:
+        self._session.add_all(rows)
+
+    def keys(self) -> set[str]:
+        """Return the keys of the points that have a row."""
+        return set(self.values(SweepRowRecord, SweepRowRecord.key, sweep_id=self._sweep_id))
+
+    def refused(self) -> int:
+        """Return how many rows have a problem instead of an estimate."""
+        return self.count_rows(SweepRowRecord, sweep_id=self._sweep_id, refused=True)
+
+    def count(self, selection: RowSelection) -> int:
+        return self.count_rows(SweepRowRecord, *self._selected(selection), sweep_id=self._sweep_id)
+
+    def rows(
+        self, selection: RowSelection, limit: int, offset: int = 0, after: RowPlace | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the documents of rows in their order; those without the figure sorted by come last."""
+        criteria = self._selected(selection)
+        if after is not None:
+            criteria.append(behind(selection.order, after))
+        query = self._documents(*criteria)
+        if selection.order != "position":
+            column = col(getattr(SweepRowRecord, selection.order))
+            query = query.order_by(column.is_(None), column)
+        query = query.order_by(col(SweepRowRecord.position)).limit(limit).offset(offset)
+        return list(self._session.exec(query))
+
+    def rows_after(self, position: int, limit: int) -> list[dict[str, Any]]:
+        """Return the documents of rows behind a position, in their order."""
+        query = self._documents(col(SweepRowRecord.position) > position)
+        return list(self._session.exec(query.order_by(col(SweepRowRecord.position)).limit(limit)))
+
+    def _documents(self, *criteria: Any) -> Any:
+        bound = self.criteria(SweepRowRecord, *criteria, sweep_id=self._sweep_id)
+        return select(SweepRowRecord.document).where(*bound)
+
+    def _selected(self, selection: RowSelection) -> list[Any]:
+        criteria = [getattr(SweepRowRecord, name) == label for name, label in selection.labels.items()]
+        return [*criteria, col(SweepRowRecord.time_to_train).is_not(None)] if selection.answered else criteria

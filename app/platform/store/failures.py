@@ -118,7 +118,6 @@ class Outage:
         return Unavailable(reason)
 
     def over(self) -> None:
-        """Take note that the database has been used."""
         if not self._refused or self._clock() - self._last < CALM:
             return
         with self._lock:

@@ -1,4 +1,4 @@
-"""Every query of long work by name: who does it, how far it is, who has fallen silent.
+"""Queries of long work: who does it, how far it is, who has fallen silent.
 
 Each claim counts the job's ``fence`` up, and everything its runner writes names that number. Whoever
 has been taken for dead and is not therefore writes nothing: no clock decides whose a job is.
@@ -6,14 +6,15 @@ has been taken for dead and is not therefore writes nothing: no clock decides wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col
 
+from app.platform.store.queries import Queries
 from app.platform.store.tables import ChoreRecord, JobRecord
 from app.platform.store.trail import TrailQueries
 
@@ -58,8 +59,8 @@ def claim_job(session: Session, identifier: str, runner: str, moment: datetime) 
         )
         .returning(col(JobRecord.workspace_id), col(JobRecord.id), col(JobRecord.kind), col(JobRecord.fence))
     )
-    found = session.connection().execute(claim).first()
-    return ClaimedJob(*found) if found else None
+    claimed = session.connection().execute(claim).first()
+    return ClaimedJob(*claimed) if claimed else None
 
 
 def watched_jobs(session: Session) -> list[WatchedJob]:
@@ -94,11 +95,11 @@ def take_back(
         .values(status=status, message=message, runner=None, fence=JobRecord.fence + 1, updated_at=moment)
         .returning(col(JobRecord.workspace_id), col(JobRecord.kind))
     )
-    found = session.connection().execute(taken).first()
-    if found is not None and status == "failed":
-        workspace_id, kind = found
+    own = session.connection().execute(taken).first()
+    if own is not None and status == "failed":
+        workspace_id, kind = own
         TrailQueries(session, workspace_id).note(f"{kind}.{status}", kind, silent.id)
-    return found is not None
+    return own is not None
 
 
 def jobs_by_state(session: Session) -> Sequence[tuple[str, str, int, datetime]]:
@@ -113,8 +114,8 @@ def jobs_by_state(session: Session) -> Sequence[tuple[str, str, int, datetime]]:
         .where(col(JobRecord.status).in_(("queued", "running")))
         .group_by(col(JobRecord.kind), col(JobRecord.status))
     )
-    found = session.connection().execute(query)
-    return [(kind, status, count, oldest) for kind, status, count, oldest in found]
+    rows = session.connection().execute(query)
+    return [(kind, status, count, oldest) for kind, status, count, oldest in rows]
 
 
 def take_turn(session: Session, name: str, moment: datetime, due_before: datetime) -> bool:
@@ -140,30 +141,24 @@ def take_turn(session: Session, name: str, moment: datetime, due_before: datetim
     return bool(session.connection().execute(change).rowcount)
 
 
-class JobQueries:
-    """The queries of one job in one workspace."""
+class JobQueries(Queries):
+    """One job."""
 
     def __init__(self, session: Session, workspace_id: str, job_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id
+        super().__init__(session, workspace_id)
         self._job_id = job_id
 
     def beat(self, fence: int) -> bool:
         """Show that the runner of a claim lives; false where the job is no longer its own."""
-        return self._change({"fence": fence, "status": "running"}, beat=JobRecord.beat + 1)
+        return self._change_own(fence, beat=JobRecord.beat + 1)
 
     def advance(self, fence: int, steps: int, moment: datetime) -> bool:
         """Count steps that the runner of a claim has done; false where the job is no longer its own.
 
         What the steps have made belongs into the same transaction, and only where this is true.
         """
-        return self._change(
-            {"fence": fence, "status": "running"},
-            done=JobRecord.done + steps,
-            beat=JobRecord.beat + 1,
-            attempts=1,
-            updated_at=moment,
-        )
+        done, beat = JobRecord.done + steps, JobRecord.beat + 1
+        return self._change_own(fence, done=done, beat=beat, attempts=1, updated_at=moment)
 
     def end(self, fence: int, status: str, moment: datetime, message: dict[str, Any] | None = None) -> bool:
         """Let go of a job that the runner of a claim has done, given up or left for later."""
@@ -171,39 +166,28 @@ class JobQueries:
         if status == "queued":
             # Put down in good order: that says nothing against the job.
             changes["attempts"] = 0
-        return self._noted(self._change({"fence": fence, "status": "running"}, **changes), status)
+        return self._noted(self._change_own(fence, **changes), status)
 
     def move(self, before: Iterable[str], status: str, moment: datetime) -> bool:
         """Change the status from any of some others, taking the job from whoever does it."""
-        moved = self._change(
-            {"status": list(before)},
-            status=status,
-            message=None,
-            runner=None,
-            attempts=0,
-            fence=JobRecord.fence + 1,
-            updated_at=moment,
-        )
-        return self._noted(moved, status)
+        changes = {
+            "status": status,
+            "message": None,
+            "runner": None,
+            "attempts": 0,
+            "fence": JobRecord.fence + 1,
+            "updated_at": moment,
+        }
+        stands = col(JobRecord.status).in_(list(before))
+        return self._noted(self.update_rows(JobRecord, changes, stands, id=self._job_id) > 0, status)
+
+    def _change_own(self, fence: int, **values: Any) -> bool:
+        """Change the job while the runner of a claim has it; tell whether it has."""
+        return self.update_rows(JobRecord, values, id=self._job_id, fence=fence, status="running") > 0
 
     def _noted(self, changed: bool, status: str) -> bool:
         if changed:
-            kind = self._session.exec(
-                select(JobRecord.kind).where(
-                    col(JobRecord.workspace_id) == self._workspace_id, col(JobRecord.id) == self._job_id
-                )
-            ).one()
+            (kind,) = self.values(JobRecord, JobRecord.kind, id=self._job_id)
             trail = TrailQueries(self._session, self._workspace_id)
             trail.note(f"{kind}.{status}", kind, self._job_id)
         return changed
-
-    def _change(self, where: Mapping[str, Any], **values: Any) -> bool:
-        """Change the job where it is as stated; tell whether it was."""
-        query = sa.update(JobRecord).where(
-            col(JobRecord.workspace_id) == self._workspace_id, col(JobRecord.id) == self._job_id
-        )
-        for name, value in where.items():
-            column = col(getattr(JobRecord, name))
-            query = query.where(column.in_(value) if isinstance(value, list) else column == value)
-        changed = self._session.connection().execute(query.values(**values))
-        return bool(changed.rowcount)

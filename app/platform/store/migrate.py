@@ -1,12 +1,13 @@
-"""Migrations, run at start-up rather than by hand.
+"""Migrations, run at start-up rather than by hand, and whether the tables are whole.
 
 Alembic takes a quarter of a second to load, and is only needed where something is to be migrated.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
@@ -70,30 +71,76 @@ def revision_of(connection: Connection) -> str | None:
     """Return the revision of the tables; None where there are none."""
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
-    found: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
-    return found
+    revision: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
+    return revision
 
 
 def newest_revision() -> str:
-    """Return the revision this program works with."""
     return REVISIONS[-1]
 
 
 def knows(revision: str) -> bool:
-    """Tell whether a revision is one of this program's."""
     return revision in REVISIONS
 
 
 def is_current(connection: Connection) -> bool:
-    """Tell whether the tables are those this program works with."""
     return revision_of(connection) == newest_revision()
 
 
 def configuration() -> Config:
-    """Return Alembic's configuration without a file."""
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
+
+
+Said = tuple[str, dict[str, object]]
+
+MOST = 20
+"""Faults of one kind that are told."""
+
+
+def database_faults(engine: Engine) -> Iterator[Said]:
+    """Return what is wrong with the tables: pages, indexes and references."""
+    with engine.connect() as connection:
+        without_limits(connection)
+        if not is_current(connection):
+            yield ("the database tables do not match this version of Rackline; start the server once"), {}
+            return
+        if connection.dialect.name == "sqlite":
+            yield from sqlite_faults(connection)
+        else:
+            yield from broken_references(connection)
+
+
+def sqlite_faults(connection: sa.Connection) -> Iterator[Said]:
+    for (said,) in connection.exec_driver_sql(f"PRAGMA integrity_check({MOST})"):
+        if said != "ok":
+            yield "SQLite finds fault with its file: {said}", {"said": str(said)}
+    for number, (table, row, parent, _) in enumerate(connection.exec_driver_sql("PRAGMA foreign_key_check")):
+        if number < MOST:
+            values = {"table": table, "row": str(row), "parent": parent}
+            yield "row {row} of {table} refers to a row of {parent} that is not there", values
+
+
+def broken_references(connection: sa.Connection) -> Iterator[Said]:
+    """Return references that lead nowhere; each reads a table and so finds pages that cannot be read."""
+    metadata = sa.MetaData()
+    metadata.reflect(connection)
+    for table in metadata.sorted_tables:
+        for key in table.foreign_key_constraints:
+            parent = key.referred_table.alias()
+            pairs = [(element.parent, parent.c[element.column.name]) for element in key.elements]
+            joined = sa.and_(*(own == other for own, other in pairs))
+            stated = [own.is_not(None) for own, _ in pairs]
+            query = sa.select(sa.func.count()).select_from(table.outerjoin(parent, joined))
+            count = connection.scalar(query.where(pairs[0][1].is_(None), *stated))
+            if count:
+                values: dict[str, Any] = {
+                    "count": count,
+                    "table": table.name,
+                    "parent": key.referred_table.name,
+                }
+                yield "{count} rows of {table} refer to rows of {parent} that are not there", values

@@ -1,4 +1,4 @@
-"""Every query about proposals by name: events, files and links, each within one workspace."""
+"""Queries of proposals: events, files and links."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from datetime import date, datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session, col, select, update
+from sqlmodel import Session, col, select
 
+from app.platform.store.integration_queries import WebhookQueries
+from app.platform.store.queries import Queries
 from app.platform.store.tables import ProposalArtifact, ProposalEventRecord, ProposalRecord, ProposalShare
-from app.platform.store.webhook_queries import WebhookQueries
 
 EXPIRED = "expired"
 """Event of a frozen proposal whose last day is over."""
@@ -27,8 +28,8 @@ class SharedBy:
 
 def shared_by(session: Session, token_sha256: str) -> SharedBy | None:
     """Return where a link of any workspace leads, whether it still works or not."""
-    found = session.get(ProposalShare, token_sha256)
-    return None if found is None else SharedBy(found.workspace_id, found.proposal_id)
+    share = session.get(ProposalShare, token_sha256)
+    return None if share is None else SharedBy(share.workspace_id, share.proposal_id)
 
 
 def standing(status: str, today: str) -> sa.ColumnElement[bool]:
@@ -64,38 +65,21 @@ def ended_proposals(session: Session, day: date, most: int) -> list[SharedBy]:
     return [SharedBy(*row) for row in session.connection().execute(query)]
 
 
-class ProposalQueries:
-    """The queries of one proposal."""
+class ProposalQueries(Queries):
+    """One proposal."""
 
     def __init__(self, session: Session, workspace_id: str, proposal_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id
+        super().__init__(session, workspace_id)
         self._proposal_id = proposal_id
 
     def change(self, version: int, values: dict[str, Any]) -> bool:
         """Change a draft of this version; tell whether it was still that draft."""
-        changed = self._session.execute(
-            update(ProposalRecord)
-            .where(
-                col(ProposalRecord.workspace_id) == self._workspace_id,
-                col(ProposalRecord.id) == self._proposal_id,
-                col(ProposalRecord.version) == version,
-                col(ProposalRecord.frozen_at).is_(None),
-            )
-            .values(**values)
-        )
-        return changed.rowcount == 1  # type: ignore[attr-defined, no-any-return]
+        draft = {"id": self._proposal_id, "version": version, "frozen_at": None}
+        return self.update_rows(ProposalRecord, values, **draft) == 1
 
     def hold(self) -> None:
         """Let nobody else write down what happens to the proposal until this transaction ends."""
-        self._session.execute(
-            update(ProposalRecord)
-            .where(
-                col(ProposalRecord.workspace_id) == self._workspace_id,
-                col(ProposalRecord.id) == self._proposal_id,
-            )
-            .values(title=ProposalRecord.title)
-        )
+        self.update_rows(ProposalRecord, {"title": ProposalRecord.title}, id=self._proposal_id)
 
     def add_event(self, kind: str, at: datetime, detail: dict[str, Any]) -> None:
         """Write down what happened, with the messages to the webhooks that are to be told.
@@ -104,21 +88,12 @@ class ProposalQueries:
         """
         self._session.flush()
         self.hold()
-        last = self._session.scalar(
-            sa.select(sa.func.max(col(ProposalEventRecord.position))).where(
-                col(ProposalEventRecord.workspace_id) == self._workspace_id,
-                col(ProposalEventRecord.proposal_id) == self._proposal_id,
-            )
-        )
+        newest = sa.func.max(col(ProposalEventRecord.position))
+        (last,) = self.values(ProposalEventRecord, newest, proposal_id=self._proposal_id)
         position = 0 if last is None else last + 1
-        self._session.add(
+        self._add(
             ProposalEventRecord(
-                proposal_id=self._proposal_id,
-                position=position,
-                workspace_id=self._workspace_id,
-                kind=kind,
-                at=at,
-                detail=detail,
+                proposal_id=self._proposal_id, position=position, kind=kind, at=at, detail=detail
             )
         )
         told = {"proposal_id": self._proposal_id, "position": position, "detail": detail}
@@ -126,37 +101,20 @@ class ProposalQueries:
 
     def events(self) -> Sequence[ProposalEventRecord]:
         """Return what happened, in its order."""
-        query = (
-            select(ProposalEventRecord)
-            .where(
-                ProposalEventRecord.workspace_id == self._workspace_id,
-                ProposalEventRecord.proposal_id == self._proposal_id,
-            )
-            .order_by(col(ProposalEventRecord.position))
-        )
-        return self._session.exec(query).all()
+        in_order = [col(ProposalEventRecord.position)]
+        return self.every(ProposalEventRecord, order=in_order, proposal_id=self._proposal_id)
 
     def add_artifact(self, kind: str, sha256: str, data: bytes) -> None:
         """Keep a file."""
-        self._session.add(
-            ProposalArtifact(
-                proposal_id=self._proposal_id,
-                kind=kind,
-                workspace_id=self._workspace_id,
-                sha256=sha256,
-                data=data,
-            )
-        )
+        self._add(ProposalArtifact(proposal_id=self._proposal_id, kind=kind, sha256=sha256, data=data))
 
     def artifact(self, kind: str) -> bytes | None:
         """Return a file."""
-        query = select(ProposalArtifact).where(
-            ProposalArtifact.workspace_id == self._workspace_id,
-            ProposalArtifact.proposal_id == self._proposal_id,
-            ProposalArtifact.kind == kind,
-        )
-        found = self._session.exec(query).first()
-        return None if found is None else found.data
+        kept = self.first(ProposalArtifact, proposal_id=self._proposal_id, kind=kind)
+        return None if kept is None else kept.data
+
+    def artifacts(self) -> Sequence[ProposalArtifact]:
+        return self.every(ProposalArtifact, proposal_id=self._proposal_id)
 
     def add_share(self, share: ProposalShare) -> None:
         """Keep a link."""
@@ -164,76 +122,50 @@ class ProposalQueries:
 
     def share(self, moment: datetime) -> ProposalShare | None:
         """Return the link that works at a moment, the newest where there are several."""
-        query = (
-            select(ProposalShare)
-            .where(
-                ProposalShare.workspace_id == self._workspace_id,
-                ProposalShare.proposal_id == self._proposal_id,
-                col(ProposalShare.revoked_at).is_(None),
-                col(ProposalShare.expires_at) > moment,
-            )
-            .order_by(col(ProposalShare.created_at).desc())
+        return self.first(
+            ProposalShare,
+            col(ProposalShare.expires_at) > moment,
+            order=[col(ProposalShare.created_at).desc()],
+            proposal_id=self._proposal_id,
+            revoked_at=None,
         )
-        return self._session.exec(query).first()
 
     def share_of(self, token_sha256: str, moment: datetime) -> ProposalShare | None:
         """Return the link of a token, if it works at a moment."""
-        found = self.share(moment)
-        return found if found is not None and found.token_sha256 == token_sha256 else None
+        share = self.share(moment)
+        return share if share is not None and share.token_sha256 == token_sha256 else None
 
     def count_opening(self, token_sha256: str) -> ProposalShare | None:
         """Count an opening and return the link as it then is; who opens at the same time waits for this."""
-        mine = (
-            col(ProposalShare.workspace_id) == self._workspace_id,
-            col(ProposalShare.token_sha256) == token_sha256,
-        )
-        counted = update(ProposalShare).where(*mine).values(opened=col(ProposalShare.opened) + 1)
-        self._session.execute(counted)
-        return self._session.exec(
-            select(ProposalShare).where(*mine).execution_options(populate_existing=True)
-        ).first()
+        counted = {"opened": col(ProposalShare.opened) + 1}
+        self.update_rows(ProposalShare, counted, token_sha256=token_sha256)
+        query = select(ProposalShare).where(*self.criteria(ProposalShare, token_sha256=token_sha256))
+        return self._session.exec(query.execution_options(populate_existing=True)).first()
 
     def count_attempt(self, token_sha256: str) -> None:
         """Count a passphrase before it is looked at; whoever tries at the same time waits for this one."""
-        self._session.execute(
-            update(ProposalShare)
-            .where(
-                col(ProposalShare.workspace_id) == self._workspace_id,
-                col(ProposalShare.token_sha256) == token_sha256,
-            )
-            .values(failures=col(ProposalShare.failures) + 1)
-        )
+        counted = {"failures": col(ProposalShare.failures) + 1}
+        self.update_rows(ProposalShare, counted, token_sha256=token_sha256)
 
     def settle_attempts(self, token_sha256: str, forgiven: int) -> None:
         """Forget so many of the passphrases that were counted; whoever settles at the same time waits.
 
         Those that came since stay counted: of them it is not known yet whether they are right.
         """
-        left = sa.case(
-            (col(ProposalShare.failures) > forgiven, col(ProposalShare.failures) - forgiven), else_=0
-        )
-        self._session.execute(
-            update(ProposalShare)
-            .where(
-                col(ProposalShare.workspace_id) == self._workspace_id,
-                col(ProposalShare.token_sha256) == token_sha256,
-            )
-            .values(
-                failures=left,
-                failed_at=sa.case((left == 0, sa.null()), else_=col(ProposalShare.failed_at)),
-            )
-        )
+        failures = col(ProposalShare.failures)
+        left = sa.case((failures > forgiven, failures - forgiven), else_=0)
+        settled = {
+            "failures": left,
+            "failed_at": sa.case((left == 0, sa.null()), else_=col(ProposalShare.failed_at)),
+        }
+        self.update_rows(ProposalShare, settled, token_sha256=token_sha256)
 
     def revoke_shares(self, moment: datetime) -> int:
         """Take all links back, and return how many still worked."""
-        revoked = self._session.execute(
-            update(ProposalShare)
-            .where(
-                col(ProposalShare.workspace_id) == self._workspace_id,
-                col(ProposalShare.proposal_id) == self._proposal_id,
-                col(ProposalShare.revoked_at).is_(None),
-                col(ProposalShare.expires_at) > moment,
-            )
-            .values(revoked_at=moment)
+        return self.update_rows(
+            ProposalShare,
+            {"revoked_at": moment},
+            col(ProposalShare.expires_at) > moment,
+            proposal_id=self._proposal_id,
+            revoked_at=None,
         )
-        return int(revoked.rowcount)  # type: ignore[attr-defined]

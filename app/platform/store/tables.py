@@ -23,7 +23,15 @@ class Workspace(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class Profile(SQLModel, table=True):
+class Owned(SQLModel):
+    """A row with an identifier of its own that belongs to a workspace."""
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class Profile(Owned, table=True):
     """An uploaded model."""
 
     __table_args__ = (
@@ -31,12 +39,9 @@ class Profile(SQLModel, table=True):
         Index("ux_profile_workspace", "workspace_id", "id", unique=True),
     )
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=300)
     kind: str = Field(max_length=40)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
 class UploadFile(SQLModel, table=True):
@@ -59,20 +64,17 @@ class UploadFile(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class WorkloadSample(SQLModel, table=True):
+class WorkloadSample(Owned, table=True):
     """What was counted in an uploaded sample of the data: lengths, never the text."""
 
     __tablename__ = "workload_sample"
     __table_args__ = (Index("ix_workload_sample_listing", "workspace_id", "created_at", "id"),)
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=300)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class EstimateRow(SQLModel, table=True):
+class EstimateRow(Owned, table=True):
     """An estimate as it was answered, with what was asked."""
 
     __tablename__ = "estimate"
@@ -81,15 +83,12 @@ class EstimateRow(SQLModel, table=True):
         Index("ix_estimate_listing", "workspace_id", "created_at", "id"),
     )
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     label: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class ComparisonRecord(SQLModel, table=True):
+class ComparisonRecord(Owned, table=True):
     """A comparison; its options are :class:`ComparisonOption`."""
 
     __tablename__ = "comparison"
@@ -98,14 +97,11 @@ class ComparisonRecord(SQLModel, table=True):
         Index("ix_comparison_listing", "workspace_id", "created_at", "id"),
     )
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     title: str = Field(max_length=300)
     locale: str = Field(max_length=20)
     currency: str = Field(max_length=3)
     version: int
     """Counts the edits, so that two people's edits cannot overwrite each other unseen."""
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
@@ -126,23 +122,20 @@ class ComparisonOption(SQLModel, table=True):
     estimate_id: str | None = Field(max_length=40)
 
 
-class CalibrationRow(SQLModel, table=True):
+class CalibrationRow(Owned, table=True):
     """A calibration as it was answered, with what was asked and the fitted profile."""
 
     __tablename__ = "calibration"
     __table_args__ = (Index("ix_calibration_listing", "workspace_id", "created_at", "id"),)
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     label: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
     profile: dict[str, Any] | None = Field(sa_type=DOCUMENT)
     """The software profile; null where runs were only held against each other."""
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class JobRecord(SQLModel, table=True):
+class JobRecord(Owned, table=True):
     """Long work: what kind, how far it is, and who does it. Its identifier is that of what it makes."""
 
     __tablename__ = "job"
@@ -151,8 +144,6 @@ class JobRecord(SQLModel, table=True):
         Index("ix_job_status", "status", "created_at"),
     )
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     kind: str = Field(max_length=20)
     status: str = Field(max_length=20)
     """queued, running, done, cancelled or failed."""
@@ -170,7 +161,6 @@ class JobRecord(SQLModel, table=True):
     """Claims since a step was last done."""
     runner: str | None = Field(default=None, max_length=80)
     """Who does it, for people to find; none while it waits and when it has ended."""
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
@@ -183,7 +173,7 @@ class ChoreRecord(SQLModel, table=True):
     turn_at: datetime = Field(sa_type=UtcDateTime)
 
 
-class SweepRecord(SQLModel, table=True):
+class SweepRecord(Owned, table=True):
     """A sweep: what was asked. How far it is says the :class:`JobRecord` of the same identifier."""
 
     __tablename__ = "sweep"
@@ -192,11 +182,8 @@ class SweepRecord(SQLModel, table=True):
         Index("ix_sweep_listing", "workspace_id", "created_at", "id"),
     )
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     title: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
 class SweepRowRecord(SQLModel, table=True):
@@ -222,23 +209,20 @@ class SweepRowRecord(SQLModel, table=True):
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
 
 
-class SizingRow(SQLModel, table=True):
+class SizingRow(Owned, table=True):
     """A sizing as it was answered, with what was asked and the samples behind its options."""
 
     __tablename__ = "sizing"
     __table_args__ = (Index("ix_sizing_listing", "workspace_id", "created_at", "id"),)
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     label: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
     samples: dict[str, Any] = Field(sa_type=DOCUMENT)
     """Time to train and cost by option, so that other limits can be judged without a search."""
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class PriceBookRecord(SQLModel, table=True):
+class PriceBookRecord(Owned, table=True):
     """A price book: its newest version; every version is a :class:`PriceBookVersion`."""
 
     __tablename__ = "price_book"
@@ -247,13 +231,10 @@ class PriceBookRecord(SQLModel, table=True):
         Index("ix_price_book_listing", "workspace_id", "created_at", "id"),
     )
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=200)
     version: int
     """Newest version; an edit that builds on another is refused."""
     row_count: int
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
@@ -275,21 +256,18 @@ class PriceBookVersion(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class BillRow(SQLModel, table=True):
+class BillRow(Owned, table=True):
     """A bill of materials as it was answered, with what was asked."""
 
     __tablename__ = "bill"
     __table_args__ = (Index("ix_bill_listing", "workspace_id", "created_at", "id"),)
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     label: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class StudyRecord(SQLModel, table=True):
+class StudyRecord(Owned, table=True):
     """A study; what it states is in its versions."""
 
     __tablename__ = "study"
@@ -298,8 +276,6 @@ class StudyRecord(SQLModel, table=True):
         Index("ix_study_listing", "workspace_id", "archived", "created_at", "id"),
     )
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=300)
     sought: str = Field(max_length=600)
     """The name as it is searched: without case, which databases fold each in their own way."""
@@ -308,7 +284,6 @@ class StudyRecord(SQLModel, table=True):
     version: int
     """Newest version."""
     archived: bool
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
@@ -329,7 +304,7 @@ class StudyVersionRecord(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class ProposalRecord(SQLModel, table=True):
+class ProposalRecord(Owned, table=True):
     """A proposal: what was asked and everything it says; frozen, it never changes again."""
 
     __tablename__ = "proposal"
@@ -338,8 +313,6 @@ class ProposalRecord(SQLModel, table=True):
         Index("ix_proposal_listing", "workspace_id", "created_at", "id"),
     )
 
-    id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     title: str = Field(max_length=300)
     customer: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
@@ -351,7 +324,6 @@ class ProposalRecord(SQLModel, table=True):
     sha256: str | None = Field(max_length=64)
     """Hash of the canonical JSON of the content; none for a draft."""
     frozen_at: datetime | None = Field(sa_type=UtcDateTime)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 

@@ -18,16 +18,17 @@ import sqlalchemy as sa
 from sqlalchemy.orm import UOWTransaction
 from sqlalchemy.sql import Delete, Update, operators, visitors
 from sqlalchemy.sql.elements import BinaryExpression, BindParameter
-from sqlmodel import Session, col, select, tuple_
+from sqlmodel import Session, col, select
 
 from app.platform.store.account_tables import Account, AccountSession
+from app.platform.store.queries import After, Queries
 from app.platform.store.tables import AuditEvent, ProposalEventRecord, StudyVersionRecord
-from app.platform.store.types import Queries, new_id, now
+from app.platform.store.types import new_id, now
 
 ActorKind = Literal["person", "key", "local", "link", "operator", "system"]
 
 MOST_LETTERS = 200
-"""Letters of a name that are kept with an event."""
+"""Letters of a text that are kept with an event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +140,12 @@ def criteria(statement: Any) -> dict[str, Any]:
     if clause is None:
         return {}
     return {
-        one.left.name: one.right.value
-        for one in visitors.iterate(clause)
-        if isinstance(one, BinaryExpression)
-        and one.operator is operators.eq
-        and isinstance(one.left, sa.Column)
-        and isinstance(one.right, BindParameter)
+        part.left.name: part.right.value
+        for part in visitors.iterate(clause)
+        if isinstance(part, BinaryExpression)
+        and part.operator is operators.eq
+        and isinstance(part.left, sa.Column)
+        and isinstance(part.right, BindParameter)
     }
 
 
@@ -194,7 +195,7 @@ def named(row: Any) -> dict[str, str]:
 def changed(row: Any) -> set[str]:
     """Return the columns of a row that are about to change."""
     state = sa.inspect(row)
-    return {one.key for one in state.attrs if one.history.has_changes()}
+    return {column.key for column in state.attrs if column.history.has_changes()}
 
 
 def made(
@@ -219,13 +220,12 @@ def made(
         object_id=identifier[:80],
         address=actor.address[:64],
         request_id=actor.request_id[:64],
-        detail={name: cut(value) for name, value in detail.items() if value is not None},
+        detail={
+            name: value[:MOST_LETTERS] if isinstance(value, str) else value
+            for name, value in detail.items()
+            if value is not None
+        },
     )
-
-
-def cut(value: Any) -> Any:
-    """Return a value as it is kept with an event: texts are not kept at any length."""
-    return value[:MOST_LETTERS] if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class TrailFilter:
 
 
 class TrailQueries(Queries):
-    """The queries of one workspace's trail in one transaction."""
+    """The trail of one workspace."""
 
     def note(self, action: str, kind: str, identifier: str, **detail: Any) -> None:
         """Write down what is done."""
@@ -250,35 +250,21 @@ class TrailQueries(Queries):
         event = made(self._workspace_id, action, kind, identifier, detail)
         # A clock that was put back must not silence the events until it has caught up.
         lately = col(AuditEvent.at).between(event.at - stretch, event.at + stretch)
-        known = select(AuditEvent.detail).where(
-            AuditEvent.workspace_id == self._workspace_id,
-            lately,
-            AuditEvent.action == event.action,
-            AuditEvent.object_kind == event.object_kind,
-            AuditEvent.object_id == event.object_id,
-        )
-        if event.detail not in self._session.exec(known).all():
+        same = {"action": event.action, "object_kind": event.object_kind, "object_id": event.object_id}
+        if event.detail not in self.values(AuditEvent, AuditEvent.detail, lately, **same):
             self._session.add(event)
 
     def listing(
         self, chosen: TrailFilter, limit: int, after: tuple[datetime, str] | None
-    ) -> tuple[Sequence[AuditEvent], tuple[datetime, str] | None]:
-        """Return a stretch of events, newest first, and behind which the next one begins."""
-        query = select(AuditEvent).where(AuditEvent.workspace_id == self._workspace_id)
-        for name, value in chosen.equal.items():
-            query = query.where(col(getattr(AuditEvent, name)) == value)
+    ) -> tuple[Sequence[AuditEvent], After | None]:
+        query = select(AuditEvent).filter_by(**chosen.equal)
         if chosen.since is not None:
             query = query.where(col(AuditEvent.at) >= chosen.since)
         if chosen.until is not None:
             query = query.where(col(AuditEvent.at) < chosen.until)
-        if after is not None:
-            query = query.where(tuple_(col(AuditEvent.at), col(AuditEvent.id)) < tuple_(*after))
-        query = query.order_by(col(AuditEvent.at).desc(), col(AuditEvent.id).desc())
-        rows = self._session.exec(query.limit(limit + 1)).all()
-        more, rows = len(rows) > limit, rows[:limit]
-        return rows, (rows[-1].at, rows[-1].id) if more else None
+        return self.stretch(query, AuditEvent, limit, after, moment="at")
 
     def actions(self) -> Sequence[str]:
         """Return the actions there have been, for a list to choose from."""
-        query = select(AuditEvent.action).where(AuditEvent.workspace_id == self._workspace_id)
-        return sorted(self._session.exec(query.distinct()))
+        query = sa.select(col(AuditEvent.action)).where(*self.criteria(AuditEvent)).distinct()
+        return sorted(self._session.scalars(query))

@@ -1,4 +1,4 @@
-"""What the queries of a workspace share."""
+"""Types of columns, what time it is, and new identifiers."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from typing import Any
 from sqlalchemy import JSON, DateTime, Dialect
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator
-from sqlmodel import Session
 
 DOCUMENT = JSON().with_variant(JSONB(), "postgresql")
 """A JSON document."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC; SQLite gives back naive ones, which this makes aware again."""
+    """A moment in UTC; SQLite gives back naive ones, which this makes aware again.
+
+    To store a naive one is refused: its meaning depends on the machine.
+    """
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Refuse naive moments, whose meaning depends on the machine."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -33,7 +34,6 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
-        """Return the moment in UTC."""
         if value is None:
             return None
         moment: datetime = value
@@ -51,27 +51,9 @@ CLOCK = Clock()
 
 
 def now() -> datetime:
-    """Return this moment in UTC."""
     return CLOCK.read()
-
-
-MOST_COUNTED = 2**31 - 1
-"""Largest number of a version; a database may not even be asked for a larger one."""
-
-
-def countable(version: int) -> bool:
-    """Tell whether a number can be that of a version: others are not looked up."""
-    return 0 < version <= MOST_COUNTED
 
 
 def new_id(prefix: str) -> str:
     """Return a readable random identifier: ``est_`` and 16 letters and digits (80 bits)."""
     return f"{prefix}_{base64.b32encode(secrets.token_bytes(10)).decode().lower()}"
-
-
-class Queries:
-    """The queries of one transaction in one workspace."""
-
-    def __init__(self, session: Session, workspace_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id

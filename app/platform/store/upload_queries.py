@@ -1,4 +1,4 @@
-"""Every query of what is kept for a time only: how much there is of it, and its end, in small bites."""
+"""Queries of uploads, and of what is kept for a time only, whose end comes in small bites."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import col, delete, select, tuple_
+from sqlmodel import SQLModel, col
 
+from app.platform.store.queries import After, Queries
 from app.platform.store.tables import (
     BillRow,
     CalibrationRow,
@@ -29,9 +30,6 @@ from app.platform.store.tables import (
     UploadFile,
     WorkloadSample,
 )
-from app.platform.store.types import Queries
-
-Place = tuple[datetime, str]
 
 NAMING: tuple[tuple[type[Any], str], ...] = (
     (StudyVersionRecord, "content"),
@@ -46,59 +44,42 @@ NAMING: tuple[tuple[type[Any], str], ...] = (
 """Documents that may name an upload; the many come last."""
 
 
+def tells_of(*identifiers: str) -> Any:
+    """Return the condition that an answer kept to be given again tells of one of these objects."""
+    return col(IdempotencyKey.answer)["id"].as_string().in_(identifiers)
+
+
 def names(document: Any, identifier: str) -> sa.ColumnElement[bool]:
     """Return the condition that a document names an identifier; ours are long and random."""
     return sa.cast(document, sa.Text).contains(identifier, autoescape=True)
 
 
 class UploadQueries(Queries):
-    """The queries of uploads in one transaction and workspace."""
+    """Uploads, their files and what names them."""
 
     def add_file(self, profile_id: str, sha256: str, name: str, size: int) -> None:
         """Note the file that a model was read from."""
         self._session.flush()
-        self._session.add(
-            UploadFile(
-                profile_id=profile_id, workspace_id=self._workspace_id, sha256=sha256, name=name, size=size
-            )
-        )
+        self._add(UploadFile(profile_id=profile_id, sha256=sha256, name=name, size=size))
 
     def file(self, profile_id: str) -> UploadFile | None:
         """Return the file that a model was read from; None where it was described in JSON."""
-        query = select(UploadFile).where(
-            UploadFile.workspace_id == self._workspace_id, UploadFile.profile_id == profile_id
-        )
-        return self._session.exec(query).first()
+        return self.first(UploadFile, profile_id=profile_id)
 
-    def models(self, limit: int, after: Place | None) -> tuple[list[tuple[Any, ...]], Place | None]:
-        """Return identifier, name, kind, moment and size of uploaded models, and where the next begin."""
+    def models(self, limit: int, after: tuple[datetime, str] | None) -> tuple[Sequence[Any], After | None]:
+        """Return identifier, name, moment and size of uploaded models, and where the next begin."""
         joined = sa.and_(
             col(UploadFile.profile_id) == col(Profile.id),
             col(UploadFile.workspace_id) == col(Profile.workspace_id),
         )
-        query = sa.select(
-            col(Profile.id),
-            col(Profile.name),
-            col(Profile.kind),
-            col(Profile.created_at),
-            col(UploadFile.size),
-        ).outerjoin(UploadFile, joined)
-        query = query.where(col(Profile.workspace_id) == self._workspace_id)
-        if after is not None:
-            query = query.where(tuple_(col(Profile.created_at), col(Profile.id)) < tuple_(*after))
-        query = query.order_by(col(Profile.created_at).desc(), col(Profile.id).desc()).limit(limit + 1)
-        rows: list[tuple[Any, ...]] = [tuple(row) for row in self._session.connection().execute(query)]
-        more = len(rows) > limit
-        rows = rows[:limit]
-        return rows, (rows[-1][3], rows[-1][0]) if more else None
+        columns = (col(Profile.id), col(Profile.name), col(Profile.created_at), col(UploadFile.size))
+        return self.stretch(sa.select(*columns).outerjoin(UploadFile, joined), Profile, limit, after)
 
     def has_profile(self, identifier: str) -> bool:
-        """Tell whether there is an uploaded model."""
-        return self._there(Profile, identifier)
+        return self.exists(Profile, id=identifier)
 
     def has_sample(self, identifier: str) -> bool:
-        """Tell whether there is an uploaded sample of the data."""
-        return self._there(WorkloadSample, identifier)
+        return self.exists(WorkloadSample, id=identifier)
 
     def in_use(self, identifier: str) -> tuple[list[str], list[str]]:
         """Return the names of studies whose newest version names an upload, and sweeps yet to be computed."""
@@ -110,96 +91,53 @@ class UploadQueries(Queries):
         studies = (
             sa.select(col(StudyRecord.name))
             .join(StudyVersionRecord, newest)
-            .where(
-                col(StudyRecord.workspace_id) == self._workspace_id,
-                names(StudyVersionRecord.content, identifier),
-            )
+            .where(*self.criteria(StudyRecord, names(StudyVersionRecord.content, identifier)))
             .limit(4)
         )
-        sweeps = (
-            sa.select(col(SweepRecord.title))
-            .where(
-                col(SweepRecord.workspace_id) == self._workspace_id,
-                col(SweepRecord.id).in_(
-                    sa.select(col(JobRecord.id)).where(
-                        col(JobRecord.workspace_id) == self._workspace_id,
-                        col(JobRecord.status).in_(["queued", "running"]),
-                    )
-                ),
-                names(SweepRecord.request, identifier),
-            )
-            .limit(4)
+        open_jobs = sa.select(col(JobRecord.id)).where(
+            *self.criteria(JobRecord, col(JobRecord.status).in_(["queued", "running"]))
         )
-        connection = self._session.connection()
-        return list(connection.scalars(studies)), list(connection.scalars(sweeps))
+        of_open_jobs = (col(SweepRecord.id).in_(open_jobs), names(SweepRecord.request, identifier))
+        sweeps = sa.select(col(SweepRecord.title)).where(*self.criteria(SweepRecord, *of_open_jobs)).limit(4)
+        return list(self._session.scalars(studies)), list(self._session.scalars(sweeps))
 
     def named_anywhere(self, identifier: str) -> bool:
         """Tell whether anything that is kept names an upload."""
-        for table, document in NAMING:
-            query = sa.select(sa.literal(1)).where(
-                table.workspace_id == self._workspace_id, names(getattr(table, document), identifier)
-            )
-            if self._session.connection().execute(query.limit(1)).first() is not None:
-                return True
-        return False
+        return any(
+            self.exists(table, names(getattr(table, document), identifier)) for table, document in NAMING
+        )
 
     def delete_profile(self, identifier: str) -> str | None:
         """Delete an uploaded model; return the address of its file, which may have to go too."""
         self._session.flush()
-        found = self.file(identifier)
-        sha256 = None if found is None else found.sha256
-        self._delete(UploadFile, UploadFile.profile_id, identifier)
-        self._delete(Profile, Profile.id, identifier)
-        self.forget_answers(identifier)
-        self._session.expire_all()
-        return sha256
+        file = self.file(identifier)
+        self.delete_rows(UploadFile, profile_id=identifier)
+        self._delete(Profile, identifier)
+        return None if file is None else file.sha256
 
     def delete_sample(self, identifier: str) -> None:
         """Delete what was counted in a sample of the data."""
-        self._delete(WorkloadSample, WorkloadSample.id, identifier)
-        self.forget_answers(identifier)
-        self._session.expire_all()
-
-    def forget_answers(self, identifier: str) -> None:
-        """Delete answers that are kept to be given again and tell of something that was deleted."""
-        told = col(IdempotencyKey.answer)["id"].as_string() == identifier
-        statement = delete(IdempotencyKey).where(col(IdempotencyKey.workspace_id) == self._workspace_id, told)
-        self._session.connection().execute(statement)
+        self._delete(WorkloadSample, identifier)
 
     def addresses(self) -> set[str]:
         """Return the addresses of all files that are named."""
-        query = sa.select(col(UploadFile.sha256)).where(col(UploadFile.workspace_id) == self._workspace_id)
-        return set(self._session.connection().scalars(query))
+        return set(self.values(UploadFile, UploadFile.sha256))
 
     def is_named(self, sha256: str) -> bool:
         """Tell whether any upload of the workspace names a file."""
-        query = sa.select(sa.literal(1)).where(
-            col(UploadFile.workspace_id) == self._workspace_id, col(UploadFile.sha256) == sha256
-        )
-        return self._session.connection().execute(query.limit(1)).first() is not None
+        return self.exists(UploadFile, sha256=sha256)
 
     def delete_study(self, identifier: str) -> Sequence[dict[str, Any]]:
         """Delete a study with all its versions; return what they stated."""
-        query = sa.select(col(StudyVersionRecord.content)).where(
-            col(StudyVersionRecord.workspace_id) == self._workspace_id,
-            col(StudyVersionRecord.study_id) == identifier,
-        )
-        stated = list(self._session.connection().scalars(query))
-        self._delete(StudyVersionRecord, StudyVersionRecord.study_id, identifier)
-        self._delete(StudyRecord, StudyRecord.id, identifier)
-        self.forget_answers(identifier)
-        self._session.expire_all()
+        stated = self.values(StudyVersionRecord, StudyVersionRecord.content, study_id=identifier)
+        self.delete_rows(StudyVersionRecord, study_id=identifier)
+        self._delete(StudyRecord, identifier)
         return stated
 
-    def _there(self, table: type[Profile | WorkloadSample], identifier: str) -> bool:
-        query = sa.select(sa.literal(1)).where(
-            col(table.workspace_id) == self._workspace_id, col(table.id) == identifier
-        )
-        return self._session.connection().execute(query).first() is not None
-
-    def _delete(self, table: type[Any], key: Any, identifier: str) -> None:
-        statement = sa.delete(table).where(table.workspace_id == self._workspace_id, key == identifier)
-        self._session.connection().execute(statement)
+    def _delete(self, table: type[SQLModel], identifier: str) -> None:
+        """Delete an object, and answers that are kept to be given again and tell of it."""
+        self.delete_rows(table, id=identifier)
+        self.delete_rows(IdempotencyKey, tells_of(identifier))
 
 
 def identifiers(texts: Iterable[str], prefix: str) -> set[str]:
@@ -211,108 +149,65 @@ ENDED = ("done", "cancelled", "failed")
 
 
 class RetentionQueries(Queries):
-    """The queries of retention in one transaction and workspace."""
+    """What is kept for a time only."""
 
     def steady(self, moment: datetime, longest: timedelta) -> timedelta:
         """Note that the clock was looked at; return for how long it has gone steadily.
 
         A clock that was put back, or leapt by more than the longest time between two looks, begins anew.
         """
-        found = self._session.get(RetentionClock, self._workspace_id)
-        if found is None:
-            found = RetentionClock(workspace_id=self._workspace_id, seen_at=moment, steady_since=moment)
-            self._session.add(found)
-        elif not timedelta(0) <= moment - found.seen_at <= longest:
-            found.steady_since = moment
-        found.seen_at = moment
-        return moment - found.steady_since
+        clock = self._session.get(RetentionClock, self._workspace_id)
+        if clock is None:
+            clock = RetentionClock(workspace_id=self._workspace_id, seen_at=moment, steady_since=moment)
+            self._session.add(clock)
+        elif not timedelta(0) <= moment - clock.seen_at <= longest:
+            clock.steady_since = moment
+        clock.seen_at = moment
+        return moment - clock.steady_since
 
     def estimates_before(self, moment: datetime) -> list[str]:
         """Return estimates made before a moment that nothing names."""
-        used = sa.select(col(ComparisonOption.estimate_id)).where(
-            col(ComparisonOption.workspace_id) == self._workspace_id,
-            col(ComparisonOption.estimate_id).is_not(None),
-        )
-        query = sa.select(col(EstimateRow.id)).where(
-            col(EstimateRow.workspace_id) == self._workspace_id,
-            col(EstimateRow.created_at) < moment,
-            col(EstimateRow.id).not_in(used),
-        )
-        named = self._named_estimates()
-        return [found for found in self._all(query) if found not in named]
+        used = col(ComparisonOption.estimate_id)
+        by_options = sa.select(used).where(*self.criteria(ComparisonOption, used.is_not(None)))
+        unused = (col(EstimateRow.created_at) < moment, col(EstimateRow.id).not_in(by_options))
+        named: set[str] = set()
+        for table, document in ((ProposalRecord, ProposalRecord.content), (BillRow, BillRow.request)):
+            named |= identifiers(self.values(table, sa.cast(col(document), sa.Text)), "est")
+        return [found for found in self.values(EstimateRow, EstimateRow.id, *unused) if found not in named]
 
     def delete_estimates(self, chosen: list[str]) -> int:
         """Delete estimates, unless a comparison has come to name one, and answers that tell of them."""
-        used = sa.select(col(ComparisonOption.estimate_id)).where(
-            col(ComparisonOption.workspace_id) == self._workspace_id,
-            col(ComparisonOption.estimate_id).in_(chosen),
-        )
-        told = col(IdempotencyKey.answer)["id"].as_string().in_(chosen)
-        self._delete(IdempotencyKey, told)
-        return self._delete(EstimateRow, col(EstimateRow.id).in_(chosen), col(EstimateRow.id).not_in(used))
+        used = col(ComparisonOption.estimate_id)
+        by_options = sa.select(used).where(*self.criteria(ComparisonOption, used.in_(chosen)))
+        self.delete_rows(IdempotencyKey, tells_of(*chosen))
+        identifier = col(EstimateRow.id)
+        unused = self.criteria(EstimateRow, identifier.in_(chosen), identifier.not_in(by_options))
+        # Not by the session, which would ask the rows back and so not know yet how many when the trail does.
+        deleted = self._session.connection().execute(sa.delete(EstimateRow).where(*unused))
+        return int(deleted.rowcount)
 
     def sweeps_before(self, moment: datetime) -> list[str]:
         """Return sweeps that ended before a moment."""
-        query = sa.select(col(JobRecord.id)).where(
-            col(JobRecord.workspace_id) == self._workspace_id,
-            col(JobRecord.kind) == "sweep",
-            col(JobRecord.status).in_(ENDED),
-            col(JobRecord.updated_at) < moment,
-        )
-        return self._all(query)
+        ended = (col(JobRecord.status).in_(ENDED), col(JobRecord.updated_at) < moment)
+        return self.values(JobRecord, JobRecord.id, *ended, kind="sweep")
 
     def delete_sweep(self, identifier: str) -> int:
         """Delete a sweep with its rows and its job, unless it goes on again."""
-        lock = sa.update(JobRecord).where(
-            col(JobRecord.workspace_id) == self._workspace_id,
-            col(JobRecord.id) == identifier,
-            col(JobRecord.status).in_(ENDED),
-        )
-        touched = self._session.connection().execute(lock.values(runner=None))
-        if not touched.rowcount:
+        if not self.update_rows(JobRecord, {"runner": None}, col(JobRecord.status).in_(ENDED), id=identifier):
             return 0
-        self._delete(SweepRowRecord, col(SweepRowRecord.sweep_id) == identifier)
-        self._delete(IdempotencyKey, col(IdempotencyKey.answer)["id"].as_string() == identifier)
-        self._delete(JobRecord, col(JobRecord.id) == identifier)
-        return self._delete(SweepRecord, col(SweepRecord.id) == identifier)
+        self.delete_rows(SweepRowRecord, sweep_id=identifier)
+        self.delete_rows(IdempotencyKey, tells_of(identifier))
+        self.delete_rows(JobRecord, id=identifier)
+        return self.delete_rows(SweepRecord, id=identifier)
 
-    def count_keys(self, moment: datetime) -> int:
-        """Return how many answers are kept to be given again since before a moment."""
-        return self._count(IdempotencyKey, col(IdempotencyKey.created_at) < moment)
+    def keys(self, moment: datetime, dry_run: bool) -> int:
+        """Delete answers kept to be given again since before a moment, or only count them."""
+        return self._over(IdempotencyKey, col(IdempotencyKey.created_at) < moment, dry_run)
 
-    def delete_keys(self, moment: datetime) -> int:
-        """Delete answers kept to be given again since before a moment."""
-        return self._delete(IdempotencyKey, col(IdempotencyKey.created_at) < moment)
+    def shares(self, moment: datetime, dry_run: bool) -> int:
+        """Delete links that ended before a moment, or only count them."""
+        ended = sa.or_(col(ProposalShare.expires_at) < moment, col(ProposalShare.revoked_at) < moment)
+        return self._over(ProposalShare, ended, dry_run)
 
-    def count_shares(self, moment: datetime) -> int:
-        """Return how many links ended before a moment."""
-        return self._count(ProposalShare, self._ended(moment))
-
-    def delete_shares(self, moment: datetime) -> int:
-        """Delete links that ended before a moment."""
-        return self._delete(ProposalShare, self._ended(moment))
-
-    def _ended(self, moment: datetime) -> sa.ColumnElement[bool]:
-        return sa.or_(col(ProposalShare.expires_at) < moment, col(ProposalShare.revoked_at) < moment)
-
-    def _named_estimates(self) -> set[str]:
-        """Return estimates that bills and proposals name."""
-        named: set[str] = set()
-        for document, table in ((ProposalRecord.content, ProposalRecord), (BillRow.request, BillRow)):
-            query = sa.select(sa.cast(col(document), sa.Text)).where(
-                col(table.workspace_id) == self._workspace_id
-            )
-            named |= identifiers(self._session.connection().scalars(query), "est")
-        return named
-
-    def _all(self, query: Any) -> list[str]:
-        return list(self._session.connection().scalars(query))
-
-    def _count(self, table: type[Any], condition: sa.ColumnElement[bool]) -> int:
-        query = sa.select(sa.func.count()).select_from(table)
-        query = query.where(table.workspace_id == self._workspace_id, condition)
-        return int(self._session.connection().scalar(query) or 0)
-
-    def _delete(self, table: type[Any], *conditions: sa.ColumnElement[bool]) -> int:
-        statement = sa.delete(table).where(table.workspace_id == self._workspace_id, *conditions)
-        return int(self._session.connection().execute(statement).rowcount)
+    def _over(self, table: type[SQLModel], criterion: Any, dry_run: bool) -> int:
+        return self.count_rows(table, criterion) if dry_run else self.delete_rows(table, criterion)

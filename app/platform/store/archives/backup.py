@@ -10,7 +10,7 @@ import secrets
 import sqlite3
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,22 +24,19 @@ from app.platform.store.archives.form import (
     FORMAT_VERSION,
     MANIFEST,
     PART_BYTES,
-    ArchiveColumn,
     ArchivePart,
     ArchiveSummary,
     ArchiveTable,
     Manifest,
-    columns_of,
     line_of,
+    names_of,
     quoted,
-    reflected,
+    tables_of,
 )
 from app.platform.store.database import Store
 from app.platform.store.migrate import revision_of, without_limits
 from app.platform.store.types import now
 from app.platform.store.upload_files import UploadFiles, forced, private
-
-Rows = Callable[[str, list[ArchiveColumn]], Iterator[tuple[Any, ...]]]
 
 LEVEL = 5
 """Of compression: most of the size at half the time of the highest."""
@@ -61,7 +58,6 @@ class ArchiveWriter:
         self.parts[name] = ArchivePart(size=size, sha256=hashed.digest.hexdigest())
 
     def close(self) -> None:
-        """Write the end of the tar."""
         self._tar.close()
 
 
@@ -73,7 +69,6 @@ class HashingReader(io.RawIOBase):
         self._stream = stream
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes."""
         piece = self._stream.read(size)
         self.digest.update(piece)
         return piece
@@ -112,15 +107,14 @@ def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Pa
     summary = ArchiveSummary()
     # No file goes while the lock is held, so that those the rows name are there to be copied.
     with files.shared():
-        with snapshot(store, folder) as (connection, rows):
+        with snapshot(store, folder) as connection:
             revision = revision_of(connection)
             if revision is None:
                 raise BadInput("the database has no tables yet; there is nothing to back up")
             tables = []
-            for table in reflected(connection):
-                columns = columns_of(table)
-                count = write_rows(archive, table.name, rows(table.name, columns), columns)
-                tables.append(ArchiveTable(name=table.name, columns=columns, rows=count))
+            for table in tables_of(connection):
+                count = write_rows(archive, table, rows_of(connection, table))
+                tables.append(table.model_copy(update={"rows": count}))
             named = named_files(connection)
         for workspace, sha256 in sorted(named):
             with open_upload(files, workspace, sha256) as content:
@@ -146,7 +140,6 @@ def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Pa
 
 
 def open_upload(files: UploadFiles, workspace: str, sha256: str) -> BinaryIO:
-    """Return an uploaded file to be copied."""
     try:
         return files.path(workspace, sha256).open("rb")
     except FileNotFoundError:
@@ -156,9 +149,7 @@ def open_upload(files: UploadFiles, workspace: str, sha256: str) -> BinaryIO:
         ) from None
 
 
-def write_rows(
-    archive: ArchiveWriter, name: str, rows: Iterator[tuple[Any, ...]], columns: list[ArchiveColumn]
-) -> int:
+def write_rows(archive: ArchiveWriter, table: ArchiveTable, rows: Iterator[tuple[Any, ...]]) -> int:
     """Put the rows of a table in, in as many parts as they need; return how many there are."""
     count = number = 0
     with tempfile.SpooledTemporaryFile(max_size=PART_BYTES * 2) as part:
@@ -168,12 +159,12 @@ def write_rows(
             number += 1
             size = part.tell()
             part.seek(0)
-            archive.add(f"tables/{name}/{number:04}.jsonl", part, size)  # type: ignore[arg-type]
+            archive.add(f"tables/{table.name}/{number:04}.jsonl", part, size)  # type: ignore[arg-type]
             part.seek(0)
             part.truncate()
 
         for row in rows:
-            part.write(line_of(row, columns))
+            part.write(line_of(row, table.columns))
             count += 1
             if part.tell() >= PART_BYTES:
                 put()
@@ -191,7 +182,7 @@ def named_files(connection: sa.Connection) -> set[tuple[str, str]]:
 
 
 @contextmanager
-def snapshot(store: Store, folder: Path) -> Iterator[tuple[sa.Connection, Rows]]:
+def snapshot(store: Store, folder: Path) -> Iterator[sa.Connection]:
     """Give one moment of the database to be read, while others write."""
     if store.engine.dialect.name == "sqlite":
         with tempfile.TemporaryDirectory(prefix=".rackline-", dir=folder) as made:
@@ -206,7 +197,7 @@ def snapshot(store: Store, folder: Path) -> Iterator[tuple[sa.Connection, Rows]]
             engine = sa.create_engine(f"sqlite:///{copy}")
             try:
                 with engine.connect() as connection:
-                    yield connection, sqlite_rows(connection)
+                    yield connection
             finally:
                 engine.dispose()
         return
@@ -215,30 +206,15 @@ def snapshot(store: Store, folder: Path) -> Iterator[tuple[sa.Connection, Rows]]
         connection.exec_driver_sql("SET TRANSACTION READ ONLY")
         for setting in ("TimeZone = 'UTC'", "DateStyle = 'ISO'", "bytea_output = 'hex'"):
             connection.exec_driver_sql(f"SET LOCAL {setting}")
-        yield connection, postgres_rows(connection)
+        yield connection
 
 
-def sqlite_rows(connection: sa.Connection) -> Rows:
-    """Return how rows are read from SQLite: as they are stored."""
-
-    def rows(table: str, columns: list[ArchiveColumn]) -> Iterator[tuple[Any, ...]]:
-        names = ", ".join(quoted(connection, column.name) for column in columns)
-        driver: Any = connection.connection.driver_connection
-        yield from driver.execute(f"SELECT {names} FROM {quoted(connection, table)}")
-
-    return rows
-
-
-def postgres_rows(connection: sa.Connection) -> Rows:
-    """Return how rows are read from PostgreSQL: by COPY, as text."""
-
-    def rows(table: str, columns: list[ArchiveColumn]) -> Iterator[tuple[Any, ...]]:
-        names = ", ".join(quoted(connection, column.name) for column in columns)
-        driver: Any = connection.connection.driver_connection
-        with (
-            driver.cursor() as cursor,
-            cursor.copy(f"COPY (SELECT {names} FROM {quoted(connection, table)}) TO STDOUT") as copy,
-        ):
-            yield from copy.rows()
-
-    return rows
+def rows_of(connection: sa.Connection, table: ArchiveTable) -> Iterator[tuple[Any, ...]]:
+    """Return the rows of a table: on SQLite as they are stored, on PostgreSQL by COPY, as text."""
+    query = f"SELECT {names_of(connection, table)} FROM {quoted(connection, table.name)}"
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite":
+        yield from driver.execute(query)
+        return
+    with driver.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT") as copy:
+        yield from copy.rows()

@@ -122,7 +122,6 @@ def damaged(reason: str = "it is not whole") -> BadInput:
 
 
 def kind_of(column: sa.Column[Any]) -> Kind:
-    """Return the kind of a column."""
     for known, kind in KINDS:
         if isinstance(column.type, known):
             return kind
@@ -160,13 +159,11 @@ def native(value: Any, kind: Kind) -> Any:
 
 
 def line_of(values: Sequence[Any], columns: Sequence[ArchiveColumn]) -> bytes:
-    """Return a row as a line."""
     written = [neutral(value, column.kind) for value, column in zip(values, columns, strict=True)]
     return json.dumps(written, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def values_of(line: bytes, columns: Sequence[ArchiveColumn]) -> list[Any]:
-    """Return the values of a line."""
     try:
         written = json.loads(line)
         if not isinstance(written, list) or len(written) != len(columns):
@@ -186,7 +183,6 @@ class ArchiveMember:
         self._left = size
 
     def pieces(self) -> Iterator[bytes]:
-        """Return the content piece by piece."""
         while self._left:
             piece = self._stream.read(min(PIECE, self._left))
             if not piece:
@@ -195,7 +191,6 @@ class ArchiveMember:
             yield piece
 
     def lines(self) -> Iterator[bytes]:
-        """Return the content line by line."""
         rest = b""
         for piece in self.pieces():
             *whole, rest = (rest + piece).split(b"\n")
@@ -260,11 +255,22 @@ def reflected(connection: sa.Connection) -> list[sa.Table]:
     return [table for table in metadata.sorted_tables if not table.name.startswith(left_out)]
 
 
-def columns_of(table: sa.Table) -> list[ArchiveColumn]:
-    """Return the columns of a table."""
-    return [ArchiveColumn(name=column.name, kind=kind_of(column)) for column in table.columns]
+def tables_of(connection: sa.Connection) -> list[ArchiveTable]:
+    """Return the tables of a database as archives have them, not knowing yet of any rows."""
+    return [
+        ArchiveTable(
+            name=table.name,
+            columns=[ArchiveColumn(name=column.name, kind=kind_of(column)) for column in table.columns],
+            rows=0,
+        )
+        for table in reflected(connection)
+    ]
 
 
 def quoted(connection: sa.Connection, name: str) -> str:
-    """Return a name as statements have it."""
     return connection.dialect.identifier_preparer.quote(name)
+
+
+def names_of(connection: sa.Connection, table: ArchiveTable) -> str:
+    """Return the names of a table's columns as statements have them."""
+    return ", ".join(quoted(connection, column.name) for column in table.columns)

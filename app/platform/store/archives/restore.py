@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -22,13 +22,14 @@ from app.platform.store.archives.form import (
     ArchiveSummary,
     ArchiveTable,
     Manifest,
-    columns_of,
     damaged,
     members,
+    names_of,
     opened,
     quoted,
     read_manifest,
     reflected,
+    tables_of,
     values_of,
 )
 from app.platform.store.database import make_engine
@@ -38,8 +39,6 @@ from app.platform.store.upload_files import LOCK, UploadFiles
 
 AT_ONCE = 500
 """Rows of one statement."""
-
-Put = Callable[[ArchiveTable, Iterator[list[Any]]], int]
 
 
 def restore_backup(archive: Path, url: str, data_dir: Path) -> ArchiveSummary:
@@ -56,9 +55,9 @@ def restore_backup(archive: Path, url: str, data_dir: Path) -> ArchiveSummary:
     shutil.rmtree(staged.directory, ignore_errors=True)
     with ExitStack() as on_failure:
         on_failure.callback(shutil.rmtree, staged.directory, ignore_errors=True)
-        with empty_database(url) as (connection, put):
+        with empty_database(url) as connection:
             upgrade_to(connection, manifest.schema_revision)
-            summary = take_in(archive, manifest, connection, put, staged)
+            summary = take_in(archive, manifest, connection, staged)
             upgrade_to(connection, "head")
             if staged.directory.is_dir():
                 # Before the commit: rows that are kept have their files, and if it fails the files go again.
@@ -71,7 +70,6 @@ def restore_backup(archive: Path, url: str, data_dir: Path) -> ArchiveSummary:
 
 
 def free_bytes(directory: Path) -> int:
-    """Return the room there is for what is taken in."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     return shutil.disk_usage(directory).free
 
@@ -102,7 +100,6 @@ def check_archive(archive: Path, room: int) -> Manifest:
 
 
 def check_no_uploads(data_dir: Path) -> None:
-    """Refuse a directory that holds uploaded files."""
     directory = data_dir / "uploads"
     if directory.is_dir() and any(path.name != LOCK for path in directory.iterdir()):
         message = "{directory} already contains files; set RACKLINE_DATA_DIR to an empty directory"
@@ -110,7 +107,6 @@ def check_no_uploads(data_dir: Path) -> None:
 
 
 def not_empty() -> Conflict:
-    """Return the error for a database that holds something."""
     return Conflict(
         "a backup can only be restored into an empty database; choose another one with --into, "
         "or move this one away"
@@ -118,7 +114,7 @@ def not_empty() -> Conflict:
 
 
 @contextmanager
-def empty_database(url: str) -> Iterator[tuple[sa.Connection, Put]]:
+def empty_database(url: str) -> Iterator[sa.Connection]:
     """Give a database without tables; what is done to it is kept as a whole or not at all."""
     address = make_url(url)
     if address.get_backend_name() == "sqlite":
@@ -131,7 +127,7 @@ def empty_database(url: str) -> Iterator[tuple[sa.Connection, Put]]:
         engine = make_engine(address.set(database=str(staged)).render_as_string(hide_password=False))
         try:
             with engine.begin() as connection:
-                yield connection, sqlite_put(connection)
+                yield connection
             with engine.connect() as connection:
                 driver: Any = connection.connection.driver_connection
                 if driver.execute("PRAGMA foreign_key_check").fetchone() is not None:
@@ -148,7 +144,7 @@ def empty_database(url: str) -> Iterator[tuple[sa.Connection, Put]]:
         with engine.begin() as connection:
             if sa.inspect(connection).get_table_names():
                 raise not_empty()
-            yield connection, postgres_put(connection)
+            yield connection
             set_sequences(connection)
     finally:
         engine.dispose()
@@ -161,10 +157,10 @@ def remove_database(path: Path) -> None:
 
 
 def take_in(
-    archive: Path, manifest: Manifest, connection: sa.Connection, put: Put, files: UploadFiles
+    archive: Path, manifest: Manifest, connection: sa.Connection, files: UploadFiles
 ) -> ArchiveSummary:
     """Read an archive that has been checked, and take in every part."""
-    here = {table.name: columns_of(table) for table in reflected(connection)}
+    here = {table.name: table.columns for table in tables_of(connection)}
     stated = {table.name: table for table in manifest.tables}
     for table in manifest.tables:
         if sorted(here.get(table.name, []), key=str) != sorted(table.columns, key=str):
@@ -178,7 +174,8 @@ def take_in(
             if place[0] == "tables" and len(place) == 3 and place[1] in stated:
                 table = stated[place[1]]
                 with plainly():
-                    count = put(table, (values_of(line, table.columns) for line in member.lines()))
+                    rows = (values_of(line, table.columns) for line in member.lines())
+                    count = put_rows(connection, table, rows)
                 summary.tables[table.name] = summary.tables.get(table.name, 0) + count
             elif place[0] == "uploads" and len(place) == 4:
                 take_file(files, place, member)
@@ -215,16 +212,14 @@ def take_file(files: UploadFiles, place: Sequence[str], member: ArchiveMember) -
     files.put(workspace, content)
 
 
-def sqlite_put(connection: sa.Connection) -> Put:
-    """Return how rows are put into SQLite."""
-
-    def put(table: ArchiveTable, rows: Iterator[list[Any]]) -> int:
-        names = ", ".join(quoted(connection, column.name) for column in table.columns)
-        places = ", ".join("?" for _ in table.columns)
-        statement = f"INSERT INTO {quoted(connection, table.name)} ({names}) VALUES ({places})"
+def put_rows(connection: sa.Connection, table: ArchiveTable, rows: Iterator[list[Any]]) -> int:
+    """Put rows into a table, which come after those they refer to; return how many."""
+    names, name = names_of(connection, table), quoted(connection, table.name)
+    driver: Any = connection.connection.driver_connection
+    count = 0
+    if connection.dialect.name == "sqlite":
         moments = [place for place, column in enumerate(table.columns) if column.kind == "moment"]
-        driver: Any = connection.connection.driver_connection
-        count = 0
+        statement = f"INSERT INTO {name} ({names}) VALUES ({', '.join('?' for _ in table.columns)})"
         while some := list(islice(rows, AT_ONCE)):
             for row in some:
                 for place in moments:
@@ -233,28 +228,11 @@ def sqlite_put(connection: sa.Connection) -> Put:
             driver.executemany(statement, some)
             count += len(some)
         return count
-
-    # Rows come after those they refer to; the check at the end looks at all.
-    return put
-
-
-def postgres_put(connection: sa.Connection) -> Put:
-    """Return how rows are put into PostgreSQL: by COPY."""
-
-    def put(table: ArchiveTable, rows: Iterator[list[Any]]) -> int:
-        names = ", ".join(quoted(connection, column.name) for column in table.columns)
-        driver: Any = connection.connection.driver_connection
-        count = 0
-        with (
-            driver.cursor() as cursor,
-            cursor.copy(f"COPY {quoted(connection, table.name)} ({names}) FROM STDIN") as copy,
-        ):
-            for row in rows:
-                copy.write_row(row)
-                count += 1
-        return count
-
-    return put
+    with driver.cursor() as cursor, cursor.copy(f"COPY {name} ({names}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+            count += 1
+    return count
 
 
 def set_sequences(connection: sa.Connection) -> None:

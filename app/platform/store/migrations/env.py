@@ -3,7 +3,6 @@
 from alembic import context
 from sqlmodel import SQLModel
 
-import app.platform.store.account_queries
 import app.platform.store.account_tables
 import app.platform.store.tables  # noqa: F401 - declare the tables
 from app.platform.store.migrate import QUEUE_TABLES

@@ -7,18 +7,12 @@ from sqlalchemy.dialects import postgresql
 from app.platform.store.types import UtcDateTime
 
 revision = "0001"
-
 down_revision = None
-
-branch_labels = None
-
-depends_on = None
 
 DOCUMENT = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
 
 def upgrade() -> None:
-    """Apply."""
     op.create_table(
         "workspace",
         sa.Column("id", sa.String(length=40), nullable=False),
@@ -109,7 +103,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take back."""
     op.drop_table("comparison_option")
     op.drop_index("ix_workload_sample_listing", "workload_sample")
     op.drop_table("workload_sample")

@@ -7,18 +7,12 @@ from sqlalchemy.dialects import postgresql
 from app.platform.store.types import UtcDateTime
 
 revision = "0003"
-
 down_revision = "0002"
-
-branch_labels = None
-
-depends_on = None
 
 DOCUMENT = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
 
 def upgrade() -> None:
-    """Apply."""
     op.create_table(
         "sweep",
         sa.Column("id", sa.String(length=40), nullable=False),
@@ -60,7 +54,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take back."""
     op.drop_table("sweep_row")
     op.drop_index("ix_sweep_status", "sweep")
     op.drop_index("ix_sweep_listing", "sweep")

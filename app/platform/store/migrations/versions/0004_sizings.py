@@ -7,18 +7,12 @@ from sqlalchemy.dialects import postgresql
 from app.platform.store.types import UtcDateTime
 
 revision = "0004"
-
 down_revision = "0003"
-
-branch_labels = None
-
-depends_on = None
 
 DOCUMENT = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
 
 def upgrade() -> None:
-    """Apply."""
     op.create_table(
         "sizing",
         sa.Column("id", sa.String(length=40), nullable=False),
@@ -35,6 +29,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take back."""
     op.drop_index("ix_sizing_listing", "sizing")
     op.drop_table("sizing")

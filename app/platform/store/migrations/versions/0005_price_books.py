@@ -7,18 +7,12 @@ from sqlalchemy.dialects import postgresql
 from app.platform.store.types import UtcDateTime
 
 revision = "0005"
-
 down_revision = "0004"
-
-branch_labels = None
-
-depends_on = None
 
 DOCUMENT = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
 
 def upgrade() -> None:
-    """Apply."""
     op.create_table(
         "price_book",
         sa.Column("id", sa.String(length=40), nullable=False),
@@ -49,7 +43,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take back."""
     op.drop_table("price_book_version")
     op.drop_index("ix_price_book_listing", "price_book")
     op.drop_table("price_book")

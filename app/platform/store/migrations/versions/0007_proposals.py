@@ -7,18 +7,12 @@ from sqlalchemy.dialects import postgresql
 from app.platform.store.types import UtcDateTime
 
 revision = "0007"
-
 down_revision = "0006"
-
-branch_labels = None
-
-depends_on = None
 
 DOCUMENT = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
 
 def upgrade() -> None:
-    """Apply."""
     op.create_table(
         "proposal",
         sa.Column("id", sa.String(length=40), nullable=False),
@@ -85,7 +79,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take back."""
     op.drop_index("ix_proposal_share_proposal", "proposal_share")
     op.drop_table("proposal_share")
     op.drop_table("proposal_artifact")

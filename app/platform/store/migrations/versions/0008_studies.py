@@ -7,18 +7,12 @@ from sqlalchemy.dialects import postgresql
 from app.platform.store.types import UtcDateTime
 
 revision = "0008"
-
 down_revision = "0007"
-
-branch_labels = None
-
-depends_on = None
 
 DOCUMENT = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
 
 def upgrade() -> None:
-    """Apply."""
     op.create_table(
         "study",
         sa.Column("id", sa.String(length=40), nullable=False),
@@ -50,7 +44,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take back."""
     op.drop_table("study_version")
     op.drop_index("ix_study_listing", "study")
     op.drop_table("study")

@@ -6,16 +6,10 @@ from alembic import op
 from app.platform.store.types import UtcDateTime
 
 revision = "0009"
-
 down_revision = "0008"
-
-branch_labels = None
-
-depends_on = None
 
 
 def upgrade() -> None:
-    """Apply."""
     op.create_table(
         "account",
         sa.Column("id", sa.String(length=40), nullable=False),
@@ -106,7 +100,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take back."""
     op.drop_index("ix_login_attempt_last", "login_attempt")
     op.drop_table("login_attempt")
     op.drop_index("ix_account_session_account", "account_session")

@@ -7,12 +7,7 @@ from sqlalchemy.dialects import postgresql
 from app.platform.store.types import UtcDateTime
 
 revision = "0010"
-
 down_revision = "0009"
-
-branch_labels = None
-
-depends_on = None
 
 DOCUMENT = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
@@ -35,7 +30,6 @@ POSTGRESQL = [
 
 
 def upgrade() -> None:
-    """Apply."""
     op.create_table(
         "audit_event",
         sa.Column("id", sa.String(length=40), nullable=False),
@@ -69,7 +63,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take back."""
     op.drop_index("ix_external_identity_account_id", "external_identity")
     op.drop_table("external_identity")
     op.drop_table("audit_event")

@@ -6,16 +6,10 @@ from alembic import op
 from app.platform.store.types import UtcDateTime
 
 revision = "0012"
-
 down_revision = "0011"
-
-branch_labels = None
-
-depends_on = None
 
 
 def upgrade() -> None:
-    """Apply."""
     op.create_index("ux_profile_workspace", "profile", ["workspace_id", "id"], unique=True)
     op.create_index("ix_idempotency_key_age", "idempotency_key", ["workspace_id", "created_at"])
     op.create_table(
@@ -42,7 +36,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take back."""
     op.drop_table("retention_clock")
     op.drop_index("ix_upload_file_address", "upload_file")
     op.drop_table("upload_file")

@@ -7,12 +7,7 @@ from sqlalchemy.dialects import postgresql
 from app.platform.store.types import UtcDateTime
 
 revision = "0013"
-
 down_revision = "0012"
-
-branch_labels = None
-
-depends_on = None
 
 DOCUMENT = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
@@ -20,7 +15,6 @@ MOVED = ("status", "message", "total", "done", "runner", "heartbeat", "updated_a
 
 
 def upgrade() -> None:
-    """Apply."""
     op.create_table(
         "job",
         sa.Column("id", sa.String(length=40), nullable=False),
@@ -60,7 +54,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take back."""
     op.add_column("sweep", sa.Column("status", sa.String(length=20), nullable=False, server_default="queued"))
     op.add_column("sweep", sa.Column("message", DOCUMENT, nullable=True))
     op.add_column("sweep", sa.Column("total", sa.Integer(), nullable=False, server_default="0"))

@@ -1,0 +1,136 @@
+"""The statements that every query is made of; those of a workspace are bound to it here, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import Session, SQLModel, col, select, tuple_
+from sqlmodel.sql.expression import SelectOfScalar
+
+Row = TypeVar("Row", bound=SQLModel)
+
+Item = TypeVar("Item")
+
+
+class After(NamedTuple):
+    """Where a listing goes on: behind the row made at this moment with this identifier."""
+
+    created_at: datetime
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[Item]):
+    """A stretch of rows, newest first, and where the next one begins."""
+
+    rows: Sequence[Item]
+    next: After | None
+
+
+class Statements:
+    """Statements of one transaction, by the columns that their rows must have: ``name=value``.
+
+    A value of None is that of an empty column; other criteria are given as expressions.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def criteria(self, table: type[SQLModel], *criteria: Any, **equal: Any) -> list[Any]:
+        return [*criteria, *(getattr(table, name) == value for name, value in equal.items())]
+
+    def first(self, table: type[Row], *criteria: Any, order: Sequence[Any] = (), **equal: Any) -> Row | None:
+        return self._session.exec(self._query(table, criteria, order, equal)).first()
+
+    def every(
+        self,
+        table: type[Row],
+        *criteria: Any,
+        order: Sequence[Any] = (),
+        limit: int | None = None,
+        **equal: Any,
+    ) -> Sequence[Row]:
+        return self._session.exec(self._query(table, criteria, order, equal).limit(limit)).all()
+
+    def _query(
+        self, table: type[Row], criteria: Sequence[Any], order: Sequence[Any], equal: Mapping[str, Any]
+    ) -> SelectOfScalar[Row]:
+        return select(table).where(*self.criteria(table, *criteria, **equal)).order_by(*order)
+
+    def values(self, table: type[SQLModel], column: Any, *criteria: Any, **equal: Any) -> list[Any]:
+        """Return one column of rows, or what it comes to."""
+        query = sa.select(column).where(*self.criteria(table, *criteria, **equal))
+        return list(self._session.scalars(query))
+
+    def count_rows(self, table: type[SQLModel], *criteria: Any, **equal: Any) -> int:
+        query = sa.select(sa.func.count()).select_from(table)
+        return int(self._session.scalar(query.where(*self.criteria(table, *criteria, **equal))) or 0)
+
+    def exists(self, table: type[SQLModel], *criteria: Any, **equal: Any) -> bool:
+        query = sa.select(sa.literal(1)).select_from(table).where(*self.criteria(table, *criteria, **equal))
+        return self._session.execute(query.limit(1)).first() is not None
+
+    def update_rows(
+        self, table: type[SQLModel], values: Mapping[str, Any], *criteria: Any, **equal: Any
+    ) -> int:
+        """Change rows and return how many; a value may be an expression of what they held before."""
+        statement = sa.update(table).where(*self.criteria(table, *criteria, **equal)).values(**values)
+        return int(self._session.execute(statement).rowcount)  # type: ignore[attr-defined]
+
+    def delete_rows(self, table: type[SQLModel], *criteria: Any, **equal: Any) -> int:
+        statement = sa.delete(table).where(*self.criteria(table, *criteria, **equal))
+        return int(self._session.execute(statement).rowcount)  # type: ignore[attr-defined]
+
+    def insert(self, table: type[SQLModel]) -> Any:
+        """Return an insertion that knows ON CONFLICT, which each database writes in its own dialect."""
+        dialect = self._session.get_bind().dialect.name
+        return (sqlite if dialect == "sqlite" else postgresql).insert(table)
+
+
+class Queries(Statements):
+    """Statements of one transaction about the rows of one workspace, and no others."""
+
+    def __init__(self, session: Session, workspace_id: str) -> None:
+        super().__init__(session)
+        self._workspace_id = workspace_id
+
+    def criteria(self, table: type[SQLModel], *criteria: Any, **equal: Any) -> list[Any]:
+        return super().criteria(table, *criteria, workspace_id=self._workspace_id, **equal)
+
+    def _add(self, *rows: Any) -> None:
+        """Keep rows in the workspace."""
+        for row in rows:
+            row.workspace_id = self._workspace_id
+            self._session.add(row)
+
+    def stretch(
+        self,
+        query: Any,
+        table: Any,
+        limit: int,
+        after: tuple[datetime, str] | None,
+        moment: str = "created_at",
+    ) -> tuple[Any, After | None]:
+        """Return a stretch of what a query finds, newest first, and behind which the next one begins."""
+        at, identifier = col(getattr(table, moment)), col(table.id)
+        query = query.where(*self.criteria(table))
+        if after is not None:
+            query = query.where(tuple_(at, identifier) < tuple_(*after))
+        query = query.order_by(at.desc(), identifier.desc()).limit(limit + 1)
+        rows = self._session.exec(query).all()
+        more, rows = len(rows) > limit, rows[:limit]
+        return rows, After(getattr(rows[-1], moment), rows[-1].id) if more else None
+
+
+MOST_COUNTED = 2**31 - 1
+"""Largest number of a version; a database may not even be asked for a larger one."""
+
+
+def countable(version: int) -> bool:
+    """Tell whether a number can be that of a version: others are not looked up."""
+    return 0 < version <= MOST_COUNTED
