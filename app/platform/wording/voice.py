@@ -5,13 +5,11 @@ from __future__ import annotations
 import datetime
 import functools
 import gettext
-import importlib.util
 import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from gettext import NullTranslations
-from pathlib import Path
 from typing import Any
 
 from babel import Locale
@@ -25,20 +23,8 @@ from app.estimating.documents import Text
 from app.estimating.ranges import COUNTS, MONEY, SENTENCES, chance
 from app.estimating.schema import Quantity
 from app.platform.wording import scales
-from app.platform.wording.labels import words
+from app.platform.wording.labels import folder, words
 from app.platform.wording.scales import Scale, decimal, decimals_of, scale_of
-
-LOCALE_FOLDER = "data/locale"
-
-
-def folder() -> Path:
-    """Return the folder of the catalogues: in the repository, or inside the installed package."""
-    found = importlib.util.find_spec("app")
-    assert found is not None and found.submodule_search_locations is not None
-    package = Path(next(iter(found.submodule_search_locations)))
-    bundled = package / "_bundled" / LOCALE_FOLDER
-    return bundled if bundled.is_dir() else package.parent / LOCALE_FOLDER
-
 
 @functools.cache
 def translations(language: str) -> gettext.NullTranslations:
