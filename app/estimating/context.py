@@ -16,7 +16,7 @@ from app.catalog.software import DefaultSoftware, SoftwareCatalog, SoftwareProfi
 from app.engine.convergence import samples_law
 from app.engine.loss import critical_batch_at_loss, language_loss
 from app.errors import BadInput, FieldError, Message, NotFound
-from app.estimating.documents import CheckWarning, Default
+from app.estimating.documents import CheckWarning, Default, caution
 from app.estimating.hardware import HardwareFinder
 from app.estimating.nearest import (
     FamilyErrors,
@@ -101,20 +101,14 @@ def critical_batch_checks(
         return []
     more = samples_law(batch_tokens, 1.0, critical, 1.0) / samples_law(critical, 1.0, critical, 1.0)
     return [
-        CheckWarning.of(
+        caution(
             "batch_beyond_critical",
-            "caution",
-            Message(
-                "steps of {batch} million tokens exceed the critical batch of about {critical} "
-                "million: reaching the same loss takes about {factor} times the tokens needed "
-                "there",
-                {
-                    "batch": significant(batch_tokens / 1e6),
-                    "critical": significant(critical / 1e6),
-                    "factor": significant(float(more)),
-                },
-            ),
             "workload.global_batch",
+            "steps of {batch} million tokens exceed the critical batch of about {critical} million: reaching "
+            "the same loss takes about {factor} times the tokens needed there",
+            batch=significant(batch_tokens / 1e6),
+            critical=significant(critical / 1e6),
+            factor=significant(float(more)),
         )
     ]
 

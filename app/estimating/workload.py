@@ -15,7 +15,7 @@ from app.engine.operators.table import Kind, OperatorTable
 from app.engine.records import GpuChip, IpuChip, Precision, Tokens
 from app.errors import BadInput, Message, Unprocessable
 from app.estimating.context import LANGUAGE, SizingContext, batch_limit, critical_batch
-from app.estimating.documents import CheckWarning, Default, ModelSummary, Text
+from app.estimating.documents import CheckWarning, Default, ModelSummary, Text, info
 from app.estimating.hardware import known_id
 from app.estimating.ranges import count_of, significant
 from app.estimating.request import EstimateRequest, ModelInput, WorkloadInput
@@ -469,14 +469,13 @@ def _precision(
         )
     elif used is not wanted:
         warnings.append(
-            CheckWarning.of(
+            info(
                 "precision_substituted",
-                "info",
-                Message(
-                    "{chip} does not support {wanted}; {used} is used instead",
-                    {"chip": chip.name, "wanted": wanted.value, "used": used.value},
-                ),
                 "workload.precision",
+                "{chip} does not support {wanted}; {used} is used instead",
+                chip=chip.name,
+                wanted=wanted.value,
+                used=used.value,
             )
         )
     return used

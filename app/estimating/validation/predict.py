@@ -19,7 +19,7 @@ from app.errors import AppError
 from app.estimating.context import SizingContext
 from app.estimating.deciding import risk_of
 from app.estimating.hardware import log_deviation
-from app.estimating.plan_search import choose_plan, space_of
+from app.estimating.plan_search import choose_plan, search_space, space_of
 from app.estimating.runtime import evaluations_time, samples_at_batch
 from app.estimating.scenario import Scenario
 from app.estimating.validation.cases import MeasurementCase, Unsupported, find_model
@@ -217,7 +217,8 @@ def _searched(case: MeasurementCase, scenario: Scenario, context: SizingContext,
         space = space_of(
             scenario, allowed, devices=case.devices, per_node=case.devices_per_node, global_batch=batch
         )
-        choice = choose_plan(scenario, space, risk=risk_of(scenario, case.family, context))
+        found = search_space(scenario, space, risk=risk_of(scenario, case.family, context))
+        choice = choose_plan(scenario, found)
     except AppError:
         return None
     return choice.plans if choice.fits else None

@@ -21,7 +21,7 @@ from app.estimating.nearest import Status, status_of
 from app.estimating.ranges import OWN, common_normals, own_column, residual_samples, scatter_of
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
-from app.estimating.runtime import Run, run_of
+from app.estimating.runtime import Run, runs_of
 from app.estimating.summaries import family_error_of, reach_of
 from app.estimating.workload import resolve_model
 from app.features.claims.model import MACHINE, POD, PRICES, ClaimsRequest, Era
@@ -238,7 +238,7 @@ def _phase(
     names = regimes(scenario, plans, profile.family, context.measured)
     column = own_column(scenario.chip.name, plans)
     factors = residual_samples(names, context.residuals, normals, column, scatter_of(scenario.software))
-    run = run_of(
+    (run,) = runs_of(
         scenario,
         plans,
         training,

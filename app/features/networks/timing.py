@@ -16,7 +16,7 @@ from app.estimating.hardware import Hardware, Reliability
 from app.estimating.ranges import own_column, residual_samples, scatter_of
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
-from app.estimating.runtime import Run, run_of
+from app.estimating.runtime import Run, runs_of
 from app.estimating.scenario import Scenario
 from app.features.networks.options import (
     NetworkOption,
@@ -109,7 +109,7 @@ def run_on(cluster: Cluster, sizing: Decision, plans: Plans, reference: Plans) -
     column = own_column(scenario.chip.name, reference)
     normals = residual_normals(context.catalog, sizing.hardware.fabric, column, cluster.normals)
     factors = residual_samples(names, context.residuals, normals, column, scatter_of(scenario.software))
-    return run_of(
+    (run,) = runs_of(
         scenario,
         plans,
         training,
@@ -120,6 +120,7 @@ def run_on(cluster: Cluster, sizing: Decision, plans: Plans, reference: Plans) -
         normals=cluster.normals,
         run_deviation=training.target.scatter if training.target else 0.0,
     )
+    return run
 
 
 def timed(cluster: Cluster, networks: Sequence[NetworkOption], reference: Plans) -> list[Timed]:

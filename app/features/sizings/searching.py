@@ -182,7 +182,7 @@ class Searcher:
             )
             for sizing, regimes in zip(sizings, names, strict=True)
         ]
-        runs = runs_of(
+        return runs_of(
             scenario,
             plans,
             training,
@@ -193,7 +193,6 @@ class Searcher:
             normals=normals,
             run_deviation=training.target.scatter if training.target else 0.0,
         )
-        return [runs.one(place) for place in range(len(sizings))]
 
     def _batch_checks(self, sizing: Decision, run: Run) -> list[CheckWarning]:
         training = sizing.training

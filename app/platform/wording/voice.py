@@ -26,6 +26,7 @@ from app.platform.wording import scales
 from app.platform.wording.labels import folder, words
 from app.platform.wording.scales import Scale, decimal, decimals_of, scale_of
 
+
 @functools.cache
 def translations(language: str) -> gettext.NullTranslations:
     """Return the catalogue of one language; the keys themselves where there is none."""
