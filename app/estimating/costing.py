@@ -38,9 +38,7 @@ from app.estimating.schema import Quantity, SourceRef
 from app.estimating.trace import finite
 
 BLANK = "Blank and Tarquin, Engineering economy, 8th ed., 2018"
-
 BARROSO = "Barroso, Hölzle, Ranganathan, The datacenter as a computer, 3rd ed., 2018, chapter 6"
-
 DALY = "Daly, Future Generation Computer Systems 22, 2006; Yi, Kondo, Andrzejak, IEEE CLOUD 2010"
 
 
@@ -146,8 +144,6 @@ def system_power(hardware: Hardware, pue: float, catalog: Catalog, family: str |
 
 @dataclass(frozen=True, slots=True)
 class RunExpense:
-    """What a run costs, and what it rests on."""
-
     prices: DollarPrices | None
     """None where nobody publishes a price."""
     defaults: CostDefaults
@@ -198,14 +194,12 @@ def cost_of(
     catalog: Catalog,
     family: str | None = None,
 ) -> Cost:
-    """Return the cost of a run of a system on its basis."""
     charges = Charges(hardware, found, normals=normals, currency=currency)
     hourly, sampled = charges.hourly, charges.hourly_samples
     yearly = found.utilisation * HOURS_PER_YEAR
     worth = float(present_worth_factor(found.discount_rate, found.lifetime))
 
     def amount(hours: float) -> Quantity:
-        """Return what so many useful hours cost."""
         return quantity(hourly * hours, sampled * hours, currency)
 
     lines = [
@@ -276,7 +270,6 @@ class Charges:
 
     @property
     def owned(self) -> bool:
-        """True where the system is bought."""
         return self.found.owned
 
     @property

@@ -27,7 +27,6 @@ from app.profiles.model import ModelProfile
 
 RANKED_AT = 0.8
 """Share of the runs of a plan that are to stay below the time by which it is ranked."""
-
 WORTH_IT = 1.05
 """How many times as fast a plan of such a kind has to be to be preferred, at :data:`RANKED_AT`."""
 
@@ -160,7 +159,6 @@ def choose(
     lean: bool = True,
     evaluator: GpuEvaluator | None = None,
 ) -> Decision:
-    """Choose batch and plan of a question on a system."""
     training, scenario = question.training, question.scenario
     if allowed is None:
         allowed = {name: (value,) for name, value in given_fields(question.request.plan).items()}

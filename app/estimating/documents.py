@@ -89,7 +89,6 @@ class Default(Document):
 
     @classmethod
     def of(cls, field: str, value: JsonValue, message: Message) -> Default:
-        """Return the default."""
         return cls(field=field, value=value, why=str(message), text=Text.of(message))
 
 

@@ -65,7 +65,6 @@ def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
 
 
 def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
-    """Return the hardware that a request names."""
     asked = request.system
     return context.hardware.system(
         asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
@@ -111,7 +110,6 @@ def seconds_to_train(request: EstimateRequest, context: SizingContext) -> float 
 
 
 def stated_samples(samples: Floats) -> list[float]:
-    """Return samples as an answer states them."""
     return [float(f"{sample:.5g}") for sample in samples]
 
 
@@ -155,8 +153,6 @@ def _decided(
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a plan takes, and what an answer says of that."""
-
     run: Run
     regimes: list[str]
     parts: dict[str, Any]
@@ -278,9 +274,7 @@ def _would_fit(
 
 ROOMY_SYSTEM = "dgx-a100-640gb"
 """System with the most memory per device in the catalogue."""
-
 MOST_TRIED = 256
-
 MOST_DEVICES_TRIED = 4096
 
 
@@ -376,7 +370,6 @@ def _finishing(decision: Decision, context: SizingContext) -> int | None:
 
 
 MOST_DEVICES_FINISHING = 16_384
-
 REFINEMENTS = 3
 """Halvings between a count that does not finish and one twice as large that does."""
 

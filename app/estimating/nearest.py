@@ -53,15 +53,11 @@ MEASURED = frozenset(
 
 COUNTED = frozenset({"1", "2"})
 """Priorities of measured rows that count for the headline."""
-
 SHOWN = 3
-
 LARGE_FAMILY_ERROR = 0.25
 """Median error beyond which measured runs do not bear an estimate out."""
-
 ONE_IN = 5
 """Of so many measured runs a range may miss one."""
-
 FAR = 2.0
 """Distance beyond which a measured run says little: an eightfold count, or another chip."""
 
@@ -202,7 +198,6 @@ def load_outcomes(path: Path) -> dict[str, RunOutcome]:
 
 NAMED, PRESUMED = "named", "presumed"
 """Measured runs were predicted with the software they named, or with the default that is presumed."""
-
 FamilyErrors = Mapping[tuple[str, str, str], float]
 """Median error by family, chip and whether the software was named or presumed."""
 
@@ -268,7 +263,6 @@ def reach(
 def runs_of_kind(
     runs: Iterable[MeasuredRun], software: SoftwareProfile, *, family: str, chip: str
 ) -> list[MeasuredRun]:
-    """Return the runs of a family on a chip with a software."""
     return [run for run in runs if run.family == family and run.chip == chip and run.ran(software)]
 
 
@@ -339,13 +333,10 @@ class EstimateFacts:
 
 ALIKE = 0.1
 """Relative difference in tokens of a sample up to which runs train the same samples."""
-
 SAME_SIZE = 0.02
 """Relative difference of parameters up to which two models of a family are one."""
-
 OTHER_BATCH = 1.5
 """Factor between two global batches from which they are told apart."""
-
 WIDE_FORMATS = frozenset({"tf32", "fp32"})
 
 

@@ -23,28 +23,20 @@ from app.estimating.scenario import GPU_ONLY, IPU_ONLY, Scenario, check_devices,
 
 PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
 """Multiples of the fewest phases."""
-
 CHOICES = tuple(name for name in Plans.__slots__ if name not in ("data", "micro_batch", "accumulation"))
 """Fields of a plan that stay as they are when its copies, micro-batch and batch are varied."""
-
 LAYOUT = ("tensor", "pipeline", "micro_batch")
 """Fields in which layouts differ."""
-
 MATERIAL_DEGREES = ("tensor", "pipeline", "recompute", "offload", "phases")
 """Fields in which plans differ from which fewer devices are tried."""
-
 MOST_DEGREES = 96
 """Combinations of them that are followed to fewer devices."""
-
 WHOLE = 2
 """Layouts of which every option is tried where few were before."""
-
 CLOSELY = 6
 """Plans around which micro-batches and batches are varied finely."""
-
 Risk = Callable[[Plans], Floats]
 """Factors on the times of plans, for what is not known of their kind."""
-
 Totals = Callable[[Plans, Floats], Floats]
 """Time of the whole run of plans, from the time of one step of each. [s]"""
 
@@ -116,7 +108,6 @@ class PlanSearch:
         return sum(int(np.count_nonzero(part.evaluated.fits)) for part in self.parts)
 
     def joined(self) -> Ranked:
-        """Return all plans, one round after the other."""
         parts = self.parts
         if len(parts) == 1:
             return parts[0]
@@ -143,7 +134,6 @@ class PlanSearch:
         return int(np.argmin(np.concatenate([part.totals for part in self.parts])))
 
     def take(self, places: Indices) -> Plans:
-        """Return some of the plans."""
         if len(self.parts) == 1:
             return self.parts[0].plans.take(places)
         rows, start = np.empty((places.size, len(PLAN_FIELDS))), 0
@@ -188,7 +178,6 @@ class PlanSearch:
             self._add_layouts(space, layouts(space))
 
     def _add_layouts(self, space: Space, found: Floats) -> None:
-        """Add the plans of layouts on GPUs with every option."""
         spread = spread_of(space, found)
         self.enumerated += combinations(space, len(found))
         if self.everything:
@@ -212,7 +201,6 @@ class PlanSearch:
             self._keep(fitting(plans, evaluated, limit=self.limit, elsewhere_limit=elsewhere))
 
     def _keep(self, found: Fitting) -> None:
-        """Add plans with memory, time and rank."""
         plans, evaluated = found.plans, found.evaluated
         self.count += found.count
         self._least_memory = min(self._least_memory, found.least_memory)
@@ -230,7 +218,6 @@ class PlanSearch:
         self.parts.append(Ranked(plans, evaluated, totals, cost))
 
     def _evaluated(self, plans: Plans) -> Evaluated:
-        """Return memory and time of plans."""
         scenario = self.scenario
         if self._gpu is not None:
             return self._gpu(plans, self.limit)
@@ -320,7 +307,6 @@ def fullness(evaluated: Evaluated, limit: float, elsewhere_limit: float) -> Floa
 
 TINY_SAMPLE = 1e9
 """Forward work below which micro-batches of more samples than usual still gain. [FLOP]"""
-
 LARGE_MICRO_BATCH = 1e16
 """Forward work of a micro-batch beyond which a larger one gains nothing. [FLOP]"""
 

@@ -110,8 +110,6 @@ def runs_of(
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """What all runs of a scenario share, as compiled code reads it."""
-
     case: RunCase
     batches: Floats
     """Reference batches of the target; none where samples were asked for. [samples]"""
@@ -144,7 +142,6 @@ def run_figures(
     input_rate: float | None,
     devices_per_machine: int = 1,
 ) -> RunFigures:
-    """Return what all runs of a scenario share."""
     target = training.target
     law, evaluations = (0.0, 1.0, 1.0), (0.0, 0.0, 0.0)
     batches = points = np.empty(0)
@@ -211,7 +208,6 @@ def evaluations_time(
 
 RESIDUAL = "residual"
 """What the figures of the software leave unexplained in measured runs, and what inputs do together."""
-
 LEAST_WIDTH = 0.01
 """Share of the range below which an input is not shown."""
 

@@ -39,7 +39,6 @@ WHOLE_FIELDS = (
     *("tensor", "pipeline", "data", "micro_batch", "accumulation", "global_batch", "interleave"),
     *("sharding_ranks", "expert", "rts", "rts_optimizer", "phases"),
 )
-"""Fields of a plan that are whole numbers."""
 
 
 def family_error_of(sizing: Decision, context: SizingContext) -> float | None:
@@ -126,7 +125,6 @@ def validation_summary(
 
 
 def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = None) -> SystemSummary:
-    """Return the system as it was understood."""
     entry = hardware.entry
     power = system_power(hardware, 1.0, catalog, family)
     return SystemSummary(
@@ -145,7 +143,6 @@ def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = No
 
 
 def plan_summary(sizing: Decision, plans: Plans) -> PlanSummary:
-    """Return every choice of one plan, and which of them were searched."""
     return plan_summaries(sizing, plans)[0]
 
 

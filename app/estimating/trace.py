@@ -24,13 +24,9 @@ from app.estimating.schema import SourceRef
 from app.estimating.workload import Training
 
 NARAYANAN = "Narayanan et al., SC 2021, section 2.2 and appendix"
-
 WILLIAMS = "Williams, Waterman, Patterson, CACM 52(4), 2009"
-
 HU = "Hu et al. 2021, arXiv 2106.09685, section 4"
-
 DETTMERS = "Dettmers et al. 2023, arXiv 2305.14314, section 3"
-
 DALY = "Daly, Future Generation Computer Systems 22, 2006"
 
 SHOWN_PARAMETERS = (
@@ -47,7 +43,6 @@ SHOWN_PARAMETERS = (
 
 @lru_cache(maxsize=4096)
 def source_ref(source: Source) -> SourceRef:
-    """Return a source as an answer shows it."""
     return SourceRef(
         id=source.id,
         kind=source.kind.value,
@@ -59,7 +54,6 @@ def source_ref(source: Source) -> SourceRef:
 
 
 def source_refs(figures: Iterable[Figure]) -> list[SourceRef]:
-    """Return the sources of figures, each once."""
     return list({figure.source.id: source_ref(figure.source) for figure in figures}.values())
 
 

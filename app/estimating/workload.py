@@ -27,11 +27,8 @@ from app.profiles.samples import LengthSample
 from app.profiles.transformer import figure_profile, transformer_profile
 
 GREATEST = 1e30
-
 LONGEST = 1_048_576
-
 LARGEST_IMAGE = 16_384
-
 OPTIMIZERS = {"bert": "lamb", "dlrm": "sgd"}
 """Optimizers of the published recipes of these families; momentum for convolutions, else Adam."""
 
@@ -264,7 +261,6 @@ def targets_of(profile: ModelProfile, catalog: Catalog) -> list[str]:
 
 UNNAMED = frozenset({"custom", "cnn"})
 """Families of uploads that do not say what they are; their size tells."""
-
 SAME_SIZE = 0.1
 """Largest gap of parameters at which a network is still the one that a target is defined for."""
 

@@ -26,19 +26,14 @@ from app.estimating.regimes import CORE_FAMILIES, FITTED_FAMILIES, IPU_SERIES
 from app.estimating.validation.run import weighted_quantile
 
 Mask = npt.NDArray[np.bool_]
-
 SCALE = 0.05
 """Log-error that counts as one: about twice the noise between repeated runs (BLOOM iterations 0.027,
 MLPerf replicates 0.01 to 0.05)."""
-
 HUBER = 2.0
 """Errors beyond this many scales count linearly: something unknown slowed the run."""
-
 STEPS = 30
-
 NUDGE = 0.02
 """Perturbation of a coordinate for its derivative."""
-
 ENOUGH = 1e-5
 """Change of a coordinate that ends the search."""
 
@@ -85,7 +80,6 @@ class Solution:
 
 
 def fit(runs: Sequence[FitRun], figures: Figures) -> Solution:
-    """Return the best figures for some runs."""
     groups = group_weights(runs)
     point, damping = figures.start(), 1e-3
     errors, slopes = linearised(runs, figures, point)
@@ -221,7 +215,6 @@ def core(run: FitRun) -> bool:
 
 
 def on_ipu(run: FitRun) -> bool:
-    """Return True for a run on IPUs."""
     return run.chip in IPU_SERIES
 
 
@@ -231,7 +224,6 @@ def large(run: FitRun) -> bool:
 
 
 def in_sample(solution: Solution) -> LogErrors:
-    """Return the errors of the fit itself."""
     return LogErrors("in sample", solution.runs, solution.errors)
 
 
@@ -281,7 +273,6 @@ def by_profile(
 
 
 def without_profile(context: SizingContext, name: str) -> SizingContext:
-    """Return a context whose rules know nothing of a profile and of what extends it."""
     kept = tuple(rule for rule in context.rules.software if _owner(rule.result["profile"], context) != name)
     return replace(context, rules=replace(context.rules, software=kept))
 
@@ -314,14 +305,10 @@ def worth(solution: Solution, errors: LogErrors) -> dict[tuple[str, str], float]
 
 PRIOR = 0.08
 """Deviation expected of a regime before any run; twice the noise between repeated runs."""
-
 PRIOR_WIDTH = 1.0
 """Log-deviation of that expectation. A regime with hardly any runs stays near it."""
-
 SMALLEST, LARGEST = 0.005, 1.0
-
 SWEEPS = 6
-
 TRIES = 61
 
 
@@ -347,7 +334,6 @@ def misses(errors: LogErrors, solution: Solution, deviations: Floats) -> list[Mi
 
 
 def fit_residuals(found: Sequence[Miss], held: Mapping[str, float], free: Sequence[str]) -> dict[str, float]:
-    """Return the deviation of each free regime."""
     weights = group_weights([miss.run for miss in found])
     errors = np.array([miss.error for miss in found])
     known = np.array(

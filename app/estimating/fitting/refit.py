@@ -48,8 +48,6 @@ CLASS_REGIMES = ("gpu_class_known", "gpu_unfitted_class")
 
 @dataclass(frozen=True, slots=True)
 class FigureFit:
-    """The result for one figure."""
-
     value: float
     deviation: float
     runs: int
@@ -97,7 +95,6 @@ def refit(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Refit:
 
 
 def fit_software(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Solution:
-    """Return the fit of the software figures alone."""
     runs = runs_of(rows, context)
     keys = sorted({key for run in runs for key in run.keys})
     return fit(runs, Figures(context.software, keys))

@@ -36,8 +36,6 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class FitRun:
-    """One measured run, ready to be predicted."""
-
     id: str
     group: str
     family: str
@@ -144,12 +142,10 @@ class Figures:
         self.expected = self.coordinates(expected)
 
     def coordinates(self, values: Sequence[float]) -> Floats:
-        """Return values as coordinates."""
         numbers = np.asarray(values, dtype=float)
         return np.where(self.plain, numbers, np.log(np.maximum(numbers, SMALLEST)))
 
     def values(self, coordinates: Floats) -> Floats:
-        """Return coordinates, (…, K), as values."""
         return np.where(self.plain, coordinates, np.exp(np.where(self.plain, 0.0, coordinates)))
 
     def clipped(self, coordinates: Floats) -> Floats:

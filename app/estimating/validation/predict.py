@@ -33,8 +33,6 @@ LARGEST_MICRO_BATCH = 64.0
 
 @dataclass(frozen=True, slots=True)
 class PredictionSamples:
-    """What was predicted, as the engine's central value and samples."""
-
     case: MeasurementCase
     scenario: Scenario
     model: ModelProfile
@@ -48,7 +46,6 @@ class PredictionSamples:
 def build(
     case: MeasurementCase, context: SizingContext, profile: SoftwareProfile
 ) -> tuple[Scenario, ModelProfile, Plans]:
-    """Return the scenario, model and plan of a case."""
     model = find_model(case)
     tokens = _tokens(case, model)
     table = model.operators(tokens, case.image_size)
@@ -79,7 +76,6 @@ def build(
 def predict(
     case: MeasurementCase, context: SizingContext, profile: SoftwareProfile, normals: Mapping[str, Floats]
 ) -> PredictionSamples:
-    """Return the prediction of a case in its own metric."""
     scenario, model, plans = build(case, context, profile)
     central = scenario.step(plans).total
     sampled = scenario.step(plans, normals).total

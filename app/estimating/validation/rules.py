@@ -25,14 +25,11 @@ class Rule:
     result: Mapping[str, str]
 
     def matches(self, facts: Mapping[str, str]) -> bool:
-        """Return True where every pattern is found in its fact."""
         return all(pattern.search(facts.get(name, "")) for name, pattern in self.patterns.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """All tables."""
-
     systems: Mapping[str, Mapping[str, str]]
     networks: tuple[Rule, ...]
     software: tuple[Rule, ...]
@@ -44,11 +41,9 @@ class Rules:
         return next((rule.result for rule in self.networks if rule.matches(facts)), None)
 
     def profile(self, facts: Mapping[str, str]) -> str | None:
-        """Return the software profile of the first rule that matches."""
         return next((rule.result["profile"] for rule in self.software if rule.matches(facts)), None)
 
     def preset(self, facts: Mapping[str, str]) -> str | None:
-        """Return the model preset of the first rule that matches."""
         return next((rule.result["preset"] for rule in self.models if rule.matches(facts)), None)
 
     def completed(self, facts: Mapping[str, str]) -> dict[str, str]:
@@ -96,7 +91,6 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 def load_rules(directory: Path) -> Rules:
-    """Load the tables from data/validation."""
     return Rules(
         systems={row["measured"]: row for row in _rows(directory / "systems.csv")},
         networks=tuple(map(_rule, _rows(directory / "networks.csv"))),

@@ -57,7 +57,6 @@ class RowResult:
         return math.log(self.predicted) - math.log(self.measured)
 
     def to_json(self) -> dict[str, object]:
-        """Return the row as the command answers it."""
         return {
             "id": self.id,
             "group": self.group,
@@ -96,7 +95,6 @@ def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
 
 
 def summary(name: str, rows: Sequence[RowResult]) -> ErrorSummary:
-    """Return the summary of some rows."""
     compared = [row for row in rows if row.log_error is not None]
     supported = sum(row.supported for row in rows)
     if not compared:
@@ -120,7 +118,6 @@ def summary(name: str, rows: Sequence[RowResult]) -> ErrorSummary:
 
 
 def summaries(rows: Iterable[RowResult], key: Callable[[RowResult], str]) -> list[ErrorSummary]:
-    """Return a summary per value of a key."""
     parts: dict[str, list[RowResult]] = defaultdict(list)
     for row in rows:
         parts[key(row)].append(row)
@@ -156,14 +153,11 @@ def _ranks(values: Sequence[float]) -> Floats:
 
 
 REQUIRED = ("id", "family", "system", "accelerators", "metric")
-
 MOST_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
-    """All rows and their summaries."""
-
     rows: tuple[RowResult, ...]
     by_family_and_chip: tuple[ErrorSummary, ...]
     by_metric: tuple[ErrorSummary, ...]
@@ -171,8 +165,6 @@ class ValidationReport:
     chains: Mapping[str, float]
 
     def to_json(self) -> dict[str, object]:
-        """Return the report as the command answers it."""
-
         def one(part: ErrorSummary) -> dict[str, object]:
             return {name: getattr(part, name) for name in ErrorSummary.__slots__}
 
@@ -188,7 +180,6 @@ class ValidationReport:
 
 
 def read_rows(text: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV file with the columns of data/validation/measured.csv."""
     reader = csv.DictReader(io.StringIO(text), restval="")
     missing = [name for name in REQUIRED if name not in (reader.fieldnames or [])]
     if missing:

@@ -28,9 +28,7 @@ def _read() -> dict[str, str]:
 
 
 LABELS = _read()
-
 STEP = "step."
-
 SOFTWARE = "software."
 
 

@@ -52,15 +52,10 @@ PAIRS = {
 """Written form in a template → after a closed syllable, after an open one."""
 
 CLOSED_DIGITS = "013678"
-
 LIQUID_DIGITS = "178"
-
 CLOSED_LETTERS = "LMNRlmnr"
-
 LIQUID_LETTERS = "LRlr"
-
 FIRST_SYLLABLE, LAST_SYLLABLE, FINALS, RIEUL = 0xAC00, 0xD7A3, 28, 8
-
 PATTERN = re.compile(r"([0-9A-Za-z가-힣])([”’\"')\]]*)(" + "|".join(re.escape(form) for form in PAIRS) + ")")
 
 
@@ -97,28 +92,19 @@ def agree(sentence: str) -> str:
 
 LANGUAGES = ("ko", "en")
 """Languages of the pages; the first is spoken when the reader states none."""
-
 WRITTEN = (*LANGUAGES, "zh")
 """Languages of proposals: the catalogue of Chinese has what a proposal says, and not the pages around it."""
-
 LOCALES = {"zh": "zh_Hans_CN"}
 """Language → whose numbers and dates it writes, where the language alone does not say."""
-
 JOINED = {"ko", "zh"}
 """Languages that write 46.4% in a sentence as in a figure, and their own units without a space."""
-
 SIGNS = {"zh": {".": "。", ", ": "、", ": ": "："}}
 """Language → the signs it writes for those of English."""
-
 CURRENCIES = ("USD", "KRW")
-
 MISSING = "–"
-
 PER_CENT = re.compile(r"(?<=\d) %")
-
 COUNT_WORDS = frozenset(SENTENCES[word] for _, word in COUNTS)
 """Templates of large counts, which every language groups in its own way."""
-
 NAMED = {"part": "memory"}
 """Place of a sentence that holds an identifier → what it identifies: most of a device's memory is {part}."""
 
