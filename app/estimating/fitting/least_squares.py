@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from app.engine.records import Floats
 from app.estimating.context import SizingContext
-from app.estimating.fitting.runs import Figures, FitRun, group_weights, run_of
+from app.estimating.fitting.runs import Figures, FitRun, run_of
 from app.estimating.ranges import TAILS
 from app.estimating.regimes import CORE_FAMILIES, FITTED_FAMILIES, IPU_SERIES
-from app.estimating.validation.run import weighted_quantile
+from app.estimating.validation.run import ErrorSummary, group_weights, with_errors
 
 Mask = npt.NDArray[np.bool_]
 SCALE = 0.05
@@ -80,7 +80,7 @@ class Solution:
 
 
 def fit(runs: Sequence[FitRun], figures: Figures) -> Solution:
-    groups = group_weights(runs)
+    groups = group_weights([run.group for run in runs])
     point, damping = figures.start(), 1e-3
     errors, slopes = linearised(runs, figures, point)
     value = _objective(errors, groups, point, figures)
@@ -178,35 +178,17 @@ class LogErrors:
     runs: tuple[FitRun, ...]
     values: Floats
 
-    def part(self, chosen: Callable[[FitRun], bool]) -> Quantiles:
-        """Return the quantiles over the runs that a condition holds for."""
+    def part(self, name: str, chosen: Callable[[FitRun], bool]) -> ErrorSummary:
+        """Return the summary of the runs that a condition holds for."""
         kept = [
-            (run, value)
+            (run.group, value)
             for run, value in zip(self.runs, self.values, strict=True)
             if chosen(run) and np.isfinite(value)
         ]
-        runs = [run for run, _ in kept]
-        if not runs:
-            return Quantiles(0, 0, None, None, None)
-        errors, weights = np.array([value for _, value in kept]), group_weights(runs)
-        return Quantiles(
-            runs=len(runs),
-            groups=len({run.group for run in runs}),
-            median=weighted_quantile(np.abs(errors), weights, 0.5),
-            ninetieth=weighted_quantile(np.abs(errors), weights, 0.9),
-            bias=float(np.average(errors, weights=weights)),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Quantiles:
-    """Median and 90th percentile of the absolute log-error, groups counted once, and the mean error."""
-
-    runs: int
-    groups: int
-    median: float | None
-    ninetieth: float | None
-    bias: float | None
+        part = ErrorSummary(name, len(kept), len(kept))
+        if not kept:
+            return part
+        return with_errors(part, np.array([value for _, value in kept]), [group for group, _ in kept])
 
 
 def core(run: FitRun) -> bool:
@@ -292,7 +274,7 @@ def worth(solution: Solution, errors: LogErrors) -> dict[tuple[str, str], float]
     counted once, over the number of groups that depend on the figure. One that is not above zero did
     not pay for itself out of sample.
     """
-    weights = group_weights(solution.runs)
+    weights = group_weights([run.group for run in solution.runs])
     found = {}
     for number, key in enumerate(solution.figures.keys):
         touched = solution.slopes[:, number] != 0
@@ -334,7 +316,7 @@ def misses(errors: LogErrors, solution: Solution, deviations: Floats) -> list[Mi
 
 
 def fit_residuals(found: Sequence[Miss], held: Mapping[str, float], free: Sequence[str]) -> dict[str, float]:
-    weights = group_weights([miss.run for miss in found])
+    weights = group_weights([miss.run.group for miss in found])
     errors = np.array([miss.error for miss in found])
     known = np.array(
         [

@@ -110,14 +110,6 @@ def _log_error(
     return np.asarray(sign * (np.log(value) - measured))
 
 
-def group_weights(runs: Sequence[FitRun]) -> Floats:
-    """Return weights with which each group of runs counts once."""
-    sizes: dict[str, int] = {}
-    for run in runs:
-        sizes[run.group] = sizes.get(run.group, 0) + 1
-    return np.array([1.0 / sizes[run.group] for run in runs])
-
-
 SMALLEST = 1e-12
 
 

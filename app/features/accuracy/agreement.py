@@ -369,13 +369,13 @@ def repeat_deviation(
     points: Sequence[ChainPoint], facts: dict[str, str], devices: int, repeats: Sequence[Pattern]
 ) -> float:
     """Return what repeats of a run differ by: as measured apart, as replicates say, or the usual."""
-    stated = first([one for one in repeats if one.expressions], facts, devices)
+    stated = first([one for one in repeats if one.patterns], facts, devices)
     if stated is not None:
         return float(stated["deviation"])
     found = replicate_deviation(points, same_group=True)
     if found:
         return found
-    usual = next(one for one in repeats if not one.expressions)
+    usual = next(one for one in repeats if not one.patterns)
     return float(usual.result["deviation"])
 
 
