@@ -77,7 +77,6 @@ def configuration(row: Row) -> str:
 
 
 def refusals(*reports: ValidationReport) -> str:
-    """Return which rows are not predicted, and why."""
     rows = [row for report in reports for row in report.rows]
     found = Counter((row.family, row.reason) for row in rows if not row.supported)
     told = f"{found.total()} rows of all {len(rows):,} are refused rather than guessed."
@@ -89,7 +88,6 @@ def refusals(*reports: ValidationReport) -> str:
 
 
 def memory_section(cases: Iterable[MemoryCase]) -> str:
-    """Return published memory beside what is computed for it."""
     lines = [
         [
             case.model,
@@ -111,7 +109,6 @@ def memory_section(cases: Iterable[MemoryCase]) -> str:
 
 
 def counts_section(counts: Counts) -> str:
-    """Return how many figures were fitted, assumed and chosen as a rule."""
     fitted, assumed = counts.fitted, counts.assumed
     figures = [[text, str(fitted[name]), str(assumed.get(name, 0))] for name, text in FIGURES.items()]
     figures.append(["all", str(sum(fitted.values())), str(sum(assumed.values()))])
@@ -131,11 +128,8 @@ def counts_section(counts: Counts) -> str:
 
 
 WORST_SHOWN = 20
-
 CHAINS_SHOWN = 20
-
 IN_ORDER = 1.0 - 1e-9
-
 NO_REASON = "no known reason"
 
 COVERAGE = """## Coverage left out
@@ -169,7 +163,6 @@ No run of the tables above tests these. Estimates say `unvalidated` or `extrapol
 are assumptions."""
 
 SETS = (("BERT, GPT, LLaMA, ResNet-50", CORE), ("all other families", OTHER), ("all families", ALL))
-
 KIND_NAMES = {kind: kind.replace("_", " ") for kind in KINDS}
 
 
@@ -181,7 +174,6 @@ def covered(part: Agreement) -> str:
 
 
 def coverage_section(evidence: AccuracyEvidence) -> str:
-    """Return coverage by what the fit knew, with binomial intervals."""
     runs = counted(evidence.predictions)
     lines = []
     for name, chosen in SETS:
@@ -196,7 +188,6 @@ def coverage_section(evidence: AccuracyEvidence) -> str:
 
 
 def scale_section(evidence: AccuracyEvidence) -> str:
-    """Return errors by family, chip and class of size."""
     headings = ("family", "chip", "devices", "runs:", "groups:", "median:", "90 %:", "bias:", "left out:")
     lines = map(_cell, cells(counted(evidence.predictions)))
     return "\n\n".join((BY_SCALE, table(headings, lines)))
@@ -268,7 +259,6 @@ def _chain(one: Chain) -> list[str]:
 
 
 def worst_cases(evidence: AccuracyEvidence) -> str:
-    """Return the worst rows, with their likely reasons."""
     runs = [one for one in evidence.predictions if one.scope == "counted"]
     lines = [
         _missed(one, evidence.configurations, evidence.reasons) for one in worst(runs, IN_SAMPLE, WORST_SHOWN)
@@ -290,7 +280,6 @@ def _missed(one: Prediction, configurations: Mapping[str, Row], reasons: Mapping
 
 
 def gap_section(found: Gaps) -> str:
-    """Return what no run tests."""
     sizes = ", ".join(f"{one.devices:,} ({one.chip})" for one in found.largest)
     lines = [
         ["families of models", _listed(found.families)],
@@ -308,7 +297,6 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def fitted_section(figures: Sequence[FittedFigure], counts: Counts) -> str:
-    """Return every fitted figure by file, each file with its count."""
     parts = []
     for file, title in FILES.items():
         inside = [one for one in figures if one.file == file]
@@ -339,7 +327,6 @@ def _figures(figures: Iterable[FittedFigure]) -> str:
 
 LEADING = ("bert", "gpt", "llama", "resnet50")
 """Families with the most measured runs; the headline names them."""
-
 ERRORS = ("groups:", "median:", "90 %:", "bias:", "in the band:")
 
 OPENING = """# Accuracy
@@ -395,7 +382,6 @@ LIMITS = """## What these figures do not say
 
 
 def accuracy_document(report: ValidationReport, counts: Counts, evidence: AccuracyEvidence) -> str:
-    """Return the document as Markdown."""
     sections = (
         OPENING,
         _headline(evidence),
@@ -483,7 +469,6 @@ def accuracy_sentence(evidence: AccuracyEvidence) -> str:
 
 
 def korean_accuracy_sentence(evidence: AccuracyEvidence) -> str:
-    """Return the same in Korean, for the Korean README."""
     found = FamilyAgreement.of(evidence)
     lead, unseen, general = found.lead, found.unseen, found.general
     usual, whole = found.usual, found.whole

@@ -169,18 +169,13 @@ def _with_unit(value: str, unit: str) -> str:
 
 
 Row = Mapping[str, str]
-
 LEAST_IMPORTANT = 2
 """Priority of a measured row up to which it counts for the headline."""
-
 HELD_OUT = "validation/held_out.csv"
 """Log-error of each run left out of the fit, as `rackline fit` last wrote it."""
-
 MEMORY_SYSTEM = "dgx-a100-640gb"
-
 MEMORY_SOFTWARE = "megatron-2022"
 """Chip and software of the published memory figures."""
-
 MANY_MICRO_BATCHES = 1024.0
 """More micro-batches than any of these pipelines has stages, so that every stage is full."""
 
@@ -198,8 +193,6 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class MemoryCase:
-    """Memory of one device, published and computed."""
-
     model: str
     part: str
     recompute: str
@@ -340,7 +333,6 @@ def _exactly(text: str) -> re.Pattern[str]:
 
 
 def counts_of(context: SizingContext, figures: Iterable[FittedFigure] | None = None) -> Counts:
-    """Return how many figures of each kind the engine stands on."""
     software, rules, accepted = context.software, context.rules, _accepted(context)
     estimated = sum(figure.estimated and not figure.fitted for figure in accepted)
     if figures is None:

@@ -33,7 +33,6 @@ class Pattern(Rule):
 
 
 def load_patterns(path: Path) -> tuple[Pattern, ...]:
-    """Return the rows of a table of patterns, in its order."""
     found = []
     for row in read_table(path):
         rule = rule_of(row, PATTERNS, ENTIRE)
@@ -63,21 +62,14 @@ def reason_texts(directory: Path) -> dict[str, str]:
 
 
 PREDICTIONS = "validation/predictions.csv"
-
 IN_SAMPLE, GROUP_LEFT_OUT = "in_sample", "group_left_out"
-
 LEFT_OUT = (GROUP_LEFT_OUT, "software_unknown", "fitted_on_one_machine")
-
 KINDS = (IN_SAMPLE, *LEFT_OUT)
 """What the fit knew of a run when it was predicted."""
-
 COUNTED, APART = "counted", "apart"
-
 PREDICTED, REFUSED = "predicted", "refused"
-
 DIGITS = 5
 """Significant digits of a value."""
-
 DECIMALS = 4
 """Decimals of a log-error."""
 
@@ -197,7 +189,6 @@ def predictions_of(
     held_out: Path,
     reasons: Sequence[Pattern],
 ) -> tuple[Prediction, ...]:
-    """Return the predictions of all rows, sorted by identifier and rounded."""
     with held_out.open(encoding="utf-8", newline="") as handle:
         slower = {row["id"]: row for row in csv.DictReader(handle)}
     found = [
@@ -264,7 +255,6 @@ def _decimals(value: float | None) -> float | None:
 
 
 def predictions_text(predictions: Iterable[Prediction]) -> str:
-    """Return the file."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -123,11 +123,9 @@ class Voice:
     locale: Locale
 
     def gettext(self, text: str) -> str:
-        """Translate a key."""
         return self.catalog.gettext(text) if text else ""
 
     def ngettext(self, one: str, many: str, count: int) -> str:
-        """Translate a key that depends on a count."""
         return self.catalog.ngettext(one, many, count)
 
     def say(self, sentence: Text | Message | Mapping[str, object] | str) -> str:
@@ -200,7 +198,6 @@ class Voice:
         return self.gettext(words(code, place))
 
     def decimal(self, value: float, decimals: int, trim: bool = False) -> str:
-        """Write a number with so many decimals."""
         return decimal(value, decimals, trim)
 
     def number(self, value: float | None, digits: int = 3) -> str:
@@ -217,7 +214,6 @@ class Voice:
         return self.decimal(value, decimals_of(value, digits), trim=True)
 
     def percent(self, share: float | None, digits: int = 3) -> str:
-        """Write a share as a percentage."""
         if share is None:
             return MISSING
         return f"{self.decimal(share * 100, decimals_of(share * 100, digits), trim=True)}%"
