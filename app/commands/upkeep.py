@@ -11,10 +11,17 @@ from app.commands.inputs import data_directory, decoded, written
 from app.commands.text import table
 from app.errors import BadInput, Message
 from app.estimating.context import load_context
-from app.estimating.fitting.refit import differences, held_out_text, refit, residuals_text, software_text
+from app.estimating.fitting.refit import (
+    differences,
+    error_cells,
+    figure_cells,
+    held_out_text,
+    refit,
+    residuals_text,
+    software_text,
+)
 from app.estimating.validation.run import read_rows
-from app.features.accuracy.evidence import HELD_OUT, counts_of, in_headline
-from app.features.accuracy.fits import count_lines, error_cells, figure_cells
+from app.features.accuracy.evidence import HELD_OUT, count_lines, counts_of, in_headline
 
 OPERATIONS = "docs/operations.md"
 """Page with the table of settings."""

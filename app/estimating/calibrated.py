@@ -39,17 +39,13 @@ class MeasuredStep:
     predict: Callable[[SoftwareProfile, Mapping[str, Floats]], Floats]
     """Logarithm of the step time with a profile, from standard normals by figure."""
     measured: float
-    """Logarithm of the measured step time."""
     regimes: tuple[str, ...]
     """Regimes of data/residuals.csv that the run is in, the base first."""
     devices: float
-    """Devices it ran on."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileFit:
-    """A profile before and after, with the posterior that leads from one to the other."""
-
     prior: SoftwareProfile
     profile: SoftwareProfile
     names: tuple[str, ...]
@@ -94,7 +90,6 @@ def fit_profile(
     chips: Collection[str],
     named: bool = True,
 ) -> ProfileFit:
-    """Return the profile that measured steps make of another."""
     prior = prior_of(profile, ranges, named=named)
     names = tuple(sorted(name for name, figure in prior.figures.items() if figure.deviation > 0))
     figures = [prior.figures[name] for name in names]

@@ -74,7 +74,6 @@ def _status(figure: Figure) -> Literal["recalled", "estimate", "sourced"]:
 
 INCLUDED = ("hosts", "fabric", "power", "space", "staff", "support")
 """Parts of the cost of ownership that are counted where nothing else is asked."""
-
 STORAGE = "storage"
 
 BOUNDS: Mapping[str, tuple[float, float]] = {
@@ -108,7 +107,6 @@ class Terms:
 
     @property
     def condition(self) -> str:
-        """Condition of the rent in the catalogue."""
         return RENTALS[self.rental or "on-demand"]
 
     @property
@@ -128,7 +126,6 @@ def spot_interruptions(hardware: Hardware, asked: AssumptionsInput, catalog: Cat
 
 
 def check_assumptions(asked: AssumptionsInput) -> None:
-    """Refuse assumptions on cost that can never be right, by field."""
     for name, (least, most) in BOUNDS.items():
         value = getattr(asked, name)
         if value is not None and not least <= value <= most:
@@ -147,7 +144,6 @@ def check_assumptions(asked: AssumptionsInput) -> None:
 
 
 def terms_of(hardware: Hardware, asked: AssumptionsInput, catalog: Catalog) -> Terms:
-    """Return the terms on which a system is had."""
     usual = "own" if hardware.entry.acquisition is Acquisition.OWN else "rent"
     owned = (asked.acquisition or usual) == "own"
     # Published rents are those of regions in the United States.
@@ -227,14 +223,12 @@ def capital_of(
 
 
 def stored_bytes(hardware: Hardware, asked: AssumptionsInput, defaults: CostDefaults) -> float:
-    """Return the shared storage of a system."""
     if asked.storage_tb is not None:
         return asked.storage_tb * TERABYTE
     return defaults.storage_per_node.si * hardware.machines
 
 
 def storage_size(size: float, asked: AssumptionsInput, defaults: CostDefaults) -> Basis:
-    """Return the size of the storage as a line shows it."""
     if asked.storage_tb is not None:
         return Stated("storage_tb", size / TERABYTE, "TB")
     return defaults.storage_per_node

@@ -16,7 +16,7 @@ from app.catalog.software import DefaultSoftware, SoftwareCatalog, SoftwareProfi
 from app.engine.convergence import samples_law
 from app.engine.loss import critical_batch_at_loss, language_loss
 from app.errors import BadInput, FieldError, Message, NotFound
-from app.estimating.documents import CheckWarning, Default
+from app.estimating.documents import CheckWarning, Default, caution
 from app.estimating.hardware import HardwareFinder
 from app.estimating.nearest import (
     FamilyErrors,
@@ -54,7 +54,6 @@ BatchLimits = Mapping[tuple[str, str], BatchLimit]
 
 
 def load_batch_limits(directory: Path) -> BatchLimits:
-    """Load data/batch_limits.csv by kind of workload and family."""
     with (directory / "batch_limits.csv").open(encoding="utf-8", newline="") as handle:
         return {
             (row["kind"], row["family"]): BatchLimit(
@@ -101,41 +100,31 @@ def critical_batch_checks(
         return []
     more = samples_law(batch_tokens, 1.0, critical, 1.0) / samples_law(critical, 1.0, critical, 1.0)
     return [
-        CheckWarning.of(
+        caution(
             "batch_beyond_critical",
-            "caution",
-            Message(
-                "steps of {batch} million tokens exceed the critical batch of about {critical} "
-                "million: reaching the same loss takes about {factor} times the tokens needed "
-                "there",
-                {
-                    "batch": significant(batch_tokens / 1e6),
-                    "critical": significant(critical / 1e6),
-                    "factor": significant(float(more)),
-                },
-            ),
             "workload.global_batch",
+            "steps of {batch} million tokens exceed the critical batch of about {critical} million: reaching "
+            "the same loss takes about {factor} times the tokens needed there",
+            batch=significant(batch_tokens / 1e6),
+            critical=significant(critical / 1e6),
+            factor=significant(float(more)),
         )
     ]
 
 
 def unknown_profile(identifier: str) -> ModelProfile:
-    """Refuse an uploaded profile where there are none."""
     raise NotFound.named("uploaded profile", identifier, [], "model.profile_id")
 
 
 def unknown_workload(identifier: str) -> LengthSample:
-    """Refuse an uploaded sample where there are none."""
     raise NotFound.named("uploaded sample", identifier, [], "workload.workload_id")
 
 
 def no_calibration(identifier: str) -> SoftwareProfile | None:
-    """Find no software profile beside the catalogue's."""
     return None
 
 
 def unknown_book(identifier: str) -> PriceBook:
-    """Refuse a price book where there are none."""
     message = Message("there is no {kind} “{name}”", {"kind": Message("price book"), "name": identifier[:80]})
     raise NotFound(message)
 
@@ -145,12 +134,10 @@ Remember: TypeAlias = Callable[[Hashable, Callable[[], Any]], Any]
 
 
 def make_anew(key: Hashable, make: Callable[[], Any]) -> Any:
-    """Remember nothing."""
     return make()
 
 
 CALIBRATION_PREFIX = "cal_"
-"""Start of the identifiers of calibrations."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +149,6 @@ class SizingContext:
     rules: Rules
     residuals: Residuals
     runs: tuple[MeasuredRun, ...]
-    """Configurations of the measured runs."""
     measured: MeasurementCoverage
     """What was measured: families on chips, and chips with fitted software."""
     batch_limits: BatchLimits
@@ -171,7 +157,6 @@ class SizingContext:
     """Median absolute log-error of throughput by family, chip and kind of software, as `rackline docs` last
     wrote it."""
     measured_rows: MeasuredRows
-    """The measured runs one by one."""
     outcomes: Mapping[str, RunOutcome] = field(default_factory=dict)
     """Measured and predicted value of each run, to be shown; nothing is predicted from them."""
     find_profile: Callable[[str], ModelProfile] = unknown_profile
@@ -228,12 +213,10 @@ class SizingContext:
 
     @property
     def hardware(self) -> HardwareFinder:
-        """Finder of hardware in the catalogue."""
         return HardwareFinder(self.catalog, self.software)
 
 
 def measured_by(runs: Sequence[MeasuredRun]) -> MeasurementCoverage:
-    """Return what runs have measured."""
     return MeasurementCoverage(
         pairs=frozenset((run.family, run.chip) for run in runs if run.counted),
         series=frozenset(chip_series(run.chip) for run in runs if run.fitted),
@@ -241,7 +224,6 @@ def measured_by(runs: Sequence[MeasuredRun]) -> MeasurementCoverage:
 
 
 def load_context(directory: Path) -> SizingContext:
-    """Load everything under the data directory."""
     rules = load_rules(directory / "validation")
     rows = read_measured(directory / "validation" / "measured.csv")
     software = load_software(directory)
@@ -264,7 +246,6 @@ def load_context(directory: Path) -> SizingContext:
 def default_software(
     family: str, convolutional: bool, chip: str, kind: ChipKind, context: SizingContext
 ) -> DefaultSoftware:
-    """Return what usually runs a family or kind of network on a chip."""
     formats = (
         [] if kind is ChipKind.IPU else [one.value for one in context.catalog.gpu_chip(chip).matrix_peak]
     )

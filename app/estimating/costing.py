@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from pydantic import JsonValue
 
 from app.catalog.catalog import Catalog
+from app.catalog.defaults import CostDefaults
 from app.catalog.figures import Figure, Spread
 from app.engine.cost.capital import accelerator_hour_cost, present_worth_factor
 from app.engine.cost.hours import (
@@ -24,18 +26,19 @@ from app.engine.energy import emissions, facility_power, run_energy
 from app.engine.records import Floats
 from app.engine.units import GIGABYTE, HOUR, HOURS_PER_YEAR, KILOWATT_HOUR, MONTH, MONTHS, TERABYTE, YEAR
 from app.estimating.capital import STORAGE, shown, taken
-from app.estimating.documents import TraceStep
+from app.estimating.context import SizingContext
+from app.estimating.documents import CheckWarning, TraceStep
 from app.estimating.hardware import DECILES, Hardware, Reliability, log_deviation
 from app.estimating.money import Carbon, Cost, CostFigure, CostLine, Currency, quote, quote_line
-from app.estimating.prices import DollarPrices, in_dollars, training_power
-from app.estimating.ranges import quantity
+from app.estimating.prices import DollarPrices, cost_defaults_of, in_dollars, prices, training_power
+from app.estimating.ranges import common_normals, quantity
+from app.estimating.request import EstimateRequest
 from app.estimating.runtime import Run
 from app.estimating.schema import Quantity, SourceRef
+from app.estimating.trace import finite
 
 BLANK = "Blank and Tarquin, Engineering economy, 8th ed., 2018"
-
 BARROSO = "Barroso, Hölzle, Ranganathan, The datacenter as a computer, 3rd ed., 2018, chapter 6"
-
 DALY = "Daly, Future Generation Computer Systems 22, 2006; Yi, Kondo, Andrzejak, IEEE CLOUD 2010"
 
 
@@ -50,6 +53,9 @@ def cost_trace(
     if found is None or cost is None:
         return []
     figures = [*cost.figures, *(figure for line in cost.lines for figure in line.figures)]
+    stated: dict[str, JsonValue] = {
+        f"{figure.item}.{figure.name}" if figure.item else figure.name: figure.value for figure in figures
+    }
     steps = [
         TraceStep(
             name="cost_per_hour",
@@ -57,15 +63,13 @@ def cost_trace(
             "support, power, space and staff of a year / (8,766 h · u)"
             if found.owned
             else "(instances × price + storage + egress) / u",
-            inputs=_inputs(figures) | {line.item: line.hourly for line in cost.lines},
+            inputs=stated | {line.item: line.hourly for line in cost.lines},
             value=cost.hourly.value,
             unit=cost.hourly.unit,
             reference=f"{BLANK}; {BARROSO}" if found.owned else BARROSO,
             source=_sources(figures),
-        )
-    ]
-    steps += _rental(found, run, assumed)
-    steps.append(
+        ),
+        *_rental(found, run, assumed),
         TraceStep(
             name="cost_of_run",
             formula="cost of an hour × time to train",
@@ -74,8 +78,8 @@ def cost_trace(
             unit=cost.run.unit,
             reference=BARROSO,
             source=[],
-        )
-    )
+        ),
+    ]
     if cost.carbon is not None:
         carbon = cost.carbon
         steps.append(
@@ -92,58 +96,39 @@ def cost_trace(
     return steps
 
 
-def _rental(found: DollarPrices, run: Run | None, assumed: Reliability | None) -> list[TraceStep]:
-    """Return what interruptions add to a spot price, or from which use on a reservation pays."""
-    terms, price = found.terms, found.hourly
+def _rental(found: DollarPrices, run: Run | None, assumed: Reliability | None) -> Iterator[TraceStep]:
+    """Yield what interruptions add to a spot price, or from which use on a reservation pays."""
+    terms, price, demand = found.terms, found.hourly, found.on_demand
     if found.owned or price is None:
-        return []
+        return
     if terms.spot and run is not None and assumed is not None:
         useful = run.total - run.checkpoint - run.failures
         rate = 1.0 / run.mean_time_to_failure
-        effective = spot_hourly_price(
-            price, useful, run.checkpoint_seconds, run.checkpoint_interval, rate, assumed.restart
+        effective = spot_hourly_price(price, useful, run.written, run.interval, rate, assumed.restart)
+        yield TraceStep(
+            name="spot_price_of_progress",
+            formula="price × (useful time + checkpoints + work done again + restarts) / useful time",
+            inputs={
+                "price": price,
+                "mean_time_to_failure": finite(run.mean_time_to_failure),
+                "checkpoint_interval": finite(run.interval),
+                "restart": assumed.restart,
+            },
+            value=float(effective),
+            unit="USD",
+            reference=DALY,
+            source=[],
         )
-        return [
-            TraceStep(
-                name="spot_price_of_progress",
-                formula="price × (useful time + checkpoints + work done again + restarts) / useful time",
-                inputs={
-                    "price": price,
-                    "mean_time_to_failure": finite(run.mean_time_to_failure),
-                    "checkpoint_interval": finite(run.checkpoint_interval),
-                    "restart": assumed.restart,
-                },
-                value=float(effective),
-                unit="USD",
-                reference=DALY,
-                source=[],
-            )
-        ]
-    demand = found.on_demand
-    if terms.rental in ("reserved-1-year", "reserved-3-years") and demand is not None:
-        return [
-            TraceStep(
-                name="reservation_threshold",
-                formula="reserved price / price on demand: the share of the hours in use from which it pays",
-                inputs={"reserved": price, "on_demand": demand.si * HOUR},
-                value=float(reservation_threshold(price, demand.si * HOUR)),
-                unit="1",
-                reference="Wang, Liang, Li, IEEE TPDS 26(12), 2015",
-                source=[],
-            )
-        ]
-    return []
-
-
-def finite(value: float) -> float | None:
-    """Return a number, or None where it is infinite."""
-    return value if math.isfinite(value) else None
-
-
-def _inputs(figures: Iterable[CostFigure]) -> dict[str, JsonValue]:
-    return {
-        f"{figure.item}.{figure.name}" if figure.item else figure.name: figure.value for figure in figures
-    }
+    elif terms.rental in ("reserved-1-year", "reserved-3-years") and demand is not None:
+        yield TraceStep(
+            name="reservation_threshold",
+            formula="reserved price / price on demand: the share of the hours in use from which it pays",
+            inputs={"reserved": price, "on_demand": demand.si * HOUR},
+            value=float(reservation_threshold(price, demand.si * HOUR)),
+            unit="1",
+            reference="Wang, Liang, Li, IEEE TPDS 26(12), 2015",
+            source=[],
+        )
 
 
 def _sources(figures: Iterable[CostFigure]) -> list[SourceRef]:
@@ -157,6 +142,47 @@ def system_power(hardware: Hardware, pue: float, catalog: Catalog, family: str |
     return Spread(value, low, high, "W")
 
 
+@dataclass(frozen=True, slots=True)
+class RunExpense:
+    prices: DollarPrices | None
+    """None where nobody publishes a price."""
+    defaults: CostDefaults
+    cost: Cost | None
+    energy: Quantity
+
+    @property
+    def written_off(self) -> float | None:
+        """Time over which the system is written off; None where it is rented. [s]"""
+        found = self.prices
+        return found.lifetime * YEAR if found is not None and found.owned else None
+
+
+def run_expense(
+    request: EstimateRequest,
+    hardware: Hardware,
+    seconds: float,
+    samples: Floats,
+    context: SizingContext,
+    warnings: list[CheckWarning],
+    family: str | None = None,
+) -> RunExpense:
+    """Return cost and energy of a run; what has to be said of its prices is added to the warnings."""
+    asked, currency, catalog, normals = (
+        request.assumptions, request.currency, context.catalog, common_normals()
+    )  # fmt: skip
+    found = prices(hardware, asked, currency, catalog, warnings, family)
+    defaults = cost_defaults_of(hardware, asked, catalog)
+    power = system_power(hardware, defaults.pue.si if asked.pue is None else asked.pue, catalog, family)
+    drawn = run_energy(power.value * _power_factors(power, normals), samples)
+    cost = None
+    if found is not None:
+        cost = cost_of(
+            hardware, found, seconds=seconds, samples=samples, normals=normals, currency=currency,
+            catalog=catalog, family=family,
+        )  # fmt: skip
+    return RunExpense(found, defaults, cost, quantity(power.value * seconds, drawn, "J"))
+
+
 def cost_of(
     hardware: Hardware,
     found: DollarPrices,
@@ -168,26 +194,23 @@ def cost_of(
     catalog: Catalog,
     family: str | None = None,
 ) -> Cost:
-    """Return the cost of a run of a system on its basis."""
-    exchange = found.rate if currency == "KRW" else 1.0
     charges = Charges(hardware, found, normals=normals, currency=currency)
-    central, hourly, sampled = charges.dollars, charges.hourly, charges.hourly_samples
+    hourly, sampled = charges.hourly, charges.hourly_samples
     yearly = found.utilisation * HOURS_PER_YEAR
     worth = float(present_worth_factor(found.discount_rate, found.lifetime))
 
     def amount(hours: float) -> Quantity:
-        """Return what so many useful hours cost."""
         return quantity(hourly * hours, sampled * hours, currency)
 
     lines = [
         CostLine(
             item=name,
-            hourly=value * exchange,
-            per_month=value * exchange * yearly / MONTHS,
-            over_term=value * exchange * yearly * found.lifetime,
+            hourly=value,
+            per_month=value * yearly / MONTHS,
+            over_term=value * yearly * found.lifetime,
             figures=shown(found.figures.get(name, []), catalog.book),
         )
-        for name, value in central.items()
+        for name, value in charges.lines.items()
     ]
     runs = run_cost(sampled, samples)
     return Cost(
@@ -247,7 +270,6 @@ class Charges:
 
     @property
     def owned(self) -> bool:
-        """True where the system is bought."""
         return self.found.owned
 
     @property
@@ -256,14 +278,9 @@ class Charges:
         return 1.0 + self.found.defaults.installation_share.si
 
     @property
-    def dollars(self) -> dict[str, float]:
-        """An hour by line. [USD/h]"""
-        return {name: float(ends[1]) for name, ends in self._lines.items()}
-
-    @property
     def lines(self) -> dict[str, float]:
         """An hour by line. [currency/h]"""
-        return {name: dollars * self._exchange for name, dollars in self.dollars.items()}
+        return {name: float(ends[1]) * self._exchange for name, ends in self._lines.items()}
 
     @property
     def term_hours(self) -> float:
@@ -290,7 +307,7 @@ class Charges:
             (whole - free) * (float(name in moving) if name in (*capital, "instances") else of_capital)
             for name, (free, whole) in self._lines.items()
         )
-        return of_capital, float(more / sum(self.dollars.values()))
+        return of_capital, float(more / sum(float(ends[1]) for ends in self._lines.values()))
 
     def _sampled(self, lines: Mapping[str, Floats]) -> tuple[float, Floats]:
         """Return the sum of lines, whose ends are given, central and as samples."""
@@ -422,7 +439,7 @@ def _carbon(
     """Return the carbon dioxide of a run and of a year, from the facility's power and the grid."""
     intensity = found.defaults.carbon
     drawn = system_power(hardware, found.pue, catalog, family)
-    spread = _spread_of(drawn, normals)
+    spread = _power_factors(drawn, normals)
     run = emissions(run_energy(drawn.value, seconds), intensity.si)
     sampled = emissions(run_energy(drawn.value * spread, samples), intensity.si)
     year = emissions(run_energy(facility_power(found.power, found.pue), YEAR), intensity.si)
@@ -443,15 +460,7 @@ def _on_grid(emitted: Quantity, intensity: Figure) -> Quantity:
     )
 
 
-def _log_deviation(low: float, high: float) -> float:
-    return math.log(high / low) / DECILES if low > 0 else 0.0
-
-
-def _spread_of(power: Spread, normals: Mapping[str, Floats]) -> Floats:
-    return np.exp(_log_deviation(power.low, power.high) * normals["power"])
-
-
-def energy_of(power: Spread, seconds: float, samples: Floats, normals: Mapping[str, Floats]) -> Quantity:
-    """Return the energy of a run from the facility's power. [J]"""
-    drawn = power.value * _spread_of(power, normals)
-    return quantity(power.value * seconds, run_energy(drawn, samples), "J")
+def _power_factors(power: Spread, normals: Mapping[str, Floats]) -> Floats:
+    """Return samples of a power over its central value."""
+    deviation = math.log(power.high / power.low) / DECILES if power.low > 0 else 0.0
+    return np.exp(deviation * normals["power"])

@@ -16,7 +16,7 @@ from app.estimating.checks import batch_adjusted
 from app.estimating.context import SizingContext, choose_software
 from app.estimating.documents import CheckWarning
 from app.estimating.hardware import Hardware, reliability
-from app.estimating.plan_search import PlanChoice, Risk, Totals, choose_plan, space_of
+from app.estimating.plan_search import PlanChoice, Risk, Totals, choose_plan, search_space, space_of
 from app.estimating.ranges import residual_quantile
 from app.estimating.regimes import known_regimes, unusual_masks
 from app.estimating.request import AssumptionsInput, EstimateRequest
@@ -27,7 +27,6 @@ from app.profiles.model import ModelProfile
 
 RANKED_AT = 0.8
 """Share of the runs of a plan that are to stay below the time by which it is ranked."""
-
 WORTH_IT = 1.05
 """How many times as fast a plan of such a kind has to be to be preferred, at :data:`RANKED_AT`."""
 
@@ -89,11 +88,15 @@ class Decision:
     training: Training
     scenario: Scenario
     choice: PlanChoice
-    batch: int
     batch_searched: bool
     margin: float | None
     """Share of the memory to leave free; the default of the hardware where None."""
     warnings: list[CheckWarning]
+
+    @property
+    def batch(self) -> int:
+        """Samples per step."""
+        return int(self.choice.plans.global_batch[0])
 
     @property
     def machines_used(self) -> int:
@@ -156,21 +159,17 @@ def choose(
     lean: bool = True,
     evaluator: GpuEvaluator | None = None,
 ) -> Decision:
-    """Choose batch and plan of a question on a system."""
-    request, training, scenario, margin = (
-        question.request,
-        question.training,
-        question.scenario,
-        question.margin,
-    )
+    training, scenario = question.training, question.scenario
     if allowed is None:
-        allowed = {name: (value,) for name, value in given_fields(request.plan).items()}
+        allowed = {name: (value,) for name, value in given_fields(question.request.plan).items()}
     searched = training.global_batch is None
     batch = training.global_batch or largest_batch(training, context)
     warnings = list(training.warnings)
     divided = batch if searched or allowed else divided_batch(batch, hardware.devices)
     if divided != batch:
         warnings.append(batch_adjusted(batch, divided, hardware.devices))
+    # To a target fewer samples do at a smaller batch; an IPU keeps the activations of fewer micro-batches.
+    quarterings = 2 if scenario.is_ipu else 0 if training.target is None else 3
     space = space_of(
         scenario,
         allowed,
@@ -179,32 +178,30 @@ def choose(
         global_batch=divided,
         spare=True,
         any_batch=searched,
-        quarterings=_quarterings(training, scenario),
+        quarterings=quarterings,
         batches=() if training.target is None else training.target.batches.tolist(),
         lean=lean,
     )
-    choice = choose_plan(
+    found = search_space(
         scenario,
         space,
-        margin=margin,
+        margin=question.margin,
         risk=risk_of(scenario, question.profile.family, context, probability),
         totals=run_totals(scenario, training, hardware, context),
         evaluator=evaluator,
         everything=not lean,
     )
-    batch = int(choice.plans.global_batch[0])
-    profile = question.profile
-    return Decision(request, profile, hardware, training, scenario, choice, batch, searched, margin, warnings)
-
-
-def _quarterings(training: Training, scenario: Scenario) -> int:
-    """Return how often the largest batch is quartered.
-
-    A target costs fewer samples at a smaller one, and an IPU keeps the activations of fewer micro-batches.
-    """
-    if scenario.is_ipu:
-        return 2
-    return 3 if training.target is not None else 0
+    return Decision(
+        request=question.request,
+        profile=question.profile,
+        hardware=hardware,
+        training=training,
+        scenario=scenario,
+        choice=choose_plan(scenario, found),
+        batch_searched=searched,
+        margin=question.margin,
+        warnings=warnings,
+    )
 
 
 def run_totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:

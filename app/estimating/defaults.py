@@ -20,7 +20,6 @@ from app.estimating.runtime import Run
 
 
 def system_defaults(request: EstimateRequest, hardware: Hardware) -> list[Default]:
-    """Return what was taken for granted of the system."""
     asked = request.system
     usual = Message("default configuration of {system}", {"system": hardware.entry.name})
     found = []
@@ -36,7 +35,6 @@ def system_defaults(request: EstimateRequest, hardware: Hardware) -> list[Defaul
 
 
 def plan_defaults(sizing: Decision) -> list[Default]:
-    """Return the batch and the memory margin that were chosen."""
     found = []
     if sizing.batch_searched:
         why = Message("shortest training time within the range where convergence holds")
@@ -56,7 +54,6 @@ def assumption_defaults(
     run: Run | None,
     machines: int = 1,
 ) -> list[Default]:
-    """Return the assumptions on failures and cost that nobody stated."""
     asked = request.assumptions
     entries: list[Default] = []
 
@@ -70,7 +67,7 @@ def assumption_defaults(
         of_job = float(job_failure_rate(rate.si, machines, reliability.failure_growth.si)) / machines
         add("failures_per_1000_node_days", round(of_job * 1000.0 * DAY, 6), rate)
         add("restart_minutes", reliability.restart.si / MINUTE, reliability.restart)
-        interval = run.checkpoint_interval / MINUTE
+        interval = run.interval / MINUTE
         optimum = Message("interval with the least loss (Daly)")
         add("checkpoint_minutes", round(interval, 3) if interval < 1e9 else None, None, optimum)
     add("pue", cost.pue.si if found is None else found.pue, cost.pue)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -9,6 +10,8 @@ from pydantic import Field, JsonValue
 from app.errors import Message
 from app.estimating.money import Cost
 from app.estimating.schema import Document, Quantity, SourceRef
+
+Severity = Literal["info", "caution", "serious"]
 
 
 class Text(Document):
@@ -40,7 +43,7 @@ class CheckWarning(Document):
 
     code: str
     """Name of the check."""
-    severity: Literal["info", "caution", "serious"]
+    severity: Severity
     """How much it matters."""
     message: str
     """The sentence in English."""
@@ -50,13 +53,26 @@ class CheckWarning(Document):
     """The sentence with what a translation needs."""
 
     @classmethod
-    def of(
-        cls, code: str, severity: Literal["info", "caution", "serious"], message: Message, *fields: str
-    ) -> CheckWarning:
-        """Return the warning."""
+    def of(cls, code: str, severity: Severity, message: Message, *fields: str) -> CheckWarning:
         return cls(
             code=code, severity=severity, message=str(message), fields=list(fields), text=Text.of(message)
         )
+
+
+def serious(code: str, fields: str | Sequence[str], template: str, **values: object) -> CheckWarning:
+    return _warning(code, "serious", fields, Message(template, values))
+
+
+def caution(code: str, fields: str | Sequence[str], template: str, **values: object) -> CheckWarning:
+    return _warning(code, "caution", fields, Message(template, values))
+
+
+def info(code: str, fields: str | Sequence[str], template: str, **values: object) -> CheckWarning:
+    return _warning(code, "info", fields, Message(template, values))
+
+
+def _warning(code: str, severity: Severity, fields: str | Sequence[str], message: Message) -> CheckWarning:
+    return CheckWarning.of(code, severity, message, *([fields] if isinstance(fields, str) else fields))
 
 
 class Default(Document):
@@ -73,7 +89,6 @@ class Default(Document):
 
     @classmethod
     def of(cls, field: str, value: JsonValue, message: Message) -> Default:
-        """Return the default."""
         return cls(field=field, value=value, why=str(message), text=Text.of(message))
 
 

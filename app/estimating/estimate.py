@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from app import __version__
 from app.engine.records import Floats
-from app.engine.units import DAY, YEAR
+from app.engine.units import YEAR
 from app.errors import AppError, BadInput, Message
+from app.estimating.bare import bare_estimate
 from app.estimating.capital import check_assumptions, spot_interruptions
 from app.estimating.checks import (
     bolder_plan,
@@ -24,37 +22,22 @@ from app.estimating.checks import (
     validation_checks,
 )
 from app.estimating.context import CALIBRATION_PREFIX, SizingContext, critical_batch_checks
-from app.estimating.costing import cost_of, cost_trace, energy_of, system_power
+from app.estimating.costing import cost_trace, run_expense
 from app.estimating.deciding import Decision, decide
 from app.estimating.defaults import assumption_defaults, plan_defaults, system_defaults
-from app.estimating.documents import (
-    CheckWarning,
-    Default,
-    Estimate,
-    ModelSummary,
-    Part,
-    SystemSummary,
-    Text,
-    TraceStep,
-    Validation,
-)
+from app.estimating.documents import Default, Estimate, Text, Validation
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.nearest import outside_checks
-from app.estimating.prices import cost_defaults_of, prices
 from app.estimating.ranges import (
-    SAMPLES,
     common_normals,
     own_column,
     quantity,
     residual_samples,
     scatter_of,
-    significant,
-    spread_quantity,
 )
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
-from app.estimating.runtime import Run, run_of, sensitivity_of
-from app.estimating.schema import Quantity
+from app.estimating.runtime import Run, runs_of, sensitivity_of
 from app.estimating.summaries import (
     all_in_hours,
     breakdown_of,
@@ -67,178 +50,33 @@ from app.estimating.summaries import (
     system_summary,
     validation_summary,
 )
-from app.estimating.trace import source_ref, trace_of
-from app.estimating.workload import ADAPTER_PAPERS, resolve_model, summarise, trained
+from app.estimating.trace import trace_of
+from app.estimating.workload import resolve_model, summarise, trained
 from app.profiles.model import ModelProfile
-
-DEFAULT_PEAK = "fp16_dense"
-
-
-def bare_estimate(
-    request: EstimateRequest, total_flop: float, hardware: Hardware, context: SizingContext
-) -> Estimate:
-    """Return compute over peak × utilisation; no plan, no memory and no range."""
-    asked = request.assumptions
-    if request.workload.kind in ADAPTER_PAPERS:
-        raise BadInput.at(
-            "workload.kind",
-            "a bare compute figure has no layers for adapters; use a preset or a config",
-        )
-    defaults: list[Default] = []
-    warnings: list[CheckWarning] = []
-    utilization = 1.0 if asked.utilization is None else asked.utilization
-    if not 0 < utilization <= 1:
-        raise BadInput.at(
-            "assumptions.utilization", "must be above 0 and at most 1, not {value}", value=utilization
-        )
-    if asked.utilization is None:
-        defaults.append(
-            Default.of(
-                "assumptions.utilization",
-                1.0,
-                Message("no run reaches the peak; actual runs reach 30 to 55 %"),
-            )
-        )
-    chip = hardware.entry.chip
-    dense = context.catalog.peak(chip, DEFAULT_PEAK)
-    sources = []
-    if asked.peak_flops is not None:
-        if not 0 < asked.peak_flops < 1e30:
-            raise BadInput.at(
-                "assumptions.peak_flops", "must be above 0, not {value}", value=asked.peak_flops
-            )
-        # A stated peak is that of one system, as data sheets print it.
-        peak, formula = asked.peak_flops * hardware.count, "stated peak × systems"
-        per_device = peak / hardware.devices
-        name = "peak_flops"
-    else:
-        name = asked.peak or DEFAULT_PEAK
-        derived = context.catalog.peak(chip, name, "assumptions.peak")
-        per_device = derived.value
-        peak, formula = per_device * hardware.devices, f"{name} × devices"
-        sources = [source_ref(figure.source) for figure in derived.inputs]
-        if asked.peak is None:
-            defaults.append(Default.of("assumptions.peak", name, Message("the dense half-precision peak")))
-    if "sparse" in name or per_device > 1.05 * dense.value:
-        seconds_dense = total_flop / (dense.value * hardware.devices * utilization)
-        warnings.append(
-            CheckWarning.of(
-                "sparse_peak",
-                "serious",
-                Message(
-                    "the peak exceeds the dense peak of this system, {dense} PFLOP/s, as "
-                    "figures with structured sparsity do; at the dense peak the same division "
-                    "gives {days} days",
-                    {
-                        "dense": significant(dense.value * hardware.devices / 1e15, 4),
-                        "days": significant(seconds_dense / DAY, 4),
-                    },
-                ),
-                "assumptions.peak_flops" if asked.peak_flops is not None else "assumptions.peak",
-            )
-        )
-    warnings.append(
-        CheckWarning.of(
-            "bare_division",
-            "caution",
-            Message("compute divided by peak: memory, communication and plan are not considered"),
-            "model.total_flop",
-        )
-    )
-    seconds = total_flop / (peak * utilization)
-    normals = common_normals()
-    samples = np.full(SAMPLES, seconds)
-    found = prices(hardware, asked, request.currency, context.catalog, warnings)
-    cost_defaults = cost_defaults_of(hardware, asked, context.catalog)
-    written_off = found.lifetime * YEAR if found is not None and found.owned else None
-    enough = math.ceil(hardware.count * seconds / YEAR)
-    warnings += time_checks(seconds, hardware, written_off, lambda: enough)
-    power = system_power(hardware, cost_defaults.pue.si if asked.pue is None else asked.pue, context.catalog)
-    cost = None
-    if found is not None:
-        cost = cost_of(
-            hardware,
-            found,
-            seconds=seconds,
-            samples=samples,
-            normals=normals,
-            currency=request.currency,
-            catalog=context.catalog,
-        )
-    entry = hardware.entry
-    return Estimate(
-        id="",
-        label=request.label or f"{total_flop:.3g} FLOP · {hardware.count} × {entry.name}",
-        engine_version=__version__,
-        catalog_version=context.catalog.version,
-        model=ModelSummary(
-            id="total-flop", name="training compute", family="custom", parameters=0.0,
-            forward_flop_per_sample=0.0, seq_len=None, image_size=None, assumptions=[],
-        ),
-        system=SystemSummary(
-            id=entry.id, name=entry.name, count=hardware.count, machines=hardware.machines,
-            devices=hardware.devices,
-            chip=chip, fabric=hardware.fabric, ports_per_node=hardware.ports_per_node,
-            generation={"gc200": "mk2", "bow": "bow"}.get(chip, chip.split("-")[0]),
-            power=spread_quantity(system_power(hardware, 1.0, context.catalog)),
-            rack_units=entry.rack_units * hardware.count,
-        ),
-        plan=None,
-        software=None,
-        precision_used=None,
-        defaults=[
-            *system_defaults(request, hardware),
-            *defaults,
-            *assumption_defaults(request, found, cost_defaults, None, None),
-        ],
-        fits=True,
-        memory=None,
-        step_time=None, throughput=None, tokens_per_second=None, steps=None, samples=None,
-        mfu=Quantity.exact(utilization, "1"),
-        time_to_train=Quantity.exact(seconds, "s"),
-        energy=energy_of(power, seconds, samples, normals),
-        cost=cost,
-        breakdown=[Part(part="gemm", seconds=seconds)],
-        roofline=[],
-        roof=None,
-        sensitivity=[],
-        validation=Validation(nearest_measured=[], family_error=None, status="unvalidated"),
-        warnings=warnings,
-        trace=[
-            TraceStep(
-                name="time_to_train",
-                formula=f"T = total FLOP / (peak × utilization), peak = {formula}",
-                inputs={"total_flop": total_flop, "peak": peak, "utilization": utilization},
-                value=seconds,
-                unit="s",
-                reference="Kaplan et al. 2020, section 2.1 (compute of a training run)",
-                source=sources,
-            ),
-            *cost_trace(found, cost, seconds),
-        ],
-    )  # fmt: skip
 
 
 def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
     """Return the estimate of a request; its ``id`` is left to whoever keeps it."""
-    profile = resolve_model(request.model, context)
-    context = context.at_prices(request.assumptions)
-    hardware = hardware_of(request, context)
+    profile, hardware, context = _resolved(request, context)
     if profile.total_flop is not None:
         return bare_estimate(request, profile.total_flop, hardware, context)
-    question = physical_question(request)
-    sizing = _decided(question, request, profile, hardware, context)
-    if not sizing.choice.fits:
-        return _too_large(sizing, context)
-    return _complete(question, sizing, context)
+    decision = _decided(request, profile, hardware, context)
+    return _complete(decision, context) if decision.choice.fits else _too_large(decision, context)
 
 
 def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
-    """Return the hardware that a request names."""
     asked = request.system
     return context.hardware.system(
         asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
     )
+
+
+def _resolved(
+    request: EstimateRequest, context: SizingContext
+) -> tuple[ModelProfile, Hardware, SizingContext]:
+    profile = resolve_model(request.model, context)
+    context = context.at_prices(request.assumptions)
+    return profile, hardware_of(request, context), context
 
 
 Timed: TypeAlias = tuple[float, list[float] | None]
@@ -247,24 +85,32 @@ Timed: TypeAlias = tuple[float, list[float] | None]
 
 def time_to_train(request: EstimateRequest, context: SizingContext) -> Timed | None:
     """Return the time of an estimate and its samples, without the rest; None where the model does not fit."""
-    profile = resolve_model(request.model, context)
-    context = context.at_prices(request.assumptions)
-    hardware = hardware_of(request, context)
+    profile, hardware, context = _resolved(request, context)
     if profile.total_flop is not None:
         made = bare_estimate(request, profile.total_flop, hardware, context)
         return None if made.time_to_train is None else (made.time_to_train.value, made.time_samples)
-    question = physical_question(request)
-    sizing = _decided(question, request, profile, hardware, context)
-    if not sizing.choice.fits:
+    decision = _decided(request, profile, hardware, context)
+    if not decision.choice.fits:
         return None
-    assumed, rate = _reliability(request, hardware, context), request.assumptions.input_samples_per_second
-    run = _timed(question, sizing, assumed, rate, context).run
+    run = _timed(decision, _reliability(request, hardware, context), context).run
     return run.total, stated_samples(run.total_samples)
 
 
+def seconds_to_train(request: EstimateRequest, context: SizingContext) -> float | None:
+    """Return the central time to train; None where the model does not fit or the request is refused."""
+    try:
+        hardware = hardware_of(request, context)
+        decision = decide(request, resolve_model(request.model, context), hardware, context)
+        assumed = _reliability(request, hardware, context)
+    except AppError:
+        return None
+    if not decision.choice.fits:
+        return None
+    return _timed(decision, assumed, context, remembered=False).run.total
+
+
 def stated_samples(samples: Floats) -> list[float]:
-    """Return samples as an answer states them."""
-    return [float(f"{one:.5g}") for one in samples]
+    return [float(f"{sample:.5g}") for sample in samples]
 
 
 def _reliability(request: EstimateRequest, hardware: Hardware, context: SizingContext) -> Reliability:
@@ -293,25 +139,20 @@ def physical_question(request: EstimateRequest) -> str | None:
 
 
 def _decided(
-    question: str | None,
-    request: EstimateRequest,
-    profile: ModelProfile,
-    hardware: Hardware,
-    context: SizingContext,
+    request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
 ) -> Decision:
     """Return batch and plan, from memory where only money and use are asked about anew."""
 
     def make() -> Decision:
         return decide(request, profile, hardware, context)
 
+    question = physical_question(request)
     found: Decision = make() if question is None else context.remember(("plan", question), make)
     return replace(found, request=request, hardware=hardware)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a plan takes, and what an answer says of that."""
-
     run: Run
     regimes: list[str]
     parts: dict[str, Any]
@@ -319,18 +160,15 @@ class Timing:
 
 
 def _timed(
-    question: str | None,
-    sizing: Decision,
-    assumed: Reliability,
-    input_rate: float | None,
-    context: SizingContext,
+    decision: Decision, assumed: Reliability, context: SizingContext, *, remembered: bool = True
 ) -> Timing:
     """Return how long the plan takes, from memory where only money and use are asked about anew."""
-    scenario, training, plans = sizing.scenario, sizing.training, sizing.choice.plans
+    scenario, training, plans = decision.scenario, decision.training, decision.choice.plans
+    input_rate = decision.request.assumptions.input_samples_per_second
 
     def make() -> Timing:
         normals = common_normals()
-        names = regimes(scenario, plans, sizing.profile.family, context.measured)
+        names = regimes(scenario, plans, decision.profile.family, context.measured)
         factors = residual_samples(
             names,
             context.residuals,
@@ -339,11 +177,11 @@ def _timed(
             scatter_of(scenario.software),
         )
         run_deviation = training.target.scatter if training.target else 0.0
-        run = run_of(
+        (run,) = runs_of(
             scenario,
             plans,
             training,
-            machines=sizing.machines_used,
+            machines=decision.machines_used,
             assumed=assumed,
             input_rate=input_rate,
             factors=factors,
@@ -353,7 +191,7 @@ def _timed(
         others = {"run_length": run_deviation, "failure_rate": assumed.rate_deviation}
         uncertain = [name for name, deviation in others.items() if deviation > 0]
         parts = {
-            "memory": memory_summary(sizing),
+            "memory": memory_summary(decision),
             "breakdown": breakdown_of(run),
             "schedule": schedule_of(scenario, plans, run),
             **roofline_of(scenario, plans),
@@ -361,37 +199,47 @@ def _timed(
         }
         return Timing(run, names, parts)
 
+    question = physical_question(decision.request) if remembered else None
     if question is None:
         return make()
     found: Timing = context.remember(("time", question, assumed, input_rate), make)
     return found
 
 
-def _too_large(sizing: Decision, context: SizingContext) -> Estimate:
-    warnings = [
-        *sizing.warnings,
-        does_not_fit(sizing.scenario, sizing.choice, _remedy(sizing, context)),
-        *plan_checks(sizing.scenario, sizing.choice, sizing.hardware, sizing.hardware.devices),
-    ]
-    names = regimes(sizing.scenario, sizing.choice.plans, sizing.profile.family, context.measured)
+UNTIMED = dict.fromkeys(
+    (
+        *("step_time", "throughput", "tokens_per_second", "mfu", "steps", "samples", "time_to_train"),
+        *("energy", "cost", "breakdown", "roof"),
+    )
+)
+"""What is not known of a plan that does not fit."""
+
+
+def _too_large(decision: Decision, context: SizingContext) -> Estimate:
+    training, hardware, choice = decision.training, decision.hardware, decision.choice
+    names = regimes(decision.scenario, choice.plans, decision.profile.family, context.measured)
     return Estimate(
-        **_common(sizing, context, validation_summary(sizing, context, names, {})),
+        **_common(decision, context, validation_summary(decision, context, names, {})),
+        **UNTIMED,
         fits=False,
-        trained=None if sizing.training.samples is None
-        else Text.of(trained(sizing.training, sizing.training.samples)),
-        memory=memory_summary(sizing),
-        step_time=None, throughput=None, tokens_per_second=None, mfu=None, steps=None, samples=None,
-        time_to_train=None, energy=None, cost=None, breakdown=None, roofline=[], roof=None, sensitivity=[],
-        warnings=warnings,
+        trained=None if training.samples is None else Text.of(trained(training, training.samples)),
+        memory=memory_summary(decision),
+        roofline=[],
+        sensitivity=[],
+        warnings=[
+            *decision.warnings,
+            does_not_fit(decision.scenario, choice, _remedy(decision, context)),
+            *plan_checks(decision.scenario, choice, hardware, hardware.devices),
+        ],
         trace=[],
-    )  # fmt: skip
+    )
 
 
-def _remedy(sizing: Decision, context: SizingContext) -> Message:
+def _remedy(decision: Decision, context: SizingContext) -> Message:
     """Return what would fit: another plan, more of the same, else DGX A100 640GB, else nothing tried."""
-    request = sizing.request.model_copy(update={"plan": PlanInput()})
+    request = decision.request.model_copy(update={"plan": PlanInput()})
     asked = request.system
-    if sizing.request.plan != request.plan and _would_fit(request, sizing, sizing.hardware, context):
+    if decision.request.plan != request.plan and _would_fit(request, decision, decision.hardware, context):
         return Message("another plan would fit on the same system; leave the plan empty")
     same = (asked.fabric, asked.ports_per_node, asked.streaming_memory_gb)
     for system_id, start, options in ((asked.id, asked.count * 2, same), (ROOMY_SYSTEM, 1, ())):
@@ -403,7 +251,7 @@ def _remedy(sizing: Decision, context: SizingContext) -> Message:
                 break
             if hardware.devices > MOST_DEVICES_TRIED:
                 break
-            if _would_fit(request, sizing, hardware, context):
+            if _would_fit(request, decision, hardware, context):
                 return Message(
                     "{count} × {system} would be enough", {"count": count, "system": hardware.entry.name}
                 )
@@ -416,27 +264,25 @@ def _remedy(sizing: Decision, context: SizingContext) -> Message:
 
 
 def _would_fit(
-    request: EstimateRequest, sizing: Decision, hardware: Hardware, context: SizingContext
+    request: EstimateRequest, decision: Decision, hardware: Hardware, context: SizingContext
 ) -> bool:
     try:
-        return decide(request, sizing.profile, hardware, context).choice.fits
+        return decide(request, decision.profile, hardware, context).choice.fits
     except AppError:
         return False
 
 
 ROOMY_SYSTEM = "dgx-a100-640gb"
 """System with the most memory per device in the catalogue."""
-
 MOST_TRIED = 256
-
 MOST_DEVICES_TRIED = 4096
 
 
-def _complete(question: str | None, sizing: Decision, context: SizingContext) -> Estimate:
-    request, scenario, hardware, training = sizing.request, sizing.scenario, sizing.hardware, sizing.training
-    plans = sizing.choice.plans
-    normals = common_normals()
-    reliability_defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
+def _complete(decision: Decision, context: SizingContext) -> Estimate:
+    request, scenario, hardware, training = (
+        decision.request, decision.scenario, decision.hardware, decision.training,
+    )  # fmt: skip
+    profile, plans, normals = decision.profile, decision.choice.plans, common_normals()
     check_assumptions(request.assumptions)
     assumed = _reliability(request, hardware, context)
     input_rate = request.assumptions.input_samples_per_second
@@ -444,89 +290,64 @@ def _complete(question: str | None, sizing: Decision, context: SizingContext) ->
         raise BadInput.at(
             "assumptions.input_samples_per_second", "must be above 0, not {value}", value=input_rate
         )
-    timing = _timed(question, sizing, assumed, input_rate, context)
-    run, names = timing.run, timing.regimes
-    warnings = [*sizing.warnings, *plan_checks(scenario, sizing.choice, hardware, hardware.devices)]
-    bolder = bolder_plan(sizing.choice)
-    warnings += [*run_checks(run, assumed, training), *([] if bolder is None else [bolder])]
+    timing = _timed(decision, assumed, context)
+    run, batch = timing.run, float(plans.global_batch[0])
+    warnings = [
+        *decision.warnings,
+        *plan_checks(scenario, decision.choice, hardware, hardware.devices),
+        *run_checks(run, assumed, training),
+        *bolder_plan(decision.choice),
+    ]
     if training.kind == "pretrain" and training.target is None and training.tokens is not None:
         per_sample = training.tokens.mean
         warnings += critical_batch_checks(
-            sizing.profile.family,
-            float(sizing.profile.parameters),
+            profile.family,
+            float(profile.parameters),
             run.samples * per_sample,
-            float(plans.global_batch[0]) * per_sample,
+            batch * per_sample,
             context.catalog,
         )
-    batch = float(plans.global_batch[0])
-    step = run.step_samples
-    figures = measurable(sizing, run)
-    validation = validation_summary(sizing, context, names, figures)
+    figures = measurable(decision, run)
+    validation = validation_summary(decision, context, timing.regimes, figures)
     warnings += validation_checks(
         validation.status, validation.family_error, hardware.entry.chip_kind, validation.contradicted
     )
     warnings += outside_checks(validation)
     warnings += model_checks(scenario)
-    family = sizing.profile.family
-    found = prices(hardware, request.assumptions, request.currency, context.catalog, warnings, family)
-    defaults = cost_defaults_of(hardware, request.assumptions, context.catalog)
-    stated = request.assumptions.pue
-    power = system_power(hardware, defaults.pue.si if stated is None else stated, context.catalog, family)
-    cost = None
-    if found is not None:
-        cost = cost_of(
-            hardware, found, seconds=run.total, samples=run.total_samples, normals=normals,
-            currency=request.currency, catalog=context.catalog, family=family,
-        )  # fmt: skip
-    written_off = found.lifetime * YEAR if found is not None and found.owned else None
-    warnings += time_checks(run.total, hardware, written_off, lambda: _finishing(sizing, context))
-    taken = assumption_defaults(request, found, defaults, reliability_defaults, run, hardware.machines)
-    flop = scenario.table.training_flop
-    peak = scenario.peak * float(plans.devices[0])
+    expense = run_expense(request, hardware, run.total, run.total_samples, context, warnings, profile.family)
+    warnings += time_checks(run.total, hardware, expense.written_off, lambda: _finishing(decision, context))
+    failures = context.catalog.reliability_defaults(hardware.entry.chip_kind)
+    taken = assumption_defaults(request, expense.prices, expense.defaults, failures, run, hardware.machines)
+    flop, peak = scenario.table.training_flop, scenario.peak * float(plans.devices[0])
     return Estimate(
-        **_common(sizing, context, validation, taken),
+        **_common(decision, context, validation, taken),
         fits=True,
         step_time=figures["step_time_s"],
         throughput=figures["samples_per_s"],
         tokens_per_second=figures.get("tokens_per_s"),
-        mfu=quantity(flop * batch / run.step_seconds / peak, flop * batch / step / peak, "1"),
+        mfu=quantity(flop * batch / run.step_seconds / peak, flop * batch / run.step_samples / peak, "1"),
         steps=run.steps,
         samples=run.samples,
         trained=Text.of(trained(training, run.samples)),
         time_to_train=quantity(run.total, run.total_samples, "s"),
         time_samples=stated_samples(run.total_samples),
-        energy=energy_of(power, run.total, run.total_samples, normals),
-        cost=cost,
-        startup=startup_of(reliability_defaults.startup),
-        goodput=quantity(run.goodput, run.goodput_samples, "1"),
-        all_in_device_hours=all_in_hours(run, plans, reliability_defaults.operational_share, normals),
+        energy=expense.energy,
+        cost=expense.cost,
+        startup=startup_of(failures.startup),
+        goodput=quantity(run.goodput, run.training_samples / run.total_samples, "1"),
+        all_in_device_hours=all_in_hours(run, plans, failures.operational_share, normals),
         **timing.parts,
         warnings=warnings,
         trace=[
             *trace_of(scenario, plans, run, training, hardware, context),
-            *cost_trace(found, cost, run.total, run, assumed),
+            *cost_trace(expense.prices, expense.cost, run.total, run, assumed),
         ],
     )
 
 
-def seconds_to_train(request: EstimateRequest, context: SizingContext) -> float | None:
-    """Return the central time to train; None where the model does not fit or the request is refused."""
-    try:
-        profile = resolve_model(request.model, context)
-        hardware = hardware_of(request, context)
-        made = decide(request, profile, hardware, context)
-        assumed = _reliability(request, hardware, context)
-    except AppError:
-        return None
-    if not made.choice.fits:
-        return None
-    rate = request.assumptions.input_samples_per_second
-    return _timed(None, made, assumed, rate, context).run.total
-
-
-def _finishing(sizing: Decision, context: SizingContext) -> int | None:
+def _finishing(decision: Decision, context: SizingContext) -> int | None:
     """Return a count of the same system that finishes within a year; None where none that is tried does."""
-    request, hardware = sizing.request, sizing.hardware
+    request, hardware = decision.request, decision.hardware
 
     def finishes(count: int) -> bool:
         system = request.system.model_copy(update={"count": count})
@@ -549,31 +370,30 @@ def _finishing(sizing: Decision, context: SizingContext) -> int | None:
 
 
 MOST_DEVICES_FINISHING = 16_384
-
 REFINEMENTS = 3
 """Halvings between a count that does not finish and one twice as large that does."""
 
 
 def _common(
-    sizing: Decision, context: SizingContext, validation: Validation, more: Sequence[Default] = ()
+    decision: Decision, context: SizingContext, validation: Validation, more: Sequence[Default] = ()
 ) -> dict[str, object]:
-    training, scenario, hardware = sizing.training, sizing.scenario, sizing.hardware
-    plans = sizing.choice.plans
-    label = sizing.request.label or f"{sizing.profile.name} · {hardware.count} × {hardware.entry.name}"
+    training, scenario, hardware = decision.training, decision.scenario, decision.hardware
+    plans = decision.choice.plans
+    label = decision.request.label or f"{decision.profile.name} · {hardware.count} × {hardware.entry.name}"
     return {
         "id": "",
         "label": label,
         "engine_version": __version__,
         "catalog_version": context.catalog.version,
         "model": summarise(training, scenario.table),
-        "system": system_summary(hardware, context.catalog, sizing.profile.family),
-        "plan": plan_summary(sizing, plans),
+        "system": system_summary(hardware, context.catalog, decision.profile.family),
+        "plan": plan_summary(decision, plans),
         "software": scenario.software.id,
         "precision_used": scenario.precision.value,
         "defaults": [
-            *system_defaults(sizing.request, hardware),
+            *system_defaults(decision.request, hardware),
             *training.defaults,
-            *plan_defaults(sizing),
+            *plan_defaults(decision),
             *more,
         ],
         "validation": validation,

@@ -137,19 +137,15 @@ class Hardware:
 
     @property
     def machines(self) -> int:
-        """Accelerated machines in all."""
         return self.count * self.entry.machines
 
     @property
     def devices(self) -> int:
-        """Accelerators in all."""
         return self.machines * self.devices_per_machine
 
 
 @dataclass(frozen=True, slots=True)
 class HardwareFinder:
-    """Finds hardware in the catalogue."""
-
     catalog: Catalog
     software: SoftwareCatalog
 
@@ -272,6 +268,4 @@ class HardwareFinder:
 
 MOST_DEVICES = 65_536
 """Accelerators beyond which no estimate is given; the largest IPU system Graphcore describes."""
-
 MOST_PORTS = 16
-"""Ports of one machine."""

@@ -13,16 +13,12 @@ from app.errors import BadInput
 from app.estimating.schema import Document, Quantity, SourceRef
 
 Currency = Literal["USD", "KRW", "EUR"]
-
 UNITS: dict[str, Decimal] = {"USD": Decimal("0.01"), "EUR": Decimal("0.01"), "KRW": Decimal(1)}
 """Smallest amount that is printed: the minor unit of ISO 4217, which the won does not have."""
-
 LARGEST = 1e15
 """Most that one line may come to; below it a float still tells cents apart."""
-
 EXACT = Context(prec=60, rounding=ROUND_HALF_UP)
 """Digits enough for the exact product of two float64 as they are printed."""
-
 Money = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
 """An amount of money; a number in JSON."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from app.catalog.software import SoftwareCatalog, SoftwareProfile
 from app.errors import Message
@@ -52,15 +53,11 @@ MEASURED = frozenset(
 
 COUNTED = frozenset({"1", "2"})
 """Priorities of measured rows that count for the headline."""
-
 SHOWN = 3
-
 LARGE_FAMILY_ERROR = 0.25
 """Median error beyond which measured runs do not bear an estimate out."""
-
 ONE_IN = 5
 """Of so many measured runs a range may miss one."""
-
 FAR = 2.0
 """Distance beyond which a measured run says little: an eightfold count, or another chip."""
 
@@ -115,19 +112,18 @@ class MeasuredRows:
         """Return the measured runs of a family on so many of a chip."""
         key = (family, chip, devices)
         if key not in self._cases:
-            self._cases[key] = tuple(self._read(self._rows.get(key, ())))
+            found = []
+            for row in self._rows.get(key, ()):
+                with suppress(Unsupported):
+                    found.append(read_case(row, self._rules))
+            self._cases[key] = tuple(found)
         return self._cases[key]
-
-    def _read(self, rows: Iterable[Mapping[str, str]]) -> Iterator[MeasurementCase]:
-        for row in rows:
-            try:
-                yield read_case(row, self._rules)
-            except Unsupported:
-                continue
 
 
 def read_measured(path: Path) -> list[dict[str, str]]:
-    """Return the rows of data/validation/measured.csv."""
+    """Return the rows of a table of data/validation; none where it was not written yet."""
+    if not path.is_file():
+        return []
     with path.open(encoding="utf-8", newline="") as handle:
         return list(csv.DictReader(handle))
 
@@ -143,7 +139,13 @@ def measured_runs(
         system = rules.systems.get(row["system"])
         if devices is None or system is None or row["confidence"] == "memory":
             continue
-        profile = _profile(row, system["chip"], rules)
+        facts = {
+            "software": row["software"],
+            "family": row["family"],
+            "chip": system["chip"],
+            "model": row["model_name"],
+        }
+        profile = rules.profile(facts)
         if profile is not None:
             profiles.setdefault(row["group"], set()).add(profile)
         fitted = (
@@ -188,32 +190,25 @@ def load_outcomes(path: Path) -> dict[str, RunOutcome]:
 
     They are shown beside an estimate; nothing is predicted from them.
     """
-    if not path.is_file():
-        return {}
-    with path.open(encoding="utf-8", newline="") as handle:
-        return {
-            row["id"]: RunOutcome(row["metric"], number(row["measured"]), number(row["predicted"]))
-            for row in csv.DictReader(handle)
-        }
+    return {
+        row["id"]: RunOutcome(row["metric"], number(row["measured"]), number(row["predicted"]))
+        for row in read_measured(path)
+    }
 
 
 NAMED, PRESUMED = "named", "presumed"
 """Measured runs were predicted with the software they named, or with the default that is presumed."""
-
 FamilyErrors = Mapping[tuple[str, str, str], float]
 """Median error by family, chip and whether the software was named or presumed."""
 
 
 def load_family_errors(path: Path) -> dict[tuple[str, str, str], float]:
     """Return the median errors; empty where the table was not written yet."""
-    if not path.is_file():
-        return {}
-    with path.open(encoding="utf-8", newline="") as handle:
-        return {
-            (row["family"], row["chip"], row.get("software") or NAMED): float(row["median"])
-            for row in csv.DictReader(handle)
-            if row["median"]
-        }
+    return {
+        (row["family"], row["chip"], row.get("software") or NAMED): float(row["median"])
+        for row in read_measured(path)
+        if row["median"]
+    }
 
 
 def family_error(
@@ -234,11 +229,6 @@ def family_error(
     if runs_of_kind(runs, software, family=family, chip=chip):
         return errors.get((family, chip, NAMED))
     return errors.get((family, chip, PRESUMED)) if software.id == usual else None
-
-
-def _profile(row: Mapping[str, str], chip: str, rules: Rules) -> str | None:
-    facts = {"software": row["software"], "family": row["family"], "chip": chip, "model": row["model_name"]}
-    return rules.profile(facts)
 
 
 def _fabric(row: Mapping[str, str], chip: str, rules: Rules) -> str:
@@ -273,7 +263,6 @@ def reach(
 def runs_of_kind(
     runs: Iterable[MeasuredRun], software: SoftwareProfile, *, family: str, chip: str
 ) -> list[MeasuredRun]:
-    """Return the runs of a family on a chip with a software."""
     return [run for run in runs if run.family == family and run.chip == chip and run.ran(software)]
 
 
@@ -344,23 +333,11 @@ class EstimateFacts:
 
 ALIKE = 0.1
 """Relative difference in tokens of a sample up to which runs train the same samples."""
-
 SAME_SIZE = 0.02
 """Relative difference of parameters up to which two models of a family are one."""
-
 OTHER_BATCH = 1.5
 """Factor between two global batches from which they are told apart."""
-
 WIDE_FORMATS = frozenset({"tf32", "fp32"})
-
-
-def runs_alike(rows: MeasuredRows, asked: EstimateFacts) -> list[MeasurementCase]:
-    """Return the measured runs of the same model on as many of the same chip at the same length."""
-    return [
-        case
-        for case in rows.cases(asked.family, asked.chip, asked.devices)
-        if case.metric in asked.figures and _same_model(case, asked) and _same_work(case, asked)
-    ]
 
 
 def _same_model(case: MeasurementCase, asked: EstimateFacts) -> bool:
@@ -393,13 +370,12 @@ def _same_work(case: MeasurementCase, asked: EstimateFacts) -> bool:
     return abs(float(tokens) / asked.mean_tokens - 1.0) <= ALIKE
 
 
-@dataclass(frozen=True, slots=True)
-class RunComparison:
+class RunComparison(NamedTuple):
     """Measured runs of the same model, system and size beside the range of an estimate."""
 
     compared: int
     outside_count: int
-    outside: tuple[OutsideRun, ...]
+    outside: list[OutsideRun]
     """One of each software, that which least but its software sets apart; other software first."""
     contradicted: bool
     """True where more than the one in five that a range allows for lie outside at a like batch, of the runs
@@ -417,7 +393,9 @@ def compare_runs(
     compared = count = own = own_outside = 0
     outside: dict[str, list[OutsideRun]] = {}
     same = {software.id} if software.calibration is None else {software.id, software.calibration.prior}
-    for case in runs_alike(rows, asked):
+    for case in rows.cases(asked.family, asked.chip, asked.devices):
+        if case.metric not in asked.figures or not (_same_model(case, asked) and _same_work(case, asked)):
+            continue
         measured, figure = outcomes.get(case.id, UNTOLD).measured, asked.figures[case.metric]
         if not measured or not figure.value:
             continue
@@ -427,10 +405,16 @@ def compare_runs(
         if figure.low <= measured <= figure.high:
             continue
         count += 1
-        own_outside += counts and not _other_batch(case, asked)
-        profile = case.profile or ""
-        named = known.profiles.get(profile)
-        other = named if named is not None and named.complete and profile not in same else None
+        batch = case.global_batch
+        other_batch = batch is not None and max(batch / asked.batch, asked.batch / batch) >= OTHER_BATCH
+        own_outside += counts and not other_batch
+        named = known.profiles.get(case.profile or "")
+        other = named if named is not None and named.complete and named.id not in same else None
+        reasons: dict[Apart, bool] = {
+            "software": other is not None,
+            "global_batch": other_batch,
+            "plan": (case.tensor, case.pipeline) != (asked.tensor, asked.pipeline),
+        }
         run = OutsideRun(
             id=case.id,
             model=case.model,
@@ -440,13 +424,12 @@ def compare_runs(
             metric=case.metric,
             measured=measured,
             range=figure,
-            reasons=_reasons(case, asked, other is not None),
+            reasons=[reason for reason, apart in reasons.items() if apart],
         )
-        outside.setdefault(profile, []).append(run)
+        outside.setdefault(case.profile or "", []).append(run)
     # The fewer reasons, the better a run tells what its software makes of the case.
     shown = sorted((min(runs, key=_telling) for runs in outside.values()), key=_telling)
-    contradicted = ONE_IN * own_outside > own
-    return RunComparison(compared, count, tuple(shown[:SHOWN]), contradicted)
+    return RunComparison(compared, count, shown[:SHOWN], ONE_IN * own_outside > own)
 
 
 def _telling(run: OutsideRun) -> tuple[bool, int, float, str]:
@@ -456,21 +439,6 @@ def _telling(run: OutsideRun) -> tuple[bool, int, float, str]:
 
 Apart = Literal["software", "global_batch", "plan"]
 """What sets a run apart from an estimate."""
-
-
-def _other_batch(case: MeasurementCase, asked: EstimateFacts) -> bool:
-    batch = case.global_batch
-    return batch is not None and max(batch / asked.batch, asked.batch / batch) >= OTHER_BATCH
-
-
-def _reasons(case: MeasurementCase, asked: EstimateFacts, other: bool) -> list[Apart]:
-    found: list[Apart] = ["software"] if other else []
-    if _other_batch(case, asked):
-        found.append("global_batch")
-    if (case.tensor, case.pipeline) != (asked.tensor, asked.pipeline):
-        found.append("plan")
-    return found
-
 
 UNITS = {
     "samples_per_s": "samples/s",
@@ -492,10 +460,10 @@ SENTENCES: Mapping[tuple[Apart, ...], str] = {
 """What sets a run apart from an estimate, by its reasons."""
 
 
-def outside_checks(validation: Validation) -> list[CheckWarning]:
-    """Return the warning that measured runs of the same case lie outside the range, and why."""
+def outside_checks(validation: Validation) -> Iterator[CheckWarning]:
+    """Yield the warning that measured runs of the same case lie outside the range, and why."""
     if not validation.outside:
-        return []
+        return
     first = validation.outside[0]
     values: dict[str, object] = {
         "outside": validation.outside_count,
@@ -506,27 +474,29 @@ def outside_checks(validation: Validation) -> list[CheckWarning]:
         "high": significant(first.range.high),
     }
     if first.profile:
-        message = Message(
-            "{outside} of {compared} measured runs of this model on the same number of "
-            "accelerators are outside the range: {measured} {unit} with {profile}, where {low} "
-            "to {high} is estimated ({reasons})",
-            {**values, "profile": first.profile, "reasons": Message(SENTENCES[tuple(first.reasons)])},
+        values["profile"] = first.profile
+    if first.reasons:
+        values["reasons"] = Message(SENTENCES[tuple(first.reasons)])
+    if first.profile:
+        template = (
+            "{outside} of {compared} measured runs of this model on the same number of accelerators are "
+            "outside the range: {measured} {unit} with {profile}, where {low} to {high} is estimated "
+            "({reasons})"
         )
     elif first.reasons:
-        message = Message(
-            "{outside} of {compared} measured runs of this model on the same number of "
-            "accelerators are outside the range: {measured} {unit}, where {low} to {high} is "
-            "estimated ({reasons})",
-            {**values, "reasons": Message(SENTENCES[tuple(first.reasons)])},
+        template = (
+            "{outside} of {compared} measured runs of this model on the same number of accelerators are "
+            "outside the range: {measured} {unit}, where {low} to {high} is estimated ({reasons})"
         )
     else:
-        message = Message(
-            "{outside} of {compared} measured runs of this model on the same number of "
-            "accelerators are outside the range: {measured} {unit}, where {low} to {high} is "
-            "estimated; the range is an 80 % interval",
-            values,
+        template = (
+            "{outside} of {compared} measured runs of this model on the same number of accelerators are "
+            "outside the range: {measured} {unit}, where {low} to {high} is estimated; the range is an 80 % "
+            "interval"
         )
-    severity: Literal["info", "caution"] = "caution" if validation.contradicted else "info"
-    return [
-        CheckWarning.of("measured_run_outside_range", severity, message, *(first.reasons or ["software"]))
-    ]
+    yield CheckWarning.of(
+        "measured_run_outside_range",
+        "caution" if validation.contradicted else "info",
+        Message(template, values),
+        *(first.reasons or ["software"]),
+    )

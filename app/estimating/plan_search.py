@@ -23,28 +23,20 @@ from app.estimating.scenario import GPU_ONLY, IPU_ONLY, Scenario, check_devices,
 
 PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
 """Multiples of the fewest phases."""
-
 CHOICES = tuple(name for name in Plans.__slots__ if name not in ("data", "micro_batch", "accumulation"))
 """Fields of a plan that stay as they are when its copies, micro-batch and batch are varied."""
-
 LAYOUT = ("tensor", "pipeline", "micro_batch")
 """Fields in which layouts differ."""
-
 MATERIAL_DEGREES = ("tensor", "pipeline", "recompute", "offload", "phases")
 """Fields in which plans differ from which fewer devices are tried."""
-
 MOST_DEGREES = 96
 """Combinations of them that are followed to fewer devices."""
-
 WHOLE = 2
 """Layouts of which every option is tried where few were before."""
-
 CLOSELY = 6
 """Plans around which micro-batches and batches are varied finely."""
-
 Risk = Callable[[Plans], Floats]
 """Factors on the times of plans, for what is not known of their kind."""
-
 Totals = Callable[[Plans, Floats], Floats]
 """Time of the whole run of plans, from the time of one step of each. [s]"""
 
@@ -116,8 +108,15 @@ class PlanSearch:
         return sum(int(np.count_nonzero(part.evaluated.fits)) for part in self.parts)
 
     def joined(self) -> Ranked:
-        """Return all plans, one round after the other."""
-        return _joined(self.parts)
+        parts = self.parts
+        if len(parts) == 1:
+            return parts[0]
+        return Ranked(
+            Plans.joined([part.plans for part in parts]),
+            Evaluated.joined([part.evaluated for part in parts]),
+            np.concatenate([part.totals for part in parts]),
+            np.concatenate([part.cost for part in parts]),
+        )
 
     def best(self) -> int:
         """Return the place of the plan that is chosen; the one that comes closest where none fits."""
@@ -135,7 +134,6 @@ class PlanSearch:
         return int(np.argmin(np.concatenate([part.totals for part in self.parts])))
 
     def take(self, places: Indices) -> Plans:
-        """Return some of the plans."""
         if len(self.parts) == 1:
             return self.parts[0].plans.take(places)
         rows, start = np.empty((places.size, len(PLAN_FIELDS))), 0
@@ -149,7 +147,9 @@ class PlanSearch:
         """Return one of the plans with what was found of it."""
         for part in self.parts:
             if place < part.cost.size:
-                return _taken(part, np.array([place]))
+                at, values = np.array([place]), part.evaluated
+                evaluated = Evaluated(values.memory[at], values.elsewhere[at], values.seconds[at])
+                return Ranked(part.plans.take(at), evaluated, part.totals[at], part.cost[at])
             place -= part.cost.size
         raise IndexError(place)
 
@@ -178,7 +178,6 @@ class PlanSearch:
             self._add_layouts(space, layouts(space))
 
     def _add_layouts(self, space: Space, found: Floats) -> None:
-        """Add the plans of layouts on GPUs with every option."""
         spread = spread_of(space, found)
         self.enumerated += combinations(space, len(found))
         if self.everything:
@@ -202,7 +201,6 @@ class PlanSearch:
             self._keep(fitting(plans, evaluated, limit=self.limit, elsewhere_limit=elsewhere))
 
     def _keep(self, found: Fitting) -> None:
-        """Add plans with memory, time and rank."""
         plans, evaluated = found.plans, found.evaluated
         self.count += found.count
         self._least_memory = min(self._least_memory, found.least_memory)
@@ -220,7 +218,6 @@ class PlanSearch:
         self.parts.append(Ranked(plans, evaluated, totals, cost))
 
     def _evaluated(self, plans: Plans) -> Evaluated:
-        """Return memory and time of plans."""
         scenario = self.scenario
         if self._gpu is not None:
             return self._gpu(plans, self.limit)
@@ -308,57 +305,17 @@ def fullness(evaluated: Evaluated, limit: float, elsewhere_limit: float) -> Floa
     return np.maximum(device, evaluated.elsewhere / elsewhere_limit)
 
 
-def _joined(parts: Sequence[Ranked]) -> Ranked:
-    if len(parts) == 1:
-        return parts[0]
-    return Ranked(
-        Plans.joined([part.plans for part in parts]),
-        Evaluated.joined([part.evaluated for part in parts]),
-        np.concatenate([part.totals for part in parts]),
-        np.concatenate([part.cost for part in parts]),
-    )
-
-
-def _taken(part: Ranked, places: Indices) -> Ranked:
-    values = part.evaluated
-    evaluated = Evaluated(values.memory[places], values.elsewhere[places], values.seconds[places])
-    return Ranked(part.plans.take(places), evaluated, part.totals[places], part.cost[places])
-
-
 TINY_SAMPLE = 1e9
 """Forward work below which micro-batches of more samples than usual still gain. [FLOP]"""
-
 LARGE_MICRO_BATCH = 1e16
 """Forward work of a micro-batch beyond which a larger one gains nothing. [FLOP]"""
 
 
 @dataclass(frozen=True, slots=True)
-class PlanChoice:
-    """A plan, its memory, and how it was found."""
-
-    plans: Plans
-    """One plan, arrays of length one."""
-    memory: MemoryUse
-    fits: bool
-    borderline: bool
-    searched: tuple[str, ...]
-    """Fields that were not given."""
-    found: Searched
-    """All plans it was chosen from."""
-    space: Space
-    """What spans them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Searched:
+class Searched(Ranked):
     """Legal plans of a space with memory, time and rank, or the best of them alone."""
 
-    plans: Plans
-    evaluated: Evaluated
-    cost: Floats
-    """Time of the run with its risk, by which plans are ranked; infinite where one does not fit. [s]"""
-    totals: Floats
-    """Time of the run at central values; of one step where nothing says how long it is. [s]"""
+    space: Space
     enumerated: int
     """Combinations of the dimensions that span the plans."""
     count: int
@@ -373,13 +330,8 @@ class Searched:
     """Host or streaming memory of one device; 0 where it is not known. [B]"""
     best: int
     """Place of the plan that is chosen, else of the one that comes closest to fitting."""
-    fastest: Fastest | None
-    """The fastest plan, whatever its risk; None where none fits."""
-
-    @property
-    def fits(self) -> bool:
-        """True where any plan fits."""
-        return self.feasible > 0
+    fastest: Ranked | None
+    """The plan with the least central time, whatever its risk; None where none fits."""
 
     @property
     def fullness(self) -> Floats:
@@ -388,13 +340,37 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
-class Fastest:
-    """The plan with the least central time."""
+class PlanChoice:
+    """A plan, its memory, and how it was found."""
 
     plans: Plans
-    """One plan."""
-    total: float
-    """Time of its run. [s]"""
+    """One plan, arrays of length one."""
+    memory: MemoryUse
+    found: Searched
+    """All plans it was chosen from."""
+
+    @property
+    def space(self) -> Space:
+        """What spans them."""
+        return self.found.space
+
+    @property
+    def fits(self) -> bool:
+        return self.found.feasible > 0
+
+    @property
+    def borderline(self) -> bool:
+        return self.found.borderline
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """Fields that were not given."""
+        space = self.space
+        given = {name for name, values in space.allowed.items() if len(values) == 1}
+        fixed = {*given, *(GPU_ONLY if space.ipu else IPU_ONLY), "sharding_ranks"}
+        if space.experts == 1:
+            fixed.add("expert")
+        return tuple(name for name in PlanInput.model_fields if name not in fixed)
 
 
 def space_of(
@@ -464,16 +440,14 @@ def search_space(
     search.run(strict, loose)
     if not search.count:
         raise nothing_legal(space)
-    best, fastest = search.best(), None
-    if search.feasible:
-        quickest = search.one(search.fastest())
-        fastest = Fastest(quickest.plans, float(quickest.totals[0]))
+    best = search.best()
     found = search.joined() if everything else search.one(best)
     return Searched(
-        plans=found.plans,
-        evaluated=found.evaluated,
-        cost=found.cost,
-        totals=found.totals,
+        found.plans,
+        found.evaluated,
+        found.totals,
+        found.cost,
+        space=space,
         enumerated=search.enumerated,
         count=search.count,
         feasible=search.feasible,
@@ -481,45 +455,14 @@ def search_space(
         limit=search.limit,
         elsewhere_limit=scenario.memory_elsewhere,
         best=best if everything else 0,
-        fastest=fastest,
+        fastest=search.one(search.fastest()) if search.feasible else None,
     )
 
 
-def choose_plan(
-    scenario: Scenario,
-    space: Space,
-    *,
-    margin: float | None = None,
-    risk: Risk | None = None,
-    totals: Totals | None = None,
-    evaluator: GpuEvaluator | None = None,
-    everything: bool = False,
-) -> PlanChoice:
+def choose_plan(scenario: Scenario, found: Searched) -> PlanChoice:
     """Return the best legal plan that fits, or the one that comes closest to fitting."""
-    found = search_space(
-        scenario,
-        space,
-        margin=margin,
-        risk=risk,
-        totals=totals,
-        evaluator=evaluator,
-        everything=everything,
-    )
-    chosen = found.plans.take(np.array([found.best]))
-    elsewhere = GPU_ONLY if scenario.is_ipu else IPU_ONLY
-    given = {name for name, values in space.allowed.items() if len(values) == 1}
-    free = set(PlanInput.model_fields) - {*given, *elsewhere, "sharding_ranks"}
-    if space.experts == 1:
-        free.discard("expert")
-    return PlanChoice(
-        plans=chosen,
-        memory=scenario.memory(chosen),
-        fits=found.fits,
-        borderline=found.borderline,
-        searched=tuple(name for name in PlanInput.model_fields if name in free),
-        found=found,
-        space=space,
-    )
+    plans = found.plans.take(np.array([found.best]))
+    return PlanChoice(plans, scenario.memory(plans), found)
 
 
 def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:

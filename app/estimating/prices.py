@@ -79,7 +79,6 @@ class DollarPrices:
 
     @property
     def owned(self) -> bool:
-        """True where the system is bought."""
         return self.terms.owned
 
     def paid_in(self, line: str) -> str:
@@ -92,7 +91,6 @@ class DollarPrices:
 
     @property
     def include(self) -> tuple[str, ...]:
-        """Parts that are counted."""
         return self.terms.include
 
 
@@ -174,7 +172,6 @@ def staff_posts(entry: SystemEntry, count: int, defaults: CostDefaults) -> float
 
 
 def staff_figures(entry: SystemEntry, defaults: CostDefaults) -> list[Figure]:
-    """Return the figures on which the number of administrators rests."""
     appliances = [defaults.staff_per_appliance] if entry.chip_kind is ChipKind.IPU else []
     return [defaults.staff_per_node, *appliances]
 
@@ -341,6 +338,5 @@ def _figures(
 
 FOLLOWING = ("install", "spares", "support")
 """Lines that are shares of what the machines cost."""
-
 BOUGHT = ("install", "spares")
 """Lines that come with everything that is bought."""

@@ -36,7 +36,6 @@ def scaled(amount: Quantity, factor: float) -> Quantity:
 
 
 def spread_quantity(spread: Spread) -> Quantity:
-    """Return a catalogue spread as a quantity."""
     return Quantity(value=spread.value, low=spread.low, high=spread.high, unit=spread.unit)
 
 
@@ -45,7 +44,6 @@ MONEY = "{amount} {currency}"
 
 
 def money(value: float, currency: str) -> Message:
-    """Return an amount of money as a sentence shows it."""
     return Message(MONEY, {"amount": significant(value), "currency": currency})
 
 
@@ -116,29 +114,21 @@ def count_of(value: float) -> Message | float:
 
 SAMPLES = 256
 """Samples of one estimate; the ends of an 80 % band then stand on 26 samples each."""
-
 SEED = 20_211_208
 """One table of normal numbers for every estimate, so that options share what they have in common."""
-
 TAILS = ("tail_1", "tail_2", "tail_3", "tail_4")
 """Columns that give residuals the tails of Student's t with as many degrees of freedom: a few measured
 runs miss by far more than a normal law allows, for reasons no column of theirs tells."""
-
 OWN = tuple(f"own_{number:02d}" for number in range(32))
 """Columns of what belongs to one option alone; two options with the same column are rare."""
-
 SHARED = 0.5
 """Share of a residual's variance that runs of a regime have in common. In chains of measured runs of one
 model and software the offsets of the chains scatter about as much as what is left after them."""
-
 WHOLLY_SHARED = frozenset({"gpu_software_unnamed"})
 """Regimes whose error is the same for all options: whatever software it will be, they all run it."""
-
 SCATTER = "calibration_scatter"
-
 EXCHANGE = "exchange_rate"
 """Normal of exchange rates, drawn apart so that the others stay as they were."""
-
 OTHERS = ("run_length", "failure_rate", "price", "power", SCATTER)
 
 NETWORK = (
@@ -181,7 +171,6 @@ class Residuals:
 
 
 def load_residuals(directory: Path) -> Residuals:
-    """Load data/residuals.csv."""
     with (directory / "residuals.csv").open(encoding="utf-8", newline="") as handle:
         rows = list(csv.DictReader(handle))
     try:

@@ -17,15 +17,11 @@ from app.estimating.scenario import Scenario
 
 FITTED_FAMILIES = frozenset({"gpt", "llama", "bert", "resnet50", "resnext101", "efficientnet", "t5"})
 """Families whose operators are known well enough that a misfit tells something of the software."""
-
 CORE_FAMILIES = frozenset({"gpt", "llama", "bert", "resnet50"})
 """Families with the most measured runs, on which the headline stands."""
-
 DECODERS = frozenset({"gpt", "llama"})
-
 SMALL_OPERATIONS = frozenset({"conformer", "efficientnet", "gnn", "tacotron2", "waveglow", "dlrm"})
 """Families whose time on an IPU is mostly what each operation costs at all."""
-
 TRANSFORMERS = frozenset({"gpt", "llama", "bert", "t5", "vit", "swin", "transformer-xl", "conformer"})
 
 CONVOLUTIONS = frozenset(
@@ -36,9 +32,7 @@ CONVOLUTIONS = frozenset(
 )  # fmt: skip
 
 RECOMMENDERS = frozenset({"dlrm", "ncf"})
-
 IPU_SERIES = frozenset({"gc200", "bow"})
-"""Chips that are IPUs."""
 
 
 def power_kind(family: str) -> str:
@@ -92,31 +86,21 @@ ENDED = frozenset(
 """Regimes that measured runs of the model on the chip put an end to."""
 
 KNOWN = {"gpu": "gpu_profile_known", "ipu": "ipu_known"}
-
 BEYOND = 8.0
 """Times the measured devices from which a calibrated range is wider."""
-
 FEW_SAMPLES = 8.0
-
 MANY_DEVICES = 512.0
-
 LARGE_GRADIENTS = 0.5e9
-
 PCIE_DEVICES = 8
-
 FEW_ACCUMULATIONS = 4.0
-
 LONG_SEQUENCE = 8192.0
 """Tokens of the longest measured samples."""
-
 DEEPEST_INTERLEAVE = 3.0
 """Chunks of a stage in published runs (Korthikanti et al. 2022, table 3)."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasurementCoverage:
-    """What was measured at all."""
-
     pairs: frozenset[tuple[str, str]]
     """Family and chip."""
     series: frozenset[str]

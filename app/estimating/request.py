@@ -17,7 +17,6 @@ from pydantic_core import PydanticKnownError
 from app.estimating.schema import Described
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
-
 Whole = Annotated[int, Field(strict=False)]
 
 
@@ -314,5 +313,4 @@ class EstimateRequest(Schema):
 
 
 Locale = Literal["en", "ko", "zh"]
-
 Currency = Literal["USD", "KRW"]

@@ -1,4 +1,4 @@
-"""Which inputs the range of the time to train comes from."""
+"""Runs of plans, central and as samples, and which inputs the range of their time comes from."""
 
 from __future__ import annotations
 
@@ -21,36 +21,39 @@ from app.estimating.workload import Training
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A run of a plan: its steps and all that adds to them."""
+    """A run of a plan: its steps and all that adds to them. Times are in seconds."""
 
+    step: StepTime
+    """Central, arrays of length one."""
     samples: float
     steps: int
-    step: StepTime
-    """Central, arrays of length one. [s]"""
     input_wait: float
-    """Wait for input in every step. [s]"""
+    """In every step."""
+    training: float
+    """In steps alone."""
     evaluation: float
     checkpoint: float
     failures: float
     total: float
-    """Time to train. [s]"""
-    step_samples: Floats
-    """Samples of the step time. [s]"""
-    total_samples: Floats
-    """Samples of the time to train. [s]"""
-    training_samples: Floats
-    """Samples of the time in steps alone. [s]"""
-    goodput: float
-    """Share of the time to train that steps take."""
-    goodput_samples: Floats
-    checkpoint_interval: float
-    checkpoint_seconds: float
+    """Time to train."""
+    written: float
+    """Time of one checkpoint."""
+    interval: float
+    """Between checkpoints."""
     mean_time_to_failure: float
+    step_samples: Floats
+    total_samples: Floats
+    training_samples: Floats
 
     @property
     def step_seconds(self) -> float:
-        """Central step time with the wait for input. [s]"""
+        """Central step time with the wait for input."""
         return float(self.step.total[0]) + self.input_wait
+
+    @property
+    def goodput(self) -> float:
+        """Share of the time to train that steps take."""
+        return self.training / self.total
 
 
 def samples_at_batch(target: ConvergenceTarget, batch: float) -> float:
@@ -60,138 +63,53 @@ def samples_at_batch(target: ConvergenceTarget, batch: float) -> float:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
-    """Runs of many plans of one scenario, on as many machines as each has.
-
-    Central values have one entry per plan, samples one row per plan.
-    """
-
-    samples: Floats
-    steps: Floats
-    step: StepTime
-    """Central, one entry per plan. [s]"""
-    input_wait: Floats
-    evaluation: Floats
-    checkpoint: Floats
-    failures: Floats
-    total: Floats
-    """Time to train of each plan. [s]"""
-    step_samples: Floats
-    total_samples: Floats
-    training_samples: Floats
-    goodput: Floats
-    goodput_samples: Floats
-    checkpoint_interval: Floats
-    checkpoint_seconds: Floats
-    mean_time_to_failure: Floats
-
-    @property
-    def step_seconds(self) -> Floats:
-        """Central step time of each plan with the wait for input. [s]"""
-        return np.asarray(self.step.total + self.input_wait)
-
-    def one(self, place: int) -> Run:
-        """Return the run of one plan."""
-        return Run(
-            samples=float(self.samples[place]),
-            steps=int(self.steps[place]),
-            step=StepTime(
-                {
-                    name: np.broadcast_to(part, self.total.shape)[place : place + 1]
-                    for name, part in self.step.parts.items()
-                }
-            ),
-            input_wait=float(self.input_wait[place]),
-            evaluation=float(self.evaluation[place]),
-            checkpoint=float(self.checkpoint[place]),
-            failures=float(self.failures[place]),
-            total=float(self.total[place]),
-            step_samples=self.step_samples[place],
-            total_samples=self.total_samples[place],
-            training_samples=self.training_samples[place],
-            goodput=float(self.goodput[place]),
-            goodput_samples=self.goodput_samples[place],
-            checkpoint_interval=float(self.checkpoint_interval[place]),
-            checkpoint_seconds=float(self.checkpoint_seconds[place]),
-            mean_time_to_failure=float(self.mean_time_to_failure[place]),
-        )
-
-
-def run_of(
-    scenario: Scenario,
-    plans: Plans,
-    training: Training,
-    *,
-    machines: int,
-    assumed: Reliability,
-    input_rate: float | None,
-    factors: Floats,
-    normals: Mapping[str, Floats],
-    run_deviation: float,
-) -> Run:
-    """Return the run of one plan, central and as samples: :func:`runs_of` for a single plan."""
-    return runs_of(
-        scenario,
-        plans,
-        training,
-        machines=np.array([float(machines)]),
-        assumed=assumed,
-        input_rate=input_rate,
-        factors=factors[np.newaxis, :],
-        normals=normals,
-        run_deviation=run_deviation,
-    ).one(0)
-
-
 def runs_of(
     scenario: Scenario,
     plans: Plans,
     training: Training,
     *,
-    machines: Floats,
+    machines: Floats | int,
     assumed: Reliability,
     input_rate: float | None,
     factors: Floats,
     normals: Mapping[str, Floats],
     run_deviation: float,
-) -> Runs:
-    """Return the runs of many plans in one call of the engine, central and as samples."""
+) -> list[Run]:
+    """Return the run of each plan, on as many machines as each has, in one call of the engine.
+
+    Residual factors have one row of samples per plan.
+    """
     batch = plans.global_batch
     step = scenario.step(plans)
     central = np.broadcast_to(step.total, batch.shape)
-    drawn = scenario.step(columns(plans), normals).total * factors
+    drawn = scenario.step(columns(plans), normals).total * np.atleast_2d(factors)
     sampled = np.maximum(drawn, least_step(scenario, plans, central)[:, np.newaxis])
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
     more = np.exp((run_deviation if training.target is not None else 0.0) * normals["run_length"])
     figures = run_figures(scenario, training, assumed, input_rate=input_rate)
-    run = figures.runs(batch, machines, central[:, np.newaxis], np.array([assumed.rate]), np.ones(1))
-    runs = figures.runs(batch, machines, sampled, rates, np.broadcast_to(more, rates.shape))
-    one = {name: values[:, 0] for name, values in run.items()}
-    return Runs(
-        samples=one["samples"],
-        steps=one["steps"],
-        step=step,
-        input_wait=one["input_wait"],
-        evaluation=one["evaluation"],
-        checkpoint=one["checkpoint"],
-        failures=one["failures"],
-        total=one["total"],
-        step_samples=sampled + runs["input_wait"],
-        total_samples=runs["total"],
-        training_samples=runs["training"],
-        goodput=one["training"] / one["total"],
-        goodput_samples=runs["training"] / runs["total"],
-        checkpoint_interval=one["interval"],
-        checkpoint_seconds=one["written"],
-        mean_time_to_failure=one["mean_time_to_failure"],
-    )
+    used = np.atleast_1d(np.asarray(machines, dtype=float))
+    run = figures.runs(batch, used, central[:, np.newaxis], np.array([assumed.rate]), np.ones(1))
+    runs = figures.runs(batch, used, sampled, rates, np.broadcast_to(more, rates.shape))
+    parts = {name: np.broadcast_to(part, batch.shape) for name, part in step.parts.items()}
+    found = []
+    for place in range(batch.size):
+        times = {name: float(values[place, 0]) for name, values in run.items()}
+        steps = int(times.pop("steps"))
+        found.append(
+            Run(
+                **times,
+                steps=steps,
+                step=StepTime({name: part[place : place + 1] for name, part in parts.items()}),
+                step_samples=sampled[place] + runs["input_wait"][place],
+                total_samples=runs["total"][place],
+                training_samples=runs["training"][place],
+            )
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """What all runs of a scenario share, as compiled code reads it."""
-
     case: RunCase
     batches: Floats
     """Reference batches of the target; none where samples were asked for. [samples]"""
@@ -199,7 +117,7 @@ class RunFigures:
     """Samples to the target at them. [samples]"""
 
     def totals(self, plans: Plans, step: Floats) -> Floats:
-        """Return how long whole runs of plans take, (N,). [s]"""
+        """Return how long whole runs of plans take. [s]"""
         found = np.empty(len(plans.rows))
         write_totals(np.array(self.case), self.batches, self.points, plans.rows, step, found)
         return found
@@ -224,22 +142,24 @@ def run_figures(
     input_rate: float | None,
     devices_per_machine: int = 1,
 ) -> RunFigures:
-    """Return what all runs of a scenario share."""
-    target, law = training.target, (0.0, 1.0, 1.0)
-    nothing, evaluations = np.empty(0), (0.0, 0.0, 0.0)
+    target = training.target
+    law, evaluations = (0.0, 1.0, 1.0), (0.0, 0.0, 0.0)
+    batches = points = np.empty(0)
     if target is not None:
         law = target.law_samples, target.law_batch, target.law_exponent
+        batches, points = (
+            np.ascontiguousarray(values, dtype=float) for values in (target.batches, target.samples)
+        )
         if target.evaluation_samples is not None and target.evaluated_samples is not None:
             overhead = float(scenario.evaluation_overhead)
             evaluations = target.evaluation_samples, overhead, target.evaluated_samples
-    written = scenario.table.trained_parameters * checkpointed_bytes(scenario.optimizer)
     case = RunCase(
         float(training.samples or 0.0),
         *law,
         *evaluations,
         float(input_rate or 0.0),
         float(devices_per_machine),
-        written,
+        scenario.table.trained_parameters * checkpointed_bytes(scenario.optimizer),
         assumed.bandwidth,
         assumed.storage,
         assumed.storage_per_machine,
@@ -248,11 +168,6 @@ def run_figures(
         assumed.taken_back,
         assumed.restart,
         assumed.interval or 0.0,
-    )
-    if target is None:
-        return RunFigures(case, nothing, nothing)
-    batches, points = (
-        np.ascontiguousarray(values, dtype=float) for values in (target.batches, target.samples)
     )
     return RunFigures(case, batches, points)
 
@@ -293,7 +208,6 @@ def evaluations_time(
 
 RESIDUAL = "residual"
 """What the figures of the software leave unexplained in measured runs, and what inputs do together."""
-
 LEAST_WIDTH = 0.01
 """Share of the range below which an input is not shown."""
 

@@ -63,12 +63,10 @@ class Scenario:
 
     @property
     def is_ipu(self) -> bool:
-        """True on an IPU system."""
         return isinstance(self.hardware, IpuChip)
 
     @property
     def chip(self) -> GpuChip | IpuChip:
-        """The chip."""
         return self.hardware if isinstance(self.hardware, IpuChip) else self.hardware.chip
 
     @property
@@ -88,11 +86,9 @@ class Scenario:
         return self.hardware.host_memory
 
     def gpu_software(self, normals: Mapping[str, Floats] | None = None) -> GpuSoftware:
-        """Return the software record of a GPU, single or as samples."""
         return replace(self.software.gpu(normals), **self.overrides)  # type: ignore[arg-type]
 
     def ipu_software(self, normals: Mapping[str, Floats] | None = None) -> IpuSoftware:
-        """Return the software record of an IPU, single or as samples."""
         return replace(self.software.ipu(normals), **self.overrides)  # type: ignore[arg-type]
 
     def gpu_case(self, normals: Mapping[str, Floats] | None = None) -> GpuCase:
@@ -166,7 +162,6 @@ class Scenario:
         return self.software.time_factor(normals)
 
     def memory(self, plans: Plans) -> MemoryUse:
-        """Return the memory of the fullest device of each plan."""
         if isinstance(self.hardware, IpuChip):
             software = self.ipu_software()
             return ipu_memory(
@@ -202,7 +197,6 @@ class Scenario:
         ]
 
     def operator_times(self, plans: Plans) -> OperatorTimes:
-        """Return the time of every operator of one micro-batch."""
         if isinstance(self.hardware, IpuChip):
             return ipu_operator_times(
                 self.table, plans, self.hardware, self.ipu_software(), precision=self.precision
@@ -211,7 +205,6 @@ class Scenario:
 
 
 RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0}
-
 SHARDING = {"none": 0.0, "optimizer": 1.0, "gradients": 2.0, "parameters": 3.0}
 
 
@@ -241,17 +234,14 @@ MOST = 1_000_000
 
 
 def recompute_name(value: float) -> str:
-    """Return the name of a recompute mode."""
     return Recompute(int(value)).name.lower()
 
 
 def sharding_name(value: float) -> str:
-    """Return the name of a sharding mode."""
     return Sharding(int(value)).name.lower()
 
 
 IPU_ONLY = {"rts": 1.0, "rts_optimizer": 1.0, "phases": 1.0}
-
 GPU_ONLY = {"interleave": 1.0, "sequence_parallel": 0.0, "sharding": 0.0, "expert": 1.0}
 """Fields of a plan that one kind of hardware has, with the value that changes nothing."""
 
@@ -308,7 +298,6 @@ def check_devices(scenario: Scenario, given: Mapping[str, float], devices: int) 
 
 
 def nothing_legal(space: Space) -> BadInput:
-    """Return the error of a space without any legal plan."""
     asked = [
         f"{name} {' | '.join(f'{value:g}' for value in values)}" for name, values in space.allowed.items()
     ]

@@ -82,7 +82,6 @@ class Quantity(Document):
 
     @classmethod
     def exact(cls, value: float, unit: str) -> Quantity:
-        """Return a quantity without a range."""
         return cls(value=value, low=value, high=value, unit=unit)
 
 

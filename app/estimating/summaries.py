@@ -12,7 +12,6 @@ from app.engine.pipeline import bubble_slots
 from app.engine.plans import Bound, Plans
 from app.engine.records import Floats, IpuChip
 from app.engine.units import HOUR
-from app.estimating.checks import stage_layers_of
 from app.estimating.context import SizingContext, default_software
 from app.estimating.costing import system_power
 from app.estimating.deciding import Decision
@@ -37,19 +36,9 @@ from app.estimating.schema import Quantity
 from app.estimating.workload import is_convolutional
 
 WHOLE_FIELDS = (
-    "tensor",
-    "pipeline",
-    "data",
-    "micro_batch",
-    "accumulation",
-    "interleave",
-    "sharding_ranks",
-    "expert",
-    "rts",
-    "rts_optimizer",
-    "phases",
+    *("tensor", "pipeline", "data", "micro_batch", "accumulation", "global_batch", "interleave"),
+    *("sharding_ranks", "expert", "rts", "rts_optimizer", "phases"),
 )
-"""Fields of a plan that are whole numbers."""
 
 
 def family_error_of(sizing: Decision, context: SizingContext) -> float | None:
@@ -131,15 +120,11 @@ def validation_summary(
         family_error=error,
         status=status_of(regimes, reach_of(sizing, context), error, seen.contradicted),
         software_presumed=scenario.software.presumed,
-        compared=seen.compared,
-        outside_count=seen.outside_count,
-        contradicted=seen.contradicted,
-        outside=list(seen.outside),
+        **seen._asdict(),
     )
 
 
 def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = None) -> SystemSummary:
-    """Return the system as it was understood."""
     entry = hardware.entry
     power = system_power(hardware, 1.0, catalog, family)
     return SystemSummary(
@@ -158,21 +143,25 @@ def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = No
 
 
 def plan_summary(sizing: Decision, plans: Plans) -> PlanSummary:
-    """Return every choice of one plan, and which of them were searched."""
     return plan_summaries(sizing, plans)[0]
 
 
 def plan_summaries(sizing: Decision, plans: Plans) -> list[PlanSummary]:
     """Return every choice of each of some plans, and which of them were searched."""
+    scenario, depth = sizing.scenario, sizing.scenario.table.depth
     idle = sizing.hardware.machines - sizing.hardware.machines_used(plans)
     searched = list(sizing.choice.searched) + (["global_batch"] if sizing.batch_searched else [])
+    stage_layers = (
+        [[int(layers) for layers in stages] for stages in scenario.stage_lists(plans)]
+        if scenario.is_ipu
+        else [_evenly(depth, int(stages)) for stages in plans.pipeline]
+    )
     found = []
-    for place, layers in enumerate(_stage_layers(sizing.scenario, plans)):
+    for place, layers in enumerate(stage_layers):
         whole = {name: int(getattr(plans, name)[place]) for name in WHOLE_FIELDS}
         found.append(
             PlanSummary(
                 **whole,
-                global_batch=int(plans.global_batch[place]),
                 recompute=recompute_name(float(plans.recompute[place])),
                 sequence_parallel=bool(plans.sequence_parallel[place] > 0),
                 sharding=sharding_name(float(plans.sharding[place])),
@@ -185,11 +174,10 @@ def plan_summaries(sizing: Decision, plans: Plans) -> list[PlanSummary]:
     return found
 
 
-def _stage_layers(scenario: Scenario, plans: Plans) -> list[list[int]]:
-    """Return the layers of each stage of every plan, as the engine lays them."""
-    if scenario.is_ipu:
-        return [[int(layers) for layers in stages] for stages in scenario.stage_lists(plans)]
-    return [stage_layers_of(int(stages), scenario.table.depth) for stages in plans.pipeline]
+def _evenly(depth: int, stages: int) -> list[int]:
+    """Return the layers of each stage, spread as evenly as they can be."""
+    whole, rest = divmod(depth, stages)
+    return [whole + (place < rest) for place in range(stages)]
 
 
 def memory_summary(sizing: Decision) -> Memory:

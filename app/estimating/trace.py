@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -23,13 +24,9 @@ from app.estimating.schema import SourceRef
 from app.estimating.workload import Training
 
 NARAYANAN = "Narayanan et al., SC 2021, section 2.2 and appendix"
-
 WILLIAMS = "Williams, Waterman, Patterson, CACM 52(4), 2009"
-
 HU = "Hu et al. 2021, arXiv 2106.09685, section 4"
-
 DETTMERS = "Dettmers et al. 2023, arXiv 2305.14314, section 3"
-
 DALY = "Daly, Future Generation Computer Systems 22, 2006"
 
 SHOWN_PARAMETERS = (
@@ -46,7 +43,6 @@ SHOWN_PARAMETERS = (
 
 @lru_cache(maxsize=4096)
 def source_ref(source: Source) -> SourceRef:
-    """Return a source as an answer shows it."""
     return SourceRef(
         id=source.id,
         kind=source.kind.value,
@@ -57,81 +53,103 @@ def source_ref(source: Source) -> SourceRef:
     )
 
 
-def _sources(figures: Iterable[Figure]) -> list[SourceRef]:
+def source_refs(figures: Iterable[Figure]) -> list[SourceRef]:
     return list({figure.source.id: source_ref(figure.source) for figure in figures}.values())
+
+
+def finite(value: float) -> float | None:
+    """Return a number, or None where it is infinite."""
+    return value if math.isfinite(value) else None
+
+
+def _step(
+    name: str,
+    formula: str,
+    inputs: dict[str, JsonValue],
+    value: float,
+    unit: str,
+    reference: str,
+    source: list[SourceRef] | None = None,
+) -> TraceStep:
+    return TraceStep(
+        name=name,
+        formula=formula,
+        inputs=inputs,
+        value=value,
+        unit=unit,
+        reference=reference,
+        source=source or [],
+    )
 
 
 def trace_of(
     scenario: Scenario, plans: Plans, run: Run, training: Training, hardware: Hardware, context: SizingContext
 ) -> list[TraceStep]:
     """Return the trace from the chip's figures to the time to train."""
-    catalog = context.catalog
-    steps = [_peak(scenario, catalog), _software(scenario, catalog), _flop(scenario)]
-    steps += _adapters(scenario, plans, training)
-    steps += _parts(scenario, plans, run, hardware, catalog)
-    batch = float(plans.global_batch[0])
-    if training.target is not None:
-        target = training.target
+    catalog, target, batch = context.catalog, training.target, float(plans.global_batch[0])
+    steps = [
+        _peak(scenario, catalog),
+        _software(scenario, catalog),
+        _flop(scenario),
+        *_adapters(scenario, plans, training),
+        *_parts(scenario, plans, run, hardware, catalog),
+    ]
+    if target is not None:
         steps.append(
-            TraceStep(
-                name="samples_to_target",
-                formula="log-log interpolation of reference points; S = S0 (1 + (B/Bc)^g) beyond them",
-                inputs={
+            _step(
+                "samples_to_target",
+                "log-log interpolation of reference points; S = S0 (1 + (B/Bc)^g) beyond them",
+                {
                     "global_batch": batch,
                     "S0": target.law_samples,
                     "Bc": target.law_batch,
                     "g": target.law_exponent,
                 },
-                value=run.samples,
-                unit="samples",
-                reference="MLPerf reference convergence points; McCandlish et al. 2018",
-                source=[source_ref(target.points_source), *_sources(target.figures)],
+                run.samples,
+                "samples",
+                "MLPerf reference convergence points; McCandlish et al. 2018",
+                [source_ref(target.points_source), *source_refs(target.figures)],
             )
         )
-    steps.append(
-        TraceStep(
-            name="steps",
-            formula="steps = ceil(samples / global batch)",
-            inputs={"samples": run.samples, "global_batch": batch},
-            value=float(run.steps),
-            unit="steps",
-            reference="definition",
-            source=[],
-        )
-    )
-    steps += _losses(run, plans, hardware, catalog)
-    steps.append(
-        TraceStep(
-            name="time_to_train",
-            formula="T = steps × (step time + input wait) + evaluation + checkpoints + failures",
-            inputs={
+    return [
+        *steps,
+        _step(
+            "steps",
+            "steps = ceil(samples / global batch)",
+            {"samples": run.samples, "global_batch": batch},
+            float(run.steps),
+            "steps",
+            "definition",
+        ),
+        *_losses(run, plans, hardware, catalog),
+        _step(
+            "time_to_train",
+            "T = steps × (step time + input wait) + evaluation + checkpoints + failures",
+            {
                 "steps": run.steps,
                 "step_time": run.step_seconds,
                 "evaluation": run.evaluation,
                 "checkpoint": run.checkpoint,
                 "failures": run.failures,
             },
-            value=run.total,
-            unit="s",
-            reference="definition",
-            source=[],
-        )
-    )
-    return steps
+            run.total,
+            "s",
+            "definition",
+        ),
+    ]
 
 
 def _peak(scenario: Scenario, catalog: Catalog) -> TraceStep:
-    chip = scenario.chip
-    name = "fp32" if scenario.precision.value == "fp32" else f"{scenario.precision.value}_dense"
-    derived = catalog.peak(chip.name, name)
-    return TraceStep(
-        name="peak",
-        formula=f"dense {scenario.precision.value} peak: {derived.formula}",
-        inputs={figure.parameter: figure.value for figure in derived.inputs},
-        value=derived.value,
-        unit="FLOP/s",
-        reference=f"catalogue: {chip.name}",
-        source=_sources(derived.inputs),
+    chip, precision = scenario.chip, scenario.precision.value
+    derived = catalog.peak(chip.name, "fp32" if precision == "fp32" else f"{precision}_dense")
+    return _step(
+        "peak",
+        f"dense {precision} peak: {derived.formula}",
+        {figure.parameter: figure.value for figure in derived.inputs},
+        derived.value,
+        "FLOP/s",
+        f"catalogue: {chip.name}",
+        source_refs(derived.inputs),
     )
 
 
@@ -144,82 +162,69 @@ def _software(scenario: Scenario, catalog: Catalog) -> TraceStep:
     if profile.calibration is not None:
         inputs["time_factor"] = float(profile.time_factor())
         reference = f"measured runs of the workspace, starting from {profile.calibration.prior}"
-    fitted = sum(figure.status == "fitted" for figure in profile.figures.values())
-    return TraceStep(
-        name="software",
-        formula=f"profile {profile.id}: {profile.title} ({profile.as_of})",
-        inputs=inputs,
-        value=float(fitted),
-        unit="fitted figures",
-        reference=reference,
-        source=[source_ref(catalog.source(profile.source))],
+    return _step(
+        "software",
+        f"profile {profile.id}: {profile.title} ({profile.as_of})",
+        inputs,
+        float(sum(figure.status == "fitted" for figure in profile.figures.values())),
+        "fitted figures",
+        reference,
+        [source_ref(catalog.source(profile.source))],
     )
 
 
 def _flop(scenario: Scenario) -> TraceStep:
     table = scenario.table
-    forward = float(np.sum(table.forward_flop))
     frozen = table.trained_parameters < table.parameters
-    return TraceStep(
-        name="training_flop_per_sample",
-        formula=(
-            "2 × forward FLOP, 3 × those of adapters and attention: frozen weights have no gradients; MFU "
-            "counts only these"
-            if frozen
-            else "3 × forward FLOP: the backward pass costs twice the forward pass"
-        ),
-        inputs={
-            "forward_flop": forward,
+    return _step(
+        "training_flop_per_sample",
+        "2 × forward FLOP, 3 × those of adapters and attention: frozen weights have no gradients; MFU counts "
+        "only these"
+        if frozen
+        else "3 × forward FLOP: the backward pass costs twice the forward pass",
+        {
+            "forward_flop": float(np.sum(table.forward_flop)),
             "parameters": table.parameters,
             "trained_parameters": table.trained_parameters,
         },
-        value=table.training_flop,
-        unit="FLOP",
-        reference=HU if frozen else "Kaplan et al. 2020, section 2.1; operators of the model",
-        source=[],
+        table.training_flop,
+        "FLOP",
+        HU if frozen else "Kaplan et al. 2020, section 2.1; operators of the model",
     )
 
 
-def _adapters(scenario: Scenario, plans: Plans, training: Training) -> list[TraceStep]:
-    """Return what is trained where weights are frozen, and the time to turn them from 4 bit."""
+def _adapters(scenario: Scenario, plans: Plans, training: Training) -> Iterator[TraceStep]:
+    """Yield what is trained where weights are frozen, and the time to turn them from 4 bit."""
     adapters, table = training.adapters, scenario.table
     if adapters is None:
-        return []
-    steps = [
-        TraceStep(
-            name="trained_parameters",
-            formula="sum of rank × (inner + columns) over the products with adapters",
-            inputs={"rank": adapters.rank, "modules": ", ".join(adapters.modules)},
-            value=table.trained_parameters,
-            unit="parameters",
-            reference=HU,
-            source=[],
-        )
-    ]
+        return
+    yield _step(
+        "trained_parameters",
+        "sum of rank × (inner + columns) over the products with adapters",
+        {"rank": adapters.rank, "modules": ", ".join(adapters.modules)},
+        table.trained_parameters,
+        "parameters",
+        HU,
+    )
     if not adapters.quantised or isinstance(scenario.hardware, IpuChip):
-        return steps
+        return
     unpacked = table.pointwise == Pointwise.DEQUANTISE
     times = scenario.operator_times(plans)
-    again = 2.0 if plans.recompute[0] == Recompute.FULL else 1.0
-    once = float(np.sum((again * times.forward + times.backward)[unpacked]))
-    steps.append(
-        TraceStep(
-            name="dequantisation",
-            formula="passes × weights in 4 bit × (bytes stored + bytes of the products) × factor / memory "
-            "bandwidth, for one micro-batch over all stages; part of memory_bound",
-            inputs={
-                "weights": float(np.sum(table.weights * table.count * table.quantised)),
-                "stored_bytes": QUANTISED_BYTES,
-                "factor": scenario.hardware.kernels.dequantise_factor,
-                "passes": again + 1.0,
-            },
-            value=once,
-            unit="s",
-            reference=DETTMERS,
-            source=[],
-        )
+    passes = 2.0 if plans.recompute[0] == Recompute.FULL else 1.0
+    yield _step(
+        "dequantisation",
+        "passes × weights in 4 bit × (bytes stored + bytes of the products) × factor / memory "
+        "bandwidth, for one micro-batch over all stages; part of memory_bound",
+        {
+            "weights": float(np.sum(table.weights * table.count * table.quantised)),
+            "stored_bytes": QUANTISED_BYTES,
+            "factor": scenario.hardware.kernels.dequantise_factor,
+            "passes": passes + 1.0,
+        },
+        float(np.sum((passes * times.forward + times.backward)[unpacked])),
+        "s",
+        DETTMERS,
     )
-    return steps
 
 
 FORMULAS = {
@@ -254,87 +259,76 @@ FORMULAS = {
 """Formula in words and reference of each part of a step."""
 
 
+USED = {
+    "gemm": ("sustained_clock", "multiprocessors", "clock", "tiles", "amp_efficiency"),
+    "attention": ("clock", "tiles"),
+    "memory_bound": ("memory_bandwidth", "achieved_bandwidth", "element_cycles"),
+    "exchange": ("exchange_bytes_per_cycle", "exchange_multiplier"),
+    "sync": ("operation_cycles", "elementwise_operation_cycles"),
+    "optimizer": ("memory_bandwidth", "achieved_bandwidth", "streaming_bandwidth"),
+    "fixed": ("kernel_overhead", "host_return", "update_overhead"),
+    "data_comm": ("allreduce_bandwidth", "gateway_bandwidth"),
+    "tensor_comm": ("allreduce_bandwidth",),
+    "pipeline_comm": ("link_bandwidth",),
+}
+"""Figures of the chip that each part of a step rests on."""
+
+
 def _parts(
     scenario: Scenario, plans: Plans, run: Run, hardware: Hardware, catalog: Catalog
-) -> list[TraceStep]:
-    chip_figures = catalog.chip_figures(scenario.chip.name)
-    machine_figures = catalog.machine_figures(hardware.entry.id)
-    fabric_figures = {} if isinstance(scenario.hardware, IpuChip) else catalog.fabric_figures(hardware.fabric)
-    peak = f"matrix_peak.{scenario.precision.value}"
-    used = {
-        "gemm": (peak, "sustained_clock", "multiprocessors", "clock", "tiles", "amp_efficiency"),
-        "attention": (peak, "clock", "tiles"),
-        "memory_bound": ("memory_bandwidth", "achieved_bandwidth", "element_cycles"),
-        "exchange": ("exchange_bytes_per_cycle", "exchange_multiplier"),
-        "sync": ("operation_cycles", "elementwise_operation_cycles"),
-        "optimizer": ("memory_bandwidth", "achieved_bandwidth", "streaming_bandwidth"),
-        "fixed": ("kernel_overhead", "host_return", "update_overhead"),
-        "data_comm": ("allreduce_bandwidth", "gateway_bandwidth"),
-        "tensor_comm": ("allreduce_bandwidth",),
-        "pipeline_comm": ("link_bandwidth",),
+) -> Iterator[TraceStep]:
+    of_chip = catalog.chip_figures(scenario.chip.name)
+    between = [*catalog.machine_figures(hardware.entry.id).values()]
+    if not scenario.is_ipu:
+        between += catalog.fabric_figures(hardware.fabric).values()
+    layout: dict[str, JsonValue] = {
+        name: float(getattr(plans, name)[0])
+        for name in ("micro_batch", "accumulation", "tensor", "pipeline", "data")
     }
-    steps = []
     for name, seconds in run.step.parts.items():
         value = float(np.ravel(seconds)[0])
         if value <= 0:
             continue
-        figures = [chip_figures[key] for key in used.get(name, ()) if key in chip_figures]
+        used = USED.get(name, ())
+        if name in {"gemm", "attention"}:
+            used = (f"matrix_peak.{scenario.precision.value}", *used)
+        figures = [of_chip[key] for key in used if key in of_chip]
         if name in {"data_comm", "tensor_comm", "pipeline_comm"}:
-            figures += [*machine_figures.values(), *fabric_figures.values()]
+            figures += between
         formula, reference = FORMULAS[name]
         inputs: dict[str, JsonValue] = {
             f"{figure.item}.{figure.parameter}": figure.text if figure.value is None else figure.value
             for figure in figures
         }
-        inputs |= {
-            "micro_batch": float(plans.micro_batch[0]),
-            "accumulation": float(plans.accumulation[0]),
-            "tensor": float(plans.tensor[0]),
-            "pipeline": float(plans.pipeline[0]),
-            "data": float(plans.data[0]),
-        }
-        steps.append(
-            TraceStep(
-                name=f"step.{name}",
-                formula=formula,
-                inputs=inputs,
-                value=value,
-                unit="s",
-                reference=reference,
-                source=_sources(figures),
-            )
-        )
-    return steps
+        yield _step(f"step.{name}", formula, inputs | layout, value, "s", reference, source_refs(figures))
 
 
 def _losses(run: Run, plans: Plans, hardware: Hardware, catalog: Catalog) -> list[TraceStep]:
     defaults = catalog.reliability_defaults(hardware.entry.chip_kind)
-    failing = (defaults.failure_rate, defaults.failure_growth, defaults.restart)
-    writing = (defaults.checkpoint_bandwidth, defaults.storage_bandwidth, defaults.storage_write_rate)
-    interval: JsonValue = run.checkpoint_interval if np.isfinite(run.checkpoint_interval) else None
-    mean: JsonValue = run.mean_time_to_failure if np.isfinite(run.mean_time_to_failure) else None
     return [
-        TraceStep(
-            name="checkpoints",
-            formula="useful time × time of one checkpoint / interval; interval after Daly unless given; one "
+        _step(
+            "checkpoints",
+            "useful time × time of one checkpoint / interval; interval after Daly unless given; one "
             "checkpoint at the bandwidth of all machines or of the shared storage, whichever is lower",
-            inputs={"checkpoint_seconds": run.checkpoint_seconds, "interval": interval},
-            value=run.checkpoint,
-            unit="s",
-            reference=DALY,
-            source=_sources(writing),
+            {"checkpoint_seconds": run.written, "interval": finite(run.interval)},
+            run.checkpoint,
+            "s",
+            DALY,
+            source_refs(
+                (defaults.checkpoint_bandwidth, defaults.storage_bandwidth, defaults.storage_write_rate)
+            ),
         ),
-        TraceStep(
-            name="failures",
-            formula="expected work done again and restarts at a constant failure rate r · N^(1 + g)",
-            inputs={
-                "mean_time_to_failure": mean,
+        _step(
+            "failures",
+            "expected work done again and restarts at a constant failure rate r · N^(1 + g)",
+            {
+                "mean_time_to_failure": finite(run.mean_time_to_failure),
                 "machines": float(hardware.machines_used(plans)[0]),
                 "restart": defaults.restart.si,
             },
-            value=run.failures,
-            unit="s",
-            reference=DALY,
-            source=_sources(failing),
+            run.failures,
+            "s",
+            DALY,
+            source_refs((defaults.failure_rate, defaults.failure_growth, defaults.restart)),
         ),
     ]

@@ -15,7 +15,7 @@ from app.engine.operators.table import Kind, OperatorTable
 from app.engine.records import GpuChip, IpuChip, Precision, Tokens
 from app.errors import BadInput, Message, Unprocessable
 from app.estimating.context import LANGUAGE, SizingContext, batch_limit, critical_batch
-from app.estimating.documents import CheckWarning, Default, ModelSummary, Text
+from app.estimating.documents import CheckWarning, Default, ModelSummary, Text, info
 from app.estimating.hardware import known_id
 from app.estimating.ranges import count_of, significant
 from app.estimating.request import EstimateRequest, ModelInput, WorkloadInput
@@ -27,11 +27,8 @@ from app.profiles.samples import LengthSample
 from app.profiles.transformer import figure_profile, transformer_profile
 
 GREATEST = 1e30
-
 LONGEST = 1_048_576
-
 LARGEST_IMAGE = 16_384
-
 OPTIMIZERS = {"bert": "lamb", "dlrm": "sgd"}
 """Optimizers of the published recipes of these families; momentum for convolutions, else Adam."""
 
@@ -264,7 +261,6 @@ def targets_of(profile: ModelProfile, catalog: Catalog) -> list[str]:
 
 UNNAMED = frozenset({"custom", "cnn"})
 """Families of uploads that do not say what they are; their size tells."""
-
 SAME_SIZE = 0.1
 """Largest gap of parameters at which a network is still the one that a target is defined for."""
 
@@ -469,14 +465,13 @@ def _precision(
         )
     elif used is not wanted:
         warnings.append(
-            CheckWarning.of(
+            info(
                 "precision_substituted",
-                "info",
-                Message(
-                    "{chip} does not support {wanted}; {used} is used instead",
-                    {"chip": chip.name, "wanted": wanted.value, "used": used.value},
-                ),
                 "workload.precision",
+                "{chip} does not support {wanted}; {used} is used instead",
+                chip=chip.name,
+                wanted=wanted.value,
+                used=used.value,
             )
         )
     return used

@@ -13,7 +13,7 @@ from app.features.accuracy.regret import KINDS, SETTING, PlanSet, pairs_of_plans
 
 DATA = Path(__file__).parents[2] / "data"
 
-USUAL = (Pattern({}, 0, 10**9, {"deviation": "0.02"}),)
+USUAL = (Pattern({}, {"deviation": "0.02"}),)
 
 
 def run(

@@ -22,8 +22,8 @@ from app.estimating.fitting.least_squares import (
     worth,
 )
 from app.estimating.fitting.refit import fit_software, software_text
-from app.estimating.fitting.runs import Figures, FitRun, Key, group_weights
-from app.estimating.validation.run import read_rows
+from app.estimating.fitting.runs import Figures, FitRun, Key
+from app.estimating.validation.run import group_weights, read_rows
 from app.features.accuracy.evidence import counts_of, in_headline
 from tests.sizing.asking import DATA, sizing_context
 
@@ -122,7 +122,7 @@ def test_one_wild_run_moves_little(software: SoftwareCatalog) -> None:
 
 def test_a_group_counts_once(software: SoftwareCatalog) -> None:
     runs = [run("one", 1.0, 0.5, 0), *(run("one", 2.0, 0.5, number, "series") for number in range(1, 10))]
-    weights = group_weights(runs)
+    weights = group_weights([one.group for one in runs])
     assert weights[0] == 1.0
     assert weights[1:].sum() == pytest.approx(1.0)
 

@@ -9,7 +9,7 @@ from app.engine.plans import Plans
 from app.estimating.deciding import decide
 from app.estimating.hardware import reliability
 from app.estimating.ranges import common_normals
-from app.estimating.runtime import run_of, runs_of
+from app.estimating.runtime import runs_of
 from app.estimating.workload import resolve_model
 from tests.sizing.asking import asked, sizing_context
 
@@ -49,7 +49,7 @@ def test_many_runs_at_once_are_those_of_each_alone(system: str, workload: dict[s
         **same,
     )
     for place, one in enumerate(found):
-        alone = run_of(
+        (alone,) = runs_of(
             one.scenario,
             one.choice.plans,
             one.training,
@@ -57,9 +57,9 @@ def test_many_runs_at_once_are_those_of_each_alone(system: str, workload: dict[s
             factors=factors[place],
             **same,
         )
-        run = together.one(place)
+        run = together[place]
         assert run.steps == alone.steps
-        for name in ("total", "evaluation", "checkpoint", "failures", "input_wait", "checkpoint_interval"):
+        for name in ("total", "evaluation", "checkpoint", "failures", "input_wait", "interval"):
             assert getattr(run, name) == pytest.approx(getattr(alone, name), rel=1e-12)
         assert run.total_samples == pytest.approx(alone.total_samples, rel=1e-12)
-        assert run.goodput_samples == pytest.approx(alone.goodput_samples, rel=1e-12)
+        assert run.training_samples == pytest.approx(alone.training_samples, rel=1e-12)

@@ -55,7 +55,7 @@ def chosen(
         per_node=4 if scenario.is_ipu else 8,
         global_batch=64,
     )
-    return choose_plan(scenario, space, margin=margin)
+    return choose_plan(scenario, search_space(scenario, space, margin=margin))
 
 
 def with_host_memory(scenario: Scenario, share: float) -> Scenario:

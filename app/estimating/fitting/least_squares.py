@@ -20,25 +20,20 @@ import numpy.typing as npt
 
 from app.engine.records import Floats
 from app.estimating.context import SizingContext
-from app.estimating.fitting.runs import Figures, FitRun, group_weights, run_of
+from app.estimating.fitting.runs import Figures, FitRun, run_of
 from app.estimating.ranges import TAILS
 from app.estimating.regimes import CORE_FAMILIES, FITTED_FAMILIES, IPU_SERIES
-from app.estimating.validation.run import weighted_quantile
+from app.estimating.validation.run import ErrorSummary, group_weights, with_errors
 
 Mask = npt.NDArray[np.bool_]
-
 SCALE = 0.05
 """Log-error that counts as one: about twice the noise between repeated runs (BLOOM iterations 0.027,
 MLPerf replicates 0.01 to 0.05)."""
-
 HUBER = 2.0
 """Errors beyond this many scales count linearly: something unknown slowed the run."""
-
 STEPS = 30
-
 NUDGE = 0.02
 """Perturbation of a coordinate for its derivative."""
-
 ENOUGH = 1e-5
 """Change of a coordinate that ends the search."""
 
@@ -85,8 +80,7 @@ class Solution:
 
 
 def fit(runs: Sequence[FitRun], figures: Figures) -> Solution:
-    """Return the best figures for some runs."""
-    groups = group_weights(runs)
+    groups = group_weights([run.group for run in runs])
     point, damping = figures.start(), 1e-3
     errors, slopes = linearised(runs, figures, point)
     value = _objective(errors, groups, point, figures)
@@ -184,35 +178,17 @@ class LogErrors:
     runs: tuple[FitRun, ...]
     values: Floats
 
-    def part(self, chosen: Callable[[FitRun], bool]) -> Quantiles:
-        """Return the quantiles over the runs that a condition holds for."""
+    def part(self, name: str, chosen: Callable[[FitRun], bool]) -> ErrorSummary:
+        """Return the summary of the runs that a condition holds for."""
         kept = [
-            (run, value)
+            (run.group, value)
             for run, value in zip(self.runs, self.values, strict=True)
             if chosen(run) and np.isfinite(value)
         ]
-        runs = [run for run, _ in kept]
-        if not runs:
-            return Quantiles(0, 0, None, None, None)
-        errors, weights = np.array([value for _, value in kept]), group_weights(runs)
-        return Quantiles(
-            runs=len(runs),
-            groups=len({run.group for run in runs}),
-            median=weighted_quantile(np.abs(errors), weights, 0.5),
-            ninetieth=weighted_quantile(np.abs(errors), weights, 0.9),
-            bias=float(np.average(errors, weights=weights)),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Quantiles:
-    """Median and 90th percentile of the absolute log-error, groups counted once, and the mean error."""
-
-    runs: int
-    groups: int
-    median: float | None
-    ninetieth: float | None
-    bias: float | None
+        part = ErrorSummary(name, len(kept), len(kept))
+        if not kept:
+            return part
+        return with_errors(part, np.array([value for _, value in kept]), [group for group, _ in kept])
 
 
 def core(run: FitRun) -> bool:
@@ -221,7 +197,6 @@ def core(run: FitRun) -> bool:
 
 
 def on_ipu(run: FitRun) -> bool:
-    """Return True for a run on IPUs."""
     return run.chip in IPU_SERIES
 
 
@@ -231,7 +206,6 @@ def large(run: FitRun) -> bool:
 
 
 def in_sample(solution: Solution) -> LogErrors:
-    """Return the errors of the fit itself."""
     return LogErrors("in sample", solution.runs, solution.errors)
 
 
@@ -281,7 +255,6 @@ def by_profile(
 
 
 def without_profile(context: SizingContext, name: str) -> SizingContext:
-    """Return a context whose rules know nothing of a profile and of what extends it."""
     kept = tuple(rule for rule in context.rules.software if _owner(rule.result["profile"], context) != name)
     return replace(context, rules=replace(context.rules, software=kept))
 
@@ -301,7 +274,7 @@ def worth(solution: Solution, errors: LogErrors) -> dict[tuple[str, str], float]
     counted once, over the number of groups that depend on the figure. One that is not above zero did
     not pay for itself out of sample.
     """
-    weights = group_weights(solution.runs)
+    weights = group_weights([run.group for run in solution.runs])
     found = {}
     for number, key in enumerate(solution.figures.keys):
         touched = solution.slopes[:, number] != 0
@@ -314,14 +287,10 @@ def worth(solution: Solution, errors: LogErrors) -> dict[tuple[str, str], float]
 
 PRIOR = 0.08
 """Deviation expected of a regime before any run; twice the noise between repeated runs."""
-
 PRIOR_WIDTH = 1.0
 """Log-deviation of that expectation. A regime with hardly any runs stays near it."""
-
 SMALLEST, LARGEST = 0.005, 1.0
-
 SWEEPS = 6
-
 TRIES = 61
 
 
@@ -347,8 +316,7 @@ def misses(errors: LogErrors, solution: Solution, deviations: Floats) -> list[Mi
 
 
 def fit_residuals(found: Sequence[Miss], held: Mapping[str, float], free: Sequence[str]) -> dict[str, float]:
-    """Return the deviation of each free regime."""
-    weights = group_weights([miss.run for miss in found])
+    weights = group_weights([miss.run.group for miss in found])
     errors = np.array([miss.error for miss in found])
     known = np.array(
         [

@@ -17,14 +17,18 @@ from app.estimating.fitting.least_squares import (
     by_group,
     by_profile,
     by_scale,
+    core,
     fit,
     fit_residuals,
     half_width,
     in_sample,
+    large,
     misses,
+    on_ipu,
     worth,
 )
 from app.estimating.fitting.runs import Figures, FitRun, Key, runs_of
+from app.estimating.regimes import FITTED_FAMILIES
 
 LEAST_DEVIATION = 0.01
 """No figure is known better than to one per cent, however many runs agree."""
@@ -48,8 +52,6 @@ CLASS_REGIMES = ("gpu_class_known", "gpu_unfitted_class")
 
 @dataclass(frozen=True, slots=True)
 class FigureFit:
-    """The result for one figure."""
-
     value: float
     deviation: float
     runs: int
@@ -97,7 +99,6 @@ def refit(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Refit:
 
 
 def fit_software(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Solution:
-    """Return the fit of the software figures alone."""
     runs = runs_of(rows, context)
     keys = sorted({key for run in runs for key in run.keys})
     return fit(runs, Figures(context.software, keys))
@@ -218,3 +219,47 @@ def differences(found: Refit, context: SizingContext) -> list[str]:
         for (owner, name), value in sorted(fitted.items())
         if abs(value - stated[owner, name]) > SAME * max(abs(value), SAME)
     ]
+
+
+PARTS: tuple[tuple[str, Callable[[FitRun], bool]], ...] = (
+    ("bert, gpt, llama, resnet50 on GPUs", core),
+    ("the same beyond one machine", large),
+    ("on IPUs", on_ipu),
+    ("all fitted families", lambda run: run.family in FITTED_FAMILIES),
+    ("all other families", lambda run: run.family not in FITTED_FAMILIES),
+)
+
+
+def figure_cells(found: Refit) -> list[tuple[str, ...]]:
+    """Return every fitted figure, a heading first."""
+    heading = ("profile", "figure", "value", "deviation", "runs", "groups", "from prior", "worth")
+    lines = [
+        (
+            owner,
+            name,
+            f"{one.value:g}",
+            f"± {one.deviation:g}",
+            str(one.runs),
+            str(one.groups),
+            f"{one.prior:+.1f}",
+            f"{one.worth:+.4f}",
+        )
+        for (owner, name), one in sorted(found.figures.items())
+    ]
+    lines += [
+        ("residuals", name, f"{value:g}", "", "", "", "", "") for name, value in found.residuals.items()
+    ]
+    return [heading, *lines]
+
+
+def error_cells(found: Refit) -> list[tuple[str, ...]]:
+    """Return median and 90th percentile of the errors, in sample and left out, a heading first."""
+    lines: list[tuple[str, ...]] = [("error", "of", "runs", "groups", "median", "90 %", "bias")]
+    for errors in (found.in_sample, found.by_group, found.by_profile, found.by_scale):
+        for name, chosen in PARTS:
+            part = errors.part(name, chosen)
+            if part.rows:
+                shares = (part.median or 0.0, part.ninetieth or 0.0)
+                shown = (*(f"{share:.1%}" for share in shares), f"{part.bias or 0.0:+.1%}")
+                lines.append((errors.name, name, str(part.rows), str(part.groups), *shown))
+    return lines

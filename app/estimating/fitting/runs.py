@@ -36,8 +36,6 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class FitRun:
-    """One measured run, ready to be predicted."""
-
     id: str
     group: str
     family: str
@@ -112,14 +110,6 @@ def _log_error(
     return np.asarray(sign * (np.log(value) - measured))
 
 
-def group_weights(runs: Sequence[FitRun]) -> Floats:
-    """Return weights with which each group of runs counts once."""
-    sizes: dict[str, int] = {}
-    for run in runs:
-        sizes[run.group] = sizes.get(run.group, 0) + 1
-    return np.array([1.0 / sizes[run.group] for run in runs])
-
-
 SMALLEST = 1e-12
 
 
@@ -144,12 +134,10 @@ class Figures:
         self.expected = self.coordinates(expected)
 
     def coordinates(self, values: Sequence[float]) -> Floats:
-        """Return values as coordinates."""
         numbers = np.asarray(values, dtype=float)
         return np.where(self.plain, numbers, np.log(np.maximum(numbers, SMALLEST)))
 
     def values(self, coordinates: Floats) -> Floats:
-        """Return coordinates, (…, K), as values."""
         return np.where(self.plain, coordinates, np.exp(np.where(self.plain, 0.0, coordinates)))
 
     def clipped(self, coordinates: Floats) -> Floats:

@@ -27,13 +27,10 @@ def without_answers(row: Mapping[str, str]) -> dict[str, str]:
 
 THROUGHPUT = frozenset({"samples_per_s", "tokens_per_s", "step_time_s", "tflops_per_accel"})
 """Metrics of a rate or a step, without the length of a run."""
-
 EVALUATION_INCLUDED = re.compile(r"INCLUDES evaluation", re.IGNORECASE)
 
 
 class Unsupported(Exception):
-    """A row that cannot be built, with the reason."""
-
     def __init__(self, template: str, **values: object) -> None:
         self.message = Message(template, values)
         super().__init__(str(self.message))
@@ -102,7 +99,6 @@ PRECISIONS = (
 )
 
 SHARDING = (("3", 3.0), ("FSDP", 3.0), ("HSDP", 3.0), ("2", 2.0), ("1", 1.0))
-
 RECOMPUTE = (("full", 2.0), ("selective", 1.0), ("yes", 2.0))
 
 
@@ -149,7 +145,6 @@ class MeasurementCase:
 
     @property
     def devices_per_node(self) -> int:
-        """Accelerators of one machine."""
         return max(1, -(-self.devices // max(self.nodes, 1)))
 
 
@@ -251,7 +246,6 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
 
 
 TRANSFORMERS = {"gpt": Stack.DECODER, "llama": Stack.DECODER, "bert": Stack.ENCODER, "vit": Stack.ENCODER}
-
 GATED_ROUNDING = 256
 """Gated feed-forward widths are rounded to this multiple (Touvron et al. 2023)."""
 
@@ -283,7 +277,6 @@ def _differs(profile: ModelProfile, case: MeasurementCase) -> bool:
 
 
 def transformer_from_columns(case: MeasurementCase) -> ModelProfile:
-    """Return a transformer from layers, hidden, heads, length and parameters."""
     if case.hidden is None or case.layers is None or case.heads is None or case.hidden % case.heads:
         raise Unsupported(
             "hidden {hidden} is not divisible by heads {heads}", hidden=case.hidden, heads=case.heads

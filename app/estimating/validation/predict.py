@@ -19,7 +19,7 @@ from app.errors import AppError
 from app.estimating.context import SizingContext
 from app.estimating.deciding import risk_of
 from app.estimating.hardware import log_deviation
-from app.estimating.plan_search import choose_plan, space_of
+from app.estimating.plan_search import choose_plan, search_space, space_of
 from app.estimating.runtime import evaluations_time, samples_at_batch
 from app.estimating.scenario import Scenario
 from app.estimating.validation.cases import MeasurementCase, Unsupported, find_model
@@ -33,8 +33,6 @@ LARGEST_MICRO_BATCH = 64.0
 
 @dataclass(frozen=True, slots=True)
 class PredictionSamples:
-    """What was predicted, as the engine's central value and samples."""
-
     case: MeasurementCase
     scenario: Scenario
     model: ModelProfile
@@ -48,7 +46,6 @@ class PredictionSamples:
 def build(
     case: MeasurementCase, context: SizingContext, profile: SoftwareProfile
 ) -> tuple[Scenario, ModelProfile, Plans]:
-    """Return the scenario, model and plan of a case."""
     model = find_model(case)
     tokens = _tokens(case, model)
     table = model.operators(tokens, case.image_size)
@@ -79,7 +76,6 @@ def build(
 def predict(
     case: MeasurementCase, context: SizingContext, profile: SoftwareProfile, normals: Mapping[str, Floats]
 ) -> PredictionSamples:
-    """Return the prediction of a case in its own metric."""
     scenario, model, plans = build(case, context, profile)
     central = scenario.step(plans).total
     sampled = scenario.step(plans, normals).total
@@ -217,7 +213,8 @@ def _searched(case: MeasurementCase, scenario: Scenario, context: SizingContext,
         space = space_of(
             scenario, allowed, devices=case.devices, per_node=case.devices_per_node, global_batch=batch
         )
-        choice = choose_plan(scenario, space, risk=risk_of(scenario, case.family, context))
+        found = search_space(scenario, space, risk=risk_of(scenario, case.family, context))
+        choice = choose_plan(scenario, found)
     except AppError:
         return None
     return choice.plans if choice.fits else None

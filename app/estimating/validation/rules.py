@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,14 +25,11 @@ class Rule:
     result: Mapping[str, str]
 
     def matches(self, facts: Mapping[str, str]) -> bool:
-        """Return True where every pattern is found in its fact."""
         return all(pattern.search(facts.get(name, "")) for name, pattern in self.patterns.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """All tables."""
-
     systems: Mapping[str, Mapping[str, str]]
     networks: tuple[Rule, ...]
     software: tuple[Rule, ...]
@@ -44,11 +41,9 @@ class Rules:
         return next((rule.result for rule in self.networks if rule.matches(facts)), None)
 
     def profile(self, facts: Mapping[str, str]) -> str | None:
-        """Return the software profile of the first rule that matches."""
         return next((rule.result["profile"] for rule in self.software if rule.matches(facts)), None)
 
     def preset(self, facts: Mapping[str, str]) -> str | None:
-        """Return the model preset of the first rule that matches."""
         return next((rule.result["preset"] for rule in self.models if rule.matches(facts)), None)
 
     def completed(self, facts: Mapping[str, str]) -> dict[str, str]:
@@ -61,32 +56,24 @@ class Rules:
 
 
 KEYS = (
-    "software",
-    "family",
-    "chip",
-    "model",
-    "form_factor",
-    "interconnect",
-    "seq_len",
-    "precision",
-    "metric",
-    "micro_batch",
+    *("software", "family", "chip", "model", "form_factor", "interconnect", "seq_len", "precision"),
+    *("metric", "micro_batch"),
 )
-
 WHOLE = frozenset({"family", "chip", "seq_len", "micro_batch"})
 """Facts that a pattern must match from end to end."""
 
 
-def _rule(row: Mapping[str, str]) -> Rule:
-    patterns = {}
-    for name in KEYS:
-        text = row.get(name) or ""
-        if text:
-            patterns[name] = re.compile(f"^(?:{text})$" if name in WHOLE else text, re.IGNORECASE)
-    return Rule(patterns, {name: value for name, value in row.items() if name not in KEYS})
+def rule_of(row: Mapping[str, str], keys: Collection[str] = KEYS, whole: Collection[str] = WHOLE) -> Rule:
+    """Return a row as a rule; columns that are no keys are what follows."""
+    patterns = {
+        name: re.compile(f"^(?:{row[name]})$" if name in whole else row[name], re.IGNORECASE)
+        for name in keys
+        if row.get(name)
+    }
+    return Rule(patterns, {name: value for name, value in row.items() if name not in keys})
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def read_table(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as handle:
         rows = list(csv.DictReader(handle, restval=""))
     for line, row in enumerate(rows, start=2):
@@ -96,11 +83,13 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 def load_rules(directory: Path) -> Rules:
-    """Load the tables from data/validation."""
+    def rules(name: str) -> tuple[Rule, ...]:
+        return tuple(map(rule_of, read_table(directory / name)))
+
     return Rules(
-        systems={row["measured"]: row for row in _rows(directory / "systems.csv")},
-        networks=tuple(map(_rule, _rows(directory / "networks.csv"))),
-        software=tuple(map(_rule, _rows(directory / "software.csv"))),
-        completion=tuple(map(_rule, _rows(directory / "completion.csv"))),
-        models=tuple(map(_rule, _rows(directory / "models.csv"))),
+        systems={row["measured"]: row for row in read_table(directory / "systems.csv")},
+        networks=rules("networks.csv"),
+        software=rules("software.csv"),
+        completion=rules("completion.csv"),
+        models=rules("models.csv"),
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -35,17 +35,17 @@ class RowResult:
     id: str
     group: str
     family: str
-    chip: str
     metric: str
-    devices: int
-    supported: bool
-    reason: str
-    predicted: float | None
-    low: float | None
-    high: float | None
-    measured: float | None
-    software: str | None
-    chain: str
+    chip: str = ""
+    devices: int = 0
+    supported: bool = False
+    reason: str = ""
+    predicted: float | None = None
+    low: float | None = None
+    high: float | None = None
+    measured: float | None = None
+    software: str | None = None
+    chain: str = ""
     regimes: tuple[str, ...] = ()
     """What its error may come from, of data/residuals.csv."""
 
@@ -57,20 +57,14 @@ class RowResult:
         return math.log(self.predicted) - math.log(self.measured)
 
     def to_json(self) -> dict[str, object]:
-        """Return the row as the command answers it."""
-        return {
-            "id": self.id,
-            "group": self.group,
-            "family": self.family,
-            "supported": self.supported,
-            "reason": self.reason,
-            "predicted": self.predicted,
-            "low": self.low,
-            "high": self.high,
-            "measured": self.measured,
-            "log_error": self.log_error,
-            "software": self.software,
-        }
+        return {name: getattr(self, name) for name in ANSWERED}
+
+
+ANSWERED = (
+    *("id", "group", "family", "supported", "reason", "predicted", "low", "high", "measured", "log_error"),
+    "software",
+)
+"""What the command answers of a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +74,20 @@ class ErrorSummary:
     name: str
     rows: int
     supported: int
-    groups: int
-    median: float | None
-    ninetieth: float | None
-    bias: float | None
-    coverage: float | None
+    groups: int = 0
+    median: float | None = None
+    """Of the absolute log-error."""
+    ninetieth: float | None = None
+    bias: float | None = None
+    """Mean log-error."""
+    coverage: float | None = None
+    """Share of measured values inside the 80 % band."""
+
+
+def group_weights(groups: Sequence[str]) -> Floats:
+    """Return weights with which each group counts once."""
+    sizes = Counter(groups)
+    return np.array([1.0 / sizes[group] for group in groups])
 
 
 def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
@@ -96,31 +99,31 @@ def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
 
 
 def summary(name: str, rows: Sequence[RowResult]) -> ErrorSummary:
-    """Return the summary of some rows."""
     compared = [row for row in rows if row.log_error is not None]
-    supported = sum(row.supported for row in rows)
+    known = ErrorSummary(name, len(rows), sum(row.supported for row in rows))
     if not compared:
-        return ErrorSummary(name, len(rows), supported, 0, None, None, None, None)
-    sizes: dict[str, int] = defaultdict(int)
-    for row in compared:
-        sizes[row.group] += 1
-    weights = np.array([1.0 / sizes[row.group] for row in compared])
-    errors = np.array([row.log_error for row in compared], dtype=float)
+        return known
+    groups = [row.group for row in compared]
     inside = np.array([(row.low or 0.0) <= (row.measured or 0.0) <= (row.high or 0.0) for row in compared])
-    return ErrorSummary(
-        name=name,
-        rows=len(rows),
-        supported=supported,
-        groups=len(sizes),
+    return replace(
+        with_errors(known, np.array([row.log_error for row in compared], dtype=float), groups),
+        coverage=float(np.average(inside, weights=group_weights(groups))),
+    )
+
+
+def with_errors(part: ErrorSummary, errors: Floats, groups: Sequence[str]) -> ErrorSummary:
+    """Return a summary with the quantiles of log-errors."""
+    weights = group_weights(groups)
+    return replace(
+        part,
+        groups=len(set(groups)),
         median=weighted_quantile(np.abs(errors), weights, 0.5),
         ninetieth=weighted_quantile(np.abs(errors), weights, 0.9),
         bias=float(np.average(errors, weights=weights)),
-        coverage=float(np.average(inside, weights=weights)),
     )
 
 
 def summaries(rows: Iterable[RowResult], key: Callable[[RowResult], str]) -> list[ErrorSummary]:
-    """Return a summary per value of a key."""
     parts: dict[str, list[RowResult]] = defaultdict(list)
     for row in rows:
         parts[key(row)].append(row)
@@ -156,14 +159,11 @@ def _ranks(values: Sequence[float]) -> Floats:
 
 
 REQUIRED = ("id", "family", "system", "accelerators", "metric")
-
 MOST_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
-    """All rows and their summaries."""
-
     rows: tuple[RowResult, ...]
     by_family_and_chip: tuple[ErrorSummary, ...]
     by_metric: tuple[ErrorSummary, ...]
@@ -171,24 +171,18 @@ class ValidationReport:
     chains: Mapping[str, float]
 
     def to_json(self) -> dict[str, object]:
-        """Return the report as the command answers it."""
-
-        def one(part: ErrorSummary) -> dict[str, object]:
-            return {name: getattr(part, name) for name in ErrorSummary.__slots__}
-
         return {
             "rows": [row.to_json() for row in self.rows],
             "summary": {
-                "by_family_and_chip": [one(part) for part in self.by_family_and_chip],
-                "by_metric": [one(part) for part in self.by_metric],
-                "overall": one(self.overall),
+                "by_family_and_chip": [asdict(part) for part in self.by_family_and_chip],
+                "by_metric": [asdict(part) for part in self.by_metric],
+                "overall": asdict(self.overall),
                 "chains": dict(self.chains),
             },
         }
 
 
 def read_rows(text: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV file with the columns of data/validation/measured.csv."""
     reader = csv.DictReader(io.StringIO(text), restval="")
     missing = [name for name in REQUIRED if name not in (reader.fieldnames or [])]
     if missing:
@@ -207,12 +201,12 @@ def read_rows(text: str) -> list[dict[str, str]]:
 
 def validate(rows: Sequence[Mapping[str, str]], context: SizingContext) -> ValidationReport:
     """Predict every row without its measured value, then compare."""
-    hidden = [without_answers(row) for row in rows]
-    measured_pairs = context.measured
-    predicted = [predict_row(row, context, measured_pairs) for row in hidden]
     results = tuple(
-        replace(result, measured=number(row.get("value", "")))
-        for result, row in zip(predicted, rows, strict=True)
+        replace(
+            predict_row(without_answers(row), context, context.measured),
+            measured=number(row.get("value", "")),
+        )
+        for row in rows
     )
     throughput = [row for row in results if row.metric in THROUGHPUT]
     return ValidationReport(
@@ -232,17 +226,7 @@ def predict_row(row: Mapping[str, str], context: SizingContext, measured: Measur
         id=row.get("id", ""),
         group=row.get("group", "") or row.get("id", ""),
         family=row.get("family", ""),
-        chip="",
         metric=row.get("metric", ""),
-        devices=0,
-        supported=False,
-        reason="",
-        predicted=None,
-        low=None,
-        high=None,
-        measured=None,
-        software=None,
-        chain="",
     )
     try:
         case = read_case(row, context.rules)
@@ -279,17 +263,8 @@ SLOWER_IS_MORE = frozenset({"step_time_s", "time_to_train_min", "gpu_hours"})
 
 def _chain(case: MeasurementCase) -> str:
     """Name of the chain a row belongs to: all alike but for devices and batch."""
-    return " | ".join(
-        (
-            case.family,
-            case.model,
-            case.software,
-            case.chip,
-            str(case.seq_len or case.image_size or ""),
-            case.precision,
-            case.metric,
-        )
-    )
+    size = str(case.seq_len or case.image_size or "")
+    return " | ".join((case.family, case.model, case.software, case.chip, size, case.precision, case.metric))
 
 
 UNITS = {

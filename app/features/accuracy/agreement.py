@@ -19,9 +19,7 @@ from app.features.accuracy.predictions import COUNTED, KINDS, Pattern, Predictio
 
 SCALES = ((1, 4), (5, 8), (9, 64), (65, 512), (513, None))
 """Classes of size: least and most devices."""
-
 ALL, CORE, OTHER = "all", "core", "other"
-
 SETS = (ALL, CORE, OTHER)
 """All families, those with the most measured runs, and the rest."""
 
@@ -60,7 +58,6 @@ class RunChoice:
     errors: str = "group_left_out"
 
     def holds(self, one: Prediction) -> bool:
-        """Tell whether a run is looked at."""
         return (
             in_set(one.family, self.family)
             and self.chip in ("", one.chip)
@@ -113,7 +110,6 @@ def counted(predictions: Iterable[Prediction]) -> list[Prediction]:
 
 
 def agreement(predictions: Iterable[Prediction], kind: str) -> Agreement:
-    """Return the errors of some runs with something left out of the fit."""
     part = summary(kind, [one.result(kind) for one in predictions])
     low, high = None, None
     if part.coverage is not None:
@@ -124,12 +120,10 @@ def agreement(predictions: Iterable[Prediction], kind: str) -> Agreement:
 
 
 def by_kind(predictions: Sequence[Prediction]) -> dict[str, Agreement]:
-    """Return the errors by what the fit knew."""
     return {kind: agreement(predictions, kind) for kind in KINDS}
 
 
 def cells(predictions: Iterable[Prediction]) -> list[AgreementCell]:
-    """Return the errors by family, chip and class of size."""
     parts: dict[tuple[str, str, int], list[Prediction]] = {}
     for one in predictions:
         if one.log_error is not None:
@@ -189,7 +183,6 @@ class Gaps:
 
 
 def gaps(predictions: Iterable[Prediction], context: SizingContext, families: Collection[str]) -> Gaps:
-    """Return what no predicted run of the headline tests."""
     known = [one for one in counted(predictions) if one.log_error is not None]
     seen = {regime for one in known for regime in one.regimes.split()}
     chips = {system.chip for system in context.catalog.systems() if system.chip}
@@ -267,12 +260,10 @@ class Chain:
 
     @property
     def least(self) -> int:
-        """Fewest devices."""
         return min(point.devices for point in self.points)
 
     @property
     def most(self) -> int:
-        """Most devices."""
         return max(point.devices for point in self.points)
 
 
@@ -369,13 +360,13 @@ def repeat_deviation(
     points: Sequence[ChainPoint], facts: dict[str, str], devices: int, repeats: Sequence[Pattern]
 ) -> float:
     """Return what repeats of a run differ by: as measured apart, as replicates say, or the usual."""
-    stated = first([one for one in repeats if one.expressions], facts, devices)
+    stated = first([one for one in repeats if one.patterns], facts, devices)
     if stated is not None:
         return float(stated["deviation"])
     found = replicate_deviation(points, same_group=True)
     if found:
         return found
-    usual = next(one for one in repeats if not one.expressions)
+    usual = next(one for one in repeats if not one.patterns)
     return float(usual.result["deviation"])
 
 

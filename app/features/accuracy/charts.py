@@ -15,7 +15,6 @@ from app.platform.wording.voice import Voice
 
 NEAR = 0.10
 """Half the width of the guide around perfect agreement."""
-
 WIDEST = 0.11
 """How far runs of one size are spread to either side, so that they do not cover each other. [decades]"""
 
@@ -43,9 +42,7 @@ RATIOS = (
 
 CLOSE = 3.0
 """Ratio of the ends of the axis up to which every tick is written."""
-
 GUIDE = "rgba(128,136,148,0.16)"
-
 LINE = "rgba(128,136,148,0.9)"
 
 
@@ -215,7 +212,6 @@ def spread_out(devices: Sequence[int]) -> list[float]:
 
 
 WIDTH, HEIGHT, EDGE = 160.0, 64.0, 6.0
-
 LEAST_SPAN = math.log(1.5)
 """Least height of a small curve, so that noise does not look like shape."""
 

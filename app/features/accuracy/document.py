@@ -13,6 +13,7 @@ from app.features.accuracy.agreement import (
     ALL,
     CORE,
     OTHER,
+    SCALES,
     Agreement,
     AgreementCell,
     Chain,
@@ -24,12 +25,14 @@ from app.features.accuracy.agreement import (
     counted,
     in_set,
     ranking,
+    scale_code,
+    scale_of,
     scaled,
     worst,
 )
 from app.features.accuracy.evidence import AccuracyEvidence, Counts, FittedFigure, MemoryCase, Row
 from app.features.accuracy.markdown import UNKNOWN, number, percent, table, whole_percent
-from app.features.accuracy.predictions import IN_SAMPLE, KINDS, Prediction
+from app.features.accuracy.predictions import IN_SAMPLE, KINDS, PLAN, Prediction
 from app.features.accuracy.regret import regret_section
 
 MEMORY = """## Memory of one GPU
@@ -40,13 +43,17 @@ holds here."""
 RULES_WRITTEN = """Rules complete what the rows leave out. They were written with the rows in view, and some
 values (a micro-batch, a split over stages) are those that agree best:"""
 
-FIGURES = {
+FILES = {
     "software.csv": "`data/software.csv`: software profiles",
     "kernels.csv": "`data/kernels.csv`: kernel libraries",
     "residuals.csv": "`data/residuals.csv`: width of the ranges",
-    "validation/completion.csv": "`data/validation/completion.csv`: rules that were fitted",
-    "validation/networks.csv": "`data/validation/networks.csv`: rules that were fitted",
+    "validation/completion.csv": "`data/validation/completion.csv`: what a row leaves out",
+    "validation/networks.csv": "`data/validation/networks.csv`: networks of rows",
     "catalogue": "catalogue: achieved rates, latencies, laws of convergence, cost assumptions",
+}
+FIGURES = FILES | {
+    file: f"`data/{file}`: rules that were fitted"
+    for file in ("validation/completion.csv", "validation/networks.csv")
 }
 
 RULES = {
@@ -57,27 +64,19 @@ RULES = {
     "systems.csv": "name of a system to the catalogue's",
 }
 
-DESCRIBED = (
-    ("global_batch", "batch"),
-    ("micro_batch", "micro-batch"),
-    ("dp", "data"),
-    ("tp", "tensor"),
-    ("pp", "pipeline"),
-    ("zero", "ZeRO"),
-    ("recompute", "recompute"),
-)
-"""Columns of a measured row that tell its plan, and how they are called."""
-
 
 def configuration(row: Row) -> str:
     """Return what a measured row says of its run, in one line."""
     parts = [row["model_name"], f"{row['accelerators']} × {row['system']}", row["precision"]]
-    parts += [f"{name} {row[column]}" for column, name in DESCRIBED if row.get(column) not in ("", "0", None)]
+    parts += [
+        f"{name} {row[column]}"
+        for column, name in (("global_batch", "batch"), *PLAN)
+        if row.get(column) not in ("", "0", None)
+    ]
     return ", ".join([*parts, row["software"]])
 
 
 def refusals(*reports: ValidationReport) -> str:
-    """Return which rows are not predicted, and why."""
     rows = [row for report in reports for row in report.rows]
     found = Counter((row.family, row.reason) for row in rows if not row.supported)
     told = f"{found.total()} rows of all {len(rows):,} are refused rather than guessed."
@@ -89,7 +88,6 @@ def refusals(*reports: ValidationReport) -> str:
 
 
 def memory_section(cases: Iterable[MemoryCase]) -> str:
-    """Return published memory beside what is computed for it."""
     lines = [
         [
             case.model,
@@ -111,7 +109,6 @@ def memory_section(cases: Iterable[MemoryCase]) -> str:
 
 
 def counts_section(counts: Counts) -> str:
-    """Return how many figures were fitted, assumed and chosen as a rule."""
     fitted, assumed = counts.fitted, counts.assumed
     figures = [[text, str(fitted[name]), str(assumed.get(name, 0))] for name, text in FIGURES.items()]
     figures.append(["all", str(sum(fitted.values())), str(sum(assumed.values()))])
@@ -131,11 +128,8 @@ def counts_section(counts: Counts) -> str:
 
 
 WORST_SHOWN = 20
-
 CHAINS_SHOWN = 20
-
 IN_ORDER = 1.0 - 1e-9
-
 NO_REASON = "no known reason"
 
 COVERAGE = """## Coverage left out
@@ -144,7 +138,7 @@ Share of measured values inside the 80 % band, by what the fit knew of a run; in
 of a binomial share (Wilson), each group one trial. Runs that nothing was fitted to are left
 out as they stand."""
 
-SCALES = """## By family, chip and scale
+BY_SCALE = """## By family, chip and scale
 
 Median, 90 % and bias in sample; coverage with each run's group left out, its binomial interval in
 brackets."""
@@ -169,17 +163,7 @@ No run of the tables above tests these. Estimates say `unvalidated` or `extrapol
 are assumptions."""
 
 SETS = (("BERT, GPT, LLaMA, ResNet-50", CORE), ("all other families", OTHER), ("all families", ALL))
-
 KIND_NAMES = {kind: kind.replace("_", " ") for kind in KINDS}
-
-FILES = {
-    "software.csv": "`data/software.csv`: software profiles",
-    "kernels.csv": "`data/kernels.csv`: kernel libraries",
-    "residuals.csv": "`data/residuals.csv`: width of the ranges",
-    "validation/completion.csv": "`data/validation/completion.csv`: what a row leaves out",
-    "validation/networks.csv": "`data/validation/networks.csv`: networks of rows",
-    "catalogue": "catalogue: achieved rates, latencies, laws of convergence, cost assumptions",
-}
 
 
 def covered(part: Agreement) -> str:
@@ -190,7 +174,6 @@ def covered(part: Agreement) -> str:
 
 
 def coverage_section(evidence: AccuracyEvidence) -> str:
-    """Return coverage by what the fit knew, with binomial intervals."""
     runs = counted(evidence.predictions)
     lines = []
     for name, chosen in SETS:
@@ -205,10 +188,9 @@ def coverage_section(evidence: AccuracyEvidence) -> str:
 
 
 def scale_section(evidence: AccuracyEvidence) -> str:
-    """Return errors by family, chip and class of size."""
     headings = ("family", "chip", "devices", "runs:", "groups:", "median:", "90 %:", "bias:", "left out:")
     lines = map(_cell, cells(counted(evidence.predictions)))
-    return "\n\n".join((SCALES, table(headings, lines)))
+    return "\n\n".join((BY_SCALE, table(headings, lines)))
 
 
 def _cell(one: AgreementCell) -> list[str]:
@@ -277,7 +259,6 @@ def _chain(one: Chain) -> list[str]:
 
 
 def worst_cases(evidence: AccuracyEvidence) -> str:
-    """Return the worst rows, with their likely reasons."""
     runs = [one for one in evidence.predictions if one.scope == "counted"]
     lines = [
         _missed(one, evidence.configurations, evidence.reasons) for one in worst(runs, IN_SAMPLE, WORST_SHOWN)
@@ -299,7 +280,6 @@ def _missed(one: Prediction, configurations: Mapping[str, Row], reasons: Mapping
 
 
 def gap_section(found: Gaps) -> str:
-    """Return what no run tests."""
     sizes = ", ".join(f"{one.devices:,} ({one.chip})" for one in found.largest)
     lines = [
         ["families of models", _listed(found.families)],
@@ -317,7 +297,6 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def fitted_section(figures: Sequence[FittedFigure], counts: Counts) -> str:
-    """Return every fitted figure by file, each file with its count."""
     parts = []
     for file, title in FILES.items():
         inside = [one for one in figures if one.file == file]
@@ -348,11 +327,6 @@ def _figures(figures: Iterable[FittedFigure]) -> str:
 
 LEADING = ("bert", "gpt", "llama", "resnet50")
 """Families with the most measured runs; the headline names them."""
-
-SIZES = ((4, "1 to 4"), (8, "5 to 8"), (64, "9 to 64"), (512, "65 to 512"))
-
-LARGEST = "more than 512"
-
 ERRORS = ("groups:", "median:", "90 %:", "bias:", "in the band:")
 
 OPENING = """# Accuracy
@@ -408,7 +382,6 @@ LIMITS = """## What these figures do not say
 
 
 def accuracy_document(report: ValidationReport, counts: Counts, evidence: AccuracyEvidence) -> str:
-    """Return the document as Markdown."""
     sections = (
         OPENING,
         _headline(evidence),
@@ -496,7 +469,6 @@ def accuracy_sentence(evidence: AccuracyEvidence) -> str:
 
 
 def korean_accuracy_sentence(evidence: AccuracyEvidence) -> str:
-    """Return the same in Korean, for the Korean README."""
     found = FamilyAgreement.of(evidence)
     lead, unseen, general = found.lead, found.unseen, found.general
     usual, whole = found.usual, found.whole
@@ -521,8 +493,14 @@ def throughput(report: ValidationReport) -> list[RowResult]:
 
 
 def size_of(row: RowResult) -> str:
-    """Return the size class of a row by its devices."""
-    return next((name for most, name in SIZES if row.devices <= most), LARGEST)
+    """Return the size class of a row by its devices, in words."""
+    return SIZES[scale_of(row.devices)]
+
+
+SIZES = {
+    scale_code(least, most): f"{least} to {most}" if most else f"more than {least - 1}"
+    for least, most in SCALES
+}
 
 
 def _of(rows: Iterable[RowResult], families: Iterable[str]) -> list[RowResult]:
@@ -574,7 +552,7 @@ def _devices(report: ValidationReport) -> str:
     known = [row for row in _of(throughput(report), FITTED_FAMILIES) if row.supported]
     lines = []
     for kind in ("GPU", "IPU"):
-        for name in (*(name for _, name in SIZES), LARGEST):
+        for name in SIZES.values():
             rows = [row for row in known if _kind(row) == kind and size_of(row) == name]
             part = summary(f"{name} {kind}s", rows)
             if rows:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from app.catalog.figures import FigureStatus
+from app.catalog.figures import Figure, FigureStatus
+from app.catalog.software import ProfileFigure
 from app.engine.gpu.evaluate import gpu_memory
 from app.engine.operators.transformer import Stack, TransformerShape, transformer_operators
 from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSystem, Precision, Tokens
 from app.engine.units import GIBIBYTE
 from app.estimating.context import SizingContext, default_software
-from app.estimating.validation.rules import Rule
+from app.estimating.validation.rules import Rule, read_table
 from app.estimating.validation.run import SLOWER_IS_MORE, RowResult, ValidationReport, read_rows, validate
 from app.estimating.workload import is_convolutional
 from app.features.accuracy.agreement import Gaps, gaps
@@ -33,10 +34,9 @@ from app.features.accuracy.predictions import (
     predictions_of,
     reason_texts,
 )
-from app.profiles.presets import presets
+from app.profiles.presets import models_directory, presets
 
 RESTS_ON = re.compile(r"(\d[\d,]*) runs? in (\d[\d,]*) groups?")
-
 WORTH = re.compile(r"worth ([+-]?\d+(?:\.\d+)?)")
 
 
@@ -59,92 +59,109 @@ class FittedFigure:
     """What the error grows by without it, where the data say."""
     note: str
 
+    @classmethod
+    def of(
+        cls, file: str, owner: str, name: str, value: str, note: str, deviation: float = 0.0
+    ) -> FittedFigure:
+        """Return a figure with what its note says of the runs."""
+        rests, worth = RESTS_ON.search(note), WORTH.search(note)
+        runs, groups = (int(part.replace(",", "")) for part in rests.groups()) if rests else (None, None)
+        return cls(
+            file,
+            owner,
+            name,
+            value,
+            deviation or None,
+            runs,
+            groups,
+            float(worth[1]) if worth else None,
+            note,
+        )
+
+
+FITTED_FILES = (
+    *("software.csv", "kernels.csv", "residuals.csv", "validation/completion.csv", "validation/networks.csv"),
+    "catalogue",
+)
+
 
 def fitted_figures(context: SizingContext, directory: Path) -> tuple[FittedFigure, ...]:
     """Return the fitted figures by file, in the order of the data."""
     software = [
-        _figure("software.csv", profile.id, one.parameter, f"{one.value:g}", one.deviation, one.note)
-        for profile in context.software.profiles.values()
-        for one in profile.figures.values()
-        if one.profile == profile.id and one.status != "assumed"
+        FittedFigure.of(
+            "software.csv",
+            figure.profile,
+            figure.parameter,
+            f"{figure.value:g}",
+            figure.note,
+            figure.deviation,
+        )
+        for figure in _own_figures(context)
+        if figure.status != "assumed"
     ]
     kernels = [
-        _figure("kernels.csv", "", row["parameter"], _with_unit(row["value"], row["unit"]), None, row["note"])
+        FittedFigure.of(
+            "kernels.csv", "", row["parameter"], _with_unit(row["value"], row["unit"]), row["note"]
+        )
         for row in context.software.kernel_rows
         if row["status"] == "fitted"
+    ]
+    residuals = [
+        FittedFigure.of("residuals.csv", "", row["regime"], row["deviation"], row["note"])
+        for row in read_table(directory / "residuals.csv")
+        if row["basis"] == "fitted"
     ]
     return (
         *software,
         *kernels,
-        *_residuals(directory),
+        *residuals,
         *_rules("validation/completion.csv", context.rules.completion),
         *_rules("validation/networks.csv", context.rules.networks),
         *_catalogue(context),
     )
 
 
-def _residuals(directory: Path) -> list[FittedFigure]:
-    with (directory / "residuals.csv").open(encoding="utf-8", newline="") as handle:
-        return [
-            _figure("residuals.csv", "", row["regime"], row["deviation"], None, row["note"])
-            for row in csv.DictReader(handle)
-            if row["basis"] == "fitted"
-        ]
+def _own_figures(context: SizingContext) -> list[ProfileFigure]:
+    """Return the figures of software by the profile that states them."""
+    return [
+        figure
+        for profile in context.software.profiles.values()
+        for figure in profile.figures.values()
+        if figure.profile == profile.id
+    ]
 
 
-def _rules(file: str, rules: Iterable[Rule]) -> list[FittedFigure]:
-    found = []
+def _rules(file: str, rules: Iterable[Rule]) -> Iterator[FittedFigure]:
     for rule in rules:
         result = rule.result
         if result.get("status") == "fitted":
             owner = " · ".join(pattern.pattern.strip("^$") for pattern in rule.patterns.values())
-            name, value = _stated(result)
-            found.append(_figure(file, owner, name, value, None, result.get("note", "")))
-    return found
+            named = "field" in result
+            name, value = (
+                (result["field"], result["value"]) if named else ("efficiency", result["efficiency"])
+            )
+            yield FittedFigure.of(file, owner, name, value, result.get("note", ""))
 
 
-def _stated(result: Mapping[str, str]) -> tuple[str, str]:
-    if "field" in result:
-        return result["field"], result["value"]
-    return "efficiency", result.get("efficiency", "")
+def _accepted(context: SizingContext) -> list[Figure]:
+    return [figure for figure in context.catalog.all_figures() if figure.status is FigureStatus.ACCEPTED]
 
 
-def _catalogue(context: SizingContext) -> list[FittedFigure]:
-    """Return the fitted figures of the catalogue; chips of one series share one, it was chosen once."""
-    found: dict[tuple[str, float | None], list[str]] = {}
-    accepted = [
-        one for one in context.catalog.all_figures() if one.status is FigureStatus.ACCEPTED and one.fitted
-    ]
-    for one in accepted:
-        found.setdefault((one.parameter, one.value), []).append(one.item)
-    first = {(one.parameter, one.value): one for one in reversed(accepted)}
-    return [
-        _figure(
+def _catalogue(context: SizingContext) -> Iterator[FittedFigure]:
+    """Yield the fitted figures of the catalogue; chips of one series share one, it was chosen once."""
+    found: dict[tuple[str, float | None], list[Figure]] = {}
+    for figure in _accepted(context):
+        if figure.fitted:
+            found.setdefault((figure.parameter, figure.value), []).append(figure)
+    for (name, value), figures in sorted(found.items(), key=lambda entry: (entry[0][0], entry[0][1] or 0.0)):
+        first = figures[0]
+        yield FittedFigure.of(
             "catalogue",
-            ", ".join(sorted(set(items))),
-            key[0],
-            _with_unit(f"{key[1]:g}" if key[1] is not None else first[key].text, first[key].unit.name),
-            None,
-            first[key].note,
+            ", ".join(sorted({figure.item for figure in figures})),
+            name,
+            _with_unit(first.text if value is None else f"{value:g}", first.unit.name),
+            first.note,
         )
-        for key, items in sorted(found.items(), key=lambda entry: (entry[0][0], entry[0][1] or 0.0))
-    ]
-
-
-def _figure(file: str, owner: str, name: str, value: str, deviation: float | None, note: str) -> FittedFigure:
-    rests, worth = RESTS_ON.search(note), WORTH.search(note)
-    runs, groups = (int(part.replace(",", "")) for part in rests.groups()) if rests else (None, None)
-    return FittedFigure(
-        file=file,
-        owner=owner,
-        name=name,
-        value=value,
-        deviation=deviation or None,
-        runs=runs,
-        groups=groups,
-        worth=float(worth[1]) if worth else None,
-        note=note,
-    )
 
 
 def _with_unit(value: str, unit: str) -> str:
@@ -152,18 +169,13 @@ def _with_unit(value: str, unit: str) -> str:
 
 
 Row = Mapping[str, str]
-
 LEAST_IMPORTANT = 2
 """Priority of a measured row up to which it counts for the headline."""
-
 HELD_OUT = "validation/held_out.csv"
 """Log-error of each run left out of the fit, as `rackline fit` last wrote it."""
-
 MEMORY_SYSTEM = "dgx-a100-640gb"
-
 MEMORY_SOFTWARE = "megatron-2022"
 """Chip and software of the published memory figures."""
-
 MANY_MICRO_BATCHES = 1024.0
 """More micro-batches than any of these pipelines has stages, so that every stage is full."""
 
@@ -181,8 +193,6 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class MemoryCase:
-    """Memory of one device, published and computed."""
-
     model: str
     part: str
     recompute: str
@@ -228,16 +238,19 @@ def collect(context: SizingContext, directory: Path) -> AccuracyEvidence:
     scoped = [*((COUNTED, row) for row in report.rows), *((APART, row) for row in apart.rows)]
     reasons = load_patterns(directory / "validation" / "reasons.csv")
     predictions = predictions_of(scoped, configurations, directory / HELD_OUT, reasons)
+    figures = fitted_figures(context, directory)
     return AccuracyEvidence(
         headline=report,
         apart=apart,
         defaults=validate(headline, with_default_software(context, (row["family"] for row in headline))),
         left_out=left_out(report, directory / HELD_OUT),
         configurations=configurations,
-        memory=memory_cases(context, directory),
-        counts=counts_of(context),
+        memory=tuple(
+            _memory_case(row, context) for row in read_table(directory / "validation" / "memory.csv")
+        ),
+        counts=counts_of(context, figures),
         predictions=predictions,
-        figures=fitted_figures(context, directory),
+        figures=figures,
         gaps=gaps(predictions, context, families_offered()),
         reasons=reason_texts(directory),
         repeats=load_patterns(directory / "validation" / "repeats.csv"),
@@ -287,21 +300,20 @@ def convolutional_families() -> frozenset[str]:
 def left_out(report: ValidationReport, path: Path) -> dict[str, tuple[RowResult, ...]]:
     """Return rows as software figures predict them that were fitted without them."""
     known = {row.id: row for row in report.rows if row.supported and row.measured is not None}
-    with path.open(encoding="utf-8", newline="") as handle:
-        errors = list(csv.DictReader(handle))
+    errors = [line for line in read_table(path) if line["id"] in known]
     return {
         name: tuple(
-            _predicted_at(known[line["id"]], float(line[name]), _own_width(line, name))
+            _predicted_at(
+                known[line["id"]],
+                float(line[name]),
+                # With the software unknown the band is not that of the row's own.
+                float(line["unknown_half_width"]) if name == "software_unknown" else None,
+            )
             for line in errors
-            if line["id"] in known and line[name]
+            if line[name]
         )
         for name in LEFT_OUT
     }
-
-
-def _own_width(line: Mapping[str, str], name: str) -> float | None:
-    """Return half the band where it is not that of the row's own software."""
-    return float(line["unknown_half_width"]) if name == "software_unknown" else None
 
 
 def _predicted_at(row: RowResult, slower: float, width: float | None) -> RowResult:
@@ -309,45 +321,30 @@ def _predicted_at(row: RowResult, slower: float, width: float | None) -> RowResu
     error = slower if row.metric in SLOWER_IS_MORE else -slower
     predicted = (row.measured or 0.0) * math.exp(error)
     if width is not None:
-        ends = predicted * math.exp(-width), predicted * math.exp(width)
-        return replace(row, predicted=predicted, low=ends[0], high=ends[1])
-    moved = predicted / (row.predicted or 1.0)
-    return replace(row, predicted=predicted, low=(row.low or 0.0) * moved, high=(row.high or 0.0) * moved)
+        low, high = predicted * math.exp(-width), predicted * math.exp(width)
+    else:
+        moved = predicted / (row.predicted or 1.0)
+        low, high = (row.low or 0.0) * moved, (row.high or 0.0) * moved
+    return replace(row, predicted=predicted, low=low, high=high)
 
 
 def _exactly(text: str) -> re.Pattern[str]:
     return re.compile(f"^{re.escape(text)}$")
 
 
-def counts_of(context: SizingContext) -> Counts:
-    """Return how many figures of each kind the engine stands on."""
-    software, rules = context.software, context.rules
-    own = [
-        figure
-        for profile in software.profiles.values()
-        for figure in profile.figures.values()
-        if figure.profile == profile.id
-    ]
-    accepted = [figure for figure in context.catalog.all_figures() if figure.status is FigureStatus.ACCEPTED]
-    # Chips of one series share a fitted figure: it was chosen once.
-    chosen = {(figure.parameter, figure.value) for figure in accepted if figure.fitted}
-    guessed = [figure for figure in accepted if figure.estimated and not figure.fitted]
-    kernels = [row["status"] for row in software.kernel_rows]
-    regimes = len(context.residuals.deviations)
+def counts_of(context: SizingContext, figures: Iterable[FittedFigure] | None = None) -> Counts:
+    software, rules, accepted = context.software, context.rules, _accepted(context)
+    estimated = sum(figure.estimated and not figure.fitted for figure in accepted)
+    if figures is None:
+        figures = fitted_figures(context, models_directory().parent)
+    chosen = Counter(figure.file for figure in figures)
     return Counts(
-        fitted={
-            "software.csv": sum(figure.status != "assumed" for figure in own),
-            "kernels.csv": kernels.count("fitted"),
-            "residuals.csv": context.residuals.fitted,
-            "validation/completion.csv": _fitted_rules(rules.completion),
-            "validation/networks.csv": _fitted_rules(rules.networks),
-            "catalogue": len(chosen),
-        },
+        fitted={file: chosen[file] for file in FITTED_FILES},
         assumed={
-            "software.csv": sum(figure.status == "assumed" for figure in own),
-            "kernels.csv": kernels.count("assumed"),
-            "residuals.csv": regimes - context.residuals.fitted,
-            "catalogue": len(guessed),
+            "software.csv": sum(figure.status == "assumed" for figure in _own_figures(context)),
+            "kernels.csv": sum(row["status"] == "assumed" for row in software.kernel_rows),
+            "residuals.csv": len(context.residuals.deviations) - context.residuals.fitted,
+            "catalogue": estimated,
         },
         rules={
             "software.csv": len(rules.software),
@@ -356,18 +353,17 @@ def counts_of(context: SizingContext) -> Counts:
             "models.csv": len(rules.models),
             "systems.csv": len(rules.systems),
         },
-        sourced=len(accepted) - len(guessed) - sum(figure.fitted for figure in accepted),
+        sourced=len(accepted) - estimated - sum(figure.fitted for figure in accepted),
     )
 
 
-def _fitted_rules(rules: Iterable[Rule]) -> int:
-    return sum(rule.result.get("status") == "fitted" for rule in rules)
-
-
-def memory_cases(context: SizingContext, directory: Path) -> tuple[MemoryCase, ...]:
-    """Return the published memory figures beside what the engine computes for them."""
-    with (directory / "validation" / "memory.csv").open(encoding="utf-8", newline="") as handle:
-        return tuple(_memory_case(row, context) for row in csv.DictReader(handle))
+def count_lines(counts: Counts) -> list[str]:
+    """Return how many figures were chosen by looking at measured runs, by file and in all."""
+    return [
+        "figures chosen by looking at measured runs:",
+        *(f"{number:4d}  data/{name}" for name, number in counts.fitted.items()),
+        f"{sum(counts.fitted.values()):4d}  in all",
+    ]
 
 
 def _memory_case(row: Row, context: SizingContext) -> MemoryCase:

@@ -42,7 +42,6 @@ MADE_HERE = {
 
 LONGEST_WHOLE = 1e6
 """Whole numbers up to this are written out."""
-
 Constants = Mapping[tuple[str, str, str], tuple[str, str]]
 
 
@@ -103,14 +102,10 @@ def refreshed(text: str, constants: Constants, name: str) -> str:
 
 
 PART = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
 REQUEST = re.compile(r"```json\n(?P<text>.*?)```", re.DOTALL)
 """The first request shown is the one that is answered."""
-
 NETWORKS = ("hdr-infiniband", "roce-100")
-
 NODES = 4
-
 WIDTH = len("model FLOP utilisation") + 2
 
 GPT3 = {
@@ -216,20 +211,14 @@ def network_gain(request: EstimateRequest, context: SizingContext) -> str:
 
 
 ACCURACY = "docs/accuracy.md"
-
 README = "README.md"
-
 KOREAN_README = "README.ko.md"
-
 METHODOLOGY = "docs/methodology"
-
 ERRORS = "data/validation/errors.csv"
-
 RUNS = f"data/{PREDICTIONS}"
 
 
 def generated_documents(context: SizingContext) -> dict[str, str]:
-    """Return every generated document by its path in the repository."""
     data = models_directory().parent
     root = data.parent
     evidence = collect(context, data)

@@ -13,19 +13,12 @@ from app.features.networks.answering import choose_fabric
 from app.features.networks.model import FabricChoice, FabricChoiceRequest
 
 NETWORKS_PAGE = "docs/methodology/20-network-choice.md"
-
 PART = re.compile(r"(<!-- generated: network_choice -->\n).*?(<!-- end -->)", re.DOTALL)
-
 SYSTEM = "dgx-a100-640gb"
-
 MACHINES = (2, 4, 8)
-
 DEVICES = 8
-
 ACCUMULATIONS = (1, 4)
-
 THRESHOLD = 0.05
-
 SLOWEST, FASTEST = ("roce-100", 1), ("roce-200", 8)
 
 WORDS = {

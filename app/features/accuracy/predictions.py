@@ -9,66 +9,48 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
-from app.errors import CatalogError
 from app.estimating.validation.cases import THROUGHPUT, number
+from app.estimating.validation.rules import Rule, read_table, rule_of
 from app.estimating.validation.run import SLOWER_IS_MORE, RowResult
 
 PATTERNS = ("software", "profile", "family", "chip", "model", "interconnect", "metric")
 """Columns that hold patterns; never the identifier, the group or the source of a run."""
-
 ENTIRE = frozenset({"profile", "family", "chip", "metric"})
 """Columns whose pattern must match from end to end."""
 
-ENDLESS = 10**9
-
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
-    """What a run must be like, and what follows."""
+class Pattern(Rule):
+    """A rule about runs of some numbers of devices."""
 
-    expressions: Mapping[str, re.Pattern[str]]
-    least_devices: int
-    most_devices: int
-    result: Mapping[str, str]
-
-    def matches(self, facts: Mapping[str, str], devices: int) -> bool:
-        """Tell whether a run is of this kind."""
-        return self.least_devices <= devices <= self.most_devices and all(
-            expression.search(facts.get(name, "")) for name, expression in self.expressions.items()
-        )
+    least_devices: int = 0
+    most_devices: float = math.inf
 
 
 def load_patterns(path: Path) -> tuple[Pattern, ...]:
-    """Return the rows of a table of patterns, in its order."""
-    with path.open(encoding="utf-8", newline="") as handle:
-        rows = list(csv.DictReader(handle, restval=""))
     found = []
-    for line, row in enumerate(rows, start=2):
-        if None in row:
-            raise CatalogError(f"{path.name} line {line}: too many columns")
-        found.append(
-            Pattern(
-                {
-                    name: re.compile(f"^(?:{row[name]})$" if name in ENTIRE else row[name], re.IGNORECASE)
-                    for name in PATTERNS
-                    if row.get(name)
-                },
-                int(row.get("least_devices") or 0),
-                int(row.get("most_devices") or ENDLESS),
-                {name: value for name, value in row.items() if name not in PATTERNS},
-            )
-        )
+    for row in read_table(path):
+        rule = rule_of(row, PATTERNS, ENTIRE)
+        least, most = int(row.get("least_devices") or 0), float(row.get("most_devices") or math.inf)
+        found.append(Pattern(rule.patterns, rule.result, least, most))
     return tuple(found)
 
 
 def first(patterns: Iterable[Pattern], facts: Mapping[str, str], devices: int) -> Mapping[str, str] | None:
     """Return what follows from the first pattern that matches; None where none does."""
-    return next((one.result for one in patterns if one.matches(facts, devices)), None)
+    return next(
+        (
+            one.result
+            for one in patterns
+            if one.least_devices <= devices <= one.most_devices and one.matches(facts)
+        ),
+        None,
+    )
 
 
 def reason_texts(directory: Path) -> dict[str, str]:
@@ -80,21 +62,14 @@ def reason_texts(directory: Path) -> dict[str, str]:
 
 
 PREDICTIONS = "validation/predictions.csv"
-
 IN_SAMPLE, GROUP_LEFT_OUT = "in_sample", "group_left_out"
-
 LEFT_OUT = (GROUP_LEFT_OUT, "software_unknown", "fitted_on_one_machine")
-
 KINDS = (IN_SAMPLE, *LEFT_OUT)
 """What the fit knew of a run when it was predicted."""
-
 COUNTED, APART = "counted", "apart"
-
 PREDICTED, REFUSED = "predicted", "refused"
-
 DIGITS = 5
 """Significant digits of a value."""
-
 DECIMALS = 4
 """Decimals of a log-error."""
 
@@ -181,14 +156,11 @@ class Prediction:
             id=self.id,
             group=self.group,
             family=self.family,
-            chip=self.chip,
             metric=self.metric,
+            chip=self.chip,
             devices=self.devices,
             supported=error is not None,
             reason=self.reason,
-            predicted=None,
-            low=None,
-            high=None,
             measured=self.measured,
             software=self.profile,
             chain=self.chain,
@@ -196,22 +168,18 @@ class Prediction:
         )
         if error is None or self.measured is None or self.log_error is None:
             return known
+        predicted = self.measured * math.exp(error)
         if kind == "software_unknown" and self.unknown_half_width is not None:
-            predicted, factor = self.measured * math.exp(error), math.exp(self.unknown_half_width)
+            factor = math.exp(self.unknown_half_width)
             return replace(known, predicted=predicted, low=predicted / factor, high=predicted * factor)
         moved = math.exp(error - self.log_error)
         return replace(
-            known,
-            predicted=self.measured * math.exp(error),
-            low=(self.low or 0.0) * moved,
-            high=(self.high or 0.0) * moved,
+            known, predicted=predicted, low=(self.low or 0.0) * moved, high=(self.high or 0.0) * moved
         )
 
 
 COLUMNS = tuple(entry.name for entry in fields(Prediction))
-
 LOGARITHMS = ("log_error", *LEFT_OUT, "unknown_half_width")
-
 NUMBERS = ("batch", "measured", "predicted", "low", "high", *LOGARITHMS)
 
 
@@ -221,7 +189,6 @@ def predictions_of(
     held_out: Path,
     reasons: Sequence[Pattern],
 ) -> tuple[Prediction, ...]:
-    """Return the predictions of all rows, sorted by identifier and rounded."""
     with held_out.open(encoding="utf-8", newline="") as handle:
         slower = {row["id"]: row for row in csv.DictReader(handle)}
     found = [
@@ -239,18 +206,16 @@ def _prediction(
     reasons: Sequence[Pattern],
 ) -> Prediction:
     chain = result.chain.split(" | ")
-    facts = {
+    shared = {
+        **{name: getattr(result, name) for name in ("family", "chip", "metric")},
+        "model": row["model_name"],
         "software": row["software"],
         "profile": result.software or "",
-        "family": result.family,
-        "chip": result.chip,
-        "model": row["model_name"],
-        "interconnect": row["interconnect"],
-        "metric": result.metric,
     }
+    facts = shared | {"interconnect": row["interconnect"]}
     reason = first(reasons, facts, result.devices) if result.supported else None
     sign = 1.0 if result.metric in SLOWER_IS_MORE else -1.0
-    left_out = {
+    left_out: dict[str, Any] = {
         name: _decimals(sign * float(slower[name])) if result.supported and slower.get(name) else None
         for name in LEFT_OUT
     }
@@ -258,16 +223,11 @@ def _prediction(
         f"{name} {row[column]}" for column, name in PLAN if row.get(column) not in {None, "", "0", "none"}
     ]
     return Prediction(
+        **shared,
         id=result.id,
         group=result.group,
-        family=result.family,
-        model=row["model_name"],
-        chip=result.chip,
         system=row["system"],
         devices=result.devices,
-        metric=result.metric,
-        software=row["software"],
-        profile=result.software or "",
         length=chain[-3] if len(chain) > 1 else "",
         precision=chain[-2] if len(chain) > 1 else "",
         batch=_digits(number(row["global_batch"])),
@@ -295,7 +255,6 @@ def _decimals(value: float | None) -> float | None:
 
 
 def predictions_text(predictions: Iterable[Prediction]) -> str:
-    """Return the file."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(COLUMNS)

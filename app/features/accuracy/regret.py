@@ -19,10 +19,8 @@ SETTING = (
 """Columns of a measured row that two runs of a set have in common; they differ in their plans alone."""
 
 KINDS = (IN_SAMPLE, GROUP_LEFT_OUT, "software_unknown")
-
 ALIKE = 2e-4
 """Share by which predictions differ that are written with four decimals of a log-error."""
-
 SMALL = 0.03
 """Regret up to which a pick counts as good as the best."""
 
@@ -39,8 +37,6 @@ figures that were fitted without it. Clear pairs differ by more than three repea
 
 @dataclass(frozen=True, slots=True)
 class PlanOutcome:
-    """One plan of a set."""
-
     plan: str
     runs: int
     measured: float
@@ -65,7 +61,6 @@ class PlanSet:
 
     @property
     def best(self) -> PlanOutcome:
-        """The plan that was fastest."""
         return max(self.plans, key=lambda one: one.measured)
 
     @property
@@ -147,7 +142,6 @@ def regret_section(
     configurations: Mapping[str, Mapping[str, str]],
     repeats: Sequence[Pattern],
 ) -> str:
-    """Return the section of the accuracy document."""
     by_kind = {kind: plan_sets(predictions, configurations, kind, repeats) for kind in KINDS}
     totals = table(
         (

@@ -78,25 +78,21 @@ class AccuracyFindings(Document):
 
 
 def data_directory() -> Path:
-    """Return where the data are."""
     return models_directory().parent
 
 
 @functools.cache
 def predictions() -> tuple[Prediction, ...]:
-    """Return every measured run with its prediction."""
     return read_predictions(data_directory())
 
 
 @functools.cache
 def reasons() -> dict[str, str]:
-    """Return the sentence of every likely reason."""
     return reason_texts(data_directory())
 
 
 @functools.lru_cache(maxsize=64)
 def found_chains(choice: RunChoice) -> tuple[Chain, ...]:
-    """Return the chains of the chosen runs."""
     repeats = load_patterns(data_directory() / "validation" / "repeats.csv")
     return tuple(chains(filter(choice.holds, counted(predictions())), choice.errors, repeats))
 
@@ -155,7 +151,6 @@ def choice_of(**asked: str) -> RunChoice:
 
 
 def findings_of(choice: RunChoice, context: SizingContext) -> AccuracyFindings:
-    """Return how well the chosen runs are predicted."""
     everything = predictions()
     selected = [one for one in everything if choice.holds(one)]
     found, errors = found_chains(choice), found_errors(choice)

@@ -14,7 +14,6 @@ from app.features.sizings.words import sentences
 from app.platform.wording.voice import Voice, voice
 
 SIZINGS_PAGE = "docs/sizings.md"
-
 IMAGES = {"epochs": 90, "dataset_samples": 1_281_167}
 
 CONSIDERED: Mapping[str, Any] = {
@@ -27,7 +26,6 @@ CONSIDERED: Mapping[str, Any] = {
 """Systems that are offered today, at counts that are ordered."""
 
 KOREA: Mapping[str, Any] = {**CONSIDERED, "currency": "KRW", "assumptions": {"region": "korea"}}
-
 US: Mapping[str, Any] = {**CONSIDERED, "currency": "USD", "assumptions": {"region": "us"}}
 
 
@@ -79,7 +77,6 @@ COLUMNS = ("", "asked", "answer", "time", "purchase", "run", "term", "ahead", "h
 
 
 def sizings_document(context: SizingContext) -> str:
-    """Return the document of the twenty sizings."""
     speaker = voice("en")
     answers = [size(SizingRequest.model_validate(case), context).document for case in CASES]
     rows = [_row(number, answer, speaker) for number, answer in enumerate(answers, 1)]

@@ -215,5 +215,11 @@ def fabric_page(
 
 
 question(
-    router, "/fabrics", "bills/fabric.html", FORM, FabricPlan, lambda _, __, asked: plan_fabric(asked), fabric_page
+    router,
+    "/fabrics",
+    "bills/fabric.html",
+    FORM,
+    FabricPlan,
+    lambda _, __, asked: plan_fabric(asked),
+    fabric_page,
 )

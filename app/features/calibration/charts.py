@@ -13,9 +13,7 @@ from app.platform.wording.scales import scale_of
 from app.platform.wording.voice import Voice
 
 BEFORE = (figures.SILVER, "/")
-
 AFTER = (figures.BLUE, "")
-
 WIDTH = 0.36
 
 

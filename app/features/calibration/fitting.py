@@ -45,10 +45,8 @@ from app.features.calibration.model import (
 IMPLAUSIBLE = 2.5
 """Standard deviations of the prior beyond which a figure, or the gap as a whole, is suspect: what
 chance alone brings about once in eighty."""
-
 SCATTERED = 1.5
 """What remains of the runs over what their noise explains: more than twice in variance."""
-
 PERCENT = 100.0
 
 
@@ -156,7 +154,6 @@ class PreparedRun:
 
     @property
     def batch(self) -> int:
-        """Samples per step."""
         return self.sizing.batch
 
 
@@ -263,15 +260,12 @@ def case_regimes(sizing: Decision, context: SizingContext) -> list[str]:
 
 ONE_SIDED = 1.2816
 """Standard deviations from the middle to the 90th percentile of a normal distribution."""
-
 SHOWN_CHANGE = 0.005
 """Figures that moved and narrowed by less, in deviations of their prior, were not learnt of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """The answer, and the profile it names."""
-
     answer: CalibrationAnswer
     profile: SoftwareProfile
 

@@ -12,7 +12,6 @@ from app.estimating.request import EstimateRequest, Number, PlanInput, Schema, S
 from app.estimating.schema import Document, Quantity
 
 MOST_RUNS = 20
-
 LONGEST_NOTE = 500
 
 

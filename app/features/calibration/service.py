@@ -61,7 +61,6 @@ def create_calibration(
 
 
 def get_calibration(bench: Workbench, workspace_id: str, identifier: str) -> CalibrationAnswer | GainAnswer:
-    """Return a calibration as it was answered."""
     with bench.store.transaction(workspace_id) as repository:
         row = repository.get(CalibrationRow, identifier)
         if row is None:
@@ -72,7 +71,6 @@ def get_calibration(bench: Workbench, workspace_id: str, identifier: str) -> Cal
 def list_calibrations(
     bench: Workbench, workspace_id: str, limit: int, cursor: str | None
 ) -> Page[CalibrationSummary]:
-    """Return calibrations, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         listing = repository.page(CalibrationRow, limit, read_cursor(cursor))
     items = [

@@ -18,7 +18,7 @@ from app.estimating.nearest import status_of
 from app.estimating.ranges import OWN, common_normals, own_column, quantity, residual_samples, scatter_of
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
-from app.estimating.runtime import run_of
+from app.estimating.runtime import runs_of
 from app.estimating.summaries import family_error_of, reach_of
 from app.estimating.trace import source_ref
 from app.estimating.workload import resolve_model
@@ -146,7 +146,7 @@ def estimate_phase(
     names = regimes(scenario, plans, profile.family, context.measured)
     column = own_column(scenario.chip.name, plans)
     defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
-    run = run_of(
+    (run,) = runs_of(
         scenario,
         plans,
         sizing.training,

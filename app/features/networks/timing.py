@@ -15,7 +15,7 @@ from app.estimating.hardware import Hardware, Reliability
 from app.estimating.ranges import own_column, quantity, residual_samples, scatter_of
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
-from app.estimating.runtime import Run, run_of
+from app.estimating.runtime import Run, runs_of
 from app.estimating.schema import Quantity
 from app.features.networks.options import (
     NetworkOption,
@@ -122,7 +122,7 @@ def _run_on(cluster: Cluster, decision: Decision, plans: Plans, reference: Plans
     names = regimes(scenario, reference, cluster.profile.family, context.measured)
     column = own_column(scenario.chip.name, reference)
     normals = residual_normals(context.catalog, decision.hardware.fabric, column, cluster.normals)
-    return run_of(
+    (run,) = runs_of(
         scenario,
         plans,
         training,
@@ -133,6 +133,7 @@ def _run_on(cluster: Cluster, decision: Decision, plans: Plans, reference: Plans
         normals=cluster.normals,
         run_deviation=training.target.scatter if training.target else 0.0,
     )
+    return run
 
 
 def same_plans(first: Plans, second: Plans) -> bool:

@@ -302,7 +302,7 @@ class SystemSearch:
             )
             for decision, regimes in zip(decisions, names, strict=True)
         ]
-        runs = runs_of(
+        return runs_of(
             scenario,
             Plans.joined([decision.choice.plans for decision in decisions]),
             training,
@@ -313,7 +313,6 @@ class SystemSearch:
             normals=normals,
             run_deviation=training.target.scatter if training.target else 0.0,
         )
-        return [runs.one(place) for place in range(len(decisions))]
 
     def _finding(
         self, group: Group, decision: Decision, run: Run | None, names: list[str], error: float | None

@@ -23,21 +23,17 @@ from app.platform.wording.voice import Voice
 
 MOST_RANGES = 60
 """Points up to which ranges are drawn; more of them would hide each other."""
-
 LOGARITHMIC_FROM = 10.0
 """Ratio of the largest to the smallest value from which an axis is logarithmic."""
-
 MOST_DECADES = 3
 """Powers of ten up to which an axis has ticks between them."""
 
 
 def time_of(row: SweepRow) -> Quantity | None:
-    """Return the time to train of a row."""
     return _quantity(row.time_to_train, row.time_to_train_low, row.time_to_train_high, "s")
 
 
 def cost_of(row: SweepRow) -> Quantity | None:
-    """Return the cost of the run of a row."""
     return _quantity(row.cost, row.cost_low, row.cost_high, row.currency)
 
 

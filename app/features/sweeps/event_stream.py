@@ -19,25 +19,18 @@ from app.platform.admission import Principal
 from app.platform.web.auth import get_principal
 
 MEDIA_TYPE = "text/event-stream"
-
 LOOK_SECONDS = 0.5
 """How often is looked whether something has changed. [s]"""
-
 QUIET_SECONDS = 10.0
 """After this long without an event a comment shows that the stream lives. [s]"""
-
 LONGEST = 300.0
 """After this long a stream ends without its last event: who may follow no more does not come back. [s]"""
-
 MOST_STREAMS = 10
 """Streams at once of a key or a person in one process; each holds one of its connections."""
-
 MOST_ALONE = 100
 """Streams at once of who sits at a server without accounts: nobody else is kept waiting."""
-
 END = "end"
 """Name and identifier of the last event."""
-
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -83,7 +76,6 @@ class Followed(StreamingResponse):
         self._principal = principal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events."""
         with self._streams.one(self._principal):
             await super().__call__(scope, receive, send)
 

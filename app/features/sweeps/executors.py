@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MOST_PROCESSES = 61
 """What Windows can wait for at once."""
-
 DASK_SECONDS = 15
 """How long a scheduler may take to answer and to have a worker. [s]"""
 
@@ -79,7 +78,6 @@ class LocalWorkerPool:
         return self._pool
 
     def size(self) -> int:
-        """Return how many processes there are at most."""
         return self._workers
 
     def renew(self) -> None:
@@ -135,8 +133,6 @@ def _leave_with(sentinel: int) -> None:
 
 
 class DaskWorkerPool:
-    """The workers of a Dask scheduler."""
-
     def __init__(self, address: str) -> None:
         self._address = address
         self._client: Client | None = None

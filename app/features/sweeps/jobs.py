@@ -38,7 +38,6 @@ def compute_sweep(claim: JobClaim, make_crew: Callable[[], WorkerPool]) -> None:
 
 
 def record_of(claim: JobClaim, row: SweepRow) -> SweepRowRecord:
-    """Return a row as it is stored."""
     return SweepRowRecord(
         sweep_id=claim.job.id,
         workspace_id=claim.job.workspace_id,

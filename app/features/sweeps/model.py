@@ -18,13 +18,10 @@ from app.estimating.request import (
 
 MOST_POINTS = 20_000
 """Largest product of the lists of one sweep."""
-
 MOST_COUNTS = 64
 """Most counts of one system."""
-
 MOST_ENTRIES = 1_000
 """Most entries of one list."""
-
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 
 

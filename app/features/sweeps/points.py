@@ -54,9 +54,7 @@ class SweepPoint:
     key: str
     """Name that follows from what is asked, the same wherever and whenever the sweep is run."""
     model: str
-    """Label of the model."""
     system: str
-    """Label of the system."""
     price: str
     """Label of the price list; empty where there is none."""
     scenario: str
@@ -145,13 +143,11 @@ class Sweep:
 
 
 def model_label(entry: SweepModel, place: int) -> str:
-    """Return what a model is called."""
     given = entry.label or entry.model.preset or entry.model.profile_id
     return given[:200] if given else f"model {place + 1}"
 
 
 def counts_of(entry: SweepSystem) -> list[int]:
-    """Return the counts of a system."""
     if entry.counts is not None:
         return list(entry.counts)
     return [1 if entry.count is None else entry.count]

@@ -125,7 +125,6 @@ PLAN = (
 
 
 def row_of(point: SweepPoint, answer: Estimate) -> SweepRow:
-    """Return the row of a point that has an estimate."""
     plan = answer.plan
     memory, time = answer.memory, answer.time_to_train
     cost = answer.cost.run if answer.cost else None
@@ -167,7 +166,6 @@ def refused_row(point: SweepPoint, error: AppError, catalog_version: str) -> Swe
 
 
 def problem_row(point: SweepPoint, field: str, message: Message, catalog_version: str) -> SweepRow:
-    """Return the row of a point without an estimate."""
     asked = point.request
     empty = {
         name: None for name, one in SweepRow.model_fields.items() if type(None) in get_args(one.annotation)
@@ -241,7 +239,6 @@ def cells(row: SweepRow) -> Iterator[str | int | float | bool | None]:
 
 
 Status = Literal["queued", "running", "done", "cancelled", "failed"]
-
 ENDED = frozenset({"done", "cancelled", "failed"})
 """Statuses that do not change by themselves."""
 

@@ -21,7 +21,6 @@ from app.features.sweeps.rows import SweepRow, problem_row, refused_row, row_of
 from app.profiles.presets import models_directory
 
 logger = logging.getLogger("rackline.sweep")
-
 ContextMaker = Callable[[], SizingContext]
 """Returns the catalogue where it is called; importable by name, so that a worker can call it."""
 
@@ -47,7 +46,6 @@ class Computed:
 
 @functools.lru_cache(maxsize=1)
 def context_of(directory: Path) -> SizingContext:
-    """Return the catalogue of a directory, read once per process."""
     return load_context(directory)
 
 
@@ -57,12 +55,10 @@ def installed_context() -> SizingContext:
 
 
 def versions_of(context: SizingContext) -> tuple[str, str]:
-    """Return the versions of formulas and figures."""
     return __version__, context.catalog.version
 
 
 def compute(chunk: Chunk, make_context: ContextMaker) -> Computed:
-    """Return the rows of a chunk."""
     own = make_context()
     context = chunk.uploads.within(own)
     return Computed([row_at(point, context) for point in chunk.points], versions_of(own))
@@ -82,19 +78,14 @@ def row_at(point: SweepPoint, context: SizingContext) -> SweepRow:
 
 CHUNK_POINTS = 8
 """Points of a chunk: some tenths of a second of work, so that progress shows and little is lost."""
-
 CHUNKS_PER_WORKER = 2
 """Chunks in flight for each worker: one computed, one waiting."""
-
 MOST_LOSSES = 3
 """How often a chunk may be lost with its worker before its points are computed alone."""
-
 MOST_BARREN = 5
 """How often workers may be replaced without a single row coming back."""
-
 MOST_CONDEMNED = 10
 """How many points in a row may be given up before the workers are to blame rather than the points."""
-
 PATIENCE_SECONDS = 0.2
 """How long is waited for rows before it is asked again whether to stop. [s]"""
 
@@ -127,7 +118,6 @@ class WorkerPool(Protocol):
 
 
 def never() -> bool:
-    """Return False: nobody wants to stop."""
     return False
 
 

@@ -22,9 +22,7 @@ from app.platform.workbench import Workbench, no_such
 
 RowOrder: TypeAlias = Order
 """What rows can be sorted by."""
-
 MOST_POSITION = 2**31
-
 BATCH = 500
 """Rows read at once where all are read."""
 
@@ -64,7 +62,6 @@ def title_of(request: SweepRequest) -> str:
 
 
 def state_of(record: SweepRecord, job: JobRecord) -> SweepState:
-    """Return how far a sweep is, as a document."""
     return SweepState.model_validate(
         {
             "id": record.id,
@@ -87,7 +84,6 @@ def current(repository: Repository, identifier: str) -> SweepState:
 
 
 def list_sweeps(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[SweepState]:
-    """Return sweeps, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         listing = repository.page(SweepRecord, limit, read_cursor(cursor))
         jobs = repository.named(JobRecord, (row.id for row in listing.rows))
@@ -95,7 +91,6 @@ def list_sweeps(bench: Workbench, workspace_id: str, limit: int, cursor: str | N
 
 
 def get_state(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
-    """Return how far a sweep is."""
     with bench.store.transaction(workspace_id) as repository:
         return current(repository, identifier)
 
@@ -109,7 +104,6 @@ def get_job(bench: Workbench, workspace_id: str, identifier: str) -> Job:
 
 
 def job_of(state: SweepState) -> Job:
-    """Return a sweep as a job."""
     return Job(
         id=state.id,
         kind="sweep",
@@ -131,7 +125,6 @@ def get_sweep(
     order: Order = "position",
     labels: Mapping[Label, str] | None = None,
 ) -> SweepAnswer:
-    """Return a sweep with the rows that are meant."""
     narrowing = RowSelection(labels or {}, order)
     with bench.store.transaction(workspace_id) as repository:
         record, state = existing(repository, identifier), current(repository, identifier)
@@ -223,12 +216,10 @@ def _moved(
 
 
 def sweep_csv(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[str]:
-    """Return the rows of a sweep as the lines of a CSV file."""
     return csv_lines(_every_row(bench, workspace_id, identifier))
 
 
 def sweep_parquet(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
-    """Return the rows of a sweep as a Parquet file."""
     return parquet(_every_row(bench, workspace_id, identifier))
 
 

@@ -34,13 +34,10 @@ TIMES = (
 """Below this many seconds → this unit."""
 
 PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-
 PREFIXED = {"B", "B/s", "FLOP", "FLOP/s", "W", "bit/s", "Wh"}
 """Units that take SI prefixes; counts per second are written out."""
-
 TONNE = 1000.0
 """Kilograms of a tonne, in which emissions are written from there on."""
-
 JOULES_PER_WATT_HOUR = 3600.0
 
 
@@ -115,9 +112,7 @@ GROUPS = {
 
 FROM = {"만": 1e5, "万": 1e5}
 """Unit → amount it is used from, where that is not once the unit: nobody says 1.09만 for 10,900."""
-
 SYMBOLS = {"USD": "$", "KRW": "₩"}
-
 WHOLE = {"KRW"}
 """Currencies without decimals."""
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import datetime
 import functools
 import gettext
-import importlib.util
 import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from gettext import NullTranslations
-from pathlib import Path
 from typing import Any
 
 from babel import Locale
@@ -25,19 +23,8 @@ from app.estimating.documents import Text
 from app.estimating.ranges import COUNTS, MONEY, SENTENCES, chance
 from app.estimating.schema import Quantity
 from app.platform.wording import scales
-from app.platform.wording.labels import words
+from app.platform.wording.labels import folder, words
 from app.platform.wording.scales import Scale, decimal, decimals_of, scale_of
-
-LOCALE_FOLDER = "data/locale"
-
-
-def folder() -> Path:
-    """Return the folder of the catalogues: in the repository, or inside the installed package."""
-    found = importlib.util.find_spec("app")
-    assert found is not None and found.submodule_search_locations is not None
-    package = Path(next(iter(found.submodule_search_locations)))
-    bundled = package / "_bundled" / LOCALE_FOLDER
-    return bundled if bundled.is_dir() else package.parent / LOCALE_FOLDER
 
 
 @functools.cache
@@ -65,15 +52,10 @@ PAIRS = {
 """Written form in a template → after a closed syllable, after an open one."""
 
 CLOSED_DIGITS = "013678"
-
 LIQUID_DIGITS = "178"
-
 CLOSED_LETTERS = "LMNRlmnr"
-
 LIQUID_LETTERS = "LRlr"
-
 FIRST_SYLLABLE, LAST_SYLLABLE, FINALS, RIEUL = 0xAC00, 0xD7A3, 28, 8
-
 PATTERN = re.compile(r"([0-9A-Za-z가-힣])([”’\"')\]]*)(" + "|".join(re.escape(form) for form in PAIRS) + ")")
 
 
@@ -110,28 +92,19 @@ def agree(sentence: str) -> str:
 
 LANGUAGES = ("ko", "en")
 """Languages of the pages; the first is spoken when the reader states none."""
-
 WRITTEN = (*LANGUAGES, "zh")
 """Languages of proposals: the catalogue of Chinese has what a proposal says, and not the pages around it."""
-
 LOCALES = {"zh": "zh_Hans_CN"}
 """Language → whose numbers and dates it writes, where the language alone does not say."""
-
 JOINED = {"ko", "zh"}
 """Languages that write 46.4% in a sentence as in a figure, and their own units without a space."""
-
 SIGNS = {"zh": {".": "。", ", ": "、", ": ": "："}}
 """Language → the signs it writes for those of English."""
-
 CURRENCIES = ("USD", "KRW")
-
 MISSING = "–"
-
 PER_CENT = re.compile(r"(?<=\d) %")
-
 COUNT_WORDS = frozenset(SENTENCES[word] for _, word in COUNTS)
 """Templates of large counts, which every language groups in its own way."""
-
 NAMED = {"part": "memory"}
 """Place of a sentence that holds an identifier → what it identifies: most of a device's memory is {part}."""
 
@@ -150,11 +123,9 @@ class Voice:
     locale: Locale
 
     def gettext(self, text: str) -> str:
-        """Translate a key."""
         return self.catalog.gettext(text) if text else ""
 
     def ngettext(self, one: str, many: str, count: int) -> str:
-        """Translate a key that depends on a count."""
         return self.catalog.ngettext(one, many, count)
 
     def say(self, sentence: Text | Message | Mapping[str, object] | str) -> str:
@@ -227,7 +198,6 @@ class Voice:
         return self.gettext(words(code, place))
 
     def decimal(self, value: float, decimals: int, trim: bool = False) -> str:
-        """Write a number with so many decimals."""
         return decimal(value, decimals, trim)
 
     def number(self, value: float | None, digits: int = 3) -> str:
@@ -244,7 +214,6 @@ class Voice:
         return self.decimal(value, decimals_of(value, digits), trim=True)
 
     def percent(self, share: float | None, digits: int = 3) -> str:
-        """Write a share as a percentage."""
         if share is None:
             return MISSING
         return f"{self.decimal(share * 100, decimals_of(share * 100, digits), trim=True)}%"

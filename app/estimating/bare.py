@@ -1,0 +1,148 @@
+"""A model that is only a number of operations: compute over peak × utilisation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from app import __version__
+from app.engine.units import DAY, YEAR
+from app.errors import BadInput, Message
+from app.estimating.checks import time_checks
+from app.estimating.context import SizingContext
+from app.estimating.costing import cost_trace, run_expense
+from app.estimating.defaults import assumption_defaults, system_defaults
+from app.estimating.documents import (
+    CheckWarning,
+    Default,
+    Estimate,
+    ModelSummary,
+    Part,
+    TraceStep,
+    Validation,
+    caution,
+    serious,
+)
+from app.estimating.hardware import Hardware
+from app.estimating.ranges import SAMPLES, significant
+from app.estimating.request import EstimateRequest
+from app.estimating.schema import Quantity
+from app.estimating.summaries import system_summary
+from app.estimating.trace import source_refs
+from app.estimating.workload import ADAPTER_PAPERS
+
+DEFAULT_PEAK = "fp16_dense"
+
+UNKNOWN = dict.fromkeys(
+    (
+        *("plan", "software", "precision_used", "memory", "step_time", "throughput", "tokens_per_second"),
+        *("steps", "samples", "roof"),
+    )
+)
+"""What no division tells."""
+
+
+def bare_estimate(
+    request: EstimateRequest, total_flop: float, hardware: Hardware, context: SizingContext
+) -> Estimate:
+    """Return compute over peak × utilisation; no plan, no memory and no range."""
+    asked = request.assumptions
+    if request.workload.kind in ADAPTER_PAPERS:
+        raise BadInput.at(
+            "workload.kind",
+            "a bare compute figure has no layers for adapters; use a preset or a config",
+        )
+    defaults: list[Default] = []
+    warnings: list[CheckWarning] = []
+    utilization = 1.0 if asked.utilization is None else asked.utilization
+    if not 0 < utilization <= 1:
+        raise BadInput.at(
+            "assumptions.utilization", "must be above 0 and at most 1, not {value}", value=utilization
+        )
+    if asked.utilization is None:
+        why = Message("no run reaches the peak; actual runs reach 30 to 55 %")
+        defaults.append(Default.of("assumptions.utilization", 1.0, why))
+    chip = hardware.entry.chip
+    dense = context.catalog.peak(chip, DEFAULT_PEAK).value
+    sources = []
+    if asked.peak_flops is not None:
+        if not 0 < asked.peak_flops < 1e30:
+            raise BadInput.at(
+                "assumptions.peak_flops", "must be above 0, not {value}", value=asked.peak_flops
+            )
+        # A stated peak is that of one system, as data sheets print it.
+        peak, formula = asked.peak_flops * hardware.count, "stated peak × systems"
+        per_device = peak / hardware.devices
+        name = "peak_flops"
+    else:
+        name = asked.peak or DEFAULT_PEAK
+        derived = context.catalog.peak(chip, name, "assumptions.peak")
+        per_device = derived.value
+        peak, formula = per_device * hardware.devices, f"{name} × devices"
+        sources = source_refs(derived.inputs)
+        if asked.peak is None:
+            why = Message("the dense half-precision peak")
+            defaults.append(Default.of("assumptions.peak", name, why))
+    if "sparse" in name or per_device > 1.05 * dense:
+        seconds_dense = total_flop / (dense * hardware.devices * utilization)
+        warnings.append(
+            serious(
+                "sparse_peak",
+                "assumptions.peak_flops" if asked.peak_flops is not None else "assumptions.peak",
+                "the peak exceeds the dense peak of this system, {dense} PFLOP/s, as figures with structured "
+                "sparsity do; at the dense peak the same division gives {days} days",
+                dense=significant(dense * hardware.devices / 1e15, 4),
+                days=significant(seconds_dense / DAY, 4),
+            )
+        )
+    warnings.append(
+        caution(
+            "bare_division",
+            "model.total_flop",
+            "compute divided by peak: memory, communication and plan are not considered",
+        )
+    )
+    seconds = total_flop / (peak * utilization)
+    expense = run_expense(request, hardware, seconds, np.full(SAMPLES, seconds), context, warnings)
+    enough = math.ceil(hardware.count * seconds / YEAR)
+    warnings += time_checks(seconds, hardware, expense.written_off, lambda: enough)
+    return Estimate(
+        **UNKNOWN,
+        id="",
+        label=request.label or f"{total_flop:.3g} FLOP · {hardware.count} × {hardware.entry.name}",
+        engine_version=__version__,
+        catalog_version=context.catalog.version,
+        model=ModelSummary(
+            id="total-flop", name="training compute", family="custom", parameters=0.0,
+            forward_flop_per_sample=0.0, seq_len=None, image_size=None, assumptions=[],
+        ),
+        system=system_summary(hardware, context.catalog),
+        defaults=[
+            *system_defaults(request, hardware),
+            *defaults,
+            *assumption_defaults(request, expense.prices, expense.defaults, None, None),
+        ],
+        fits=True,
+        mfu=Quantity.exact(utilization, "1"),
+        time_to_train=Quantity.exact(seconds, "s"),
+        energy=expense.energy,
+        cost=expense.cost,
+        breakdown=[Part(part="gemm", seconds=seconds)],
+        roofline=[],
+        sensitivity=[],
+        validation=Validation(nearest_measured=[], family_error=None, status="unvalidated"),
+        warnings=warnings,
+        trace=[
+            TraceStep(
+                name="time_to_train",
+                formula=f"T = total FLOP / (peak × utilization), peak = {formula}",
+                inputs={"total_flop": total_flop, "peak": peak, "utilization": utilization},
+                value=seconds,
+                unit="s",
+                reference="Kaplan et al. 2020, section 2.1 (compute of a training run)",
+                source=sources,
+            ),
+            *cost_trace(expense.prices, expense.cost, seconds),
+        ],
+    )  # fmt: skip
