@@ -103,6 +103,7 @@ class WorkersFailed(AppError):
     """The workers cannot compute, whatever the points."""
 
     status = 503
+    kind = "workers-failed"
     title = "Workers failed"
 
 
