@@ -33,7 +33,7 @@ def test_every_leaf_spine_and_pair_is_drawn() -> None:
     boxes = [one.get("class") for one in root.iter(f"{SVG}rect")]
     assert (boxes.count("box-leaf"), boxes.count("box-spine"), boxes.count("box-core")) == (8, 4, 0)
     assert len(list(root.iter(f"{SVG}line"))) == 8 * 4 + 8
-    assert "20 uplinks of each leaf, 5 to each spine" in texts(root)
+    assert "20 uplinks per leaf, 5 to each spine" in texts(root)
 
 
 @pytest.mark.parametrize("nodes", [1, 5, 6, 40, 80, 140, 300, 1000, 2000])
@@ -62,7 +62,7 @@ def test_racks_show_each_thing_at_its_height() -> None:
     boxes = [one for one in root.iter(f"{SVG}rect") if one.get("class") != "box-frame"]
     assert len(boxes) == sum(len(rack.placements) for rack in bill.racks)
     assert len([one for one in root.iter(f"{SVG}rect") if one.get("class") == "box-frame"]) == len(bill.racks)
-    assert "Racks 1–6 (6 alike)" in texts(root)
+    assert "Racks 1–6 (6 identical)" in texts(root)
     heights = {one.get("class"): float(one.get("height", "0")) for one in boxes}
     assert heights["box-machine"] / heights["box-storage"] == pytest.approx(6 / 2, rel=0.05)
 

@@ -131,7 +131,7 @@ def test_one_plan_alone_has_an_axis() -> None:
 
 
 def test_plans_are_said_without_what_they_do_not_use() -> None:
-    assert plan_in_words(plan(), ENGLISH) == "one device, micro-batches of 1, nothing computed twice"
+    assert plan_in_words(plan(), ENGLISH) == "one device, micro-batch size 1, no recompute"
     said = plan_in_words(
         plan(tensor=8, pipeline=4, interleave=3, recompute="full", sharding="optimizer", sharding_ranks=16),
         ENGLISH,
@@ -145,7 +145,12 @@ def test_plans_are_said_without_what_they_do_not_use() -> None:
 
 def test_pods_say_phases_and_shares() -> None:
     said = plan_in_words(plan(pipeline=4, phases=3, rts=4, rts_optimizer=8, offload=True), ENGLISH)
-    for part in ("3 phases per stage", "weights shared by 4", "optimizer shared by 8", "off the device"):
+    for part in (
+        "3 phases per stage",
+        "weights sharded over 4",
+        "optimizer sharded over 8",
+        "optimizer offload",
+    ):
         assert part in said
 
 

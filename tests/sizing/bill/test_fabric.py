@@ -40,7 +40,7 @@ def test_fourteen_declared_switches_are_asked_about_and_not_corrected() -> None:
     assert plan.switches == 12
     assert codes(plan) == {"switches_beyond_network": "info"}
     sentence = plan.warnings[0].message
-    assert "what do the other 2 serve?" in sentence
+    assert "what are the other 2 for?" in sentence
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_the_parts_of_why_add_up_to_the_difference() -> None:
     assert "times as long" in why.sentences[0].message
     stated = answer_of(study(), ["a", "p"]).why
     assert stated is not None and stated.parts == []
-    assert any("nobody states" in text.message for text in stated.sentences)
+    assert any("without a breakdown" in text.message for text in stated.sentences)
 
 
 def test_parts_over_the_options_fill_each_time() -> None:

@@ -109,7 +109,7 @@ def test_a_wrong_knob_keeps_the_result_of_before(reader: Reader, address: str) -
         assert page.select_one("#knob-count-a")["aria-describedby"] == "knob-count-a-error-1"
         assert page.select_one("#options.outdated #column-a .r-time .study-value").get_text() == time
     unknown = reader.page(f"{address}?fabric.a=token-ring", 404)
-    assert "nearest" in unknown.select_one("#knob-fabric-a-error-1").get_text()
+    assert "closest matches" in unknown.select_one("#knob-fabric-a-error-1").get_text()
     strange = reader.page(f"{address}?nonsense=1", 422)
     assert "no knob is called" in strange.select_one('[role="alert"]').get_text().lower()
 
