@@ -160,7 +160,7 @@ def test_a_fault_of_ours_ends_one_point_only(monkeypatch: pytest.MonkeyPatch) ->
         ({"models": [BERT, BERT]}, "models.1.label", "“bert-large” appears twice"),
         ({"prices": [{"label": "x"}, {"label": "x"}]}, "prices.1.label", "twice"),
         ({"scenarios": [{"label": "x"}, {"label": "x"}]}, "scenarios.1.label", "twice"),
-        ({"prices": [{"label": "x", "by_system": {"b": {}}}]}, "prices.0.by_system", "“b” is not among"),
+        ({"prices": [{"label": "x", "by_system": {"b": {}}}]}, "prices.0.by_system", "“b” is not a system"),
     ],
 )
 def test_contradictions_name_their_field(lists: dict[str, object], field: str, said: str) -> None:

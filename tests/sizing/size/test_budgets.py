@@ -94,7 +94,7 @@ def test_only_rented_systems_within_a_budget_say_what_buying_takes(whole: Sized)
     assert {option.acquisition for option in found.options if option.meets} == {"rent"}
     assert found.purchase_needed is not None and found.purchase_needed.kind == "purchase"
     assert any("No purchase meets the budget" in one for one in said(found))
-    assert any("구매로는 예산을 지킬 수 없습니다" in one for one in said(found, "ko"))
+    assert any("구매로는 예산을 맞출 수 없습니다" in one for one in said(found, "ko"))
 
 
 def test_the_three_costs_are_those_of_the_estimate(whole: Sized) -> None:
