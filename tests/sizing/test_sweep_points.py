@@ -178,10 +178,9 @@ def test_too_many_points_are_refused_with_the_sum() -> None:
     prices = [{"label": str(place)} for place in range(21)]
     with pytest.raises(AppError) as caught:
         sweep(systems=systems, prices=prices)
-    assert (
-        f"1,000 systems × 21 price lists × 1 scenarios make 21,000 points; one sweep computes at most {MOST_POINTS:,}"
-        in str(caught.value.message)
-    )
+    said = str(caught.value.message)
+    assert "1,000 systems × 21 price lists × 1 scenarios make 21,000 points" in said
+    assert f"at most {MOST_POINTS:,}" in said
 
 
 @pytest.mark.parametrize(
