@@ -63,6 +63,8 @@ class AppError(Exception):
     """Base of everything Rackline raises on purpose."""
 
     status: ClassVar[int] = 500
+    kind: ClassVar[str] = "error"
+    """Last part of the problem's ``type``, which programs compare: it stays when the title is reworded."""
     title: ClassVar[str] = "Error"
 
     def __init__(self, message: Message | str, errors: Iterable[FieldError] = ()) -> None:
@@ -82,6 +84,7 @@ class BadInput(AppError):
     """A value of the right type that can never be right."""
 
     status = 400
+    kind = "bad-input"
     title = "Invalid input"
 
     @classmethod
@@ -95,6 +98,7 @@ class Unprocessable(BadInput):
     """A missing, unknown or wrongly typed field."""
 
     status = 422
+    kind = "unprocessable-input"
     title = "Unprocessable input"
 
 
@@ -102,6 +106,7 @@ class SignInNeeded(AppError):
     """Nobody known asks for what only members get."""
 
     status = 401
+    kind = "sign-in-needed"
     title = "Sign-in required"
 
 
@@ -113,6 +118,7 @@ class NotFound(AppError):
     """An identifier nobody knows; the message offers the close ones."""
 
     status = 404
+    kind = "not-found"
     title = "Not found"
 
     @classmethod
@@ -136,6 +142,7 @@ class Conflict(AppError):
     """What is asked for contradicts what is there."""
 
     status = 409
+    kind = "conflict"
     title = "Conflict"
 
     @classmethod
@@ -153,6 +160,7 @@ class Stale(AppError):
     """The ETag in If-Match is that of another version."""
 
     status = 412
+    kind = "precondition-failed"
     title = "Precondition failed"
 
 
@@ -160,6 +168,7 @@ class TooLarge(AppError):
     """Larger than a limit, which the message states."""
 
     status = 413
+    kind = "too-large"
     title = "Too large"
 
 
@@ -167,6 +176,7 @@ class TooMany(AppError):
     """Asked too often; says after how many seconds it may be asked again."""
 
     status = 429
+    kind = "too-many-requests"
     title = "Too many requests"
 
     def __init__(
@@ -180,6 +190,7 @@ class Unavailable(AppError):
     """Something the server needs cannot be used now; says after how many seconds to ask again."""
 
     status = 503
+    kind = "not-available-now"
     title = "Temporarily unavailable"
 
     def __init__(
@@ -193,4 +204,5 @@ class CatalogError(AppError):
     """The files in data/ are wrong."""
 
     status = 500
+    kind = "catalogue-error"
     title = "Catalogue error"

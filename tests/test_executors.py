@@ -121,7 +121,7 @@ def test_a_dask_worker_killed_in_the_middle_loses_no_point_and_doubles_none(clus
 @pytest.mark.filterwarnings("ignore")
 def test_a_scheduler_that_does_not_answer_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.features.sweeps.executors.DASK_SECONDS", 0.5)
-    with pytest.raises(WorkersFailed, match=r"tcp://127\.0\.0\.1:9 does not answer"):
+    with pytest.raises(WorkersFailed, match=r"tcp://127\.0\.0\.1:9 does not respond"):
         DaskWorkerPool("tcp://127.0.0.1:9").executor()
 
 

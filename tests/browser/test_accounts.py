@@ -104,14 +104,14 @@ def test_the_second_factor_is_turned_on_asked_for_and_turned_off(visitor: Seat) 
     assert page.url.startswith(f"{visitor.server}/sign-in/code")
     page.fill("#code", code)
     page.click("main button")
-    assert "used before" in page.inner_text(".field-error")
+    assert "already used" in page.inner_text(".field-error")
     page.fill("#code", codes[0])
     page.click("main button")
     assert page.url == f"{visitor.server}/people"
     visitor.open("/account")
     page.fill("#factor-password", PASSWORD)
     page.click("text=Turn off")
-    assert "The second factor is off" in page.inner_text(".notice.good")
+    assert "Two-factor authentication is off" in page.inner_text(".notice.good")
     assert visitor.strays == []
 
 

@@ -54,7 +54,7 @@ def test_a_plan_opens_its_estimate_and_the_estimate_its_plans(window: Seat) -> N
 
 def test_a_filter_is_chosen_with_the_keyboard(window: Seat) -> None:
     page = window.open(QUESTION)
-    page.locator("summary", has_text="Only plans with").focus()
+    page.locator("summary", has_text="Filter plans").focus()
     page.keyboard.press("Enter")
     page.get_by_label("Recomputation").select_option("full")
     page.get_by_label("Recomputation").press("Enter")
@@ -79,7 +79,7 @@ def test_everything_is_there_without_scripts(plain_window: Seat) -> None:
     page.locator("#map td:not(.unfit):not(.winner) a").first.click()
     expect(page.locator("#map td.chosen")).to_have_count(1)
     page.get_by_role("link", name="why not? Plan 3").click()
-    expect(page.locator("#why-title")).to_have_text("Why the first and not plan 3?")
+    expect(page.locator("#why-title")).to_have_text("Why the first plan and not plan 3?")
     expect(page.locator("#differences")).to_be_visible()
     page.locator("#plans tbody tr").first.get_by_role("button").click()
     expect(page).to_have_url(re.compile(r"/estimates/est_"))

@@ -61,7 +61,7 @@ def test_a_sweep_is_stopped_and_goes_on(window: Seat) -> None:
     assert kept not in {"0 of 192 points", "192 of 192 points"}
     page.get_by_role("button", name="Resume").click()
     expect(page.locator("#state")).to_contain_text("192 of 192 points", timeout=SECONDS)
-    expect(page.locator(".pages")).to_contain_text("1 to 50 of 192")
+    expect(page.locator(".pages")).to_contain_text("1–50 of 192")
     assert window.complaints == []
 
 

@@ -102,7 +102,7 @@ def test_a_line_that_breaks_keeps_what_was_typed(window: Seat, sample: Path) -> 
     page = filled(window, sample)
     page.route("**/", lambda route: route.abort() if route.request.method == "POST" else route.continue_())
     page.get_by_role("button", name="Compare").click()
-    expect(page.locator(".upload [role=status]")).to_contain_text("What you typed is still here")
+    expect(page.locator(".upload [role=status]")).to_contain_text("Your input is still here")
     expect(page.locator("[name='workload.samples']")).to_have_value("1000000")
     assert page.locator("#workload-file").evaluate("input => input.files[0].name") == sample.name
 

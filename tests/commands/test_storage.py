@@ -80,9 +80,11 @@ def test_tables_of_another_version_are_said_and_left_alone(tmp_path: Path, revis
         store.close()
     found = rackline(tmp_path, "check-store")
     assert found.exit_code == 1
-    assert found.stdout == "the tables are not those of this version of Rackline; start it once\n"
+    assert (
+        found.stdout == "the database tables do not match this version of Rackline; start the server once\n"
+    )
     for arguments in (("purge",), ("purge", "--dry-run")):
-        with pytest.raises(Conflict, match="start it once"):
+        with pytest.raises(Conflict, match="start the server once"):
             rackline(tmp_path, *arguments)
 
 

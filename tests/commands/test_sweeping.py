@@ -74,11 +74,11 @@ def test_a_run_goes_on_from_its_rows(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_a_run_that_was_broken_off_is_not_written_over(tmp_path: Path) -> None:
     output = tmp_path / "out.csv"
     leave_rows(output, 8)
-    with pytest.raises(BadInput, match="--resume, or delete it"):
+    with pytest.raises(BadInput, match="--resume, or delete"):
         sweep_to_file(wide(40).request, output, Threads(), resume=False)
     with pytest.raises(BadInput, match="another sweep"):
         sweep_to_file(wide(41).request, output, Threads(), resume=True)
-    with pytest.raises(BadInput, match="no run to go on with"):
+    with pytest.raises(BadInput, match="no run to resume"):
         sweep_to_file(wide(40).request, tmp_path / "other.csv", Threads(), resume=True)
 
 
@@ -161,7 +161,7 @@ def test_the_command_stops_at_ctrl_c_and_goes_on(tmp_path: Path) -> None:
         _, said = run.communicate(timeout=20)
     assert run.returncode == 130, said
     assert "Traceback" not in said
-    assert f"the rows so far are in {rows}, go on with --resume" in said
+    assert f"the rows so far are in {rows}; continue with --resume" in said
     kept = len(rows.read_text(encoding="utf-8").splitlines()) - 1
     assert 0 < kept < 160
     done = subprocess.run(

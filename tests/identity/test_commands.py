@@ -73,9 +73,9 @@ def test_a_server_is_given_its_accounts(rackline: Rackline, tmp_path: Path) -> N
 
 def test_an_account_that_is_not_there_is_told_with_those_that_are(rackline: Rackline) -> None:
     asked = ("user", "reset-password", "ann@example.com")
-    assert refusal(rackline(*asked)) == "no account is called “ann@example.com”; there is none yet"
+    assert refusal(rackline(*asked)) == "no account is named “ann@example.com”; none exists yet"
     rackline("user", "add", "anna@example.com")
-    assert refusal(rackline(*asked)).endswith("the nearest are anna@example.com")
+    assert refusal(rackline(*asked)).endswith("closest matches: anna@example.com")
 
 
 def test_what_is_done_about_accounts_is_put_down_to_the_operator(rackline: Rackline, tmp_path: Path) -> None:
@@ -91,13 +91,11 @@ def test_workspaces_are_made_and_given(rackline: Rackline) -> None:
     assert "first account" in refusal(rackline("workspace", "add", "Lab"))
     rackline("user", "add", "ann@example.com", "--password-stdin", typed=PASSWORD)
     assert rackline("workspace", "add", "Lab").exit_code == 0
-    assert "of this name" in refusal(rackline("workspace", "add", "Lab"))
+    assert "already exists" in refusal(rackline("workspace", "add", "Lab"))
     assert "several workspaces" in refusal(rackline("user", "add", "bob@example.com"))
-    assert "no workspace is called" in refusal(
-        rackline("user", "add", "b@example.com", "--workspace", "Labb")
-    )
+    assert "no workspace is named" in refusal(rackline("user", "add", "b@example.com", "--workspace", "Labb"))
     first = rackline("user", "add", "bob@example.com", "--workspace", "Lab", "--role", "viewer")
-    assert "first member of a workspace is its owner" in refusal(first)
+    assert "first member of a workspace must be its owner" in refusal(first)
     assert "owner of Lab" in rackline("user", "add", "bob@example.com", "--workspace", "Lab").output
     assert "Lab" in rackline("workspace", "list").output
 

@@ -83,4 +83,4 @@ def test_what_does_not_fit_is_an_answer(post: Call) -> None:
     assert found["time_to_train"] is found["cost"] is found["breakdown"] is None
     assert found["memory"]["per_device"]["value"] > found["memory"]["capacity"]["value"]
     (said,) = (entry for entry in found["warnings"] if entry["code"] == "does_not_fit")
-    assert "would hold it" in said["message"]
+    assert "would be enough" in said["message"]

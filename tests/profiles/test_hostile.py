@@ -134,7 +134,7 @@ def test_a_number_beyond_every_float_is_refused(data: bytes) -> None:
 def test_a_name_that_occurs_twice_is_found_at_once() -> None:
     names = ",".join(f'"{index}": 1' for index in range(100_000))
     begun = process_time()
-    with pytest.raises(Unprocessable, match="99999 occurs twice"):
+    with pytest.raises(Unprocessable, match="99999 appears twice"):
         read_profile("upload", f'{{{names}, "99999": 2}}'.encode())
     assert process_time() - begun < 3
 

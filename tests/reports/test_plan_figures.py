@@ -131,21 +131,26 @@ def test_one_plan_alone_has_an_axis() -> None:
 
 
 def test_plans_are_said_without_what_they_do_not_use() -> None:
-    assert plan_in_words(plan(), ENGLISH) == "one device, micro-batches of 1, nothing computed twice"
+    assert plan_in_words(plan(), ENGLISH) == "one device, micro-batch size 1, no recompute"
     said = plan_in_words(
         plan(tensor=8, pipeline=4, interleave=3, recompute="full", sharding="optimizer", sharding_ranks=16),
         ENGLISH,
     )
     assert said == (
-        "tensor parallel over 8, 4 pipeline stages, micro-batches of 1, 3 chunks per stage, "
-        "every activation computed twice, optimizer shared by 16"
+        "tensor parallel over 8, 4 pipeline stages, micro-batch size 1, 3 chunks per stage, "
+        "full activation recompute, optimizer sharded over 16"
     )
     assert plan_in_short(plan(tensor=8, data=2)) == "t8 p1 d2 b1"
 
 
 def test_pods_say_phases_and_shares() -> None:
     said = plan_in_words(plan(pipeline=4, phases=3, rts=4, rts_optimizer=8, offload=True), ENGLISH)
-    for part in ("3 phases per stage", "weights shared by 4", "optimizer shared by 8", "off the device"):
+    for part in (
+        "3 phases per stage",
+        "weights sharded over 4",
+        "optimizer sharded over 8",
+        "optimizer offload",
+    ):
         assert part in said
 
 
@@ -154,19 +159,19 @@ def test_pods_say_phases_and_shares() -> None:
     [
         (
             {"tensor_comm": 1.58, "pipeline_bubble": -0.633, "fixed": 0.001},
-            "Against plan 2, the first saves 1.58 s in tensor-parallel communication, and pays 0.633 s in "
-            "pipeline bubble more",
-            "1번 계획은 2번보다 텐서 병렬 통신 1.58초를 아끼고, 파이프라인 버블 0.633초를 더 씁니다",
+            "Compared with plan 2, the first plan saves 1.58 s in tensor-parallel communication and adds "
+            "0.633 s in pipeline bubble",
+            "1번 계획은 2번보다 텐서 병렬 통신 1.58초 덜 걸리고 파이프라인 버블 0.633초 더 걸립니다",
         ),
         (
             {"part": 0.0},
             "Plan 2 takes the same time in every part",
-            "2번 계획은 모든 항목의 시간이 같습니다",
+            "2번 계획은 모든 구간의 시간이 같습니다",
         ),
         (
             {"optimizer": 0.0287},
-            "Against plan 2, the first saves 28.7 ms in optimizer step",
-            "1번 계획은 2번보다 옵티마이저 갱신 28.7 ms를 아낍니다",
+            "Compared with plan 2, the first plan saves 28.7 ms in optimizer step",
+            "1번 계획은 2번보다 옵티마이저 갱신 28.7 ms 덜 걸립니다",
         ),
     ],
 )

@@ -135,7 +135,7 @@ def test_boxes_are_as_wide_as_their_passes_take() -> None:
 def test_what_is_left_out_is_said() -> None:
     drawing = pipeline_drawing(schedule("one_forward_one_backward", 4, 128), voice("en"))
     texts = [one.text for one in drawing.shapes if isinstance(one, Label)]
-    assert "120 micro-batches left out" in texts
+    assert "120 micro-batches not shown" in texts
     assert "128" in texts and "60" not in texts
 
 

@@ -135,6 +135,6 @@ def test_people_and_links_are_told_what_is_theirs(store: Store | None, clock: li
         (ClientKind.LINK, "this link"),
     ):
         rates.count("ws_one", asker, f"the {asker}", CostClass.ESTIMATE).check()
-        with pytest.raises(TooMany, match=f"^{who} may .*wait 61 s") as refused:
+        with pytest.raises(TooMany, match=f"^{who} can .*wait 61 s") as refused:
             rates.count("ws_one", asker, f"the {asker}", CostClass.ESTIMATE).check()
         assert refused.value.retry_after == 61

@@ -213,7 +213,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("app.platform.store.upload_files.os.fsync", full)
-    with pytest.raises(Unavailable, match="room"):
+    with pytest.raises(Unavailable, match="no space left"):
         upload(bench)
     monkeypatch.undo()
     assert kept(bench) == [] and bench.files is not None and list(bench.files.strays()) == []

@@ -202,7 +202,7 @@ def test_compressed_answers_are_neither_asked_for_nor_opened(receiver: Receiver)
 def test_an_answer_that_trickles_in_is_given_up(receiver: Receiver) -> None:
     receiver.stall = threading.Event()
     before = time.monotonic()
-    with pytest.raises(Undelivered, match="no complete answer"):
+    with pytest.raises(Undelivered, match="no complete response"):
         local_sender(seconds=0.5).send(f"http://a.example:{receiver.port}/", {}, b"")
     receiver.stall.set()
     assert time.monotonic() - before < 5

@@ -180,7 +180,7 @@ def test_eight_tries_over_about_a_day_then_the_webhook_is_off_and_says_why(bench
     assert (delivery.status, delivery.next_try_at) == ("failed", None)
     found = webhooks.get_webhook(bench, ONE, hook.id)
     assert found.disabled_because is not None
-    assert "8 tries" in found.disabled_because.message
+    assert "8 attempts" in found.disabled_because.message
     happen(bench)
     assert deliver_due(bench, moment, pen) == 0
     back = webhooks.change_webhook(bench, ONE, hook.id, WebhookPatch(active=True))
@@ -344,7 +344,7 @@ def test_of_two_new_secrets_at_once_one_is_refused(bench: Workbench, monkeypatch
         return keep(*values)
 
     monkeypatch.setattr(webhooks, "keep", overtaken)
-    with pytest.raises(Conflict, match="another secret meanwhile"):
+    with pytest.raises(Conflict, match="secret was changed in the meantime"):
         webhooks.rotate_secret(bench, ONE, hook.id, RotationRequest(grace_hours=2))
     webhooks.send_test(bench, ONE, hook.id)
     pen = Pen()
@@ -379,7 +379,7 @@ def test_a_secret_of_another_server_is_said_and_not_guessed(bench: Workbench) ->
     deliver_due(bench, now(), pen)
     assert pen.sent == []
     reason = log(bench, hook.id)[0].reason
-    assert reason is not None and "make a new one" in reason.message
+    assert reason is not None and "create a new one" in reason.message
 
 
 def test_a_worker_signs_with_the_secret_that_the_server_has_sealed(tmp_path: Path) -> None:

@@ -66,7 +66,9 @@ def test_a_lab_that_doubles_is_asked_in_three_ways(context: SizingContext) -> No
 def test_a_bill_below_the_running_cost_is_never(context: SizingContext) -> None:
     found = answer(context, cloud_monthly=40e6)
     assert (found.months, found.outcome) == (None, "never")
-    assert said(found).startswith("Never: the cloud bill of 40,000,000 KRW stays below the running cost")
+    assert said(found).startswith(
+        "Never pays back: the cloud bill of 40,000,000 KRW stays below the running cost"
+    )
     turning = answer(context, cloud_monthly=found.required_cloud_monthly * 1.0001)
     assert turning.outcome == "within_horizon"
     assert turning.months == pytest.approx(48, abs=0.02)
@@ -77,7 +79,7 @@ def test_after_the_horizon(context: SizingContext) -> None:
     assert found.outcome == "after_horizon"
     assert found.months == pytest.approx(17.512)
     assert found.cash_flow[-1].month > 17.512
-    assert "cheaper only from month 17.5 on" in said(found)
+    assert "owning pays off only after 17.5 months" in said(found)
 
 
 def test_the_tornado_moves_each_input_by_a_fifth_and_says_never(context: SizingContext) -> None:
@@ -104,7 +106,7 @@ def test_use_of_the_cluster_moves_the_bill_and_ends_when_it_is_full(context: Siz
     assert doubled.cloud_monthly == pytest.approx(600e6)
     assert "cluster_too_small" in codes(doubled)
     growing = answer(context, utilisation=0.5, growth=1.0)
-    assert "full from month 12.0 on" in codes(growing)["cluster_full"]
+    assert "full from month 12.0;" in codes(growing)["cluster_full"]
 
 
 def test_both_sides_meet_at_the_break_even(context: SizingContext) -> None:
@@ -200,11 +202,11 @@ def test_dollars_and_won_decide_alike(context: SizingContext) -> None:
 
 def test_a_cluster_too_small_for_the_bill_is_told(context: SizingContext) -> None:
     found = answer(context, PRICED | {"hardware": {"system": "dgx-a100-320gb", "count": 10}})
-    assert "do 1.64 times what 80 of the cluster can" in codes(found)["capacity_short"]
+    assert "do 1.64 times the work that the cluster's 80 can do" in codes(found)["capacity_short"]
     assert found.replaced_monthly == pytest.approx(found.cloud_monthly * 730.5 / 600 / 2)
     assert "utilisation" not in {row.input for row in found.tornado}
     pod = answer(context, PRICED | {"hardware": {"system": "bow-pod16"}})
-    assert "do not compare by their peak" in codes(pod)["capacity_not_checked"]
+    assert "cannot be compared by their peak" in codes(pod)["capacity_not_checked"]
 
 
 @pytest.mark.parametrize(

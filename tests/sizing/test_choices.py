@@ -67,4 +67,4 @@ def test_a_bolder_plan_is_told_and_not_taken() -> None:
     found = estimate(asked("llama2-70b", "dgx-a100-640gb", 128), sizing_context())
     assert found.plan.interleave <= 3 and not found.plan.offload
     (said,) = (warning for warning in found.warnings if warning.code == "bolder_plan")
-    assert "chunks a stage" in said.message and said.severity == "info"
+    assert "chunks per stage" in said.message and said.severity == "info"

@@ -44,13 +44,13 @@ def test_a_point_that_kills_its_worker_gets_a_row_that_says_so() -> None:
     (row,) = [row for row in rows if row.problem]
     assert row.position == 13
     assert (
-        row.problem is not None and row.problem.message == "the worker that computes this point died 3 times"
+        row.problem is not None and row.problem.message == "the worker computing this point crashed 3 times"
     )
 
 
 def test_workers_that_die_whatever_they_do_end_the_sweep() -> None:
     crew = Threads(kills=lambda chunk: True)
-    with pytest.raises(WorkersFailed, match="keep dying"):
+    with pytest.raises(WorkersFailed, match="keep crashing"):
         computed(wide(100), crew)
     assert crew.closed
 

@@ -122,7 +122,7 @@ def halo_elements(table: OperatorTable) -> Floats:
     --------
     A 3 × 3 × 3 convolution over 32 channels of a cube of 128 needs one face of 128 × 128 from either side:
 
-    >>> from app.engine.operators import convolution_layer
+    >>> from app.engine.operators.convolution import convolution_layer
     >>> cube = {"height": 128, "width": 128, "depth": 128}
     >>> layers = convolution_layer(name="c", channels_in=32, channels_out=32, **cube)
     >>> table = OperatorTable.of(layers, depth=1, hidden=1, tokens=1)

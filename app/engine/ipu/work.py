@@ -150,7 +150,7 @@ def operator_cycles(
     Examples
     --------
     >>> from app.engine.ipu.examples import case, row
-    >>> from app.engine.operators import dense_layer
+    >>> from app.engine.operators.convolution import dense_layer
     >>> layer = row(dense_layer(name="a", inputs=1024, outputs=1024))
     >>> spent = operator_cycles(case(), layer, operator_shapes(layer, 1024.0, 1.0), False, 1048576.0, 1.0)
     >>> [round(float(part)) for part in spent]

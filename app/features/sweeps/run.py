@@ -94,6 +94,7 @@ class WorkersFailed(AppError):
     """The workers cannot compute, whatever the points."""
 
     status = 503
+    kind = "workers-failed"
     title = "Workers failed"
 
 

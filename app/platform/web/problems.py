@@ -136,7 +136,7 @@ class Problem(BaseModel):
     def of(cls, error: AppError) -> Problem:
         """Return the problem of an error of our own."""
         return cls(
-            type=problem_type(error.title),
+            type=f"/problems/{error.kind}",
             title=error.title,
             status=error.status,
             detail=error.sentence(),
@@ -148,6 +148,7 @@ class MethodNotAllowed(AppError):
     """The path exists, the method does not."""
 
     status = 405
+    kind = "method-not-allowed"
     title = "Method not allowed"
 
 
@@ -155,6 +156,7 @@ class TooSlow(AppError):
     """The body did not arrive in time."""
 
     status = 408
+    kind = "too-slow"
     title = "Request timeout"
 
 
@@ -162,6 +164,7 @@ class HeadTooLarge(AppError):
     """Address and headers are more than a request of ours needs."""
 
     status = 431
+    kind = "head-too-large"
     title = "Request headers too large"
 
 
@@ -169,6 +172,7 @@ class UnsupportedMediaType(AppError):
     """The body is not in a format this path reads."""
 
     status = 415
+    kind = "unsupported-media-type"
     title = "Unsupported media type"
 
 
@@ -176,6 +180,7 @@ class NotAllowed(AppError):
     """Refused whatever the input."""
 
     status = 403
+    kind = "forbidden"
     title = "Forbidden"
 
 
@@ -183,6 +188,7 @@ class Misdirected(AppError):
     """Sent to a host name this server does not answer to."""
 
     status = 421
+    kind = "misdirected-request"
     title = "Misdirected request"
 
 
@@ -190,6 +196,7 @@ class ServerError(AppError):
     """A fault of ours; the log has it."""
 
     status = 500
+    kind = "server-error"
     title = "Server error"
 
 
@@ -214,11 +221,6 @@ BY_STATUS: dict[int, type[AppError]] = {
         Unavailable,
     )
 }
-
-
-def problem_type(title: str) -> str:
-    """Return the relative reference that names a kind of problem."""
-    return f"/problems/{title.lower().replace(' ', '-')}"
 
 
 def from_http(error: HTTPException, path: str) -> AppError:

@@ -143,9 +143,9 @@ def test_runs_add_up(hour: float, first: float, second: float) -> None:
 
 @pytest.mark.parametrize("utilisation", [0.0, -0.5, 1.01, math.nan])
 def test_useful_share_is_a_share(utilisation: float) -> None:
-    with pytest.raises(BadInput, match="utilisation"):
+    with pytest.raises(BadInput, match="utilization"):
         owned_hourly_cost(replace(DGX_CLUSTER, utilisation=utilisation))
-    with pytest.raises(BadInput, match="utilisation"):
+    with pytest.raises(BadInput, match="utilization"):
         rented_hourly_cost(1, 1.0, 0.0, 0.0, utilisation)
 
 

@@ -103,7 +103,7 @@ def test_what_is_not_training_of_a_network_carries_no_number(found: VendorClaims
     }
     for name in without:
         claim = by_id(found, name)
-        assert "no number of ours" in claim.sentence.message
+        assert "no figure to compare" in claim.sentence.message
         assert claim.restated is None
     codes = {claim.id: {warning.code for warning in claim.warnings} for claim in found.items}
     assert all({"vendor_figure", "generation_mk2"} <= found for found in codes.values())
@@ -168,7 +168,7 @@ def test_price_parity_is_reproduced_and_power_parity_qualified(found: VendorClai
     assert rows["power_mixed"].holds
     assert rows["power_typical"].baseline.value == pytest.approx(12_600)
     assert rows["power_maximum"].baseline.value == pytest.approx(19_500)
-    assert "only where the typical power" in found.parity.sentence.message
+    assert "only when the typical power" in found.parity.sentence.message
 
 
 @given(RATIO, RATIO, st.floats(1.01, 100.0), st.floats(1.0, 5.0))

@@ -42,7 +42,7 @@ def test_journey_1_with_the_customers_own_model(ask: Ask) -> None:
     assert advice["gain"]["value"] == pytest.approx(1000 / 985 - 1)
     assert advice["recommendation"] == "roce-100-8" and advice["not_worth_it"]
     assert advice["sentence"]["message"].startswith(
-        "Not recommended: infiniband gains 1.5 % over roce, under the threshold of 5 %; roce saves"
+        "Not recommended: infiniband gains 1.5 % over roce, below the threshold of 5 %; roce saves"
     )
     assert {line["use"]: line["count"] for line in advice["not_bought"]} == {
         "single_switch": 1,

@@ -82,7 +82,7 @@ def test_one_key_makes_one_proposal(ask: Ask, claimed: str) -> None:
 def test_the_fastest_claim_is_recommended_with_its_reservation(ask: Ask, claimed: str) -> None:
     advice = made(ask, claimed)["content"]["advice"]
     assert advice["recommended"] == "IPU-POD64"
-    assert any("vendor states" in reason["message"] for reason in advice["reasons"])
+    assert any("stated by its vendor" in reason["message"] for reason in advice["reasons"])
     assert {one["label"] for one in advice["avoid"]} == {"1 × DGX A100", "3 × DGX A100"}
 
 

@@ -62,7 +62,7 @@ def test_rows_come_in_stretches_narrowed_and_sorted(ask: Ask, swept: str) -> Non
 def test_a_refused_point_says_why(ask: Ask, swept: str) -> None:
     rows = ask("GET", swept, params={"system": "nosuch"}).json()["rows"]
     assert [row["problem"]["field"] for row in rows] == ["system.id", "system.id"]
-    assert "no system is called “nosuch”" in rows[0]["problem"]["message"]
+    assert "no system is named “nosuch”" in rows[0]["problem"]["message"]
 
 
 def test_csv_has_every_row_and_no_formula(ask: Ask, swept: str) -> None:
@@ -148,7 +148,7 @@ def test_nobody_follows_without_end(
         assert sorted(one.status_code for one in answers) == [200, 200, 200, 429]
         refused = next(one for one in answers if one.status_code == 429)
         assert int(refused.headers["retry-after"]) > 0
-        assert "at most 3 streams" in refused.json()["detail"]
+        assert "at most 3 event streams" in refused.json()["detail"]
     assert sorted(one.status_code for one in followed(application, waiting, 2, key)) == [200, 429]
 
 

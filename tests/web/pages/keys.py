@@ -44,7 +44,7 @@ PROPOSED = (
         "features/comparisons/charts",
         "features/comparisons/compare",
     ),
-    *(f"features/bills/{name}" for name in ("bill", "compare", "model", "parts", "racks")),
+    *(f"features/bills/{name}" for name in ("bill", "compare", "fabric", "model", "parts", "racks")),
     *(
         f"features/proposals/{name}"
         for name in (

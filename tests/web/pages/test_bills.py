@@ -42,7 +42,7 @@ def test_fourteen_switches_are_asked_about(reader: Reader) -> None:
     assert headline(page)["Switches"] == "12"
     assert headline(page)["Line rate per node"] == "1.6 Tb/s"
     warning = page.select_one('[data-code="switches_beyond_network"]')
-    assert warning is not None and "what do the other 2 serve" in warning.get_text()
+    assert warning is not None and "what are the other 2 for" in warning.get_text()
     data = reader.data(f"/fabrics.json?{query}")
     assert (data["switches"], data["declared_switches"]) == (12, 14)
 
@@ -73,7 +73,7 @@ def test_the_page_of_a_bill_and_its_twin_agree(reader: Reader) -> None:
     assert total.get_text(strip=True) == f"${data['totals']['price']['value']:,.0f}"
     assert len(page.select("svg.drawing")) == 2
     first = page.select_one("#racks tbody th")
-    assert first is not None and first.get_text() == "Racks 1–6 (6 alike)"
+    assert first is not None and first.get_text() == "Racks 1–6 (6 identical)"
 
 
 def test_downloads_are_linked_and_work(reader: Reader) -> None:

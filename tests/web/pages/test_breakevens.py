@@ -50,7 +50,7 @@ def test_the_article_s_figures(reader: Reader) -> None:
 def test_never_is_said(reader: Reader, korean: Reader) -> None:
     page = reader.page(address(cloud_monthly="40000000"))
     assert months(page) == "never"
-    assert page.select_one(".answer-first").get_text().startswith("Never:")
+    assert page.select_one(".answer-first").get_text().startswith("Never pays back:")
     assert korean.page(address(cloud_monthly="4000만")).find(id="months").get_text() == "회수 불가"
 
 
@@ -150,7 +150,7 @@ def test_the_last_answer_need_not_be_there(reader: Reader) -> None:
 
 def test_an_unknown_system_is_refused_at_its_field(reader: Reader) -> None:
     page = reader.page(address(**{"hardware.system": "dgx-a100"}), status=404)
-    assert "nearest are" in page.find(id="hardware-system-error-1").get_text()
+    assert "closest matches" in page.find(id="hardware-system-error-1").get_text()
 
 
 def test_every_example_is_answered(reader: Reader, korean: Reader) -> None:

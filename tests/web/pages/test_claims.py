@@ -51,7 +51,7 @@ def test_page_and_twin_agree(reader: Reader) -> None:
             if one["footing"] in ("per_dollar", "per_watt_typical"):
                 ratio = one["ours"]["value"]
                 assert any(cell.startswith(f"{ratio:.{2 if ratio < 1 else 1}f}×") for cell in shown)
-    assert "Taken for granted" in page.get_text()
+    assert "Assumption: one IPU-POD64 equals 3 DGX A100" in page.get_text()
     one = reader.data("/claims/bert-large-3-dgx.json?dgx_per_pod64=3")
     assert one["verdict"] == next(c for c in data["items"] if c["id"] == "bert-large-3-dgx")["verdict"]
 
@@ -80,7 +80,7 @@ def test_both_estimates_stand_on_the_page_of_a_claim(reader: Reader) -> None:
     assert len(page.select("#footings tbody tr")) == 6
     assert reader.get("/claims/nothing").status_code == 404
     without = reader.page("/claims/mcmc-training")
-    assert without.select_one("#footings") is None and "no number of ours" in without.get_text()
+    assert without.select_one("#footings") is None and "no figure to compare" in without.get_text()
 
 
 def test_estimates_and_hours_become_comparisons(reader: Reader) -> None:

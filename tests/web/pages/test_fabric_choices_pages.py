@@ -57,7 +57,7 @@ def test_the_first_line_is_the_advice_of_the_twin(reader: Reader, path: str, usu
 def test_measured_runs_stand_beside_what_was_predicted(reader: Reader, path: str) -> None:
     page = reader.page(f"{path}?{urlencode(RUNS)}")
     assert first(page).startswith("Not recommended: 8 × HDR InfiniBand, 200 Gb/s gains 1.5 % over 8 × RoCE")
-    assert "and one switch and 16 cables are not bought" in first(page)
+    assert "one switch and 16 cables" in first(page)
     cells = [
         [cell.get_text(" ", strip=True) for cell in row.select("td")]
         for row in page.select("#measured tbody tr")

@@ -55,7 +55,7 @@ def test_no_point_stands_above_its_roof() -> None:
     estimate = documents.estimate()
     roof, ridge, points = traces(estimates_charts.roofline([("a", estimate)], ENGLISH))
     assert ridge["x"] == [roof["x"][1]] == [estimate.roof.peak / estimate.roof.bandwidth]
-    assert ridge["text"] == [f"ridge {ENGLISH.number(ridge['x'][0])}"]
+    assert ridge["text"] == [f"ridge point {ENGLISH.number(ridge['x'][0])}"]
     assert roof["y"][1] == estimate.roof.peak / 1e12
     for intensity, attained in zip(points["x"], points["y"], strict=True):
         assert attained * 1e12 <= min(estimate.roof.peak, intensity * estimate.roof.bandwidth) * 1.01

@@ -49,7 +49,7 @@ def test_a_key_is_shown_once_and_listed_by_its_beginning(reader: Reader) -> None
     secret = secret_of(reader, "/keys", FORM)
     prefix = secret[:11]
     assert secret not in reader.get("/keys").text + reader.get("/keys.json").text
-    assert "compute read active" in row_of(reader, prefix)
+    assert "run estimates read active" in row_of(reader, prefix)
     assert "not yet" in row_of(reader, prefix)
 
 
@@ -108,7 +108,7 @@ def test_a_webhook_with_its_log(reader: Reader, app: FastAPI, pen: Pen) -> None:
     message = page.select_one("#deliveries summary").get_text()
     assert reader.submit(f"{address}/deliveries/{message}/resend", {}).status_code == 303
     new = secret_of(reader, f"{address}/rotate", {})
-    assert new != secret and "The secret before counts until" in reader.page(address).get_text()
+    assert new != secret and "The previous secret is valid until" in reader.page(address).get_text()
     assert reader.submit(address, {**HOOK, "name": "Other"}).status_code == 303
     assert reader.data(f"{address}.json")["name"] == "Other"
     assert reader.submit(f"{address}/remove", {}).headers["location"] == "/webhooks"

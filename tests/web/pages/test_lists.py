@@ -73,7 +73,7 @@ def many(fresh: Reader, empty: dict[str, BeautifulSoup]) -> list[str]:
 def test_an_empty_list_leads_to_the_form(empty: dict[str, BeautifulSoup], kind: str) -> None:
     page = empty[f"/{kind}"]
     notice = page.select_one("main .notice")
-    assert notice is not None and "There is no" in notice.get_text()
+    assert notice is not None and f"No {kind} yet" in notice.get_text()
     assert notice.select_one('a[href="/"]') is not None
     assert page.select_one("main table") is None
 

@@ -62,7 +62,7 @@ def test_every_figure_and_rule_leads_to_its_source(reader: Reader) -> None:
 def test_the_drawing_says_in_words_what_it_shows(reader: Reader) -> None:
     drawing = reader.page(address()).select_one(".pod-drawing")
     assert drawing["role"] == "img"
-    assert drawing["aria-label"] == "60 of 64 accelerators are given out, 4 are free"
+    assert drawing["aria-label"] == "60 of 64 accelerators allocated, 4 free"
     cells = [rect.title.get_text() for rect in drawing.select("rect") if rect.title]
     assert len(cells) == 64
     assert sum(cell.endswith("free") for cell in cells) == 4
@@ -143,7 +143,7 @@ def test_a_large_cluster_is_drawn_in_part(reader: Reader) -> None:
     page = reader.page(
         "/partitions?system=dgx-a100-640gb&count=500&requests.0.devices=4000&orchestrator=none"
     )
-    assert "The first 320 of 4,000 devices" in " ".join(page.select_one(".pod").get_text().split())
+    assert "the first 320 of 4,000 devices" in " ".join(page.select_one(".pod").get_text().split())
 
 
 @pytest.mark.parametrize("language", ["reader", "korean"])

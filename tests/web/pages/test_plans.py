@@ -50,9 +50,9 @@ def estimated(reader: Reader, modelled: str) -> str:
 
 def test_best_plan_is_said_in_a_sentence(page: BeautifulSoup, found: Any) -> None:
     said, best = page.select_one("#best .answer").get_text(), found["plans"][0]
-    assert said.startswith("Best is ")
-    assert f"micro-batches of {best['plan']['micro_batch']}" in said
-    assert f"fills {best['memory']['value'] / 1e9:.1f} GB of the 80 GB" in said
+    assert said.startswith("The best plan is ")
+    assert f"micro-batch size {best['plan']['micro_batch']}" in said
+    assert f"using {best['memory']['value'] / 1e9:.1f} GB of 80 GB" in said
     counts = page.find(id="counts").get_text()
     for name in ("enumerated", "evaluated", "feasible"):
         assert f"{found[name]:,}" in counts
@@ -129,7 +129,7 @@ def test_filters_are_constraints(
 
 def test_the_second_is_held_against_the_first(page: BeautifulSoup, found: Any) -> None:
     more = found["plans"][1]["more"]
-    assert page.find(id="why-title").get_text() == "Why the first and not plan 2?"
+    assert page.find(id="why-title").get_text() == "Why the first plan and not plan 2?"
     total = sum(part["seconds"] for part in more)
     foot = page.select_one("#differences tfoot td").get_text()
     assert foot.startswith("+" if total >= 0 else "−")
@@ -141,7 +141,7 @@ def test_the_second_is_held_against_the_first(page: BeautifulSoup, found: Any) -
 def test_another_can_be_held_against_it(reader: Reader, page: BeautifulSoup) -> None:
     link = next(link for link in page.select("#plans .actions a") if "against=3" in link["href"])
     other = reader.page(str(link["href"]).partition("#")[0])
-    assert other.find(id="why-title").get_text() == "Why the first and not plan 3?"
+    assert other.find(id="why-title").get_text() == "Why the first plan and not plan 3?"
     assert rows(other)[2]["class"] == ["compared"]
 
 
@@ -155,9 +155,9 @@ def test_differences_add_up_to_that_of_the_steps(found: Any) -> None:
 def test_advice_says_what_would_change_and_what_would_not(page: BeautifulSoup, found: Any) -> None:
     told = {row.dt.get_text(): row.dd.get_text() for row in page.select("#advice > div")}
     names = {
-        "memory_capacity": "2× the memory",
-        "memory_bandwidth": "2× the memory bandwidth",
-        "network_bandwidth": "2× the network bandwidth",
+        "memory_capacity": "2× memory",
+        "memory_bandwidth": "2× memory bandwidth",
+        "network_bandwidth": "2× network bandwidth",
     }
     for one in found["what_if"]:
         changes = "no difference" not in told[names[one["change"]]]
@@ -166,7 +166,7 @@ def test_advice_says_what_would_change_and_what_would_not(page: BeautifulSoup, f
 
 def test_pods_are_said_in_their_words(reader: Reader) -> None:
     told = [row.dt.get_text() for row in reader.page(at(POD)).select("#advice > div")]
-    assert "2× the exchange and streaming bandwidth" in told
+    assert "2× exchange and streaming bandwidth" in told
 
 
 def test_without_a_question_there_is_an_example(reader: Reader) -> None:
@@ -281,7 +281,7 @@ def test_an_opened_plan_is_the_plan_of_its_row(reader: Reader, values: dict[str,
 
 
 def test_without_an_amount_the_estimate_is_of_one_step(reader: Reader) -> None:
-    assert "that of one step" in reader.page(at(SMALL)).get_text()
+    assert "a plan is estimated for a single step" in reader.page(at(SMALL)).get_text()
     assert opened(reader, at(SMALL), 1)["steps"] == 1
 
 
@@ -345,13 +345,13 @@ def test_a_plan_that_was_asked_for_is_held_against_the_best(reader: Reader, slow
     assert place > 1
     assert [one["behind"] for one in found["plans"]] == sorted(one["behind"] for one in found["plans"])
     assert rows(page)[place - 1].find(string="this estimate") is not None
-    assert page.find(id="why-title").get_text() == f"Why the first and not plan {place}?"
+    assert page.find(id="why-title").get_text() == f"Why the first plan and not plan {place}?"
     assert not page.select(".chip")
 
 
 def test_a_plan_outside_the_filters_is_told_beside_them(reader: Reader, slow: Any) -> None:
     page = reader.page(f"/estimates/{slow['id']}/plans?tensor=1")
-    assert "not among the plans below" in page.find(id="own-plan").get_text()
+    assert "not listed below" in page.find(id="own-plan").get_text()
     assert not page.find_all(string="this estimate")
 
 

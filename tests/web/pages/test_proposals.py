@@ -96,7 +96,7 @@ def test_a_refused_form_keeps_what_was_typed_and_says_what_is_wrong(reader: Read
         f"/proposals/new?comparison={found}", {**FORM, "valid_until": "2001-01-01", "options": "1 × DGX A100"}
     )
     page = BeautifulSoup(response.text, "html.parser")
-    assert "is over" in page.find(id="valid_until-error-1").get_text()
+    assert "is in the past" in page.find(id="valid_until-error-1").get_text()
 
 
 def test_a_hostile_logo_is_refused_beside_its_field(reader: Reader, claimed: str) -> None:
@@ -148,7 +148,7 @@ def test_who_edits_a_draft_meanwhile_is_not_overwritten_unseen(reader: Reader, c
     one, other = opened(), opened()
     assert reader.submit(f"{address}/edit", {**one, "customer": "first"}).status_code == 303
     refused = reader.submit(f"{address}/edit", {**other, "customer": "second"})
-    assert refused.status_code == 409 and "changed meanwhile" in refused.text
+    assert refused.status_code == 409 and "changed in the meantime" in refused.text
     assert reader.data(f"{address}.json")["content"]["customer"] == "first"
     form = BeautifulSoup(refused.text, "html.parser").find("form", class_="proposal-form")
     assert form.find(id="customer")["value"] == "second"

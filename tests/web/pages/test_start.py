@@ -46,12 +46,12 @@ def test_form_becomes_a_comparison(reader: Reader) -> None:
         ({"workload.target": "", "workload.tokens": "many"}, "workload-tokens", "must be a number"),
         ({"count.dgx-a100-640gb": "-1"}, "system-dgx-a100-640gb", "at least 1"),
         ({"count.ipu-pod16": "0"}, "system-ipu-pod16", "at least 1"),
-        ({"fabric.dgx-a100-640gb": "ipu-fabric"}, "system-dgx-a100-640gb", "joins IPUs only"),
+        ({"fabric.dgx-a100-640gb": "ipu-fabric"}, "system-dgx-a100-640gb", "connects IPUs only"),
         ({"count.dgx-a100-640gb": "few"}, "system-dgx-a100-640gb", "whole number"),
         ({"count.dgx-a100-640gb": "-1", "system": ["dgx-a100-640gb"]}, "system-dgx-a100-640gb", "at least 1"),
         ({"model.preset": ""}, "model", "choose a preset"),
         ({"workload.target": "", "filled": "bert-large"}, "workload", "say how long to train"),
-        ({"system": []}, "systems", "tick at least one"),
+        ({"system": []}, "systems", "select at least one"),
     ],
 )
 def test_error_stands_beside_its_field_and_nothing_typed_is_lost(

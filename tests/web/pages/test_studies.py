@@ -109,9 +109,9 @@ def test_a_wrong_knob_keeps_the_result_of_before(reader: Reader, address: str) -
         assert page.select_one("#knob-count-a")["aria-describedby"] == "knob-count-a-error-1"
         assert page.select_one("#options.outdated #column-a .r-time .study-value").get_text() == time
     unknown = reader.page(f"{address}?fabric.a=token-ring", 404)
-    assert "nearest" in unknown.select_one("#knob-fabric-a-error-1").get_text()
+    assert "closest matches" in unknown.select_one("#knob-fabric-a-error-1").get_text()
     strange = reader.page(f"{address}?nonsense=1", 422)
-    assert "no knob is called" in strange.select_one('[role="alert"]').get_text().lower()
+    assert "no setting is named" in strange.select_one('[role="alert"]').get_text().lower()
 
 
 def test_steppers_and_removal_are_addresses(reader: Reader, address: str) -> None:
@@ -198,7 +198,7 @@ def test_assumptions_name_defaults_their_reason_and_their_knob(reader: Reader, a
     assert rows["assumptions.utilisation"]["values"]["a"]["default"]
     text = page.select_one("#assumptions").get_text(" ", strip=True)
     assert len(page.select("#assumptions tbody tr")) >= len(rows)
-    assert "The catalogue's figure" in text and page.select("#assumptions .tag.default")
+    assert "Catalogue value" in text and page.select("#assumptions .tag.default")
     knob = page.select_one(f'#assumptions a[href="{address}#knob-utilisation"]')
     assert knob is not None and reader.page(address).select_one("#knob-utilisation")
 

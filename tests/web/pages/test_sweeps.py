@@ -64,10 +64,10 @@ def test_a_file_goes_before_what_is_typed(reader: Reader) -> None:
 @pytest.mark.parametrize(
     ("text", "status", "said"),
     [
-        ("", 400, "Paste a request, or choose a file"),
+        ("", 400, "Paste a request or choose a file"),
         ("{", 400, "not JSON"),
         ('{"models": [], "systems": 1}', 422, "systems: must be a list"),
-        (json.dumps({**PRICE_BOOK, "surplus": 1}), 422, "surplus: is not a field of this request"),
+        (json.dumps({**PRICE_BOOK, "surplus": 1}), 422, "surplus: unknown field in this request"),
     ],
 )
 def test_the_form_comes_back_with_what_is_wrong(reader: Reader, text: str, status: int, said: str) -> None:
@@ -101,8 +101,8 @@ def test_results_have_a_line_for_each_point(reader: Reader, swept: str) -> None:
     assert len(lines) == 3 * 5
     assert "15 of 15 points" in page.find(id="state").get_text()
     text = " ".join(page.find(id="points").get_text(" ").split())
-    assert "Not estimated No system is called “nosuch”" in text
-    assert "Does not fit It would fill" in text
+    assert "Not estimated No system is named “nosuch”" in text
+    assert "Does not fit It would need" in text
     assert "3 points could not be estimated" in page.get_text()
     links = {link["href"] for link in page.find(id="actions").find_all("a")}
     identifier = swept.rpartition("/")[2]

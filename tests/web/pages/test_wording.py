@@ -83,12 +83,12 @@ def test_sentences_are_translated_with_what_is_nested_in_them() -> None:
         == KOREAN.say(Text.of(message))
         == "“x”라는 시스템을 찾을 수 없습니다. 비슷한 이름: y"
     )
-    assert ENGLISH.sentence(message) == "No system is called “x”; the nearest are y"
+    assert ENGLISH.sentence(message) == "No system is named “x”; closest matches: y"
 
 
 def test_fields_are_named_and_not_spelled() -> None:
     message = Message("the bases ({fields}) differ", {"fields": "acquisition, amortisation_years"})
-    assert ENGLISH.say(message) == "the bases (acquisition, years of amortisation) differ"
+    assert ENGLISH.say(message) == "the bases (acquisition, amortization period (years)) differ"
     assert "조달 방식, 상각 기간" in KOREAN.say(message)
 
 
