@@ -13,9 +13,7 @@ from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.comparisons.model import LEAST_SHARE
 
 LEAST_MONEY = 1e-6
-
 MOST_MONEY = 1e12
-
 MOST_MACHINES = 1000.0
 
 PRICES = {"m2000_price": "ipu-m2000", "pod64_price": "ipu-pod64", "dgx_price": "dgx-a100-320gb"}

@@ -130,7 +130,6 @@ def path(index: int, name: str) -> str:
 
 
 def streams_of(request: QueueRequest, site: Site, estimates: Mapping[int, Estimate]) -> list[Stream]:
-    """Return the jobs of each team as they will be placed."""
     streams = [stream_of(index, team, site, estimates.get(index)) for index, team in enumerate(request.teams)]
     expected = sum(stream.rate for stream in streams) * (1.0 + WARM_UP) * request.days * DAY
     if expected > MOST_JOBS:
@@ -243,7 +242,6 @@ def least_count(streams: Sequence[Stream], site: Site) -> int:
 
 
 def most_count(site: Site) -> int:
-    """Return the most systems that are tried."""
     return min(MOST_COUNT, MOST_DEVICES // site.entry.devices)
 
 
