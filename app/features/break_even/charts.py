@@ -11,7 +11,6 @@ from app.platform.charts.figures import Figure, axis, figure, legend_above, name
 from app.platform.wording.voice import Voice
 
 ROWS_SHOWN = 12
-
 EDGE = 1.12
 """Where bars that never end are cut off, over the latest month there is."""
 
@@ -140,7 +139,6 @@ def base_and_peak(mixed: Mixed, currency: str, voice: Voice) -> Figure:
 
 
 def shown_rows(rows: Sequence[TornadoRow]) -> int:
-    """Return how many rows of a tornado are drawn."""
     return min(len(rows), ROWS_SHOWN)
 
 
@@ -207,8 +205,8 @@ def _band(months: Sequence[float], ends: Sequence[tuple[float, float]], colour: 
 
 
 def _crossing(answer: BreakEven, month: float, voice: Voice) -> dict[str, Any]:
-    before = max((point for point in answer.cash_flow if point.month <= month), key=lambda one: one.month)
-    after = min((point for point in answer.cash_flow if point.month >= month), key=lambda one: one.month)
+    before = max((point for point in answer.cash_flow if point.month <= month), key=lambda point: point.month)
+    after = min((point for point in answer.cash_flow if point.month >= month), key=lambda point: point.month)
     width = after.month - before.month
     share = (month - before.month) / width if width > 0 else 0.0
     spent = before.cloud + share * (after.cloud - before.cloud)

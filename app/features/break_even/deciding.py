@@ -180,7 +180,6 @@ def cash_flow(terms: BuildOrRent, months: float, drawn: BuildOrRent | None) -> l
 
 
 def demand_cases(inputs: Inputs, horizon: float) -> list[DemandCase]:
-    """Return the break-even for more or less work."""
     terms = inputs.terms(np.array(FACTORS))
     bill = float(inputs.bill()) * inputs.factor
     replaced = np.broadcast_to(np.asarray(terms.cloud_monthly), len(FACTORS))

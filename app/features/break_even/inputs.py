@@ -32,9 +32,7 @@ from app.features.break_even.model import (
 )
 
 HOURS_PER_MONTH = HOURS_PER_YEAR / MONTHS
-
 KILOWATT_MONTH = KILOWATT * YEAR / MONTHS
-
 PEAK = "fp16_dense"
 
 
@@ -154,8 +152,9 @@ class Amounts:
         return Inputs(self.values, rented, factor, self.values.get("utilisation"))
 
     def sources(self, part: str) -> list[SourceRef]:
-        """Return where the figures of a part come from."""
-        return list({one.source.id: source_ref(one.source) for one in self.figures.get(part, [])}.values())
+        return list(
+            {figure.source.id: source_ref(figure.source) for figure in self.figures.get(part, [])}.values()
+        )
 
     def _system(self, part: str, asked: HardwareInput | CloudInput) -> Hardware:
         fabric = asked.fabric if isinstance(asked, HardwareInput) else None
@@ -188,9 +187,9 @@ class Amounts:
             assert self.request.capex is not None, "checked: capex or hardware"
             self.values["capex"] = self.request.capex
             return
-        asked = AssumptionsInput(acquisition="own")
+        assumed = AssumptionsInput(acquisition="own")
         catalog = self.context.catalog
-        capital = capital_of(own, None, asked, terms_of(own, asked, catalog), rates, catalog)
+        capital = capital_of(own, None, assumed, terms_of(own, assumed, catalog), rates, catalog)
         if not capital.lines:
             raise BadInput.at(
                 "hardware.system",
@@ -217,17 +216,17 @@ class Amounts:
             self.capex_range = (whole * capital.low / central, whole * capital.high / central)
 
     def _read_onprem(self) -> None:
-        asked, own, rates = self.request.onprem, self.own, self.rates
-        if asked is None:
+        onprem, own, rates = self.request.onprem, self.own, self.rates
+        if onprem is None:
             assert self.request.onprem_monthly is not None, "checked: onprem_monthly or onprem"
             self.values["onprem_monthly"] = self.request.onprem_monthly
             return
-        power = self.values["onprem.power_kw"] = self._power(asked)
+        power = self.values["onprem.power_kw"] = self._power(onprem)
         provisioned = power if own is None else own.entry.power_max.value * own.count / KILOWATT
 
         def take(name: str, figure: Figure, usual: Callable[[], float]) -> None:
             """Take one part of the running cost as stated, or as the catalogue has it."""
-            stated: float | None = getattr(asked, name)
+            stated: float | None = getattr(onprem, name)
             self.values[f"onprem.{name}"] = usual() if stated is None else stated
             if stated is None:
                 self._default(f"onprem.{name}", self.values[f"onprem.{name}"], figure, "onprem")
@@ -239,9 +238,9 @@ class Amounts:
         take("space", rates.colocation, lambda: self._money(rates.colocation, KILOWATT_MONTH) * provisioned)
         take("support", rates.support_rate, lambda: rates.support_rate.si * YEAR)
 
-    def _power(self, asked: RunningInput) -> float:
-        if asked.power_kw is not None:
-            return asked.power_kw
+    def _power(self, onprem: RunningInput) -> float:
+        if onprem.power_kw is not None:
+            return onprem.power_kw
         own = self.own
         if own is None:
             raise Unprocessable.at(
@@ -273,15 +272,15 @@ class Amounts:
         return figure.si
 
     def _read_cloud(self) -> None:
-        asked, rented = self.request.cloud, self.rented
-        if asked is None or rented is None:
+        cloud, rented = self.request.cloud, self.rented
+        if cloud is None or rented is None:
             assert self.request.cloud_monthly is not None, "checked: cloud_monthly or cloud"
             self.values["cloud_monthly"] = self.request.cloud_monthly
             return
-        self.values["cloud.hours_per_month"] = asked.hours_per_month
-        price = asked.hourly_price
+        self.values["cloud.hours_per_month"] = cloud.hours_per_month
+        price = cloud.hourly_price
         if price is None:
-            figure = self._rent(asked.rental, rented)
+            figure = self._rent(cloud.rental, rented)
             price = self._money(figure, HOUR)
             self._default("cloud.hourly_price", price, figure, "cloud")
         self.values["cloud.hourly_price"] = price
@@ -305,11 +304,11 @@ class Amounts:
 
     def _read_utilisation(self) -> None:
         """Take the share of the cluster in use as stated, or by the hours where both sides are known."""
-        asked, own, rented = self.request, self.own, self.rented
-        if asked.utilisation is not None:
-            self.values["utilisation"] = asked.utilisation
-        elif own is not None and rented is not None and asked.cloud is not None:
-            share = used_share(own, rented, asked.cloud.hours_per_month, self.context)
+        own, rented, cloud = self.own, self.rented, self.request.cloud
+        if self.request.utilisation is not None:
+            self.values["utilisation"] = self.request.utilisation
+        elif own is not None and rented is not None and cloud is not None:
+            share = used_share(own, rented, cloud.hours_per_month, self.context)
             if share is not None:
                 self.values["utilisation"] = share
                 why = Message("rented accelerator-hours relative to the cluster's, by dense peak")
@@ -330,7 +329,6 @@ class Amounts:
         return in_dollars(figure, self.rates) * per * won
 
     def _default(self, name: str, value: float, figure: Figure, part: str) -> None:
-        """Say that a value is the catalogue's."""
         why = Message(
             "from the catalogue: {value} {unit} ({source}, {date})",
             {

@@ -118,7 +118,6 @@ def _mixed(found: Mixed, currency: str) -> Message:
 
 
 def warnings_of(answer: BreakEven, amounts: Amounts, terms: BuildOrRent, months: float) -> list[CheckWarning]:
-    """Return everything that was found."""
     return [
         *_fabric(amounts, terms, months),
         *_capacity(amounts),

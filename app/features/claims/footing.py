@@ -136,7 +136,6 @@ def overall(verdicts: Iterable[FootingVerdict]) -> Verdict:
 
 
 def decided(footings: Sequence[FootingRatio]) -> Verdict:
-    """Return the verdict of a claim that is modelled."""
     return overall(ratio.verdict for ratio in footings if ratio.footing in DECIDING)
 
 
@@ -156,7 +155,6 @@ def footings_of(
     baseline: SystemAmounts,
     efficiency: float,
 ) -> list[FootingRatio]:
-    """Return a claim on every footing."""
     side, stated, whole = estimated.claimed, estimated.baseline, estimated.whole
     as_published = published(ratio, efficiency)
     grown = whole.devices / stated.devices

@@ -13,9 +13,7 @@ from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.comparisons.model import LEAST_SHARE
 
 LEAST_MONEY = 1e-6
-
 MOST_MONEY = 1e12
-
 MOST_MACHINES = 1000.0
 
 PRICES = {"m2000_price": "ipu-m2000", "pod64_price": "ipu-pod64", "dgx_price": "dgx-a100-320gb"}
@@ -52,15 +50,7 @@ class ClaimsRequest(Schema):
 
 def check(asked: ClaimsRequest) -> None:
     """Refuse assumptions that cannot be, each at its field."""
-    efficiency = asked.scaling_efficiency
-    if not LEAST_SHARE <= efficiency <= 1:
-        raise BadInput.at(
-            "scaling_efficiency",
-            "must be between {least} and {most}, not {value}",
-            least=LEAST_SHARE,
-            most=1,
-            value=efficiency,
-        )
+    _check_bounds("scaling_efficiency", asked.scaling_efficiency, LEAST_SHARE, 1)
     for name in PRICES:
         price = getattr(asked, name)
         if price is not None and not LEAST_MONEY <= price <= MOST_MONEY:
@@ -70,21 +60,20 @@ def check(asked: ClaimsRequest) -> None:
                 value=price,
                 most=MOST_MONEY,
             )
-    machines = asked.dgx_per_pod64
-    if machines is None:
+    if asked.dgx_per_pod64 is None:
         return
-    if not 1 / MOST_MACHINES <= machines <= MOST_MACHINES:
-        raise BadInput.at(
-            "dgx_per_pod64",
-            "must be between {least} and {most}, not {value}",
-            value=machines,
-            least=1 / MOST_MACHINES,
-            most=MOST_MACHINES,
-        )
+    _check_bounds("dgx_per_pod64", asked.dgx_per_pod64, 1 / MOST_MACHINES, MOST_MACHINES)
     if asked.pod64_price is not None:
         raise BadInput.at(
             "pod64_price",
             "the equivalent number of DGX A100 already sets the price; leave one of the two empty",
+        )
+
+
+def _check_bounds(name: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        raise BadInput.at(
+            name, "must be between {least} and {most}, not {value}", least=least, most=most, value=value
         )
 
 

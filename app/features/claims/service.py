@@ -32,14 +32,12 @@ def estimates(bench: Workbench) -> Estimates:
 
 
 def list_claims(bench: Workbench, workspace_id: str, asked: ClaimsRequest) -> VendorClaims:
-    """Return every claim under the assumptions asked for."""
     context = bench.context(workspace_id).priced(asked.price_book_id)
     with _MAKING:
         return claims_of(context.catalog, estimates(bench), asked)
 
 
 def get_claim(bench: Workbench, workspace_id: str, claim_id: str, asked: ClaimsRequest) -> VendorClaim:
-    """Return one claim under the assumptions asked for."""
     context = bench.context(workspace_id).priced(asked.price_book_id)
     with _MAKING:
         return claim_of(claim_id, context.catalog, estimates(bench), asked)

@@ -157,7 +157,6 @@ def colour(waits: TeamWait | CountPoint) -> str:
 
 
 def whiskers(values: Sequence[Quantity], scale: Scale) -> dict[str, Any]:
-    """Return ranges as error bars."""
     return {
         "type": "data",
         "symmetric": False,

@@ -11,13 +11,9 @@ from app.platform.charts.svg import Box, Drawing, Label
 from app.platform.wording.voice import Voice
 
 CELL = 34.0
-
 NODE_CELL = 64.0
-
 NODE_HEIGHT = 34.0
-
 GAP = 4.0
-
 MACHINE_GAP = 7.0
 """More room between machines, so that they can be told apart."""
 
@@ -25,16 +21,13 @@ SIDE = 58.0
 """Room for the name of a pod or node to the left."""
 
 POD_GAP = 26.0
-
 LETTER, WIDE_LETTER = 6.9, 12.5
 """Width of a Latin and of a Korean or Chinese letter in a label."""
 
 WIDE_FROM = "\u1100"
 
 COLOURS, PATTERNS = 8, 4
-
 MOST_NODES = 40
-
 MOST_DEVICES = 1024
 """Devices drawn at most; the table has them all."""
 
@@ -42,9 +35,7 @@ KEY_ROW = 22.0
 """Height of a row of the key. [px]"""
 
 SWATCH, SWATCH_HEIGHT = 20.0, 14.0
-
 MARGIN = 14.0
-
 NARROWEST = 420.0
 """Width that leaves room for a name in the key. [px]"""
 
@@ -100,12 +91,10 @@ class DeviceGrid:
         return cls(columns, -(-size // columns), machine, CELL, CELL)
 
     def across(self, column: int) -> float:
-        """Return the left edge of a column."""
         return SIDE + column * (self.cell + GAP) + column // self.machine * MACHINE_GAP
 
     @property
     def tall(self) -> float:
-        """Height of one pod."""
         return self.rows * (self.height + GAP) - GAP
 
     def place(self, top: float, device: int) -> tuple[float, float]:
@@ -145,7 +134,9 @@ def pod_drawing(plan: PartitionPlan, voice: Voice) -> PodDrawing:
     most = max(1, min(MOST_NODES if grid.rows == 1 else plan.pods, MOST_DEVICES // plan.devices_per_pod))
     step = grid.tall + (GAP + MACHINE_GAP if grid.rows == 1 else POD_GAP)
     tops = [1.0 + pod * step for pod in range(min(plan.pods, most))]
-    teams = list(dict.fromkeys(one.team for one in sorted(plan.placements, key=lambda one: one.request)))
+    teams = list(
+        dict.fromkeys(placed.team for placed in sorted(plan.placements, key=lambda placed: placed.request))
+    )
     looks = {team: (f"tenant-{at % COLOURS}", pattern_of(at)) for at, team in enumerate(teams)}
     name = voice.gettext("pod") if plan.ipus else voice.gettext("node")
     middle = min(grid.tall, grid.height) / 2 + 4
@@ -216,7 +207,6 @@ def free_devices(
 
 
 def instance(placed: Placement, grid: DeviceGrid, top: float, look: Look, name: str) -> PatternBox:
-    """Return the part of a GPU that an instance has."""
     x, y = grid.place(top, placed.first_device)
     part = grid.cell / 8.0
     left, wide = x + part * (placed.first_slice or 0), part * (placed.memory_slices or 1)
@@ -232,7 +222,6 @@ def plate(text: str, box: tuple[float, float, float, float]) -> PatternBox:
 
 
 def width_of(text: str) -> float:
-    """Return about how wide a label is."""
     return sum(WIDE_LETTER if letter >= WIDE_FROM else LETTER for letter in text)
 
 

@@ -65,13 +65,6 @@ class Stream:
     machines: int
     """Machines whose failures interrupt it."""
 
-    @property
-    def squared_variation(self) -> float:
-        """Variance of the duration over its squared mean."""
-        if self.distribution == "fixed":
-            return 0.0
-        return 1.0 if self.deviation is None else (self.deviation / self.mean) ** 2
-
 
 @dataclass(frozen=True, slots=True)
 class JobSequence:
@@ -120,7 +113,7 @@ def durations_of(random: np.random.Generator, stream: Stream, count: int) -> Flo
         return np.full(count, stream.mean)
     if stream.distribution == "exponential":
         return random.exponential(stream.mean, count)
-    spread = np.sqrt(np.log1p(stream.squared_variation))
+    spread = np.sqrt(np.log1p(((stream.deviation or 0.0) / stream.mean) ** 2))
     return random.lognormal(np.log(stream.mean) - spread**2 / 2.0, spread, count)
 
 
@@ -130,7 +123,6 @@ def path(index: int, name: str) -> str:
 
 
 def streams_of(request: QueueRequest, site: Site, estimates: Mapping[int, Estimate]) -> list[Stream]:
-    """Return the jobs of each team as they will be placed."""
     streams = [stream_of(index, team, site, estimates.get(index)) for index, team in enumerate(request.teams)]
     expected = sum(stream.rate for stream in streams) * (1.0 + WARM_UP) * request.days * DAY
     if expected > MOST_JOBS:
@@ -243,7 +235,6 @@ def least_count(streams: Sequence[Stream], site: Site) -> int:
 
 
 def most_count(site: Site) -> int:
-    """Return the most systems that are tried."""
     return min(MOST_COUNT, MOST_DEVICES // site.entry.devices)
 
 

@@ -11,13 +11,9 @@ from app.estimating.request import Number, Schema, Whole
 from app.estimating.schema import Document, Quantity, SourceRef
 
 MOST_REQUESTS = 200
-
 MOST_COUNT = 1024
-
 MOST_TEAMS = 20
-
 MOST_DEVICES = 65_536
-
 SHORTEST = 0.001
 """Shortest duration that is taken for a job and not for a slip of the unit. [h]"""
 

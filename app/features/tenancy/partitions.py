@@ -229,8 +229,8 @@ def rules_of(
 def figures_of(site: Site, catalog: Catalog) -> Iterator[PlanFigure]:
     """Give what a system is made of, each figure with its source and competing claims."""
     entry = site.entry
-    asked = [("systems", entry.id, "machines"), ("machines", entry.machine, "devices")]
-    for shelf, item, parameter in [*asked, *(("chips", entry.chip, name) for name in CHIP_FIGURES)]:
+    figures = [("systems", entry.id, "machines"), ("machines", entry.machine, "devices")]
+    for shelf, item, parameter in [*figures, *(("chips", entry.chip, name) for name in CHIP_FIGURES)]:
         figure = catalog.find(item, parameter)
         if figure is None:
             continue

@@ -194,12 +194,10 @@ SIMULATED = 12_000
 """Jobs simulated for one number of machines, over all runs, where one run has fewer."""
 
 MOST_RUNS = 20
-
 AROUND = 2
 """Numbers of machines shown on either side of the fewest that do."""
 
 MOST_COUNTS = 15
-
 FEW_JOBS = 30
 """Jobs of a run below which the 90th percentile rests on three of them."""
 
@@ -272,7 +270,6 @@ class Experiment:
 
     @property
     def end(self) -> float:
-        """[s]"""
         return (1.0 + WARM_UP) * self.request.days * DAY
 
     @property
@@ -308,7 +305,7 @@ class Experiment:
 class Simulation:
     """Runs on one number of systems, and what they say; a job is counted by when it came."""
 
-    asked: Experiment
+    experiment: Experiment
     site: Site
     runs: Sequence[QueueRun]
 
@@ -317,19 +314,18 @@ class Simulation:
         pieces = []
         for run in self.runs:
             arrival, mine = run.jobs.arrival, np.isin(run.jobs.stream, streams)
-            for begin, end in pairwise(self.asked.edges):
+            for begin, end in pairwise(self.experiment.edges):
                 pieces.append(run.wait[mine & (arrival >= begin) & (arrival < end)])
         return pieces
 
     @cached_property
     def teams(self) -> list[TeamWait]:
-        return [self.team(index, stream) for index, stream in enumerate(self.asked.streams)]
+        return [self.team(index, stream) for index, stream in enumerate(self.experiment.streams)]
 
     def team(self, index: int, stream: Stream) -> TeamWait:
-        """Return the waits of one team."""
         waits = self.waits(index)
-        came = [(run.jobs.stream == index) & (run.jobs.arrival >= self.asked.begin) for run in self.runs]
-        done = [mine & (run.end <= self.asked.end) for mine, run in zip(came, self.runs, strict=True)]
+        came = [(run.jobs.stream == index) & (run.jobs.arrival >= self.experiment.begin) for run in self.runs]
+        done = [mine & (run.end <= self.experiment.end) for mine, run in zip(came, self.runs, strict=True)]
         ninetieth = pooled(waits, lambda piece: np.percentile(piece, SHARE))
         return TeamWait(
             team=stream.team,
@@ -345,34 +341,34 @@ class Simulation:
             at_once=pooled(waits, lambda piece: np.mean(piece <= 0.0), "1")
             if any(map(len, waits))
             else Quantity.exact(1.0, "1"),
-            meets=ninetieth.value <= self.asked.target,
+            meets=ninetieth.value <= self.experiment.target,
         )
 
     @cached_property
     def point(self) -> CountPoint:
         """The waits in short."""
-        asked, devices = self.asked, self.site.devices
+        experiment, devices = self.experiment, self.site.devices
         worst = max(self.teams, key=lambda team: team.ninetieth_wait.value)
-        shares = [busy(run, asked.streams, devices, asked.edges) for run in self.runs]
+        shares = [busy(run, experiment.streams, devices, experiment.edges) for run in self.runs]
         return CountPoint(
             count=self.site.count,
             devices=devices,
             worst_wait=worst.ninetieth_wait,
             worst_team=worst.team,
-            mean_wait=pooled(self.waits(*range(len(asked.streams))), np.mean),
+            mean_wait=pooled(self.waits(*range(len(experiment.streams))), np.mean),
             utilisation=averaged(np.concatenate(shares).tolist(), "1"),
             meets=all(team.meets for team in self.teams),
         )
 
     def mean_line(self) -> Quantity:
-        lines = [waiting(run, self.asked.edges) for run in self.runs]
+        lines = [waiting(run, self.experiment.edges) for run in self.runs]
         return averaged(np.concatenate(lines).tolist(), "1")
 
     def line_over_time(self) -> list[LinePoint]:
         """Return the line and the devices at work over time, mean and range over the runs."""
-        begin, end = self.asked.begin, self.asked.end
+        begin, end = self.experiment.begin, self.experiment.end
         edges = np.linspace(begin, end, min(MOST_POINTS, max(int((end - begin) / DAY), 1)) + 1)
-        shares = [busy(run, self.asked.streams, self.site.devices, edges) for run in self.runs]
+        shares = [busy(run, self.experiment.streams, self.site.devices, edges) for run in self.runs]
         points = zip(
             (edges[:-1] + edges[1:]) / 2.0 - begin,
             ranged_over_time(np.array([waiting(run, edges) for run in self.runs]), "1"),
@@ -472,7 +468,6 @@ def closed_form(request: QueueRequest, streams: Sequence[Stream], site: Site) ->
 def warnings_of(
     request: QueueRequest, streams: Sequence[Stream], site: Site, teams: Sequence[TeamWait]
 ) -> Iterable[CheckWarning]:
-    """Return what to beware of in the waits."""
     load = busy_devices(streams)
     share = load / site.devices
     if share >= 1.0:

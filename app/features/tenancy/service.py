@@ -27,8 +27,8 @@ def share_time(bench: Workbench, workspace_id: str, request: QueueRequest) -> Qu
         for index, team in enumerate(request.teams)
         if team.estimate_id is not None
     }
-    found: QueueAnswer = bench.queues.get(key_of(workspace_id, request), run)
-    return found
+    answer: QueueAnswer = bench.queues.get(key_of(workspace_id, request), run)
+    return answer
 
 
 def slice_names(bench: Workbench, system: str) -> list[str]:
