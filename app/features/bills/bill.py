@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from app.catalog.catalog import Catalog
@@ -15,8 +14,15 @@ from app.errors import BadInput, Conflict, Message
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Text
 from app.estimating.hardware import MOST_DEVICES, known_id
-from app.estimating.money import Currency, quote, quote_line
-from app.estimating.network_parts import BillPart, Group, NetworkBill, network_bill
+from app.estimating.money import Currency, exact, quote_line
+from app.estimating.network_parts import (
+    DOLLAR,
+    BillPart,
+    ExchangeRate,
+    Group,
+    NetworkBill,
+    network_bill,
+)
 from app.estimating.ranges import scaled
 from app.estimating.schema import Quantity
 from app.estimating.trace import source_ref
@@ -63,29 +69,6 @@ GROUPS: tuple[Group, ...] = (
     "installation",
 )
 """Groups in the order they are listed."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExchangeRate:
-    """Dollars of the catalogue in the currency of the bill."""
-
-    currency: Currency
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, catalog: Catalog, currency: Currency) -> ExchangeRate:
-        if currency == "USD":
-            return cls(currency, 1.0, 1.0, 1.0)
-        won = catalog.figure("cost-defaults", "exchange_rate", "krw")
-        return cls(currency, won.si, won.si_low, won.si_high)
-
-    def converted(self, value: float, low: float, high: float) -> Quantity:
-        """Return an amount of dollars in the currency."""
-        return Quantity(
-            value=self.value * value, low=self.low * low, high=self.high * high, unit=self.currency
-        )
 
 
 def make_bill(
@@ -216,12 +199,16 @@ def _package(
     system: SystemEntry, count: int, network: NetworkBill | None, rate: ExchangeRate
 ) -> Quantity | None:
     """Return the price of the systems and of a network between them; None where no price is known."""
-    if system.price is None:
+    price, joined = system.price, Spread(0.0, 0.0, 0.0, DOLLAR) if network is None else network.price
+    if price is None:
         return None
-    joined = Spread(0.0, 0.0, 0.0, "USD") if network is None else network.price
-    price = system.price
-    return rate.converted(
-        count * price.value + joined.value, count * price.low + joined.low, count * price.high + joined.high
+    return rate.amount(
+        Spread(
+            count * price.value + joined.value,
+            count * price.low + joined.low,
+            count * price.high + joined.high,
+            DOLLAR,
+        )
     )
 
 
@@ -229,7 +216,7 @@ def _line(part: BillPart, rate: ExchangeRate) -> BillLine:
     """Return a line in the currency of the bill, its total rounded as it is printed."""
     figure, price, total = part.price, None, None
     if figure is not None:
-        price = rate.converted(figure.si, figure.si_low, figure.si_high)
+        price = rate.price(figure)
         quoted = quote_line(part.item, part.name, part.count, price.value, rate.currency)
         assert quoted.total is not None
         value = float(quoted.total)
@@ -280,17 +267,12 @@ def _summed(amounts: Iterable[Quantity | None], unit: str) -> Quantity:
 
 def _price_of(lines: Sequence[BillLine], currency: Currency) -> tuple[Quantity, bool]:
     """Return the exact sum of printed totals with its range, and whether no price is missing."""
-    unit_prices = [None if line.unit_price is None else line.unit_price.value for line in lines]
-    quoted = quote(
-        (
-            quote_line(line.item, line.name, line.quantity, price, currency)
-            for line, price in zip(lines, unit_prices, strict=True)
-        ),
-        currency,
-    )
-    spread, value = _summed((line.total for line in lines), currency), float(quoted.total)
+    totals = [line.total for line in lines if line.total is not None]
+    spread = _summed(totals, currency)
+    # Cents are added as decimals: floats would leave a remainder.
+    value = float(sum(exact(total.value) for total in totals))
     price = Quantity(value=value, low=min(spread.low, value), high=max(spread.high, value), unit=currency)
-    return price, quoted.complete
+    return price, len(totals) == len(lines)
 
 
 def _group_totals(lines: Sequence[BillLine], currency: Currency) -> list[GroupTotal]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from app.catalog.catalog import Catalog
 from app.catalog.entries import ChipKind, SystemEntry
+from app.catalog.figures import Figure
 from app.errors import Message
 from app.estimating.network_parts import BillPart, part
 from app.features.bills.model import Placement, Rack
@@ -32,72 +33,49 @@ class RackLimits:
     """[kg]"""
 
 
-@dataclass(frozen=True, slots=True)
-class RackUnit:
-    """One thing in a rack."""
-
-    item: str
-    name: str
-    use: str
-    height: int
-    """[U]"""
-    typical: float
-    """[W]"""
-    greatest: float
-    """[W]"""
-    weight: float
-    """[kg]"""
-
-
-Block = tuple[RackUnit, ...]
-"""What stays in one rack."""
+Block = tuple[BillPart, ...]
+"""Single machines and switches that stay in one rack."""
 
 
 @dataclass(slots=True)
 class PackedRack:
     """One rack while it is filled."""
 
-    units: list[RackUnit] = field(default_factory=list)
+    units: list[BillPart] = field(default_factory=list)
 
     @property
     def height(self) -> int:
         """Height in use. [U]"""
-        return sum(unit.height for unit in self.units)
+        return sum(math.ceil(unit.height) for unit in self.units)
 
     @property
     def typical(self) -> float:
         """Power under the training load. [W]"""
-        return sum(unit.typical for unit in self.units)
+        return _sum(unit.power_typical for unit in self.units if unit.use not in UNPOWERED)
 
     @property
     def greatest(self) -> float:
         """Greatest power. [W]"""
-        return sum(unit.greatest for unit in self.units)
+        return _sum(unit.greatest for unit in self.units if unit.use not in UNPOWERED)
 
     @property
     def weight(self) -> float:
         """Weight of what it carries. [kg]"""
-        return sum(unit.weight for unit in self.units)
+        return _sum(unit.weight for unit in self.units)
 
     def takes(self, block: Block, limits: RackLimits) -> bool:
         """Tell whether a block still fits; an empty rack takes any block that is not too high."""
-        if self.height + sum(unit.height for unit in block) > limits.height:
+        more = PackedRack(list(block))
+        if self.height + more.height > limits.height:
             return False
         if not self.units:
             return True
-        return (
-            self.greatest + sum(unit.greatest for unit in block) <= limits.power
-            and self.weight + sum(unit.weight for unit in block) <= limits.weight
-        )
+        return self.greatest + more.greatest <= limits.power and self.weight + more.weight <= limits.weight
 
 
-def _unit_of(line: BillPart) -> RackUnit:
-    """Return one of a line as it stands in a rack."""
-    powered = line.use not in UNPOWERED
-    typical = 0.0 if line.power_typical is None or not powered else line.power_typical.si
-    greatest = 0.0 if line.greatest is None or not powered else line.greatest.si
-    weight = 0.0 if line.weight is None else line.weight.si
-    return RackUnit(line.item, line.name, line.use, math.ceil(line.height), typical, greatest, weight)
+def _sum(figures: Iterable[Figure | None]) -> float:
+    """Add up figures; what nobody publishes adds nothing."""
+    return sum(figure.si for figure in figures if figure is not None)
 
 
 def blocks_of(catalog: Catalog, system: SystemEntry, count: int, parts: Sequence[BillPart]) -> list[Block]:
@@ -106,21 +84,20 @@ def blocks_of(catalog: Catalog, system: SystemEntry, count: int, parts: Sequence
     if system.chip_kind is not ChipKind.IPU:
         # Machines first, then storage and spares, switches last.
         standing.sort(key=lambda line: (line.use in SWITCHES, line.use != "machine"))
-        return [(_unit_of(line),) for line in standing for _ in range(line.count)]
+        return [(line,) for line in standing for _ in range(line.count)]
     groups = count * math.ceil(system.machines / machines_linked(catalog, system))
-    blocks: list[list[RackUnit]] = [[] for _ in range(groups)]
+    blocks: list[list[BillPart]] = [[] for _ in range(groups)]
     loose: list[Block] = []
     for line in standing:
-        unit = _unit_of(line)
         own = line.use in ("machine", "host", "host_switch", "gateway_switch") or (
             line.use == "management_switch" and line.count % groups == 0
         )
         for number in range(line.count):
             if own:
                 # Fewer of a kind than blocks go into the first ones, as the GW-Link switches do.
-                blocks[number * groups // line.count if line.count >= groups else number].append(unit)
+                blocks[number * groups // line.count if line.count >= groups else number].append(line)
             else:
-                loose.append((unit,))
+                loose.append((line,))
     return [tuple(block) for block in blocks] + loose
 
 
@@ -200,16 +177,14 @@ def bill_racks(packed: Sequence[PackedRack], limits: RackLimits) -> list[Rack]:
 
 def _placements(rack: PackedRack, height: int) -> list[Placement]:
     """Machines from the floor up, heavy ones low; switches from the top down."""
-    found: list[Placement] = []
+    placements: list[Placement] = []
     floor, top = 1, height
     for unit in rack.units:
+        size, bottom = math.ceil(unit.height), floor
         if unit.use in SWITCHES:
-            top -= unit.height
+            top -= size
             bottom = top + 1
         else:
-            bottom = floor
-            floor += unit.height
-        found.append(
-            Placement(item=unit.item, name=unit.name, use=unit.use, bottom=bottom, height=unit.height)
-        )
-    return sorted(found, key=lambda placement: placement.bottom)
+            floor += size
+        placements.append(Placement(item=unit.item, name=unit.name, use=unit.use, bottom=bottom, height=size))
+    return sorted(placements, key=lambda placement: placement.bottom)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.catalog.entries import ChipKind
 from app.errors import BadInput, FieldError, NotFound
 from app.features.bills.bill import make_bill
 from app.features.bills.compare import compare_bills
@@ -13,12 +14,6 @@ from app.platform.store.tables import BillRow
 from app.platform.store.types import new_id
 from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench, no_such
-
-FROM_ESTIMATE = ("count", "fabric", "ports_per_node", "currency", "price_book_id", "region", "storage_tb")
-"""Fields that an estimate fills where the request leaves them out."""
-
-WITH_PODS = ("count", "currency", "price_book_id", "region", "storage_tb")
-"""Those of them that a pod takes, which comes with its network."""
 
 
 def create_bill(bench: Workbench, workspace_id: str, request: BillRequest, key: str | None = None) -> Bill:
@@ -44,18 +39,20 @@ def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> Bi
         estimate = get_estimate_request(bench, workspace_id, request.estimate_id)
     except NotFound as error:
         raise NotFound(error.message, [FieldError("estimate_id", error.message)]) from None
-    own = estimate.system.model_dump(include={"count", "fabric", "ports_per_node"}) | {
+    system, assumptions = estimate.system, estimate.assumptions
+    own: dict[str, object] = {
+        "count": system.count,
         "currency": estimate.currency,
-        "price_book_id": estimate.assumptions.price_book_id,
-        "region": estimate.assumptions.region,
-        "storage_tb": estimate.assumptions.storage_tb,
+        "price_book_id": assumptions.price_book_id,
+        "region": assumptions.region,
+        "storage_tb": assumptions.storage_tb,
     }
+    # A pod comes with its network.
+    if bench.sizing.catalog.system(system.id).chip_kind is not ChipKind.IPU:
+        own |= {"fabric": system.fabric, "ports_per_node": system.ports_per_node}
     stated = request.model_fields_set
-    filled = {name: own[name] for name in FROM_ESTIMATE if name not in stated and own[name] is not None}
-    system = bench.sizing.catalog.system(estimate.system.id)
-    if system.chip_kind.value == "ipu":
-        filled = {name: value for name, value in filled.items() if name in WITH_PODS}
-    return request.model_copy(update={"system": estimate.system.id, "estimate_id": None, **filled})
+    filled = {name: value for name, value in own.items() if name not in stated and value is not None}
+    return request.model_copy(update={"system": system.id, "estimate_id": None, **filled})
 
 
 def get_bill(bench: Workbench, workspace_id: str, identifier: str) -> Bill:

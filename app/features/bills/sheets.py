@@ -12,6 +12,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.worksheet import Worksheet
 
 from app.errors import Message
+from app.estimating.schema import Quantity
 from app.features.bills.model import Bill, BillLine
 from app.platform.tables import legible, written
 from app.platform.wording.voice import Voice
@@ -21,7 +22,12 @@ Cell = str | int | float | None
 QUANTITY, UNIT_PRICE, TOTAL, LOW, HIGH = 5, 6, 7, 8, 9
 """Columns of the workbook that formulas read, the first being 1."""
 
-SUMMED = (7, 8, 9, 10, 11, 12, 13)
+SUMMED = range(TOTAL, 14)
+
+AMOUNT = "#,##0.##"
+
+MONEY = {0: "#,##0", 2: "#,##0.00"}
+"""Digits behind the point → format."""
 
 WIDTHS = (20, 22, 34, 20, 10, 14, 16, 16, 16, 12, 14, 11, 11, 60, 44, 12, 12)
 
@@ -31,25 +37,28 @@ FIRST = 4
 
 def cells(line: BillLine, voice: Voice) -> list[Cell]:
     """Return a line in the order of the heads; what is not known is empty."""
+    total = line.total
     return [
         voice.label(line.group, "bill"),
         line.item,
         voice.gettext(line.name),
         voice.label(line.use, "bill"),
         line.quantity,
-        None if line.unit_price is None else line.unit_price.value,
-        None if line.total is None else line.total.value,
-        None if line.total is None else line.total.low,
-        None if line.total is None else line.total.high,
-        None if line.power is None else line.power.value,
-        None if line.power_max is None else line.power_max.value,
+        _value(line.unit_price),
+        *((None, None, None) if total is None else (total.value, total.low, total.high)),
+        _value(line.power),
+        _value(line.power_max),
         line.rack_units,
-        None if line.weight is None else line.weight.value,
+        _value(line.weight),
         voice.sentence(line.rule),
         "" if line.source is None else line.source.title,
         line.as_of,
         voice.label(line.status, "bill"),
     ]
+
+
+def _value(amount: Quantity | None) -> float | None:
+    return None if amount is None else amount.value
 
 
 def heads(bill: Bill, voice: Voice) -> list[str]:
@@ -81,8 +90,7 @@ def bill_csv(bill: Bill, voice: Voice) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(heads(bill, voice))
-    for line in bill.lines:
-        writer.writerow(written(value) for value in cells(line, voice))
+    writer.writerows([written(value) for value in cells(line, voice)] for line in bill.lines)
     return buffer.getvalue()
 
 
@@ -94,9 +102,7 @@ def bill_workbook(bill: Bill, voice: Voice) -> bytes:
     sheet.title = voice.gettext("Bill of materials")[:31]
     text(sheet, 1, 1, bill.label, Font(bold=True, size=14))
     text(sheet, 2, 1, _basis(bill, voice))
-    for column, head in enumerate(heads(bill, voice), start=1):
-        text(sheet, FIRST - 1, column, head, Font(bold=True))
-        sheet.column_dimensions[get_column_letter(column)].width = WIDTHS[column - 1]
+    _heads(sheet, FIRST - 1, heads(bill, voice), WIDTHS)
     digits = 0 if bill.currency == "KRW" else 2
     for row, line in enumerate(bill.lines, start=FIRST):
         _line(sheet, row, cells(line, voice), digits)
@@ -128,17 +134,22 @@ def text(sheet: Worksheet, row: int, column: int, value: str, font: Font | None 
         cell.font = font
 
 
+def _heads(sheet: Worksheet, row: int, names: Sequence[str], widths: Sequence[int]) -> None:
+    for column, (name, width) in enumerate(zip(names, widths, strict=True), start=1):
+        text(sheet, row, column, name, Font(bold=True))
+        sheet.column_dimensions[get_column_letter(column)].width = width
+
+
 def _line(sheet: Worksheet, row: int, values: Sequence[Cell], digits: int) -> None:
-    money = "#,##0" if digits == 0 else "#,##0.00"
     for column, value in enumerate(values, start=1):
         if isinstance(value, str):
             text(sheet, row, column, value)
         elif column == TOTAL and value is not None:
             count, price = (f"{get_column_letter(at)}{row}" for at in (QUANTITY, UNIT_PRICE))
-            sheet.cell(row, column, f"=ROUND({count}*{price},{digits})").number_format = money
+            sheet.cell(row, column, f"=ROUND({count}*{price},{digits})").number_format = MONEY[digits]
         elif value is not None:
             cell = sheet.cell(row, column, value)
-            cell.number_format = money if UNIT_PRICE <= column <= HIGH else "#,##0.##"
+            cell.number_format = MONEY[digits] if UNIT_PRICE <= column <= HIGH else AMOUNT
     sheet.cell(row, 14).alignment = Alignment(wrap_text=True, vertical="top")
 
 
@@ -148,7 +159,7 @@ def _sums(sheet: Worksheet, row: int, lines: int, digits: int, voice: Voice) -> 
         letter = get_column_letter(column)
         cell = sheet.cell(row, column, f"=SUM({letter}{FIRST}:{letter}{FIRST + lines - 1})")
         cell.font = Font(bold=True)
-        cell.number_format = ("#,##0" if digits == 0 else "#,##0.00") if column <= HIGH else "#,##0.##"
+        cell.number_format = MONEY[digits] if column <= HIGH else AMOUNT
 
 
 def _racks(sheet: Worksheet, bill: Bill, voice: Voice) -> None:
@@ -160,15 +171,10 @@ def _racks(sheet: Worksheet, bill: Bill, voice: Voice) -> None:
         voice.gettext("Name"),
         voice.gettext("Use"),
     ]
-    for column, head in enumerate(names, start=1):
-        text(sheet, 1, column, head, Font(bold=True))
-        sheet.column_dimensions[get_column_letter(column)].width = (10, 12, 12, 38, 22)[column - 1]
-    row = 2
-    for rack in bill.racks:
-        for one in reversed(rack.placements):
-            sheet.cell(row, 1, rack.count)
-            sheet.cell(row, 2, one.bottom)
-            sheet.cell(row, 3, one.height)
-            text(sheet, row, 4, voice.gettext(one.name))
-            text(sheet, row, 5, voice.label(one.use, "bill"))
-            row += 1
+    _heads(sheet, 1, names, (10, 12, 12, 38, 22))
+    placed = [(rack.count, placement) for rack in bill.racks for placement in reversed(rack.placements)]
+    for row, (count, placement) in enumerate(placed, start=2):
+        for column, number in enumerate((count, placement.bottom, placement.height), start=1):
+            sheet.cell(row, column, number)
+        text(sheet, row, 4, voice.gettext(placement.name))
+        text(sheet, row, 5, voice.label(placement.use, "bill"))

@@ -15,7 +15,7 @@ from app.engine.gains import sufficient_rung
 from app.engine.records import Floats
 from app.estimating.costing import Charges
 from app.estimating.documents import CheckWarning, Text
-from app.estimating.network_parts import BillPart, NetworkBill
+from app.estimating.network_parts import DOLLAR, ExchangeRate, NetworkBill
 from app.estimating.prices import prices
 from app.estimating.ranges import quantity, spread_quantity
 from app.estimating.schema import Quantity
@@ -125,33 +125,28 @@ def _charges(
 
 
 def _network_price(cluster: Cluster, bill: NetworkBill, installed: bool) -> NetworkPrice:
-    currency, rate = cluster.request.currency, 1.0
-    if currency != "USD":
-        rate = cluster.context.catalog.cost_defaults(cluster.hardware.entry.chip_kind).won_per_dollar.si
-
-    def converted(value: float, low: float, high: float) -> Quantity:
-        return Quantity(value=value * rate, low=low * rate, high=high * rate, unit=currency)
-
-    def line(part: BillPart) -> NetworkLine:
-        price = part.price
-        return NetworkLine(
+    rate = ExchangeRate.of(cluster.context.catalog, cluster.request.currency)
+    # Networks are compared at one rate, so that its range is not theirs.
+    rate = replace(rate, low=rate.value, high=rate.value)
+    lines = [
+        NetworkLine(
             item=part.item,
             name=part.name,
             use=part.use,
             count=part.count,
             rule=Text.of(part.rule),
-            unit_price=None if price is None else converted(price.si, price.si_low, price.si_high),
-            source=None if price is None else source_ref(price.source),
+            unit_price=None if part.price is None else rate.price(part.price),
+            source=None if part.price is None else source_ref(part.price.source),
         )
-
-    paid = Spread(0.0, 0.0, 0.0, "USD") if installed else bill.price
+        for part in bill.lines
+    ]
     return NetworkPrice(
-        price=converted(paid.value, paid.low, paid.high),
+        price=rate.amount(Spread(0.0, 0.0, 0.0, DOLLAR) if installed else bill.price),
         complete=bill.complete,
         power=spread_quantity(bill.power),
-        switches=sum(part.count for part in bill.lines if part.use in SWITCHES),
-        cables=sum(part.count for part in bill.lines if part.use in CABLES),
-        lines=[line(part) for part in bill.lines],
+        switches=sum(line.count for line in lines if line.use in SWITCHES),
+        cables=sum(line.count for line in lines if line.use in CABLES),
+        lines=lines,
     )
 
 
