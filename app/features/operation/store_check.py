@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from app.errors import Message
-from app.features.proposals.freezing import file_hash
 from app.features.proposals.lines import content_hash
 from app.features.proposals.model import ProposalContent
+from app.features.proposals.service import file_hash
 from app.platform.store.integrity import database_faults
 from app.platform.store.tables import ProposalRecord
 from app.platform.store.upload_files import content_sha256

@@ -49,14 +49,13 @@ PROPOSED = (
         f"features/proposals/{name}"
         for name in (
             "advice",
-            "bill",
+            "branding",
             "charts",
             "content",
             "evidence",
             "lines",
             "model",
             "pdf",
-            "prints",
             "sheets",
         )
     ),
