@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from app.features.proposals.logo import NUMERIC, TRANSFORM
+from app.features.proposals.branding import NUMERIC, TRANSFORM
 from app.profiles.summaries import _SHAPE
 
 HARD = {

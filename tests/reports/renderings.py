@@ -12,8 +12,8 @@ import openpyxl
 import pypdf
 import pytest
 
-from app.features.proposals.lines import lines_of
-from app.features.proposals.model import Proposal, ProposalLine
+from app.features.proposals.lines import ProposalLine, lines_of
+from app.features.proposals.model import Proposal
 from app.platform.wording.voice import voice
 
 UNPRINTED = {"cheapest", "fastest", "kind", "fits", "memory.capacity"}

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from app.errors import BadInput
-from app.features.proposals.logo import KEPT, MAX_BYTES, read_logo
+from app.features.proposals.branding import KEPT, MAX_BYTES, read_logo
 from app.features.proposals.model import Logo, LogoInput
 from app.features.proposals.pdf import proposal_pdf
 from tests.reports.proposals import proposal

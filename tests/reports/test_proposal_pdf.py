@@ -18,13 +18,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pypdf.generic import DictionaryObject
 
-from app.features.proposals import prints
+from app.features.comparisons.compare import ComparisonEntry
+from app.features.proposals.charts import printed_charts
 from app.features.proposals.model import Proposal
-from app.features.proposals.pdf import charts, proposal_pdf
+from app.features.proposals.pdf import proposal_pdf
 from app.platform.fonts import SUBSTITUTE, coverage, printable
 from app.platform.wording.voice import voice
-from tests.reports.proposals import CLAIMED, compared, modelled, proposal
+from tests.reports.proposals import CLAIMED, modelled, proposal, request_of
 from tests.reports.renderings import squeezed, text_of
+from tests.web.pages.documents import estimate
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,7 +87,7 @@ def test_the_document_is_tagged_and_every_chart_has_words(korean: Proposal) -> N
     assert root["/Lang"].startswith("ko")
     assert "pdfuaid" in root["/Metadata"].get_data().decode()
     alternatives = list(alternative_texts(root["/StructTreeRoot"]))
-    drawn = charts(korean, voice("ko"))
+    drawn = printed_charts(korean.content, voice("ko"))
     assert len(alternatives) == len(drawn) == 5
     assert all(len(text) > 20 for text in alternatives)
     assert any("34.2" in text for text in alternatives)
@@ -180,11 +182,18 @@ def test_a_mark_stands_for_what_no_font_has(text: str) -> None:
     assert not re.search(r"[\x00-\x1f\u202a-\u202e\u2066-\u2069]", written)
 
 
-def test_charts_are_the_same_svg_every_time_with_text_as_text() -> None:
-    comparison = compared(modelled())
-    drawn = prints.time(comparison, voice("ko"))
-    assert drawn == prints.time(comparison, voice("ko"))
-    found = ElementTree.fromstring(drawn)
+def test_charts_are_the_same_svg_every_time_with_text_as_text(korean: Proposal) -> None:
+    drawn = printed_charts(korean.content, voice("ko"))
+    assert drawn == printed_charts(korean.content, voice("ko"))
+    found = ElementTree.fromstring(drawn["time"])
     words = " ".join(one.text or "" for one in found.iter("{http://www.w3.org/2000/svg}text"))
     assert "34.2일" in words and "128 × DGX A100" in words
-    assert "date" not in drawn.lower()
+    assert "date" not in drawn["time"].lower()
+
+
+def test_times_that_span_decades_stand_as_points_with_numbers_at_the_axis() -> None:
+    options = [estimate("a", "long", 90.0 * 86400), estimate("b", "short", 3600.0)]
+    made = proposal([ComparisonEntry(request_of(one), one) for one in options], locale="en")
+    words = printed_charts(made.content, voice("en"))["time"]
+    assert "60.0 min" in words and "130,000 min" in words
+    assert ">1,000<" in words and "mathdefault" not in words

@@ -26,7 +26,7 @@ from app.features.integrations.model import (
     WebhookRequest,
 )
 from app.features.integrations.webhooks import DELAYS, KEPT, LEASE, deliver_due, purge_messages
-from app.features.proposals.freezing import note_expired
+from app.features.proposals.service import note_expired
 from app.main import create_app, make_bench
 from app.platform import idempotency
 from app.platform.outgoing import HttpSender, Reply, Undelivered, signature

@@ -11,7 +11,7 @@ from datetime import timedelta
 from app.errors import Unavailable
 from app.features.integrations.webhooks import deliver_due, purge_messages
 from app.features.operation.retention import purge
-from app.features.proposals.freezing import note_expired
+from app.features.proposals.service import note_expired
 from app.platform import sessions
 from app.platform.store.types import now
 from app.platform.workbench import Workbench

@@ -18,9 +18,9 @@ from app.features.comparisons.service import ComparisonHead, compared, make_opti
 from app.features.estimates.service import make_estimate
 from app.features.plans.model import ChecksRequest, MappingRequest
 from app.features.plans.service import map_onto_ipus, run_checks
+from app.features.proposals.branding import read_logo
 from app.features.proposals.content import build_content
 from app.features.proposals.lines import content_hash
-from app.features.proposals.logo import read_logo
 from app.features.proposals.model import (
     Change,
     Frozen,

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from sqlmodel import col
 
 from app.errors import Message
-from app.features.proposals.freezing import file_hash
 from app.features.proposals.lines import content_hash
 from app.features.proposals.model import ProposalContent
+from app.features.proposals.service import file_hash
 from app.platform.store.migrate import database_faults
 from app.platform.store.tables import ProposalRecord
 from app.platform.store.upload_files import content_sha256

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import Body, Path, Query, Response
 
-from app.features.proposals import freezing, replaying, sharing
 from app.features.proposals import service as proposals
+from app.features.proposals import sharing
 from app.features.proposals.model import (
     Frozen,
     Proposal,
@@ -77,7 +77,7 @@ def list_proposals(
 @needs(cost=CostClass.SEARCH)
 def proposal_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
     """Give the document: of a frozen proposal the one that was kept, the same bytes every time."""
-    return attachment(freezing.pdf_of(bench, workspace, identifier), PDF, f"{identifier}.pdf")
+    return attachment(proposals.pdf_of(bench, workspace, identifier), PDF, f"{identifier}.pdf")
 
 
 @router.get(
@@ -89,7 +89,7 @@ def proposal_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalI
 @needs(cost=CostClass.SEARCH)
 def proposal_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
     """Give the tables; totals are formulas, so that other quantities and terms can be tried."""
-    return attachment(freezing.workbook_of(bench, workspace, identifier), XLSX, f"{identifier}.xlsx")
+    return attachment(proposals.workbook_of(bench, workspace, identifier), XLSX, f"{identifier}.xlsx")
 
 
 @router.get(
@@ -100,7 +100,7 @@ def proposal_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: Prop
 )
 def proposal_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
     """Give every line; text that a spreadsheet would read as a formula begins with an apostrophe."""
-    return attachment(freezing.csv_of(bench, workspace, identifier).encode(), CSV, f"{identifier}.csv")
+    return attachment(proposals.csv_of(bench, workspace, identifier).encode(), CSV, f"{identifier}.csv")
 
 
 @router.get("/{id}.json", summary="Proposal as a file of JSON", responses=READ)
@@ -139,7 +139,7 @@ def change_proposal(
 @needs(Right.PROPOSE, CostClass.SEARCH)
 def freeze_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Frozen:
     """Hash the content, set the document and keep both for good; repeating it changes nothing."""
-    return freezing.freeze_proposal(bench, workspace, identifier)
+    return proposals.freeze_proposal(bench, workspace, identifier)
 
 
 @router.post("/{id}/replay", summary="Compare with current prices", responses=CHANGE)
@@ -148,7 +148,7 @@ def replay_proposal(
     bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, key: KeyHeader = None
 ) -> Replay:
     """Compute the proposal anew and list the lines that changed; the proposal stays as it is."""
-    return replaying.replay_proposal(bench, workspace, identifier, key)
+    return proposals.replay_proposal(bench, workspace, identifier, key)
 
 
 @router.get("/{id}/events", summary="What happened to a proposal", responses=READ)

@@ -1,34 +1,40 @@
-"""The content of a proposal, put together from the options of a comparison."""
+"""The content of a proposal, from the options of a comparison: bills, term, warnings, sources."""
 
 from __future__ import annotations
 
 import datetime
 import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from app import __version__
 from app.catalog.catalog import Catalog
-from app.errors import Message, NotFound
+from app.catalog.entries import Acquisition, ChipKind, SystemEntry
+from app.engine.units import HOUR
+from app.errors import AppError, Message, NotFound
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.money import Cost, CostFigure
-from app.estimating.schema import SourceRef
+from app.estimating.schema import Quantity, SourceRef
+from app.estimating.trace import source_ref
+from app.features.bills.bill import make_bill
+from app.features.bills.model import Bill, BillRequest
 from app.features.comparisons.compare import ComparisonEntry, compare, comparison_warnings, row_labels
 from app.features.comparisons.model import BasisCost, Comparison, ComparisonRow, PublishedFigure
 from app.features.comparisons.one_basis import BasisAsked, on_one_basis
 from app.features.proposals.advice import CustomerLimits, advise
-from app.features.proposals.bill import option_bills
+from app.features.proposals.branding import branding_of
 from app.features.proposals.evidence import (
     Named,
     evidence_of,
-    evidence_sources,
     evidence_warnings,
     networks_instead,
     with_evidence,
 )
 from app.features.proposals.model import (
     Assumption,
-    Branding,
+    BillGroup,
+    BillItem,
     Evidence,
     Logo,
     OptionBill,
@@ -40,92 +46,14 @@ from app.features.proposals.model import (
     TermLine,
 )
 
-ACCENT = "#2447d6"
-"""Colour of the pages, taken where nobody asks for another."""
-
-READABLE = 4.5
-"""Contrast of text with its ground (WCAG 2.2, success criterion 1.4.3)."""
-
-STEP = 0.96
-"""Factor by which a colour that is too light is darkened at a time."""
-
-
-def linear(channel: int) -> float:
-    """Return one channel of an sRGB colour as light (WCAG 2.2, relative luminance)."""
-    share = channel / 255
-    return share / 12.92 if share <= 0.04045 else float(((share + 0.055) / 1.055) ** 2.4)
-
-
-def contrast_with_white(colour: str) -> float:
-    """Return the contrast of a colour with white, 1 to 21 (WCAG 2.2, contrast ratio).
-
-    >>> contrast_with_white("#000000"), contrast_with_white("#ffffff")
-    (21.0, 1.0)
-    """
-    red, green, blue = (linear(int(colour[place : place + 2], 16)) for place in (1, 3, 5))
-    return round(1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05), 9)
-
-
-def readable(colour: str) -> str:
-    """Return a colour, darkened in its own hue until text in it can be read on white.
-
-    >>> readable("#0b5fff"), readable("#ffe600")
-    ('#0b5fff', '#847700')
-    """
-    channels = [float(int(colour[place : place + 2], 16)) for place in (1, 3, 5)]
-    written = colour.lower()
-    while contrast_with_white(written) < READABLE:
-        channels = [channel * STEP for channel in channels]
-        written = "#" + "".join(f"{int(channel):02x}" for channel in channels)
-    return written
-
-
-def accent_of(asked: str | None) -> tuple[str, Text | None]:
-    """Return the accent that is used, and a note where it is not the one asked for."""
-    if asked is None:
-        return ACCENT, None
-    used = readable(asked)
-    if used == asked.lower():
-        return used, None
-    note = Message(
-        "The accent colour {asked} is too light to read on white; it is darkened to {used}",
-        {"asked": asked.lower(), "used": used},
-    )
-    return used, Text.of(note)
-
-
-def term_of(comparison: Comparison) -> Term | None:
-    """Return the costs of all estimates over the term of their one basis; None where none has a cost.
-
-    An option stands as it is asked for; what else it could be rented for follows it.
-    """
-    basis = comparison.one_basis
-    options = [option_term(row, cost) for row in comparison.rows for cost in row.costs]
-    if basis is None or not options:
-        return None
-    return Term(years=basis.term_years, useful_hours_per_year=basis.useful_hours_per_year, options=options)
-
-
-def option_term(row: ComparisonRow, cost: BasisCost) -> OptionTerm:
-    """Return what one option costs over the term, had in one way."""
-    return OptionTerm(
-        label=row.label,
-        acquisition=cost.acquisition,
-        rental=cost.rental,
-        own=cost.own,
-        hourly=cost.hourly,
-        yearly=cost.yearly,
-        over_term=cost.over_term,
-        runs=cost.runs,
-        lines=[TermLine(item=line.item, amount=line.over_term or 0.0) for line in cost.lines],
-    )
-
-
 EDITION = 1
 
 NOTHING_NAMED = Named()
 
 SEVERITIES = ("serious", "caution", "info")
+
+Concerned = tuple[str | None, CheckWarning]
+"""Label of the option that a warning concerns, None for all, and the warning."""
 
 
 def build_content(
@@ -155,19 +83,14 @@ def build_content(
     rows = comparison.rows
     estimates = [row.estimate for row in rows if row.estimate is not None]
     bills, asked_of_bills = option_bills(rows, context, asked.currency)
-    accent, note = accent_of(asked.branding.accent)
     evidence = evidence_of(named, context)
-    advice = with_evidence(
-        advise(
-            comparison,
-            CustomerLimits(asked.deadline_s, asked.budget),
-            asked.recommended,
-            networks_instead(named, rows),
-        ),
-        evidence,
-    )
+    limits = CustomerLimits(asked.deadline_s, asked.budget)
+    by_figures = advise(comparison, limits, asked.recommended, networks_instead(named, rows))
+    advice = with_evidence(by_figures, evidence)
     taken = next((row for row in rows if row.label == advice.recommended), None)
-    asked_of_runs = evidence_warnings(named, evidence, taken)
+    warnings: list[Concerned] = [(None, warning) for warning in comparison.warnings]
+    warnings += [(row.label, warning) for row in rows if row.estimate for warning in row.estimate.warnings]
+    warnings += [*asked_of_bills, *evidence_warnings(named, evidence, taken)]
     first = estimates[0] if estimates else None
     return ProposalContent(
         edition=EDITION,
@@ -179,7 +102,7 @@ def build_content(
         valid_until=asked.valid_until,
         price_book_id=asked.price_book_id,
         confidential=asked.confidential,
-        branding=Branding(accent=accent, footer=asked.branding.footer or None, logo=logo, note=note),
+        branding=branding_of(asked.branding, logo),
         made_on=today,
         engine_version=first.engine_version if first else __version__,
         catalog_version=first.catalog_version if first else catalog.version,
@@ -189,7 +112,7 @@ def build_content(
         evidence=evidence,
         bills=bills,
         term=term_of(comparison),
-        warnings=said_warnings(comparison, [*asked_of_bills, *asked_of_runs]),
+        warnings=said_warnings(warnings),
         assumptions=assumptions_of(rows),
         sources=sources_of(estimates, bills, evidence),
     )
@@ -207,27 +130,16 @@ def chosen_labels(wanted: Sequence[str] | None, labels: Sequence[str]) -> list[s
 
 def narrowed(whole: Comparison, shown: Sequence[str], catalog: Catalog) -> Comparison:
     """Return a comparison with the rows that are shown alone, without samples and notes of prices."""
-    rows = [
-        row
-        if row.estimate is None
-        else row.model_copy(
-            update={
-                "estimate": row.estimate.model_copy(
-                    update={"time_samples": None, "cost": without_notes(row.estimate.cost)}
-                )
-            }
-        )
-        for row in whole.rows
-        if row.label in shown
-    ]
-    ratios = [one for one in whole.ratios if one.slower in shown and one.faster in shown]
-    costs = [one for one in whole.cost_ratios if one.dearer in shown and one.cheaper in shown]
+    rows = [silent_row(row) for row in whole.rows if row.label in shown]
+    ratios = [ratio for ratio in whole.ratios if ratio.slower in shown and ratio.faster in shown]
+    costs = [ratio for ratio in whole.cost_ratios if ratio.dearer in shown and ratio.cheaper in shown]
     fastest = leading(
         [row.label for row in rows if row.hours is not None],
-        [(one.faster, one.slower, one.tie) for one in ratios],
+        [(ratio.faster, ratio.slower, ratio.tie) for ratio in ratios],
     )
     cheapest = leading(
-        [row.label for row in rows if row.costs], [(one.cheaper, one.dearer, one.tie) for one in costs]
+        [row.label for row in rows if row.costs],
+        [(ratio.cheaper, ratio.dearer, ratio.tie) for ratio in costs],
     )
     return whole.model_copy(
         update={
@@ -250,8 +162,15 @@ def leading(labels: Sequence[str], ratios: Sequence[tuple[str, str, bool]]) -> l
     return [] if best is None else [best, *(more for less, more, tie in ratios if less == best and tie)]
 
 
-def without_notes(cost: Cost | None) -> Cost | None:
-    """Return a cost without what a price book notes of its prices: contracts and discounts."""
+def silent_row(row: ComparisonRow) -> ComparisonRow:
+    """Return a row without samples, and without what a price book notes: contracts and discounts."""
+    if row.estimate is None:
+        return row
+    estimate = row.estimate.model_copy(update={"time_samples": None, "cost": silent_cost(row.estimate.cost)})
+    return row.model_copy(update={"estimate": estimate})
+
+
+def silent_cost(cost: Cost | None) -> Cost | None:
     if cost is None:
         return None
     lines = [line.model_copy(update={"figures": silent(line.figures)}) for line in cost.lines]
@@ -259,8 +178,9 @@ def without_notes(cost: Cost | None) -> Cost | None:
 
 
 def silent(figures: Sequence[CostFigure]) -> list[CostFigure]:
-    """Return figures, those of a price book without their notes."""
-    return [one.model_copy(update={"note": ""}) if one.status == "book" else one for one in figures]
+    return [
+        figure.model_copy(update={"note": ""}) if figure.status == "book" else figure for figure in figures
+    ]
 
 
 def needed_requests(
@@ -286,21 +206,137 @@ def needed_requests(
     ]
 
 
-def said_warnings(comparison: Comparison, more: Sequence[tuple[str, CheckWarning]]) -> list[SaidWarning]:
-    """Return every warning once with the options it concerns, the gravest first."""
-    found: dict[tuple[str, str], tuple[CheckWarning, list[str]]] = {}
-    said: list[tuple[str | None, CheckWarning]] = [(None, one) for one in comparison.warnings]
-    said += [(row.label, one) for row in comparison.rows if row.estimate for one in row.estimate.warnings]
-    said += more
-    for label, warning in said:
-        _, labels = found.setdefault((warning.code, warning.message), (warning, []))
-        if label is not None:
-            labels.append(label)
-    warnings = [
-        SaidWarning(code=one.code, severity=one.severity, text=one.text, options=labels)
-        for one, labels in found.values()
+def term_of(comparison: Comparison) -> Term | None:
+    """Return the costs of all estimates over the term of their one basis; None where none has a cost.
+
+    An option stands as it is asked for; what else it could be rented for follows it.
+    """
+    basis = comparison.one_basis
+    options = [option_term(row.label, cost) for row in comparison.rows for cost in row.costs]
+    if basis is None or not options:
+        return None
+    return Term(years=basis.term_years, useful_hours_per_year=basis.useful_hours_per_year, options=options)
+
+
+def option_term(label: str, cost: BasisCost) -> OptionTerm:
+    lines = [TermLine(item=line.item, amount=line.over_term or 0.0) for line in cost.lines]
+    return OptionTerm.model_validate({**dict(cost), "label": label, "lines": lines})
+
+
+RENTED = "instances"
+"""Group of what is rented by the hour."""
+
+
+def option_bills(
+    rows: Sequence[ComparisonRow], context: SizingContext, currency: str
+) -> tuple[list[OptionBill], list[Concerned]]:
+    """Return the parts of every option that runs and names its system, and what to ask about them."""
+    bills: list[OptionBill] = []
+    asked: list[Concerned] = []
+    for row in rows:
+        count = counted(row)
+        if row.system is None or count is None or row.hours is None:
+            continue
+        entry = context.catalog.system(row.system)
+        if entry.acquisition is Acquisition.RENT:
+            bills.append(rented(row.label, entry, count, context, currency))
+            continue
+        try:
+            bill = make_bill(bill_request(row, entry, count, context, currency), context)
+        except AppError as error:
+            bills.append(option_bill(row.label, note=Text.of(error.message)))
+            continue
+        bills.append(bought(row.label, bill))
+        asked += [(row.label, warning) for warning in bill.warnings]
+    return bills, asked
+
+
+def counted(row: ComparisonRow) -> int | None:
+    """Return how many systems an option is: as estimated, or as its factor says where that is whole."""
+    if row.estimate is not None:
+        return row.estimate.system.count
+    if row.scaled_from is None:
+        return 1
+    return round(row.factor) if row.factor is not None and float(row.factor).is_integer() else None
+
+
+def bill_request(
+    row: ComparisonRow, entry: SystemEntry, count: int, context: SizingContext, currency: str
+) -> BillRequest:
+    """Return what a bill is asked for; pods bring their own network."""
+    found: dict[str, Any] = {"system": entry.id, "count": count, "currency": currency}
+    if row.estimate is not None and entry.chip_kind is not ChipKind.IPU:
+        summary = row.estimate.system
+        found |= {"fabric": summary.fabric, "ports_per_node": summary.ports_per_node}
+    if row.estimate is not None and row.estimate.cost is not None:
+        # What the cost counts is what the bill lists, at the prices the cost was made with.
+        basis = row.estimate.cost.basis
+        names = ["region", "storage_tb"] + (["price_book_id"] if context.catalog.book is None else [])
+        found |= {name: basis[name] for name in names if basis.get(name) is not None}
+    return BillRequest.model_validate(found)
+
+
+def option_bill(label: str, **known: Any) -> OptionBill:
+    """Return the bill of an option; what is not known of it is null."""
+    nothing = dict.fromkeys(OptionBill.model_fields) | {"lines": [], "groups": [], "complete": False}
+    return OptionBill.model_validate({**nothing, **known, "label": label})
+
+
+def bought(label: str, bill: Bill) -> OptionBill:
+    lines = [
+        BillItem.model_validate({**dict(line), "sources": [] if line.source is None else [line.source]})
+        for line in bill.lines
     ]
-    return sorted(warnings, key=lambda one: SEVERITIES.index(one.severity))
+    groups = [
+        BillGroup(group=group.group, total=group.price, complete=group.complete) for group in bill.groups
+    ]
+    return option_bill(
+        label,
+        **dict(bill.totals),
+        lines=lines,
+        groups=groups,
+        total=bill.totals.price,
+        equipment=bill.equipment,
+        tax_note=bill.tax_note,
+    )
+
+
+def rented(label: str, entry: SystemEntry, count: int, context: SizingContext, currency: str) -> OptionBill:
+    """Return a rented system: one line, at the price of an hour."""
+    figure = entry.price_hour
+    won = context.catalog.cost_defaults(entry.chip_kind).won_per_dollar
+    rates = (won.si, won.si_low, won.si_high) if currency == "KRW" else (1.0, 1.0, 1.0)
+    price, total = None, None
+    if figure is not None:
+        hourly = zip((figure.si, figure.si_low, figure.si_high), rates, strict=True)
+        value, low, high = (HOUR * end * rate for end, rate in hourly)
+        price = Quantity(value=value, low=low, high=high, unit=currency)
+        total = Quantity(value=value * count, low=low * count, high=high * count, unit=currency)
+    line = BillItem(
+        item=entry.id,
+        name=entry.name,
+        group=RENTED,
+        use=RENTED,
+        quantity=count,
+        rule=Text.of(Message("{count} rented, at the hourly price each", {"count": count})),
+        unit_price=price,
+        total=total,
+        sources=[] if figure is None else [source_ref(figure.source)],
+    )
+    return option_bill(label, lines=[line], complete=price is not None)
+
+
+def said_warnings(concerned: Iterable[Concerned]) -> list[SaidWarning]:
+    """Return every warning once with the options it concerns, the gravest first."""
+    found: dict[tuple[str, str], SaidWarning] = {}
+    for label, warning in concerned:
+        said = found.setdefault(
+            (warning.code, warning.message),
+            SaidWarning(code=warning.code, severity=warning.severity, text=warning.text, options=[]),
+        )
+        if label is not None:
+            said.options.append(label)
+    return sorted(found.values(), key=lambda said: SEVERITIES.index(said.severity))
 
 
 def assumptions_of(rows: Sequence[ComparisonRow]) -> list[Assumption]:
@@ -309,35 +345,28 @@ def assumptions_of(rows: Sequence[ComparisonRow]) -> list[Assumption]:
     for row in rows:
         for default in row.estimate.defaults if row.estimate is not None else ():
             key = json.dumps([default.field, default.value, default.why])
-            one = found.setdefault(
-                key, Assumption(field=default.field, value=default.value, why=default.text, options=[])
-            )
-            one.options.append(row.label)
-    return sorted(found.values(), key=lambda one: one.field)
-
-
-def figures_of(estimate: Estimate) -> list[CostFigure]:
-    """Return the figures that a cost rests on."""
-    cost = estimate.cost
-    if cost is None:
-        return []
-    carbon = [cost.carbon.intensity] if cost.carbon is not None else []
-    return [*cost.figures, *(figure for line in cost.lines for figure in line.figures), *carbon]
+            taken = Assumption(field=default.field, value=default.value, why=default.text, options=[])
+            found.setdefault(key, taken).options.append(row.label)
+    return sorted(found.values(), key=lambda taken: taken.field)
 
 
 def sources_of(
-    estimates: Iterable[Estimate], bills: Iterable[OptionBill], evidence: Evidence | None = None
+    estimates: Iterable[Estimate], bills: Iterable[OptionBill], evidence: Evidence | None
 ) -> list[SourceRef]:
     """Return every source, by identifier."""
-    found: dict[str, SourceRef] = {}
+    found: list[SourceRef | None] = []
     for estimate in estimates:
-        for step in estimate.trace:
-            found |= {source.id: source for source in step.source}
-        for figure in figures_of(estimate):
-            if figure.source is not None:
-                found[figure.source.id] = figure.source
-    for bill in bills:
-        for line in bill.lines:
-            found |= {source.id: source for source in line.sources}
-    found |= {source.id: source for source in evidence_sources(evidence)}
-    return [found[name] for name in sorted(found)]
+        found += [source for step in estimate.trace for source in step.source]
+        if estimate.cost is not None:
+            found += [figure.source for figure in cost_figures(estimate.cost)]
+    found += [source for bill in bills for line in bill.lines for source in line.sources]
+    if evidence is not None:
+        found += [part.source for gain in evidence.gains for part in gain.left_out]
+    by_id = {source.id: source for source in found if source is not None}
+    return [by_id[name] for name in sorted(by_id)]
+
+
+def cost_figures(cost: Cost) -> list[CostFigure]:
+    """Return the figures that a cost rests on."""
+    carbon = [cost.carbon.intensity] if cost.carbon is not None else []
+    return [*cost.figures, *(figure for line in cost.lines for figure in line.figures), *carbon]

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from app.errors import AppError, Conflict, FieldError, Message
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, SystemSummary, Text
 from app.estimating.request import EstimateRequest
-from app.estimating.schema import SourceRef
-from app.features.calibration.model import CalibratedRun, CalibrationAnswer, GainAnswer
+from app.features.calibration.model import CalibrationAnswer, GainAnswer
 from app.features.calibration.service import get_calibration
 from app.features.comparisons.model import Comparison, ComparisonRequest, ComparisonRow
 from app.features.comparisons.service import create_comparison
 from app.features.networks.advice import percent
 from app.features.networks.measuring import measured_gain, noise_of
 from app.features.networks.model import Advice as NetworkAdvice
-from app.features.networks.model import FabricChoice, FabricChoiceRequest, FabricOption, NetworkLine
+from app.features.networks.model import FabricChoice, FabricChoiceRequest, FabricOption
 from app.features.networks.service import weigh_fabrics
 from app.features.proposals.model import (
     Advice,
@@ -49,20 +48,20 @@ class Named:
 
 def evidence_of(named: Named, context: SizingContext) -> Evidence | None:
     """Return what a proposal says of measured runs; None where it names none."""
-    gains = []
+    gains, fit = [], None
     if isinstance(named.calibration, GainAnswer):
         gains.append(of_runs(named.calibration, context))
+    elif named.calibration is not None:
+        fit = of_fit(named.calibration)
     if named.networks is not None and named.networks.advice is not None:
         gains.append(of_networks(named.networks, named.networks.advice))
-    fit = of_fit(named.calibration) if isinstance(named.calibration, CalibrationAnswer) else None
     return Evidence(gains=gains, fit=fit) if gains or fit is not None else None
 
 
 def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
     """Return measured alternatives with their verdict."""
-    by_label = {one.label: one for one in answer.options}
-    reference = by_label[answer.reference]
-    best = max((one for one in answer.options if one is not reference), key=lambda one: one.mean)
+    reference = next(option for option in answer.options if option.label == answer.reference)
+    best = max((option for option in answer.options if option is not reference), key=lambda one: one.mean)
     worth = answer.recommendation == best.label
     taken, against = (best.label, reference.label) if worth else (reference.label, best.label)
     values: dict[str, object] = {
@@ -71,7 +70,7 @@ def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
         "gain": percent(answer.relative_gain),
         "threshold": percent(answer.threshold),
     }
-    found = measured_gain(best, reference, noise_of(context), answer.threshold)
+    gain = measured_gain(best, reference, noise_of(context), answer.threshold)
     return GainFound(
         basis="runs",
         label=answer.label,
@@ -82,25 +81,10 @@ def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
         against=against,
         worth=worth,
         threshold=answer.threshold,
-        gain=found.quantity,
+        gain=gain.quantity,
         sentence=Text.of(Message(ABOVE if worth else UNDER, values)),
         more=[],
-        options=[
-            WeighedOption(
-                label=one.label,
-                fabric=None,
-                runs=one.runs,
-                mean=one.mean,
-                deviation=one.deviation,
-                predicted=None,
-                gap=None,
-                gain=one.gain,
-                price=None,
-                switches=None,
-                cables=None,
-            )
-            for one in answer.options
-        ],
+        options=[weighed_option(**dict(option)) for option in answer.options],
         money_saved=None,
         switches_saved=None,
         cables_saved=None,
@@ -110,17 +94,13 @@ def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
 
 def of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
     """Return networks with the advice between them."""
-    options = {one.id: one for one in choice.options}
-    gains = {one.option: one.gain.value for one in choice.gains}
+    options = {option.id: option for option in choice.options}
+    gains = {gain.option: gain.gain.value for gain in choice.gains}
     taken, against = options.get(advice.recommendation or ""), options.get(advice.against or "")
-    shown = [
-        one
-        for one in choice.options
-        if one.measured is not None or one in (taken, against) or one.id == choice.reference
-    ]
-    other = None if against is None else against.network
-    refused = advice.not_worth_it and other is not None
     reference = options.get(choice.reference or "")
+    named = [option for option in (taken, against, reference) if option is not None]
+    other = None if against is None else against.network
+    refused = other if advice.not_worth_it else None
     return GainFound(
         basis="networks",
         label=choice.label,
@@ -134,63 +114,38 @@ def of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
         gain=advice.gain,
         sentence=advice.sentence,
         more=[*advice.more, advice.decided_by.explanation],
-        options=[weighed_option(one, gains.get(one.id, 0.0)) for one in shown],
+        options=[
+            network_option(option, gains.get(option.id, 0.0))
+            for option in choice.options
+            if option.measured is not None or option in named
+        ],
         money_saved=advice.money_saved if refused else None,
-        switches_saved=other.switches if refused and other is not None else None,
-        cables_saved=other.cables if refused and other is not None else None,
-        left_out=[left_out(line) for line in advice.not_bought] if refused else [],
+        switches_saved=refused.switches if refused else None,
+        cables_saved=refused.cables if refused else None,
+        left_out=[PartLeftOut.model_validate(dict(line)) for line in advice.not_bought] if refused else [],
     )
 
 
-def weighed_option(one: FabricOption, gain: float) -> WeighedOption:
+def network_option(option: FabricOption, gain: float) -> WeighedOption:
     """Return one network with its runs and its price."""
-    runs = one.measured
-    return WeighedOption(
-        label=one.label,
-        fabric=one.fabric,
-        runs=[] if runs is None else runs.runs,
-        mean=None if runs is None else runs.mean,
-        deviation=None if runs is None else runs.deviation,
-        predicted=one.throughput if runs is None else runs.predicted,
-        gap=None if runs is None else runs.gap,
-        gain=gain,
-        price=None if one.network is None else one.network.price,
-        switches=None if one.network is None else one.network.switches,
-        cables=None if one.network is None else one.network.cables,
-    )
+    runs = {"predicted": option.throughput} if option.measured is None else dict(option.measured)
+    bought = {} if option.network is None else dict(option.network)
+    return weighed_option(**runs, **bought, label=option.label, fabric=option.fabric, gain=gain)
 
 
-def left_out(line: NetworkLine) -> PartLeftOut:
-    """Return a part that is not bought."""
-    return PartLeftOut(
-        item=line.item, name=line.name, count=line.count, unit_price=line.unit_price, source=line.source
-    )
+def weighed_option(**known: Any) -> WeighedOption:
+    """Return an option that was weighed; what is not known of it is null."""
+    nothing = dict.fromkeys(WeighedOption.model_fields) | {"runs": []}
+    return WeighedOption.model_validate(nothing | known)
 
 
 def of_fit(answer: CalibrationAnswer) -> FitFound:
-    """Return a fitted profile with the runs it rests on."""
-    return FitFound(
-        calibration_id=answer.id,
-        label=answer.label,
-        prior_software=answer.prior_software,
-        gap_before=answer.gap_before,
-        gap_after=answer.gap_after,
-        runs=[fitted_run(place, run) for place, run in enumerate(answer.runs, start=1)],
-    )
-
-
-def fitted_run(place: int, run: CalibratedRun) -> FittedRun:
-    """Return one run; its place keeps apart those on one system."""
-    return FittedRun(
-        label=f"{place}. {run.count} × {run.system_name}",
-        note=run.note,
-        measured=run.measured,
-        samples_per_s=run.samples_per_s,
-        before=run.before,
-        after=run.after,
-        gap_before=run.gap_before,
-        gap_after=run.gap_after,
-    )
+    """Return a fitted profile with the runs it rests on; their places keep apart those on one system."""
+    runs = [
+        FittedRun.model_validate({**dict(run), "label": f"{place}. {run.count} × {run.system_name}"})
+        for place, run in enumerate(answer.runs, start=1)
+    ]
+    return FitFound.model_validate({**dict(answer), "calibration_id": answer.id, "runs": runs})
 
 
 def networks_instead(named: Named, rows: Sequence[ComparisonRow]) -> dict[str, str]:
@@ -198,75 +153,63 @@ def networks_instead(named: Named, rows: Sequence[ComparisonRow]) -> dict[str, s
     choice = named.networks
     if choice is None or choice.advice is None:
         return {}
-    options = {one.id: (one.fabric, one.ports_per_node) for one in choice.options}
-    taken = options.get(choice.advice.recommendation or "")
-    against = options.get(choice.advice.against or "")
-    systems = [(row.label, row.estimate.system) for row in rows if row.estimate is not None]
-    on = {
-        (one.id, one.count, one.fabric, one.ports_per_node): label
-        for label, one in systems
-        if one.id == choice.system.id
+    networks = {option.id: (option.fabric, option.ports_per_node) for option in choice.options}
+    taken = networks.get(choice.advice.recommendation or "")
+    against = networks.get(choice.advice.against or "")
+    if taken is None:
+        return {}
+    systems = [
+        (row.label, row.estimate.system)
+        for row in rows
+        if row.estimate is not None and row.estimate.system.id == choice.system.id
+    ]
+    on_taken = {
+        system.count: label for label, system in systems if (system.fabric, system.ports_per_node) == taken
     }
     return {
-        label: on[one.id, one.count, *taken]
-        for label, one in systems
-        if taken is not None
-        and (one.fabric, one.ports_per_node) == against
-        and (one.id, one.count, *taken) in on
+        label: on_taken[system.count]
+        for label, system in systems
+        if (system.fabric, system.ports_per_node) == against and system.count in on_taken
     }
 
 
-def with_evidence(advice: Advice, found: Evidence | None) -> Advice:
+def with_evidence(advice: Advice, evidence: Evidence | None) -> Advice:
     """Return advice with what measured runs say: what they refuse is not to be bought."""
-    if found is None:
-        return advice
+    gains = [gain for gain in (evidence.gains if evidence else ()) if gain.against is not None]
     refused = [
-        Reasoned(label=one.against, reasons=[one.sentence, *one.more])
-        for one in found.gains
-        if one.against is not None and not one.worth
+        Reasoned(label=str(gain.against), reasons=[gain.sentence, *gain.more])
+        for gain in gains
+        if not gain.worth
     ]
-    taken = [one.sentence for one in found.gains if one.against is not None and one.worth]
+    reasons = [gain.sentence for gain in gains if gain.worth]
     return advice.model_copy(
-        update={"avoid": [*advice.avoid, *refused], "reasons": [*advice.reasons, *taken]}
+        update={"avoid": [*advice.avoid, *refused], "reasons": [*advice.reasons, *reasons]}
     )
 
 
 def evidence_warnings(
-    named: Named, found: Evidence | None, recommended: ComparisonRow | None
+    named: Named, evidence: Evidence | None, recommended: ComparisonRow | None
 ) -> list[tuple[str, CheckWarning]]:
     """Return the warnings of the answers that are named, each with what it concerns."""
-    warnings: list[tuple[str, CheckWarning]] = []
-    if named.calibration is not None:
-        warnings += [(named.calibration.label, one) for one in named.calibration.warnings]
-    if named.networks is not None:
-        warnings += [(named.networks.label, one) for one in named.networks.warnings]
-    system = None if recommended is None or recommended.estimate is None else recommended.estimate.system
-    for one in () if found is None or system is None else found.gains:
-        fabrics = {option.label: option.fabric for option in one.options}
-        refused, taken = fabrics.get(one.against or ""), fabrics.get(one.taken)
-        if one.worth or refused is None or taken is None or system is None or refused == taken:
+    answers = [answer for answer in (named.calibration, named.networks) if answer is not None]
+    warnings = [(answer.label, warning) for answer in answers for warning in answer.warnings]
+    if recommended is None or recommended.estimate is None:
+        return warnings
+    system = recommended.estimate.system
+    for gain in () if evidence is None else evidence.gains:
+        fabrics = {option.label: option.fabric for option in gain.options}
+        refused, taken = fabrics.get(gain.against or ""), fabrics.get(gain.taken)
+        if gain.worth or refused is None or taken is None or refused == taken:
             continue
-        if (one.system, refused) == (system.id, system.fabric) and recommended is not None:
+        if (gain.system, refused) == (system.id, system.fabric):
             message = Message(
                 "{option} is recommended with the network {network}, but the network "
                 "comparison advises against it",
-                {"option": recommended.label, "network": one.against},
+                {"option": recommended.label, "network": gain.against},
             )
             said = CheckWarning.of("refused_network_recommended", "serious", message, "fabric_choice")
             warnings.append((recommended.label, said))
     return warnings
-
-
-def evidence_sources(found: Evidence | None) -> Iterator[SourceRef]:
-    """Return the sources of the prices of what is not bought."""
-    for gain in () if found is None else found.gains:
-        for part in gain.left_out:
-            if part.source is not None:
-                yield part.source
-
-
-FEWEST = 2
-"""Networks that can be held against each other."""
 
 
 def named_evidence(bench: Workbench, workspace_id: str, asked: ProposalRequest) -> Named:
@@ -276,16 +219,13 @@ def named_evidence(bench: Workbench, workspace_id: str, asked: ProposalRequest) 
         with at_field("calibration_id"):
             calibration = get_calibration(bench, workspace_id, asked.calibration_id)
     if asked.fabric_choice is not None:
+        choice = asked.fabric_choice
+        estimate = choice.estimate.model_copy(update={"currency": asked.currency})
+        book = choice.price_book_id if asked.price_book_id is None else asked.price_book_id
+        choice = choice.model_copy(update={"estimate": estimate, "price_book_id": book})
         with at_field("fabric_choice", inside=True):
-            networks = weigh_fabrics(bench, workspace_id, in_terms_of(asked, asked.fabric_choice))
+            networks = weigh_fabrics(bench, workspace_id, choice)
     return Named(calibration, networks)
-
-
-def in_terms_of(asked: ProposalRequest, choice: FabricChoiceRequest) -> FabricChoiceRequest:
-    """Return a choice of networks in the currency of a proposal, and at its price book where it has one."""
-    estimate = choice.estimate.model_copy(update={"currency": asked.currency})
-    book = choice.price_book_id if asked.price_book_id is None else asked.price_book_id
-    return choice.model_copy(update={"estimate": estimate, "price_book_id": book})
 
 
 @contextmanager
@@ -294,8 +234,8 @@ def at_field(field: str, *, inside: bool = False) -> Iterator[None]:
     try:
         yield
     except AppError as error:
-        found = [FieldError(f"{field}.{one.field}", one.message) for one in error.errors if inside]
-        error.errors = tuple(found) or (FieldError(field, error.message),)
+        within = [FieldError(f"{field}.{wrong.field}", wrong.message) for wrong in error.errors if inside]
+        error.errors = tuple(within) or (FieldError(field, error.message),)
         raise
 
 
@@ -303,18 +243,14 @@ def compare_networks(
     bench: Workbench, workspace_id: str, choice: FabricChoiceRequest, locale: Literal["ko", "en"]
 ) -> Comparison:
     """Compare the network that is taken with the one it is held against, and keep the comparison."""
-    found = weigh_fabrics(bench, workspace_id, choice)
-    options = {one.id: one for one in found.options}
-    advice = found.advice
-    pair = (
-        []
-        if advice is None
-        else [options.get(advice.recommendation or ""), options.get(advice.against or "")]
-    )
-    rows = [row_on(choice, one, found.system) for one in pair if one is not None]
-    if len(rows) < FEWEST:
+    answer = weigh_fabrics(bench, workspace_id, choice)
+    options = {option.id: option for option in answer.options}
+    advice = answer.advice
+    pair = [] if advice is None else [advice.recommendation or "", advice.against or ""]
+    rows = [row_on(choice, options[name], answer.system) for name in pair if name in options]
+    if len(rows) < 2:
         raise Conflict(Message("there are no two networks here to compare"))
-    request = ComparisonRequest(title=found.label[:200], locale=locale, currency=found.currency, rows=rows)
+    request = ComparisonRequest(title=answer.label[:200], locale=locale, currency=answer.currency, rows=rows)
     return create_comparison(bench, workspace_id, request)
 
 

@@ -1,28 +1,62 @@
-"""What today's catalogue would say otherwise, line by line."""
+"""The figures of a proposal line by line, its canonical form, and what changed since."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Iterable, Iterator
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 import rfc8785
 from pydantic import JsonValue
 
 from app.estimating.schema import Quantity
 from app.features.comparisons.model import ComparisonRow
-from app.features.proposals.model import Change, GainFound, ProposalContent, ProposalLine
+from app.features.proposals.model import Change, Evidence, GainFound, ProposalContent
 
-ESTIMATED = ("step_time", "throughput", "tokens_per_second", "mfu", "time_to_train", "energy")
-"""Quantities of an estimate."""
 
-MEASURED, RATE = "measured", "samples/s"
+@dataclass(frozen=True, slots=True)
+class ProposalLine:
+    """One figure of a proposal with its name: what tables, CSV and the replay are made of."""
 
-MEMORY = ("per_device", "capacity", "usable")
+    path: str
+    """Where it stands in the content."""
+    section: str
+    option: str | None
+    """Label of the option; None where it concerns all."""
+    name: str
+    value: JsonValue
+    low: float | None = None
+    """10th percentile; None where it is exact or no number."""
+    high: float | None = None
+    unit: str = ""
+    """SI unit or currency."""
 
-COSTS = ("run", "capex", "hourly")
+
+RATE = "samples/s"
+
+UNITS = {
+    **dict.fromkeys(("threshold", "gain", "gap", "gap_before", "gap_after"), "1"),
+    **dict.fromkeys(("mean", "deviation", "samples_per_s"), RATE),
+    "measured": "s",
+    "years": "a",
+    "useful_hours_per_year": "h",
+}
+"""Field that is a bare number → its unit; all others are counts or words."""
+
+NAMES = {
+    "system.devices": "devices",
+    "cost.carbon.run": "carbon",
+    "samples_per_s": "rate",
+    "count": "quantity",
+}
+"""Field → name of its line, where that is another."""
+
+ESTIMATED = (
+    *("fits", "step_time", "throughput", "tokens_per_second", "mfu", "time_to_train", "energy"),
+    *("memory.per_device", "memory.capacity", "memory.usable"),
+)
 
 PLANNED = (
     *("tensor", "pipeline", "data", "micro_batch", "accumulation", "global_batch", "interleave"),
@@ -34,223 +68,148 @@ PLANNED = (
 def lines_of(content: ProposalContent) -> list[ProposalLine]:
     """Return every figure of a proposal in the order of the document."""
     return [
-        *of_advice(content),
-        *of_rows(content),
-        *of_ratios(content),
-        *of_evidence(content),
-        *of_bills(content),
-        *of_term(content),
+        *_advice(content),
+        *(line for index, row in enumerate(content.comparison.rows) for line in _row(row, index)),
+        *_ratios(content),
+        *(() if content.evidence is None else _evidence(content.evidence)),
+        *_bills(content),
+        *_term(content),
     ]
 
 
-def plain(
-    path: str, section: str, option: str | None, name: str, value: JsonValue, unit: str = ""
+def figures(
+    document: Any,
+    path: str,
+    section: str,
+    option: str | None,
+    fields: Iterable[str],
+    prefix: str = "",
+    unknown: bool = False,
+) -> Iterator[ProposalLine]:
+    """Return the lines of some fields of a document; those that say nothing only where these count, too."""
+    for field in fields:
+        value = document
+        for name in field.split("."):
+            value = None if value is None else getattr(value, name)
+        if value is not None or unknown:
+            name = prefix + NAMES.get(field, field)
+            yield figure(f"{path}.{field}", section, option, name, value, UNITS.get(field, ""))
+
+
+def figure(
+    path: str, section: str, option: str | None, name: str, value: JsonValue | Quantity, unit: str = ""
 ) -> ProposalLine:
-    """Return a line without a range."""
-    return ProposalLine(
-        path=path, section=section, option=option, name=name, value=value, low=None, high=None, unit=unit
-    )
+    """Return one line; exact quantities have no range."""
+    if not isinstance(value, Quantity):
+        return ProposalLine(path, section, option, name, value, unit=unit)
+    return ranged(path, section, option, name, value.value, value.low, value.high, value.unit)
 
 
 def ranged(
-    path: str, section: str, option: str | None, name: str, one: Quantity | None
-) -> Iterator[ProposalLine]:
-    """Return the line of a quantity, where there is one."""
-    if one is None:
+    path: str,
+    section: str,
+    option: str | None,
+    name: str,
+    value: float,
+    low: float | None,
+    high: float | None,
+    unit: str,
+) -> ProposalLine:
+    ends = {} if low == high else {"low": low, "high": high}
+    return ProposalLine(path, section, option, name, value, unit=unit, **ends)
+
+
+def _advice(content: ProposalContent) -> Iterator[ProposalLine]:
+    leading = ("recommended", "cheapest", "fastest")
+    yield from figures(content.advice, "advice", "advice", None, leading, unknown=True)
+    for index, avoided in enumerate(content.advice.avoid):
+        reason = avoided.reasons[0].message
+        yield figure(f"advice.avoid.{index}.label", "advice", avoided.label, "avoid", reason)
+
+
+def _row(row: ComparisonRow, index: int) -> Iterator[ProposalLine]:
+    path, section, label = f"comparison.rows.{index}", "comparison", row.label
+    if row.hours is not None:
+        yield ranged(f"{path}.hours", section, label, "hours", row.hours, row.low, row.high, "h")
+    yield figure(f"{path}.kind", section, label, "kind", row.kind)
+    estimate = row.estimate
+    if estimate is None:
         return
-    exact = one.low == one.high
-    yield ProposalLine(
-        path=path,
-        section=section,
-        option=option,
-        name=name,
-        value=one.value,
-        low=None if exact else one.low,
-        high=None if exact else one.high,
-        unit=one.unit,
-    )
+    at = f"{path}.estimate"
+    yield from figures(estimate, at, section, label, ESTIMATED)
+    if estimate.cost is not None:
+        own = next((position for position, cost in enumerate(row.costs) if cost.own), None)
+        costs = f"{at}.cost" if own is None else f"{path}.costs.{own}"
+        yield from figures(row.own_cost, costs, section, label, ("run", "capex", "hourly"), "cost.")
+    yield from figures(estimate, at, section, label, ("cost.carbon.run", "system.power", "system.devices"))
+    yield from figures(estimate, at, "logic", label, ("steps", "samples"))
+    for place, part in enumerate(estimate.breakdown or ()):
+        name = f"part.{part.part}"
+        yield figure(f"{at}.breakdown.{place}.seconds", "logic", label, name, part.seconds, "s")
+    if estimate.plan is not None:
+        yield from figures(estimate.plan, f"{at}.plan", "plan", label, PLANNED, unknown=True)
 
 
-def of_advice(content: ProposalContent) -> Iterator[ProposalLine]:
-    """Return what is recommended."""
-    for name in ("recommended", "cheapest", "fastest"):
-        yield plain(f"advice.{name}", "advice", None, name, getattr(content.advice, name))
-    for position, one in enumerate(content.advice.avoid):
-        yield plain(f"advice.avoid.{position}.label", "advice", one.label, "avoid", one.reasons[0].message)
+def _ratios(content: ProposalContent) -> Iterator[ProposalLine]:
+    for index, found in enumerate(content.comparison.ratios):
+        path, pair = f"comparison.ratios.{index}.ratio", f"{found.slower} / {found.faster}"
+        yield ProposalLine(path, "comparison", pair, "ratio", found.ratio, found.low, found.high, "1")
 
 
-def of_rows(content: ProposalContent) -> Iterator[ProposalLine]:
-    """Return the figures of every option."""
-    for position, row in enumerate(content.comparison.rows):
-        place = f"comparison.rows.{position}"
-        if row.hours is not None:
-            exact = row.low == row.high
-            yield ProposalLine(
-                path=f"{place}.hours",
-                section="comparison",
-                option=row.label,
-                name="hours",
-                value=row.hours,
-                low=None if exact else row.low,
-                high=None if exact else row.high,
-                unit="h",
-            )
-        yield plain(f"{place}.kind", "comparison", row.label, "kind", row.kind)
-        yield from of_estimate(row, f"{place}.estimate")
-
-
-def of_estimate(row: ComparisonRow, place: str) -> Iterator[ProposalLine]:
-    """Return the figures of an estimate."""
-    one = row.estimate
-    if one is None:
+def _evidence(evidence: Evidence) -> Iterator[ProposalLine]:
+    for index, gain in enumerate(evidence.gains):
+        yield from _gain(gain, f"evidence.gains.{index}")
+    if evidence.fit is None:
         return
-    section, label = "comparison", row.label
-    yield plain(f"{place}.fits", section, label, "fits", one.fits)
-    for name in ESTIMATED:
-        yield from ranged(f"{place}.{name}", section, label, name, getattr(one, name))
-    if one.memory is not None:
-        for name in MEMORY:
-            yield from ranged(
-                f"{place}.memory.{name}", section, label, f"memory.{name}", getattr(one.memory, name)
-            )
-    if one.cost is not None:
-        own = next((index for index, cost in enumerate(row.costs) if cost.own), None)
-        costs = f"{place}.cost" if own is None else f"{place.removesuffix('estimate')}costs.{own}"
-        for name in COSTS:
-            yield from ranged(f"{costs}.{name}", section, label, f"cost.{name}", getattr(row.own_cost, name))
-        if one.cost.carbon is not None:
-            yield from ranged(f"{place}.cost.carbon.run", section, label, "carbon", one.cost.carbon.run)
-    yield from ranged(f"{place}.system.power", section, label, "system.power", one.system.power)
-    yield plain(f"{place}.system.devices", section, label, "devices", one.system.devices)
-    for name in ("steps", "samples"):
-        if getattr(one, name) is not None:
-            yield plain(f"{place}.{name}", "logic", label, name, getattr(one, name))
-    for index, part in enumerate(one.breakdown or ()):
-        yield plain(
-            f"{place}.breakdown.{index}.seconds", "logic", label, f"part.{part.part}", part.seconds, "s"
-        )
-    if one.plan is not None:
-        for name in PLANNED:
-            yield plain(f"{place}.plan.{name}", "plan", label, name, getattr(one.plan, name))
+    path = "evidence.fit"
+    yield from figures(evidence.fit, path, "measured", None, ("gap_before", "gap_after"), "fit.")
+    compared = ("measured", "samples_per_s", "before", "gap_before", "after", "gap_after")
+    for index, run in enumerate(evidence.fit.runs):
+        yield from figures(run, f"{path}.runs.{index}", "measured", run.label, compared, "fit.")
 
 
-def of_ratios(content: ProposalContent) -> Iterator[ProposalLine]:
-    """Return how many times as long one option takes as another."""
-    for position, one in enumerate(content.comparison.ratios):
-        yield ProposalLine(
-            path=f"comparison.ratios.{position}.ratio",
-            section="comparison",
-            option=f"{one.slower} / {one.faster}",
-            name="ratio",
-            value=one.ratio,
-            low=one.low,
-            high=one.high,
-            unit="1",
-        )
+def _gain(gain: GainFound, path: str) -> Iterator[ProposalLine]:
+    kind = f"{gain.basis}."
+    said = ("taken", "threshold", "gain", "money_saved", "switches_saved", "cables_saved")
+    yield from figures(gain, path, "measured", gain.label, said, kind)
+    for index, option in enumerate(gain.options):
+        at = f"{path}.options.{index}"
+        for place, run in enumerate(option.runs):
+            name = f"{kind}run.{place + 1}"
+            yield figure(f"{at}.runs.{place}", "measured", option.label, name, run, RATE)
+        own = () if option.label == gain.reference else ("gain",)
+        weighed = ("mean", "deviation", "predicted", "gap", *own, "price")
+        yield from figures(option, at, "measured", option.label, weighed, kind)
+    for index, part in enumerate(gain.left_out):
+        at, name = f"{path}.left_out.{index}", f"left_out.{index}.{part.item}."
+        yield from figures(part, at, "measured", gain.against, ("count", "unit_price"), name)
 
 
-def of_evidence(content: ProposalContent) -> Iterator[ProposalLine]:
-    """Return the customer's measured runs and what they say."""
-    if content.evidence is None:
-        return
-    for position, one in enumerate(content.evidence.gains):
-        yield from of_gain(one, f"evidence.gains.{position}")
-    fit = content.evidence.fit
-    for name in () if fit is None else ("gap_before", "gap_after"):
-        yield plain(f"evidence.fit.{name}", MEASURED, None, f"fit.{name}", getattr(fit, name), "1")
-    for index, run in enumerate(() if fit is None else fit.runs):
-        place = f"evidence.fit.runs.{index}"
-        yield plain(f"{place}.measured", MEASURED, run.label, "fit.measured", run.measured, "s")
-        yield plain(f"{place}.samples_per_s", MEASURED, run.label, "fit.rate", run.samples_per_s, RATE)
-        for name in ("before", "after"):
-            yield from ranged(f"{place}.{name}", MEASURED, run.label, f"fit.{name}", getattr(run, name))
-            gap = getattr(run, f"gap_{name}")
-            yield plain(f"{place}.gap_{name}", MEASURED, run.label, f"fit.gap_{name}", gap, "1")
+def _bills(content: ProposalContent) -> Iterator[ProposalLine]:
+    for index, bill in enumerate(content.bills):
+        path, label = f"bills.{index}", bill.label
+        for place, part in enumerate(bill.lines):
+            name = f"bill.{part.item} ({part.use})."
+            priced = ("quantity", "unit_price", "total")
+            yield from figures(part, f"{path}.lines.{place}", "bill", label, priced, name)
+        for place, group in enumerate(bill.groups):
+            name = f"bill.group.{group.group}"
+            yield figure(f"{path}.groups.{place}.total", "bill", label, name, group.total)
+        whole = ("total", "equipment", "power", "racks", "rack_units")
+        yield from figures(bill, path, "bill", label, whole, "bill.")
 
 
-def of_gain(one: GainFound, place: str) -> Iterator[ProposalLine]:
-    """Return the figures of one verdict on alternatives."""
-    plainly = partial(plain, section=MEASURED)
-    kind = one.basis
-    yield plainly(f"{place}.taken", option=one.label, name=f"{kind}.taken", value=one.taken)
-    yield plainly(
-        f"{place}.threshold", option=one.label, name=f"{kind}.threshold", value=one.threshold, unit="1"
-    )
-    yield from ranged(f"{place}.gain", MEASURED, one.label, f"{kind}.gain", one.gain)
-    yield from ranged(f"{place}.money_saved", MEASURED, one.label, f"{kind}.money_saved", one.money_saved)
-    for name in ("switches_saved", "cables_saved"):
-        if (count := getattr(one, name)) is not None:
-            yield plainly(f"{place}.{name}", option=one.label, name=f"{kind}.{name}", value=count)
-    for index, option in enumerate(one.options):
-        at = f"{place}.options.{index}"
-        told = partial(plainly, option=option.label)
-        for number, run in enumerate(option.runs):
-            yield told(f"{at}.runs.{number}", name=f"{kind}.run.{number + 1}", value=run, unit=RATE)
-        for name in ("mean", "deviation"):
-            if (rate := getattr(option, name)) is not None:
-                yield told(f"{at}.{name}", name=f"{kind}.{name}", value=rate, unit=RATE)
-        yield from ranged(f"{at}.predicted", MEASURED, option.label, f"{kind}.predicted", option.predicted)
-        if option.gap is not None:
-            yield told(f"{at}.gap", name=f"{kind}.gap", value=option.gap, unit="1")
-        if option.label != one.reference:
-            yield told(f"{at}.gain", name=f"{kind}.gain", value=option.gain, unit="1")
-        yield from ranged(f"{at}.price", MEASURED, option.label, f"{kind}.price", option.price)
-    for index, part in enumerate(one.left_out):
-        at, name = f"{place}.left_out.{index}", f"left_out.{index}.{part.item}"
-        yield plainly(f"{at}.count", option=one.against, name=f"{name}.quantity", value=part.count)
-        yield from ranged(f"{at}.unit_price", MEASURED, one.against, f"{name}.unit_price", part.unit_price)
-
-
-def of_bills(content: ProposalContent) -> Iterator[ProposalLine]:
-    """Return the parts of every option."""
-    for position, bill in enumerate(content.bills):
-        for index, line in enumerate(bill.lines):
-            place, name = f"bills.{position}.lines.{index}", f"bill.{line.item} ({line.use})"
-            yield plain(f"{place}.quantity", "bill", bill.label, f"{name}.quantity", line.quantity)
-            yield from ranged(
-                f"{place}.unit_price", "bill", bill.label, f"{name}.unit_price", line.unit_price
-            )
-            yield from ranged(f"{place}.total", "bill", bill.label, f"{name}.total", line.total)
-        for index, group in enumerate(bill.groups):
-            place, name = f"bills.{position}.groups.{index}.total", f"bill.group.{group.group}"
-            yield from ranged(place, "bill", bill.label, name, group.total)
-        yield from ranged(f"bills.{position}.total", "bill", bill.label, "bill.total", bill.total)
-        yield from ranged(f"bills.{position}.equipment", "bill", bill.label, "bill.equipment", bill.equipment)
-        yield from ranged(f"bills.{position}.power", "bill", bill.label, "bill.power", bill.power)
-        for name in ("racks", "rack_units"):
-            if getattr(bill, name) is not None:
-                yield plain(
-                    f"bills.{position}.{name}", "bill", bill.label, f"bill.{name}", getattr(bill, name)
-                )
-
-
-def of_term(content: ProposalContent) -> Iterator[ProposalLine]:
-    """Return what every option costs over the term."""
+def _term(content: ProposalContent) -> Iterator[ProposalLine]:
     if content.term is None:
         return
-    yield plain("term.years", "term", None, "term.years", content.term.years, "a")
-    yield plain(
-        "term.useful_hours_per_year",
-        "term",
-        None,
-        "term.useful_hours_per_year",
-        content.term.useful_hours_per_year,
-        "h",
-    )
-    for position, one in enumerate(content.term.options):
-        place = f"term.options.{position}"
-        label = one.label if one.own else f"{one.label} ({one.rental})"
-        for name in ("hourly", "yearly", "over_term"):
-            yield from ranged(f"{place}.{name}", "term", label, f"term.{name}", getattr(one, name))
-        for index, line in enumerate(one.lines):
-            yield plain(
-                f"{place}.lines.{index}.amount",
-                "term",
-                label,
-                f"term.line.{line.item}",
-                line.amount,
-                content.currency,
-            )
+    yield from figures(content.term, "term", "term", None, ("years", "useful_hours_per_year"), "term.")
+    for index, option in enumerate(content.term.options):
+        path = f"term.options.{index}"
+        label = option.label if option.own else f"{option.label} ({option.rental})"
+        yield from figures(option, path, "term", label, ("hourly", "yearly", "over_term"), "term.")
+        for place, line in enumerate(option.lines):
+            at, name = f"{path}.lines.{place}.amount", f"term.line.{line.item}"
+            yield figure(at, "term", label, name, line.amount, content.currency)
 
 
 LARGEST_EXACT = 2**53 - 1
@@ -270,9 +229,9 @@ def content_hash(content: ProposalContent) -> str:
 def exact(value: Any) -> Any:
     """Return a JSON value whose whole numbers all are doubles, as RFC 8785 reads every number."""
     if isinstance(value, dict):
-        return {name: exact(one) for name, one in value.items()}
+        return {name: exact(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [exact(one) for one in value]
+        return [exact(part) for part in value]
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST_EXACT:
         return float(value)
     return value
@@ -282,78 +241,47 @@ ROUNDING = 1e-9
 """Relative difference of two numbers that are the same: JSON keeps every digit, sums may not."""
 
 
-def compared_lines(content: ProposalContent) -> dict[tuple[str, str | None, str], ProposalLine]:
+def changes_between(then: ProposalContent, now: ProposalContent) -> tuple[int, list[Change]]:
+    """Return how many lines were compared, and those that differ."""
+    before, after = _by_subject(then), _by_subject(now)
+    subjects = dict.fromkeys([*before, *after])
+    changes = [_change(before.get(subject), after.get(subject)) for subject in subjects]
+    return len(subjects), [change for change in changes if change is not None]
+
+
+def _by_subject(content: ProposalContent) -> dict[tuple[str, str | None, str], ProposalLine]:
     """Return the lines of a content by what they are about: places shift where options come and go."""
-    lines: Iterable[ProposalLine] = [
-        *lines_of(content),
-        *(
-            plain(
-                f"warnings.{index}",
-                "warnings",
-                ", ".join(one.options) or None,
-                one.text.message,
-                one.severity,
-            )
-            for index, one in enumerate(content.warnings)
-        ),
-        *(
-            plain(f"assumptions.{index}.value", "assumptions", ", ".join(one.options), one.field, one.value)
-            for index, one in enumerate(content.assumptions)
-        ),
-    ]
+    lines = lines_of(content)
+    for index, warning in enumerate(content.warnings):
+        options = ", ".join(warning.options) or None
+        lines.append(figure(f"warnings.{index}", "warnings", options, warning.text.message, warning.severity))
+    for index, taken in enumerate(content.assumptions):
+        path, options = f"assumptions.{index}.value", ", ".join(taken.options)
+        lines.append(figure(path, "assumptions", options, taken.field, taken.value))
     return {(line.section, line.option, line.name): line for line in lines}
 
 
-def changes_between(then: ProposalContent, now: ProposalContent) -> tuple[int, list[Change]]:
-    """Return how many lines were held against each other, and those that differ."""
-    before, after = compared_lines(then), compared_lines(now)
-    changes = [
-        change
-        for key in [*before, *(key for key in after if key not in before)]
-        if (change := change_of(before.get(key), after.get(key))) is not None
-    ]
-    return len(before.keys() | after.keys()), changes
-
-
-def change_of(then: ProposalLine | None, now: ProposalLine | None) -> Change | None:
-    """Return what is different about a line; None where nothing is."""
+def _change(then: ProposalLine | None, now: ProposalLine | None) -> Change | None:
+    """Return what is different about a line, its value or else its range; None where nothing is."""
     line = then or now
-    assert line is not None, "a key comes from one of both"
+    assert line is not None, "a subject comes from one of both"
     name = line.name
     old, new = (None if one is None else one.value for one in (then, now))
-    if alike(old, new):
-        name = f"{line.name}.range"
-        before, after = ends(then), ends(now)
-        if all(alike(*pair) for pair in zip(before, after, strict=True)):
+    if _alike(old, new):
+        before, after = ([None, None] if one is None else [one.low, one.high] for one in (then, now))
+        if all(map(_alike, before, after)):
             return None
-        old, new = before, after
-    relative = None
-    if isinstance(old, int | float) and isinstance(new, int | float) and number(old) and number(new) and old:
-        relative = new / old - 1.0
-    return Change(
-        path=line.path,
-        section=line.section,
-        option=line.option,
-        name=name,
-        unit=line.unit,
-        then=old,
-        now=new,
-        relative=relative,
-    )
+        name, old, new = f"{line.name}.range", list(before), list(after)
+    relative = new / old - 1.0 if _is_number(old) and _is_number(new) and old else None
+    changed = {"name": name, "then": old, "now": new, "relative": relative}
+    return Change(path=line.path, section=line.section, option=line.option, unit=line.unit, **changed)
 
 
-def ends(line: ProposalLine | None) -> list[JsonValue]:
-    """Return the ends of the range of a line; empty ones where it is exact."""
-    return [None, None] if line is None else [line.low, line.high]
-
-
-def number(value: JsonValue) -> bool:
-    """Tell whether a value is a number; true and false are none."""
+def _is_number(value: JsonValue) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def alike(then: JsonValue, now: JsonValue) -> bool:
-    """Tell whether two values say the same."""
-    if isinstance(then, int | float) and isinstance(now, int | float) and number(then) and number(now):
+def _alike(then: JsonValue, now: JsonValue) -> bool:
+    if _is_number(then) and _is_number(now):
         return math.isclose(then, now, rel_tol=ROUNDING)
     return then == now

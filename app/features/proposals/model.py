@@ -462,19 +462,6 @@ class ProposalEvents(Document):
     items: list[ProposalEvent] = Field(description="In the order it happened.")
 
 
-class ProposalLine(Document):
-    """One figure of a proposal with its name: what tables, CSV and the replay are made of."""
-
-    path: str = Field(description="Where it stands in the content.")
-    section: str = Field(description="Part of the document.")
-    option: str | None = Field(description="Label of the option; null where it concerns all.")
-    name: str = Field(description="What it is, as a name of the schema.")
-    value: JsonValue = Field(description="The value.")
-    low: float | None = Field(description="10th percentile; null where it is exact or no number.")
-    high: float | None = Field(description="90th percentile; null where it is exact or no number.")
-    unit: str = Field(description="SI unit or currency; empty where there is none.")
-
-
 class Change(Document):
     """A line that today's catalogue changes."""
 

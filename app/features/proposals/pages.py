@@ -20,8 +20,8 @@ from app.features.estimates.service import get_estimate_request
 from app.features.networks.forms import asked, placed, read_query, written_query
 from app.features.networks.pages import OF_ESTIMATE
 from app.features.price_books.service import list_books
-from app.features.proposals import freezing, replaying, sharing
 from app.features.proposals import service as proposals
+from app.features.proposals import sharing
 from app.features.proposals.evidence import compare_networks
 from app.features.proposals.forms import asked_body, has_networks, shown, version_of, without_nulls
 from app.features.proposals.model import (
@@ -268,20 +268,20 @@ def show_proposal_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str
 @needs(cost=CostClass.SEARCH)
 def give_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Give the document."""
-    return attachment(freezing.pdf_of(bench, workspace, identifier), PDF, f"{identifier}.pdf")
+    return attachment(proposals.pdf_of(bench, workspace, identifier), PDF, f"{identifier}.pdf")
 
 
 @router.get("/proposals/{identifier}.xlsx")
 @needs(cost=CostClass.SEARCH)
 def give_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Give the tables with live totals."""
-    return attachment(freezing.workbook_of(bench, workspace, identifier), XLSX, f"{identifier}.xlsx")
+    return attachment(proposals.workbook_of(bench, workspace, identifier), XLSX, f"{identifier}.xlsx")
 
 
 @router.get("/proposals/{identifier}.csv")
 def give_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Give every line."""
-    return attachment(freezing.csv_of(bench, workspace, identifier).encode(), CSV, f"{identifier}.csv")
+    return attachment(proposals.csv_of(bench, workspace, identifier).encode(), CSV, f"{identifier}.csv")
 
 
 def shown_page(
@@ -313,7 +313,7 @@ def show_proposal(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
 def freeze(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Freeze a draft and go back to it."""
     try:
-        freezing.freeze_proposal(bench, workspace, identifier)
+        proposals.freeze_proposal(bench, workspace, identifier)
     except AppError as error:
         return shown_page(request, bench, workspace, identifier, message=error.message, status=error.status)
     return RedirectResponse(f"/proposals/{identifier}", 303)
@@ -350,7 +350,7 @@ def unshare(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Respon
 @needs(cost=CostClass.SEARCH)
 def show_replay_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Replay:
     """Return what changed, without writing down that somebody looked."""
-    return replaying.replay_proposal(bench, workspace, identifier, note=False)
+    return proposals.replay_proposal(bench, workspace, identifier, note=False)
 
 
 @router.get("/proposals/{identifier}/replay", response_class=HTMLResponse)
@@ -358,5 +358,5 @@ def show_replay_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) 
 def show_replay(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show what today's catalogue would say otherwise."""
     found = proposals.get_proposal(bench, workspace, identifier)
-    replay = replaying.replay_proposal(bench, workspace, identifier, note=False)
+    replay = proposals.replay_proposal(bench, workspace, identifier, note=False)
     return render(request, "proposals/replay.html", replay_page(found, replay, voice_of(request)))

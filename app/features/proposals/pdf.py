@@ -14,10 +14,11 @@ from typing import Any
 
 import typst
 
+from app.features.proposals.branding import FORMATS
+from app.features.proposals.charts import printed_charts
 from app.features.proposals.lines import canonical
 from app.features.proposals.model import Logo, Proposal
 from app.features.proposals.writing.blocks import View
-from app.features.proposals.writing.options import running, weighed
 from app.features.proposals.writing.proposal import write_proposal
 from app.platform.fonts import SUBSTITUTE, font_folder, printable
 from app.platform.wording.voice import Voice, voice
@@ -28,10 +29,8 @@ UNBROKEN = re.compile(r"[^\s\u200b-]{18,}")
 RUNNING = 80
 """Letters of the title at the head of a page."""
 
-PIECE = 12
-
-BREAK = "\u200b"
-"""Invisible place where a line may be broken."""
+PIECE, BREAK = 12, "\u200b"
+"""Letters between invisible places where a line may be broken, and such a place."""
 
 
 def payload(proposal: Proposal, view: View, voice: Voice) -> dict[str, Any]:
@@ -40,7 +39,16 @@ def payload(proposal: Proposal, view: View, voice: Voice) -> dict[str, Any]:
     written = plain(dataclasses.asdict(view))
     day = (proposal.frozen_at or proposal.updated_at).date()
     logo = content.branding.logo
-    substituted = any(SUBSTITUTE in text for text in texts_of(written))
+    substituted = voice.gettext("□ marks a character missing from the fonts of this document.")
+    words = {
+        "contents": voice.gettext("Contents"),
+        "page": voice.gettext("Page"),
+        "attachment": voice.gettext("Content of this proposal in canonical form (RFC 8785)"),
+        "substituted": substituted if SUBSTITUTE in json.dumps(written, ensure_ascii=False) else "",
+        "made_with": voice.gettext(
+            "Estimates, not promises: every figure has a range, a formula and a source."
+        ),
+    }
     return {
         **written,
         "running_title": textwrap.shorten(printable(content.title), RUNNING, placeholder="…"),
@@ -48,54 +56,15 @@ def payload(proposal: Proposal, view: View, voice: Voice) -> dict[str, Any]:
         "accent": content.branding.accent,
         "logo": None if logo is None else drawn_logo(logo),
         "logo_alt": printable(voice.gettext("Logo")),
-        "charts": charts(proposal, voice),
-        "words": {
-            name: printable(text)
-            for name, text in {
-                "contents": voice.gettext("Contents"),
-                "page": voice.gettext("Page"),
-                "attachment": voice.gettext("Content of this proposal in canonical form (RFC 8785)"),
-                "substituted": voice.gettext("□ marks a character missing from the fonts of this document.")
-                if substituted
-                else "",
-                "made_with": voice.gettext(
-                    "Estimates, not promises: every figure has a range, a formula and a source."
-                ),
-            }.items()
-        },
+        "charts": printed_charts(content, voice),
+        "words": {name: printable(text) for name, text in words.items()},
     }
 
 
 def drawn_logo(logo: Logo) -> dict[str, Any]:
     """Return the logo as the template reads it: the letters of an SVG, the bytes of a PNG as numbers."""
-    data = base64.b64decode(logo.data)
-    return {
-        "format": FORMATS[logo.media_type],
-        "data": data.decode() if logo.media_type == "image/svg+xml" else list(data),
-    }
-
-
-FORMATS = {"image/png": "png", "image/svg+xml": "svg"}
-
-
-def charts(proposal: Proposal, voice: Voice) -> dict[str, str]:
-    """Return the charts there is something to show in, as SVG by name."""
-    content = proposal.content
-    # What draws takes half a second to load, and few requests print.
-    from app.features.proposals import prints
-
-    found = {"time": prints.time(content.comparison, voice)}
-    if any(row.estimate is not None and row.estimate.cost is not None for row in content.comparison.rows):
-        found["cost"] = prints.cost(content.comparison, voice)
-    estimates = running(content)
-    if any(one.breakdown for _, one in estimates):
-        found["breakdown"] = prints.breakdown(estimates, voice)
-    shown = weighed(content)
-    if shown is not None and shown.sensitivity:
-        found["sensitivity"] = prints.sensitivity(shown, voice)
-    if content.term is not None:
-        found["term"] = prints.term(content.term, content.currency, voice)
-    return found
+    data, form = base64.b64decode(logo.data), FORMATS[logo.media_type]
+    return {"format": form, "data": data.decode() if form == "svg" else list(data)}
 
 
 def plain(value: Any) -> Any:
@@ -103,9 +72,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, str):
         return breakable(printable(value))
     if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
+        return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(part) for part in value]
     return value
 
 
@@ -121,17 +90,6 @@ def breakable(text: str) -> str:
         lambda found: BREAK.join(found[0][start : start + PIECE] for start in range(0, len(found[0]), PIECE)),
         text,
     )
-
-
-def texts_of(value: Any) -> list[str]:
-    """Return every text in data."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        return [text for one in value.values() for text in texts_of(one)]
-    if isinstance(value, list):
-        return [text for one in value for text in texts_of(one)]
-    return []
 
 
 TEMPLATE = "proposals/proposal.typ"

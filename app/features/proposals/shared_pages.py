@@ -8,7 +8,8 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData
 
-from app.features.proposals import freezing, sharing
+from app.features.proposals import service as proposals
+from app.features.proposals import sharing
 from app.features.proposals.model import Proposal
 from app.features.proposals.sharing import Shared, WrongPassphrase
 from app.features.proposals.views import LockedPage, shared_page
@@ -81,21 +82,21 @@ def shared_data(request: Request, bench: BenchDep, token: str) -> Response:
 def shared_pdf(request: Request, bench: BenchDep, token: str) -> Response:
     """Give the document of a link."""
     proposal, workspace = unlocked(request, bench, token, "pdf")
-    return private(attachment(freezing.pdf_of(bench, workspace, proposal.id), PDF, "proposal.pdf"))
+    return private(attachment(proposals.pdf_of(bench, workspace, proposal.id), PDF, "proposal.pdf"))
 
 
 @router.get("/s/{token}.xlsx")
 def shared_workbook(request: Request, bench: BenchDep, token: str) -> Response:
     """Give the tables of a link."""
     proposal, workspace = unlocked(request, bench, token, "xlsx")
-    return private(attachment(freezing.workbook_of(bench, workspace, proposal.id), XLSX, "proposal.xlsx"))
+    return private(attachment(proposals.workbook_of(bench, workspace, proposal.id), XLSX, "proposal.xlsx"))
 
 
 @router.get("/s/{token}.csv")
 def shared_csv(request: Request, bench: BenchDep, token: str) -> Response:
     """Give every line of a link's proposal."""
     proposal, workspace = unlocked(request, bench, token, "csv")
-    data = freezing.csv_of(bench, workspace, proposal.id).encode()
+    data = proposals.csv_of(bench, workspace, proposal.id).encode()
     return private(attachment(data, CSV, "proposal.csv"))
 
 

@@ -22,9 +22,7 @@ from app.platform.workbench import Workbench
 SCRYPT = {"n": 2**14, "r": 8, "p": 1, "maxmem": 64 * 1024 * 1024}
 """Cost of one guess at a passphrase: about 16 MB and some hundredths of a second (RFC 7914)."""
 
-MOST_FAILURES = 5
-
-PAUSE = timedelta(minutes=15)
+MOST_FAILURES, PAUSE = 5, timedelta(minutes=15)
 """After so many wrong passphrases in a row, none is looked at for so long."""
 
 NOTED_EVERY = timedelta(hours=1)
@@ -75,14 +73,13 @@ def create_share(
         expires = moment + timedelta(days=request.expires_in_days)
         share = new_share(token, identifier, workspace_id, request.passphrase, moment, expires)
         answer = Share(url=None, token=None, expires_at=expires, passphrase=request.passphrase is not None)
+        detail = {"expires_at": expires.isoformat(), "passphrase": answer.passphrase}
 
         def save(repository: Repository) -> None:
             queries = repository.of_proposal(identifier)
             queries.revoke_shares(moment)
             queries.add_share(share)
-            queries.add_event(
-                "shared", moment, {"expires_at": expires.isoformat(), "passphrase": answer.passphrase}
-            )
+            queries.add_event("shared", moment, detail)
 
         return answer, save
 
@@ -100,7 +97,6 @@ def new_share(
     moment: datetime,
     expires: datetime,
 ) -> ProposalShare:
-    """Return the row of a link."""
     salt = secrets.token_bytes(16).hex() if passphrase is not None else None
     return ProposalShare(
         token_sha256=token_hash(token),
@@ -129,7 +125,6 @@ def revoke_share(bench: Workbench, workspace_id: str, identifier: str) -> None:
 
 
 def open_share(bench: Workbench, token: str, proof: str | None = None, form: str = "page") -> Shared:
-    """Return what a link shows."""
     workspace_id, identifier = led_to(bench, token)
     moment = now()
     with bench.store.transaction(workspace_id) as repository:
@@ -204,14 +199,13 @@ def pause_left(share: ProposalShare, moment: datetime) -> int:
 
 def led_to(bench: Workbench, token: str) -> tuple[str, str]:
     """Return workspace and proposal of a link."""
-    found = bench.store.shared_by(token_hash(token)) if len(token) <= MOST_TOKEN else None
-    if found is None:
+    shared = bench.store.shared_by(token_hash(token)) if len(token) <= MOST_TOKEN else None
+    if shared is None:
         raise no_link()
-    return found.workspace_id, found.proposal_id
+    return shared.workspace_id, shared.proposal_id
 
 
 def no_link() -> NotFound:
-    """Return the error for a link that does not work, whatever the reason."""
     return NotFound(Message("this link is not valid: it was revoked, has expired or never existed"))
 
 
@@ -231,5 +225,4 @@ def proof_of(token: str, kept: str) -> str:
 
 
 def proves(proof: str | None, token: str, kept: str) -> bool:
-    """Tell whether a proof is that of the link's passphrase."""
     return proof is not None and hmac.compare_digest(proof.encode(), proof_of(token, kept).encode())

@@ -15,9 +15,8 @@ from openpyxl.styles import Alignment, Font, PatternFill
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.worksheet import Worksheet
 
-from app.estimating.schema import Quantity
-from app.features.proposals.lines import lines_of
-from app.features.proposals.model import Proposal, ProposalContent, ProposalLine
+from app.features.proposals.lines import ProposalLine, lines_of
+from app.features.proposals.model import Proposal, ProposalContent
 from app.features.proposals.writing.proposal import line_name, line_value
 from app.platform.tables import legible
 from app.platform.tables import written as cell_text
@@ -30,86 +29,64 @@ COLUMNS = ("section", "option", "name", "label", "value", "low", "high", "unit",
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 """Date of the files inside a workbook: the first that ZIP knows, so that equal books are equal bytes."""
 
-MONEY, PLAIN = "#,##0", "General"
+MONEY, CENTS, PLAIN = "#,##0", "#,##0.00", "General"
 
 Value = str | float | int | bool | None
+
+Columns = Sequence[tuple[str, int]]
+"""Head and width of each column of a table. [characters]"""
 
 
 def proposal_csv(proposal: Proposal) -> str:
     """Return every line of a proposal as CSV (RFC 4180), with its warnings, assumptions and sources."""
-    content = proposal.content
-    speaker = voice(content.locale)
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(COLUMNS)
-    for row in rows_of(proposal, content, speaker):
+    for row in rows_of(proposal, proposal.content, voice(proposal.content.locale)):
         writer.writerow(cell_text(value) for value in row)
     return buffer.getvalue()
 
 
 def rows_of(proposal: Proposal, content: ProposalContent, speaker: Voice) -> Iterable[list[Value]]:
     """Return the rows of the CSV."""
-    facts: tuple[tuple[str, str | None], ...] = (
-        ("id", proposal.id),
-        ("status", proposal.status),
-        ("sha256", proposal.sha256),
-        ("customer", content.customer),
-        ("title", content.title),
-        ("currency", content.currency),
-        ("valid_until", content.valid_until.isoformat() if content.valid_until else None),
-        ("engine_version", content.engine_version),
-        ("catalog_version", content.catalog_version),
-    )
-    for name, fact in facts:
-        yield ["proposal", None, name, None, fact, None, None, None, None, name]
+    for document, names in (
+        (proposal, ("id", "status", "sha256")),
+        (content, ("customer", "title", "currency", "valid_until", "engine_version", "catalog_version")),
+    ):
+        facts = document.model_dump(mode="json", include=set(names))
+        for name in names:
+            yield row_of("proposal", None, name, None, facts[name], None, name)
     for line in lines_of(content):
         yield line_row(line, content, speaker)
     for index, warning in enumerate(content.warnings):
-        said = speaker.sentence(warning.text)
-        options = " · ".join(warning.options)
-        yield [
-            "warnings",
-            options,
-            warning.code,
-            said,
-            warning.severity,
-            None,
-            None,
-            None,
-            said,
-            f"warnings.{index}",
-        ]
-    for index, one in enumerate(content.assumptions):
-        options, said = " · ".join(one.options), speaker.sentence(one.why)
-        taken = str(one.value) if isinstance(one.value, list | dict) else one.value
-        path = f"assumptions.{index}.value"
-        yield [
-            "assumptions",
-            options,
-            one.field,
-            speaker.label(one.field),
-            taken,
-            None,
-            None,
-            None,
-            said,
-            path,
-        ]
+        said, options = speaker.sentence(warning.text), " · ".join(warning.options)
+        path = f"warnings.{index}"
+        yield row_of("warnings", options, warning.code, said, warning.severity, said, path)
+    for index, taken in enumerate(content.assumptions):
+        said, options = speaker.sentence(taken.why), " · ".join(taken.options)
+        label, path = speaker.label(taken.field), f"assumptions.{index}.value"
+        yield row_of("assumptions", options, taken.field, label, plain(taken.value), said, path)
     for index, source in enumerate(content.sources):
-        yield [
-            *("sources", None, source.id, source.title, source.url, None, None, None, source.publisher),
-            f"sources.{index}",
-        ]
+        path = f"sources.{index}"
+        yield row_of("sources", None, source.id, source.title, source.url, source.publisher, path)
+
+
+def row_of(
+    section: str, option: str | None, name: str, label: str | None, value: Value, said: str | None, path: str
+) -> list[Value]:
+    """Return a row of words, which has neither range nor unit."""
+    return [section, option, name, label, value, None, None, None, said, path]
 
 
 def line_row(line: ProposalLine, content: ProposalContent, speaker: Voice) -> list[Value]:
-    """Return one line as a row."""
-    value = str(line.value) if isinstance(line.value, list | dict) else line.value
     label, said = line_name(line.section, line.name, speaker), line_value(line, content, speaker)
-    return [
-        *(line.section, line.option, line.name, label, value, line.low, line.high, line.unit, said),
-        line.path,
-    ]
+    figures = (plain(line.value), line.low, line.high, line.unit)
+    return [line.section, line.option, line.name, label, *figures, said, line.path]
+
+
+def plain(value: object) -> Value:
+    """Return a value of JSON as one cell."""
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def proposal_workbook(proposal: Proposal) -> bytes:
@@ -122,7 +99,7 @@ def proposal_workbook(proposal: Proposal) -> bytes:
     bills(sheet(book, speaker.gettext("Bill of materials")), content, speaker)
     term(sheet(book, speaker.gettext("Cost over the term")), content, speaker)
     figures(sheet(book, speaker.gettext("Figures")), content, speaker)
-    said(sheet(book, speaker.gettext("Warnings")), content, speaker)
+    warnings(sheet(book, speaker.gettext("Warnings")), content, speaker)
     assumptions(sheet(book, speaker.gettext("Assumptions")), content, speaker)
     sources(sheet(book, speaker.gettext("Sources")), content, speaker)
     buffer = io.BytesIO()
@@ -137,9 +114,9 @@ def sheet(book: Workbook, title: str) -> Worksheet:
     return made
 
 
-def put(found: Worksheet, row: int, column: int, value: Value, form: str = PLAIN, bold: bool = False) -> None:
+def put(page: Worksheet, row: int, column: int, value: Value, form: str = PLAIN, bold: bool = False) -> None:
     """Write a value; text stays text, whatever it begins with."""
-    cell = found.cell(row, column)
+    cell = page.cell(row, column)
     assert isinstance(cell, Cell), "merged cells are not used"
     if isinstance(value, str):
         cell.value = legible(value)
@@ -155,26 +132,36 @@ def put(found: Worksheet, row: int, column: int, value: Value, form: str = PLAIN
         cell.font = Font(bold=True)
 
 
-def formula(
-    found: Worksheet, row: int, column: int, text: str, form: str = MONEY, bold: bool = False
-) -> None:
+def put_row(page: Worksheet, row: int, values: Sequence[Value]) -> None:
+    for column, value in enumerate(values, start=1):
+        put(page, row, column, value)
+
+
+def formula(page: Worksheet, row: int, column: int, text: str, bold: bool = False) -> None:
     """Write a formula of our own."""
-    cell = found.cell(row, column)
+    cell = page.cell(row, column)
     cell.value = text
-    cell.number_format = form
+    cell.number_format = MONEY
     cell.font = Font(bold=bold)
 
 
-def head(found: Worksheet, row: int, names: Sequence[str], widths: Sequence[int]) -> None:
+def head(page: Worksheet, row: int, columns: Columns) -> None:
     """Write the head of a table."""
-    for column, (name, width) in enumerate(zip(names, widths, strict=True), start=1):
-        put(found, row, column, name, bold=True)
-        found.cell(row, column).fill = PatternFill("solid", start_color="EEF1F5")
-        letter = get_column_letter(column)
-        found.column_dimensions[letter].width = max(found.column_dimensions[letter].width, width)
+    for column, (name, width) in enumerate(columns, start=1):
+        put(page, row, column, name, bold=True)
+        page.cell(row, column).fill = PatternFill("solid", start_color="EEF1F5")
+        dimension = page.column_dimensions[get_column_letter(column)]
+        dimension.width = max(dimension.width, width)
 
 
-def about(found: Worksheet, proposal: Proposal, speaker: Voice) -> None:
+def table(page: Worksheet, columns: Columns, rows: Iterable[Sequence[Value]]) -> None:
+    """Write a table that is all of its sheet."""
+    head(page, 1, columns)
+    for row, values in enumerate(rows, start=2):
+        put_row(page, row, values)
+
+
+def about(page: Worksheet, proposal: Proposal, speaker: Voice) -> None:
     """Write whose proposal it is, what it recommends, and by what it can be checked."""
     content = proposal.content
     rows: list[tuple[str, Value]] = [
@@ -188,152 +175,141 @@ def about(found: Worksheet, proposal: Proposal, speaker: Voice) -> None:
         (speaker.gettext("Formula version"), content.engine_version),
         (speaker.gettext("Catalogue version"), content.catalog_version),
     ]
-    found.column_dimensions["A"].width, found.column_dimensions["B"].width = 28, 90
+    page.column_dimensions["A"].width, page.column_dimensions["B"].width = 28, 90
     for row, (name, value) in enumerate(rows, start=1):
-        put(found, row, 1, name, bold=True)
-        put(found, row, 2, value)
+        put(page, row, 1, name, bold=True)
+        put(page, row, 2, value)
 
 
-def bills(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
+def bills(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     """Write the parts of every option; totals multiply and add what stands in the cells."""
     row = 1
     decimals = 0 if content.currency in WHOLE else 2
-    names = [
-        speaker.gettext("Option"),
-        speaker.gettext("Component"),
-        speaker.gettext("Rule"),
-        speaker.gettext("Count"),
-        speaker.gettext("Unit price"),
-        speaker.gettext("Total"),
+    columns = [
+        (speaker.gettext("Option"), 30),
+        (speaker.gettext("Component"), 30),
+        (speaker.gettext("Rule"), 44),
+        (speaker.gettext("Count"), 12),
+        (speaker.gettext("Unit price"), 18),
+        (speaker.gettext("Total"), 20),
+        (content.currency, 8),
     ]
     for bill in content.bills:
-        head(found, row, [*names, content.currency], [30, 30, 44, 12, 18, 20, 8])
+        head(page, row, columns)
         first = row + 1
         for line in bill.lines:
             row += 1
-            put(found, row, 1, bill.label)
-            put(found, row, 2, f"{speaker.gettext(line.name)} ({speaker.label(line.use, 'bill')})")
-            put(found, row, 3, speaker.say(line.rule))
-            put(found, row, 4, line.quantity)
+            part = f"{speaker.gettext(line.name)} ({speaker.label(line.use, 'bill')})"
+            put_row(page, row, (bill.label, part, speaker.say(line.rule), line.quantity))
             if line.unit_price is None:
-                put(found, row, 5, speaker.gettext("price unknown"))
+                put(page, row, 5, speaker.gettext("price unknown"))
             else:
-                put(found, row, 5, line.unit_price.value, MONEY)
-                formula(found, row, 6, f"=ROUND(D{row}*E{row},{decimals})")
+                put(page, row, 5, line.unit_price.value, MONEY)
+                formula(page, row, 6, f"=ROUND(D{row}*E{row},{decimals})")
         row += 1
         whole = speaker.gettext("Total") if bill.complete else speaker.gettext("Total, at least")
-        put(found, row, 1, whole, bold=True)
-        formula(found, row, 6, f"=SUM(F{first}:F{row - 1})", bold=True)
+        put(page, row, 1, whole, bold=True)
+        formula(page, row, 6, f"=SUM(F{first}:F{row - 1})", bold=True)
         if bill.tax_note is not None:
             row += 1
-            put(found, row, 1, speaker.say(bill.tax_note))
+            put(page, row, 1, speaker.say(bill.tax_note))
         row += 2
 
 
-def term(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
+def term(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     """Write what every option costs over the term; years and hours can be changed."""
     if content.term is None:
-        put(found, 1, 1, speaker.gettext("cost unknown"))
+        put(page, 1, 1, speaker.gettext("cost unknown"))
         return
-    put(found, 1, 1, speaker.gettext("Years"), bold=True)
-    put(found, 1, 2, content.term.years)
-    put(found, 2, 1, speaker.gettext("Useful hours per year"), bold=True)
-    put(found, 2, 2, content.term.useful_hours_per_year)
-    names = [
-        speaker.gettext("Option"),
-        speaker.gettext("Acquisition"),
-        speaker.gettext("Per useful hour"),
-        speaker.gettext("Per year"),
-        speaker.gettext("Over the term"),
-        speaker.gettext("Lowest"),
-        speaker.gettext("Highest"),
+    put(page, 1, 1, speaker.gettext("Years"), bold=True)
+    put(page, 1, 2, content.term.years)
+    put(page, 2, 1, speaker.gettext("Useful hours per year"), bold=True)
+    put(page, 2, 2, content.term.useful_hours_per_year)
+    columns = [
+        (speaker.gettext("Option"), 34),
+        (speaker.gettext("Acquisition"), 14),
+        (speaker.gettext("Per useful hour"), 18),
+        (speaker.gettext("Per year"), 20),
+        (speaker.gettext("Over the term"), 22),
+        (speaker.gettext("Lowest"), 22),
+        (speaker.gettext("Highest"), 22),
     ]
-    head(found, 4, names, [34, 14, 18, 20, 22, 22, 22])
-    for row, one in enumerate(content.term.options, start=5):
-        put(found, row, 1, one.label)
-        put(found, row, 2, speaker.label(one.rental or one.acquisition))
-        put(found, row, 3, one.hourly.value, "#,##0.00")
-        formula(found, row, 4, f"=C{row}*$B$2")
-        formula(found, row, 5, f"=D{row}*$B$1")
-        ends(found, row, 6, one.over_term)
+    head(page, 4, columns)
+    for row, option in enumerate(content.term.options, start=5):
+        put_row(page, row, (option.label, speaker.label(option.rental or option.acquisition)))
+        put(page, row, 3, option.hourly.value, CENTS)
+        formula(page, row, 4, f"=C{row}*$B$2")
+        formula(page, row, 5, f"=D{row}*$B$1")
+        put(page, row, 6, option.over_term.low, MONEY)
+        put(page, row, 7, option.over_term.high, MONEY)
 
 
-def ends(found: Worksheet, row: int, column: int, one: Quantity) -> None:
-    """Write the ends of a range."""
-    put(found, row, column, one.low, MONEY)
-    put(found, row, column + 1, one.high, MONEY)
-
-
-def figures(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
+def figures(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     """Write every line."""
-    names = [
-        speaker.gettext("Section"),
-        speaker.gettext("Option"),
-        speaker.gettext("Quantity"),
-        speaker.gettext("Value"),
-        speaker.gettext("Lowest"),
-        speaker.gettext("Highest"),
-        speaker.gettext("Unit"),
-        speaker.gettext("As printed"),
-        speaker.gettext("Path"),
+    columns = [
+        (speaker.gettext("Section"), 14),
+        (speaker.gettext("Option"), 34),
+        (speaker.gettext("Quantity"), 34),
+        (speaker.gettext("Value"), 20),
+        (speaker.gettext("Lowest"), 18),
+        (speaker.gettext("Highest"), 18),
+        (speaker.gettext("Unit"), 12),
+        (speaker.gettext("As printed"), 20),
+        (speaker.gettext("Path"), 46),
     ]
-    head(found, 1, names, [14, 34, 34, 20, 18, 18, 12, 20, 46])
-    found.freeze_panes = "A2"
-    for row, line in enumerate(lines_of(content), start=2):
-        cells = line_row(line, content, speaker)
-        section, option, name, label, value, low, high, unit, text, path = cells
-        if name == "avoid":
-            value = text  # a sentence is read, not computed with
-        for column, one in enumerate((section, option, label, value, low, high, unit, text, path), start=1):
-            put(found, row, column, one)
+    rows = []
+    for line in lines_of(content):
+        section, option, name, label, value, low, high, unit, said, path = line_row(line, content, speaker)
+        # A sentence is read, not computed with.
+        shown = said if name == "avoid" else value
+        rows.append((section, option, label, shown, low, high, unit, said, path))
+    table(page, columns, rows)
+    page.freeze_panes = "A2"
 
 
-def said(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
-    """Write every warning."""
-    names = [
-        speaker.gettext("Severity"),
-        speaker.gettext("Check"),
-        speaker.gettext("Warning"),
-        speaker.gettext("Option"),
+def warnings(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
+    columns = [
+        (speaker.gettext("Severity"), 12),
+        (speaker.gettext("Check"), 26),
+        (speaker.gettext("Warning"), 90),
+        (speaker.gettext("Option"), 50),
     ]
-    head(found, 1, names, [12, 26, 90, 50])
-    for row, one in enumerate(content.warnings, start=2):
-        words = (speaker.label(one.severity), one.code, speaker.sentence(one.text), " · ".join(one.options))
-        for column, text in enumerate(words, start=1):
-            put(found, row, column, text)
+    rows = [
+        (speaker.label(said.severity), said.code, speaker.sentence(said.text), " · ".join(said.options))
+        for said in content.warnings
+    ]
+    table(page, columns, rows)
 
 
-def assumptions(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
+def assumptions(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     """Write everything that was taken for granted."""
-    names = [
-        speaker.gettext("Assumption"),
-        speaker.gettext("Value"),
-        speaker.gettext("Why"),
-        speaker.gettext("Option"),
+    columns = [
+        (speaker.gettext("Assumption"), 34),
+        (speaker.gettext("Value"), 30),
+        (speaker.gettext("Why"), 70),
+        (speaker.gettext("Option"), 50),
     ]
-    head(found, 1, names, [34, 30, 70, 50])
-    for row, one in enumerate(content.assumptions, start=2):
-        value = stated(one.field, one.value, speaker) if isinstance(one.value, list) else one.value
-        put(found, row, 1, speaker.label(one.field))
-        put(found, row, 2, str(value) if isinstance(value, dict) else value)
-        put(found, row, 3, speaker.sentence(one.why))
-        put(found, row, 4, " · ".join(one.options))
+    rows = []
+    for taken in content.assumptions:
+        value = stated(taken.field, taken.value, speaker) if isinstance(taken.value, list) else taken.value
+        label, why = speaker.label(taken.field), speaker.sentence(taken.why)
+        rows.append((label, plain(value), why, " · ".join(taken.options)))
+    table(page, columns, rows)
 
 
-def sources(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
-    """Write where the figures come from."""
-    names = [
-        speaker.gettext("Kind"),
-        speaker.gettext("Source"),
-        speaker.gettext("Publisher"),
-        speaker.gettext("Date"),
-        speaker.gettext("Address"),
+def sources(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
+    columns = [
+        (speaker.gettext("Kind"), 14),
+        (speaker.gettext("Source"), 70),
+        (speaker.gettext("Publisher"), 30),
+        (speaker.gettext("Date"), 14),
+        (speaker.gettext("Address"), 70),
     ]
-    head(found, 1, names, [14, 70, 30, 14, 70])
-    for row, one in enumerate(content.sources, start=2):
-        words = (speaker.label(one.kind), one.title, one.publisher, one.published, one.url)
-        for column, text in enumerate(words, start=1):
-            put(found, row, column, text)
+    rows = [
+        (speaker.label(source.kind), source.title, source.publisher, source.published, source.url)
+        for source in content.sources
+    ]
+    table(page, columns, rows)
 
 
 def timeless(book: bytes, moment: datetime) -> bytes:

@@ -8,14 +8,10 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from app.errors import Message
-from app.features.comparisons import charts as figures
-from app.features.estimates import charts as estimates_charts
-from app.features.proposals.charts import term_cost
+from app.features.proposals.charts import proposal_figures
 from app.features.proposals.model import Change, Proposal, ProposalEvent, Replay
 from app.features.proposals.writing.blocks import ChartBlock, View
-from app.features.proposals.writing.options import running, weighed
 from app.features.proposals.writing.proposal import line_name, value_written, write_proposal
-from app.platform.charts.figures import Figure
 from app.platform.web.contexts import Choice, FigureView, Form
 from app.platform.wording.voice import Voice, voice
 
@@ -145,6 +141,7 @@ def written(proposal: Proposal) -> View:
 
 def figures_of(proposal: Proposal, view: View) -> dict[str, FigureView]:
     """Return the charts of a proposal by the names of their drawings."""
+    content = proposal.content
     drawings = {
         block.id: block
         for section in view.sections
@@ -155,27 +152,9 @@ def figures_of(proposal: Proposal, view: View) -> dict[str, FigureView]:
         name: FigureView(
             f"figure-{name}", drawings[name].caption, f"rows-{min(rows, MOST_ROWS)}", drawn, f"drawing-{name}"
         )
-        for name, (drawn, rows) in drawn_figures(proposal).items()
+        for name, (drawn, rows) in proposal_figures(content, voice(content.locale)).items()
         if name in drawings
     }
-
-
-def drawn_figures(proposal: Proposal) -> dict[str, tuple[Figure, int]]:
-    """Return every chart with the rows it takes."""
-    content, speaker = proposal.content, voice(proposal.content.locale)
-    rows = len(content.comparison.rows) + 1
-    estimates = running(content)
-    found = {"time": (figures.time_to_train(content.comparison, speaker), rows)}
-    if any(one.cost for _, one in estimates):
-        found["cost"] = (figures.cost_to_train(content.comparison, speaker), rows)
-    if estimates:
-        found["breakdown"] = (estimates_charts.breakdown(estimates, speaker), len(estimates) + 3)
-    shown = weighed(content)
-    if shown is not None and shown.sensitivity:
-        found["sensitivity"] = (estimates_charts.sensitivity(shown, speaker), len(shown.sensitivity) + 1)
-    if content.term is not None:
-        found["term"] = (term_cost(content.term, content.currency, speaker), len(content.term.options) + 3)
-    return found
 
 
 def logo_address(proposal: Proposal) -> str:

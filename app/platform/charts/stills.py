@@ -12,7 +12,7 @@ import re
 import threading
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
@@ -21,12 +21,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from app.platform.charts import figures
+from app.platform.charts import figures, svg
 from app.platform.charts.figures import Figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+from app.platform.fonts import FAMILIES, font_files
 
 INK, RULE = "#1f2430", "#d9dde3"
 """Ranges and lines without a colour of their own, on white."""
@@ -150,10 +147,11 @@ def points(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], order:
     if "markers" in mode:
         _markers(axes, marker, x, y, usual if "lines" not in mode else ink, label)
     if "text" in mode:
+        beside = trace.get("textposition") == "middle right"
+        stand: dict[str, Any] = {"va": "center"} if beside else {"ha": "center", "fontsize": 8}
         for spot, height, text in zip(x, y, listed(trace.get("text")), strict=False):
-            axes.annotate(
-                lines(text), (spot, height), (0, 5), textcoords="offset points", ha="center", fontsize=8
-            )
+            offset = (5, 0) if beside else (0, 5)
+            axes.annotate(lines(text), (spot, height), offset, textcoords="offset points", **stand)
     _ranges(axes, trace, x, y)
 
 
@@ -261,7 +259,7 @@ def finish(axes: Axes, name: str, given: dict[str, Any], places: dict[Any, float
     limits = axes.set_xlim if name == "x" else axes.set_ylim
     logarithmic = given.get("type") == "log"
     if given.get("title", {}).get("text"):
-        scale.set_label_text(lines(given["title"]["text"]), color=SOFT, fontsize=9)
+        scale.set_label_text(lines(given["title"]["text"]))
     if given.get("tickmode") == "array" and given.get("tickvals") is not None:
         values = [places.get(value, value) for value in given["tickvals"]]
         texts = [lines(text) for text in given.get("ticktext") or values]
@@ -282,9 +280,7 @@ def finish(axes: Axes, name: str, given: dict[str, Any], places: dict[Any, float
         scale.set_major_formatter(FuncFormatter(lambda value, _: short(value, share) + suffix))
     if given.get("showgrid", not places):
         scale.grid(True, color=RULE, linewidth=0.6)
-    scale.set_tick_params(
-        color=RULE, labelcolor=SOFT, labelsize=8.5, length=0 if given.get("ticks") == "" else 3
-    )
+    scale.set_tick_params(length=0 if given.get("ticks") == "" else 3)
     if given.get("range"):
         low, high = given["range"]
         limits(*((10.0**low, 10.0**high) if logarithmic else (low, high)))
@@ -329,10 +325,45 @@ SETTINGS: dict[Any, Any] = {
     "font.family": ["Pretendard", "Noto Sans CJK SC", "DejaVu Sans"],
     "font.size": 9.5,
     "svg.hashsalt": "rackline",
-    "axes.unicode_minus": False,
-    "hatch.linewidth": 0.6,
     "text.parse_math": False,
+    "axes.unicode_minus": False,
+    "axes.labelcolor": SOFT,
+    "axes.labelsize": 9,
+    **{f"{axis}tick.color": RULE for axis in "xy"},
+    **{f"{axis}tick.labelcolor": SOFT for axis in "xy"},
+    **{f"{axis}tick.labelsize": 8.5 for axis in "xy"},
+    "hatch.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "legend.labelcolor": INK,
 }
+
+PRINTED = SETTINGS | {
+    "font.family": list(FAMILIES),
+    "font.size": 8.5,
+    "svg.fonttype": "none",
+    "text.color": svg.INK,
+    "axes.labelcolor": svg.SOFT,
+    "axes.labelsize": 8.5,
+    "axes.linewidth": 0.6,
+    "axes.spines.left": False,
+    "xtick.labelcolor": svg.SOFT,
+    "xtick.major.width": 0.6,
+    "ytick.labelcolor": svg.INK,
+    "hatch.linewidth": 0.7,
+    "legend.fontsize": 8.0,
+    "legend.labelcolor": svg.INK,
+    "legend.handlelength": 1.1,
+    "legend.handleheight": 0.9,
+    "legend.columnspacing": 1.3,
+}
+"""Of a figure on a printed page, whose type is smaller."""
+
+PRINT_WIDTH, PRINT_HEAD, PRINT_ROW, PRINT_LEGEND = 6.7, 0.6, 0.4, 0.2
+"""Text of an A4 page; what stands around the rows, one row, and one line of the legend. [inch]"""
+
+PRINT_COLUMNS = 3
+"""Names of a printed legend in one row at most."""
 
 DRAWING = threading.Lock()
 """Matplotlib's settings are those of the process."""
@@ -350,12 +381,44 @@ def still(
 ) -> bytes:
     """Return a figure as a picture; the same figure gives the same bytes."""
     learn_fonts(fonts)
+    rows = len(figure["layout"].get("yaxis", {}).get("ticktext") or ())
+    size = (WIDTH, HEIGHT + max(rows - ROWS, 0) * ROW)
     with DRAWING, matplotlib.rc_context({**SETTINGS, "svg.fonttype": "path" if outlines else "none"}):
-        canvas = Canvas(figsize=(WIDTH, _height(figure)), dpi=DOTS, layout="constrained", facecolor="white")
-        _draw(canvas.add_subplot(), figure)
-        written = io.BytesIO()
+        canvas = Canvas(figsize=size, dpi=DOTS, layout="constrained", facecolor="white")
+        axes = canvas.add_subplot()
+        handles, labels = _draw(axes, figure)
+        if labels:
+            axes.legend(
+                handles,
+                labels,
+                loc="lower left",
+                bbox_to_anchor=(0, 1),
+                ncols=_columns(labels),
+                borderaxespad=0.2,
+            )
         metadata = {"Date": None, "Title": title or None} if form == "svg" else {"Software": None}
-        canvas.savefig(written, format=form, metadata=metadata)
+        return _saved(canvas, format=form, metadata=metadata)
+
+
+def printed(figure: Figure) -> str:
+    """Return a figure of named rows as SVG for a printed page: text stays text, the paper is the ground."""
+    learn_fonts(tuple(str(file) for file in font_files()))
+    rows = len(figure["layout"]["yaxis"]["ticktext"])
+    names = [trace["name"] for trace in figure["data"] if figure["layout"].get("showlegend") and _name(trace)]
+    height = PRINT_HEAD + PRINT_ROW * rows + PRINT_LEGEND * math.ceil(len(names) / PRINT_COLUMNS)
+    with DRAWING, matplotlib.rc_context(PRINTED):
+        canvas = Canvas(figsize=(PRINT_WIDTH, height), layout="constrained")
+        handles, labels = _draw(canvas.add_subplot(), figure)
+        if labels:
+            columns = min(PRINT_COLUMNS, len(labels))
+            canvas.legend(handles, labels, loc="outside upper left", ncols=columns)
+        metadata = {"Date": None, "Creator": None}
+        return _saved(canvas, format="svg", metadata=metadata, transparent=True).decode()
+
+
+def _saved(canvas: Canvas, **how: Any) -> bytes:
+    written = io.BytesIO()
+    canvas.savefig(written, **how)
     return written.getvalue()
 
 
@@ -376,12 +439,8 @@ def darkened(picture: bytes) -> bytes:
     return picture
 
 
-def _height(figure: Figure) -> float:
-    rows = len(figure["layout"].get("yaxis", {}).get("ticktext") or ())
-    return HEIGHT + max(rows - ROWS, 0) * ROW
-
-
-def _draw(axes: Axes, figure: Figure) -> None:
+def _draw(axes: Axes, figure: Figure) -> tuple[list[Any], list[str]]:
+    """Draw a figure on axes and return what its legend names; nothing where it has none."""
     layout, data = figure["layout"], figure["data"]
     stands = {name: _places(data, layout, name) for name in ("x", "y")}
     prepare(axes, layout)
@@ -399,20 +458,7 @@ def _draw(axes: Axes, figure: Figure) -> None:
         shape(axes, one)
     for name in ("x", "y"):
         finish(axes, name, layout.get(f"{name}axis", {}), stands[name])
-    if layout.get("showlegend"):
-        handles, labels = axes.get_legend_handles_labels()
-        if labels:
-            axes.legend(
-                handles,
-                labels,
-                loc="lower left",
-                bbox_to_anchor=(0, 1),
-                ncols=_columns(labels),
-                frameon=False,
-                fontsize=8.5,
-                labelcolor=INK,
-                borderaxespad=0.2,
-            )
+    return axes.get_legend_handles_labels() if layout.get("showlegend") else ([], [])
 
 
 def _places(data: Sequence[dict[str, Any]], layout: dict[str, Any], name: str) -> dict[Any, float]:

@@ -10,7 +10,7 @@ from app.errors import BadInput
 from app.estimating.money import Cost
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.proposals.advice import CustomerLimits, advise
-from app.features.proposals.content import READABLE, accent_of, contrast_with_white, readable
+from app.features.proposals.branding import READABLE, accent_of, contrast_with_white, readable
 from app.features.proposals.model import Advice
 from tests.reports.proposals import CLAIMED, compared, request_of
 from tests.web.pages.documents import estimate

@@ -142,11 +142,7 @@ def test_where_none_meets_the_changes_named_do_suffice() -> None:
     found = size(request, sizing_context()).document
     assert found.outcome == "not_met" and found.nearest is not None and found.nearest.option
     assert found.cheapest is None and found.fastest is None
-<<<<<<< HEAD
     assert "no system meets" in str(sentences(found)[0]).lower()
-=======
-    assert "no system meets the requirements" in str(sentences(found)[0]).lower()
->>>>>>> testwords
     (both,) = found.nearest.changes
     kept = asked(deadline_s=both.value, **both.also)
     assert size(kept, sizing_context()).document.outcome == "met"

@@ -20,8 +20,9 @@ from fastapi import FastAPI
 
 from app.catalog.load import load_catalog
 from app.errors import TooMany
-from app.features.proposals import freezing, replaying, sharing
+from app.features.comparisons import service as comparisons
 from app.features.proposals import service as proposals
+from app.features.proposals import sharing
 from app.platform import workbench
 from app.platform.identity import token_hash
 from app.platform.store.tables import ProposalRecord
@@ -119,7 +120,7 @@ def test_a_frozen_document_is_rendered_once_and_given_out_again(
     ask: Ask, modelled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = frozen(ask, modelled)
-    monkeypatch.setattr(freezing, "proposal_pdf", lambda proposal: pytest.fail("rendered anew"))
+    monkeypatch.setattr(proposals, "proposal_pdf", lambda proposal: pytest.fail("rendered anew"))
     first, second = (ask("GET", f"/api/v1/proposals/{found['id']}.pdf") for _ in range(2))
     assert first.headers["content-type"] == "application/pdf"
     assert first.content == second.content
@@ -254,7 +255,7 @@ def test_an_option_that_is_not_there_any_more_is_named(
     def gone(*_: object) -> Any:
         raise workbench.no_such("system", "dgx-a100-640gb")
 
-    monkeypatch.setattr(replaying, "make_estimate", gone)
+    monkeypatch.setattr(comparisons, "make_estimate", gone)
     replay = ask("POST", f"/api/v1/proposals/{found['id']}/replay").json()
     assert [one["label"] for one in replay["refused"]] == ["One DGX A100", "One Bow Pod16"]
     assert replay["changes"] == []

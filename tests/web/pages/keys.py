@@ -49,14 +49,13 @@ PROPOSED = (
         f"features/proposals/{name}"
         for name in (
             "advice",
-            "bill",
+            "branding",
             "charts",
             "content",
             "evidence",
             "lines",
             "model",
             "pdf",
-            "prints",
             "sheets",
         )
     ),
@@ -66,6 +65,9 @@ PROPOSED = (
     "platform/wording/voice",
 )
 """Where a proposal gets its sentences from: how it is written, and what can be said of an option in it."""
+
+DRAWN = {"Share of training time", "less time", "more time"}
+"""What it says in charts of estimates, which on pages have more to say."""
 
 LINKS = ("features/proposals/sharing", "platform/rates")
 """Where a link may be refused."""
@@ -227,7 +229,7 @@ def every() -> frozenset[str]:
 def of_proposals() -> frozenset[str]:
     """Return the keys of a proposal: document, workbook, shared page, and all that is said in them."""
     said = of_source(PROPOSED, refusals=False) | of_source(LINKS) | of_templates(PROPOSAL_TEMPLATES)
-    return frozenset(said | of_parts() | set(LABELS.values()))
+    return frozenset(said | DRAWN | of_parts() | set(LABELS.values()))
 
 
 def wanted(language: str) -> frozenset[str]:

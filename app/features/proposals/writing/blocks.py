@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
+
+from app.estimating.schema import Quantity
+from app.platform.wording.scales import Scale
+from app.platform.wording.voice import MISSING, Voice
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +17,18 @@ class Cell:
 
     text: str
     under: str = ""
-    lang: str = ""
-    """Language of what is quoted, such as the title of a source."""
+
+
+def figure(
+    quantity: Quantity | None,
+    voice: Voice,
+    scale: Scale | None = None,
+    unknown: str = MISSING,
+    more: str = "",
+) -> Cell:
+    """Return a quantity with its range, and what else there is to say of it, below."""
+    under = " · ".join(text for text in (voice.spread(quantity, scale), more) if text)
+    return Cell(unknown if quantity is None else voice.central(quantity, scale), under)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +74,12 @@ class QuoteBlock:
 
 @dataclass(frozen=True, slots=True)
 class VerdictBlock:
-    """The recommendation: an option, why, and its figures."""
+    """The recommendation: an option, why, and its figures by name, value and range."""
 
     title: str
     option: str
     lines: Sequence[str]
     figures: Sequence[tuple[str, str, str]]
-    """Name, value, range."""
     type: Literal["verdict"] = "verdict"
 
 
@@ -127,6 +140,11 @@ class ChartBlock:
     type: Literal["drawing"] = "drawing"
 
 
+def chart(name: str, caption: str, what: str, entries: Sequence[str]) -> ChartBlock:
+    """Return a chart that is told entry by entry."""
+    return ChartBlock(name, caption, f"{what}: {'; '.join(entries)}" if entries else what)
+
+
 Block = Grid | Paragraph | QuoteBlock | VerdictBlock | Against | Flags | References | ChartBlock
 
 
@@ -140,13 +158,6 @@ class SectionBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What stands at the head: name and value."""
-
-    entries: Sequence[tuple[str, str]] = field(default_factory=tuple)
-
-
-@dataclass(frozen=True, slots=True)
 class View:
     """A proposal in one language."""
 
@@ -155,14 +166,11 @@ class View:
     kicker: str
     """What kind of document it is."""
     customer: str
-    facts: Facts
+    facts: Sequence[tuple[str, str]]
+    """What stands at the head: name and value."""
     confidential: str
     """The marking of every page; empty where there is none."""
     footer: str
     fingerprint: str
     """First digits of the hash; what a draft is called where there is none."""
     sections: Sequence[SectionBlock]
-
-    def section(self, name: str) -> SectionBlock | None:
-        """Return a part by its name."""
-        return next((section for section in self.sections if section.id == name), None)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from app.errors import Message
-from app.estimating.schema import Quantity
-from app.features.proposals.model import BillItem, OptionBill, ProposalContent, Term
-from app.features.proposals.writing import options as alternatives
-from app.features.proposals.writing.blocks import Block, Cell, ChartBlock, Grid, Head, Paragraph, SectionBlock
+from app.features.proposals.model import OptionBill, ProposalContent, Term
+from app.features.proposals.writing.blocks import (
+    Block,
+    Cell,
+    Grid,
+    Head,
+    Paragraph,
+    SectionBlock,
+    chart,
+    figure,
+)
 from app.platform.wording.voice import MISSING, Voice
 
 
@@ -26,19 +33,20 @@ def bill(content: ProposalContent, voice: Voice) -> SectionBlock | None:
         )
     ]
     recommended = content.advice.recommended
-    for index, one in enumerate(content.bills):
-        if one.note is not None:
-            said = Message("{option}: no bill of materials: {why}", {"option": one.label, "why": one.note})
+    for index, option in enumerate(content.bills):
+        if option.note is not None:
+            why = {"option": option.label, "why": option.note}
+            said = Message("{option}: no bill of materials: {why}", why)
             blocks.append(Paragraph(voice.sentence(said), quiet=True))
-        elif one.label == recommended or not one.groups:
-            blocks.append(table(one, index, voice))
+        elif option.label == recommended or not option.groups:
+            blocks.append(by_part(option, index, voice))
         else:
-            blocks.append(by_group(one, index, voice))
-        if one.racks is not None:
-            blocks.append(Paragraph(standing(one, voice), quiet=True))
-        if one.tax_note is not None:
-            blocks.append(Paragraph(voice.sentence(one.tax_note)))
-    if any(one.groups and one.label != recommended for one in content.bills):
+            blocks.append(by_group(option, index, voice))
+        if option.racks is not None:
+            blocks.append(Paragraph(standing(option, voice), quiet=True))
+        if option.tax_note is not None:
+            blocks.append(Paragraph(voice.sentence(option.tax_note)))
+    if any(option.groups and option.label != recommended for option in content.bills):
         more = voice.gettext(
             "Options that are not recommended are totaled by group; CSV and XLSX list every part."
         )
@@ -46,39 +54,34 @@ def bill(content: ProposalContent, voice: Voice) -> SectionBlock | None:
     return SectionBlock("bill", voice.gettext("Bill of materials"), blocks)
 
 
-def standing(one: OptionBill, voice: Voice) -> str:
+def standing(option: OptionBill, voice: Voice) -> str:
     """Return how a system stands and what it draws."""
     said = [
-        voice.say(Message("{count} racks", {"count": one.racks})),
-        voice.value(one.rack_units, "U"),
-        f"{voice.gettext('Power')} {voice.quantity(one.power)}",
+        voice.say(Message("{count} racks", {"count": option.racks})),
+        voice.value(option.rack_units, "U"),
+        f"{voice.gettext('Power')} {voice.quantity(option.power)}",
     ]
-    if one.equipment is not None:
-        said.append(f"{voice.gettext('Systems and network')} {voice.quantity(one.equipment)}")
+    if option.equipment is not None:
+        said.append(f"{voice.gettext('Systems and network')} {voice.quantity(option.equipment)}")
     return " · ".join(said)
 
 
-def by_group(one: OptionBill, index: int, voice: Voice) -> Grid:
+def by_group(option: OptionBill, index: int, voice: Voice) -> Grid:
     """Return the sums of one option by group."""
     heads = [Head(voice.gettext("Component"), width=2.2), Head(voice.gettext("Total"), True, 1.4)]
+    at_least, unknown = voice.gettext("at least"), voice.gettext("price unknown")
     rows = [
         [
-            Cell(voice.label(group.group, "bill"), "" if group.complete else voice.gettext("at least")),
-            money(group.total, voice),
+            Cell(voice.label(group.group, "bill"), "" if group.complete else at_least),
+            figure(group.total, voice),
         ]
-        for group in one.groups
+        for group in option.groups
     ]
-    return Grid(
-        f"bill-{index}", one.label, heads, rows, foot=[Cell(sum_name(one, voice)), money(one.total, voice)]
-    )
+    foot = [sum_name(option, voice), figure(option.total, voice, unknown=unknown)]
+    return Grid(f"bill-{index}", option.label, heads, rows, foot)
 
 
-def sum_name(one: OptionBill, voice: Voice) -> str:
-    """Return what the sum of a bill is called."""
-    return voice.gettext("Total") if one.complete else voice.gettext("Total, at least")
-
-
-def table(one: OptionBill, index: int, voice: Voice) -> Grid:
+def by_part(option: OptionBill, index: int, voice: Voice) -> Grid:
     """Return the parts of one option."""
     heads = [
         Head(voice.gettext("Component"), width=2.2),
@@ -87,30 +90,24 @@ def table(one: OptionBill, index: int, voice: Voice) -> Grid:
         Head(voice.gettext("Unit price"), True, 1.4),
         Head(voice.gettext("Total"), True, 1.4),
     ]
-    foot = (
-        [Cell(sum_name(one, voice)), Cell(""), Cell(""), Cell(""), money(one.total, voice)]
-        if one.total
-        else []
-    )
-    return Grid(f"bill-{index}", one.label, heads, [line(part, voice) for part in one.lines], foot=foot)
-
-
-def line(part: BillItem, voice: Voice) -> list[Cell]:
-    """Return one part."""
-    return [
-        Cell(voice.gettext(part.name), voice.label(part.use, "bill")),
-        Cell(voice.number(part.quantity)),
-        Cell(voice.say(part.rule)),
-        money(part.unit_price, voice),
-        money(part.total, voice),
+    unknown = voice.gettext("price unknown")
+    rows = [
+        [
+            Cell(voice.gettext(part.name), voice.label(part.use, "bill")),
+            Cell(voice.number(part.quantity)),
+            Cell(voice.say(part.rule)),
+            figure(part.unit_price, voice, unknown=unknown),
+            figure(part.total, voice, unknown=unknown),
+        ]
+        for part in option.lines
     ]
+    foot = [sum_name(option, voice), *[Cell("")] * 3, figure(option.total, voice)] if option.total else []
+    return Grid(f"bill-{index}", option.label, heads, rows, foot)
 
 
-def money(one: Quantity | None, voice: Voice) -> Cell:
-    """Return an amount with its range below; unknown ones say so."""
-    if one is None:
-        return Cell(voice.gettext("price unknown"))
-    return Cell(voice.central(one), voice.spread(one))
+def sum_name(option: OptionBill, voice: Voice) -> Cell:
+    """Return what the sum of a bill is called."""
+    return Cell(voice.gettext("Total") if option.complete else voice.gettext("Total, at least"))
 
 
 def term(content: ProposalContent, voice: Voice) -> SectionBlock | None:
@@ -125,16 +122,18 @@ def term(content: ProposalContent, voice: Voice) -> SectionBlock | None:
         "apply only to the hours in use.",
         {"years": found.years, "hours": round(found.useful_hours_per_year)},
     )
+    whole = [f"{option.label} {voice.quantity(option.over_term)}" for option in found.asked]
+    what = voice.gettext("Stacked bar chart of cost over the term by option")
     blocks: list[Block] = [
         Paragraph(voice.sentence(said)),
         totals(found, voice),
-        lines(found, content.currency, voice),
-        ChartBlock("term", voice.gettext("Cost over the term"), alternatives.term(content, voice)),
+        cost_items(found, content.currency, voice),
+        chart("term", voice.gettext("Cost over the term"), what, whole),
     ]
     return SectionBlock("term", voice.gettext("Cost over the term"), blocks)
 
 
-def totals(found: Term, voice: Voice) -> Grid:
+def totals(term: Term, voice: Voice) -> Grid:
     """Return the options over the term."""
     heads = [
         Head(voice.gettext("Option"), width=2.2),
@@ -146,37 +145,29 @@ def totals(found: Term, voice: Voice) -> Grid:
     ]
     rows = [
         [
-            Cell(one.label),
-            Cell(voice.label(one.rental or one.acquisition)),
-            money(one.hourly, voice),
-            money(one.yearly, voice),
-            money(one.over_term, voice),
-            Cell(MISSING if one.runs is None else voice.number(float(f"{one.runs:.3g}"))),
+            Cell(option.label),
+            Cell(voice.label(option.rental or option.acquisition)),
+            figure(option.hourly, voice),
+            figure(option.yearly, voice),
+            figure(option.over_term, voice),
+            Cell(MISSING if option.runs is None else voice.number(float(f"{option.runs:.3g}"))),
         ]
-        for one in found.options
+        for option in term.options
     ]
     return Grid("term-options", voice.gettext("Cost over the term by option"), heads, rows)
 
 
-def lines(found: Term, currency: str, voice: Voice) -> Grid:
-    """Return what the cost over the term is made of, options as rows of one part each."""
-    names = list(dict.fromkeys(line.item for one in found.asked for line in one.lines if line.amount))
+def cost_items(term: Term, currency: str, voice: Voice) -> Grid:
+    """Return what the cost over the term is made of, item by item, with options as columns."""
+    items = list(dict.fromkeys(line.item for option in term.asked for line in option.lines if line.amount))
     heads = [Head(voice.gettext("Cost item"), width=1.6)]
-    heads += [Head(one.label, True, 1.3) for one in found.asked]
+    heads += [Head(option.label, True, 1.3) for option in term.asked]
     rows = []
-    for name in names:
+    for item in items:
+        name = voice.label(item, "cost")
         amounts = [
-            next((line.amount for line in one.lines if line.item == name), None) for one in found.asked
+            next((line.amount for line in option.lines if line.item == item), None) for option in term.asked
         ]
-        rows.append(
-            [
-                Cell(capital(voice.label(name, "cost"))),
-                *(Cell(voice.value(amount, currency) if amount else MISSING) for amount in amounts),
-            ]
-        )
+        cells = [Cell(voice.value(amount, currency) if amount else MISSING) for amount in amounts]
+        rows.append([Cell(name[:1].upper() + name[1:]), *cells])
     return Grid("term-lines", voice.gettext("Breakdown of cost over the term"), heads, rows)
-
-
-def capital(word: str) -> str:
-    """Return a word with its first letter large, where its script has large letters."""
-    return word[:1].upper() + word[1:]

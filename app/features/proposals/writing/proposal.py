@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Sequence
-
 from pydantic import JsonValue
 
 from app.engine.units import HOUR
 from app.errors import Message
 from app.estimating.schema import Quantity
+from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import ComparisonRow
-from app.features.proposals.model import Proposal, ProposalContent, ProposalLine, Reasoned
+from app.features.proposals.lines import ProposalLine
+from app.features.proposals.model import Proposal, ProposalContent
 from app.features.proposals.writing import costs, evidence, options
 from app.features.proposals.writing.blocks import (
     Against,
     Block,
-    Facts,
     Paragraph,
     QuoteBlock,
     SectionBlock,
@@ -25,23 +23,14 @@ from app.features.proposals.writing.blocks import (
 )
 from app.features.proposals.writing.evidence import measured_rate, measured_run
 from app.features.proposals.writing.options import scale_of_times
+from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice, written
 
-RANGE = ".range"
-
-PART = "part."
-
-MEASURED_RATES = {"mean", "rate"}
-"""Names of throughputs somebody measured, as against predicted ones."""
+RANGE, PART = ".range", "part."
 
 PLACES = {
     "plan": "plan",
-    "comparison": "line",
-    "logic": "line",
-    "term": "line",
-    "bill": "line",
-    "advice": "line",
-    "measured": "line",
+    **dict.fromkeys(("comparison", "logic", "term", "bill", "advice", "measured"), "line"),
 }
 """Section of a line → place by which its name is looked up."""
 
@@ -52,21 +41,16 @@ def line_name(section: str, name: str, voice: Voice) -> str:
         return f"{line_name(section, name.removesuffix(RANGE), voice)} ({voice.gettext('80 % interval')})"
     if section in {"warnings", "assumptions"}:
         return voice.label(name)
-    if name.startswith(PART):
-        return voice.label(name.removeprefix(PART), "part")
-    if name.startswith("term.line."):
-        return voice.label(name.removeprefix("term.line."), "cost")
-    if name.startswith("bill.group."):
-        return voice.label(name.removeprefix("bill.group."), "bill")
+    for prefix, place in ((PART, "part"), ("term.line.", "cost"), ("bill.group.", "bill")):
+        if name.startswith(prefix):
+            return voice.label(name.removeprefix(prefix), place)
     if name.startswith(("runs.run.", "networks.run.")):
         return f"{voice.gettext('Measured run')} {name.rpartition('.')[2]}"
-    if name.startswith("left_out."):
-        item, _, what = name.removeprefix("left_out.").partition(".")[2].rpartition(".")
-        return f"{item} · {voice.label(what, 'line')}"
     if name.startswith(("runs.", "networks.", "fit.")):
         return voice.label(name.partition(".")[2], "measured")
-    if name.startswith("bill.") and name.count(".") > 1:
-        item, _, what = name.removeprefix("bill.").rpartition(".")
+    if name.startswith("left_out.") or (name.startswith("bill.") and name.count(".") > 1):
+        # left_out.0.part.what, bill.part.what
+        item, _, what = name.removeprefix("left_out.").partition(".")[2].rpartition(".")
         return f"{item} · {voice.label(what, 'line')}"
     return voice.label(name, PLACES.get(section, "line"))
 
@@ -99,9 +83,8 @@ def value_written(
 ) -> str:
     """Return a value of a line as the tables of the document write it."""
     if isinstance(value, list):
-        return "–".join(
-            value_written(section, name, one, unit, exact, content, voice) for one in value if one is not None
-        )
+        ends = (end for end in value if end is not None)
+        return "–".join(value_written(section, name, end, unit, exact, content, voice) for end in ends)
     if not isinstance(value, int | float) or isinstance(value, bool):
         return written(value, voice, PLACES.get(section, "")) if value is not None else voice.gettext("none")
     if name == "ratio":
@@ -110,7 +93,7 @@ def value_written(
         return voice.percent(value)
     if section == "measured" and ".run." in name:
         return measured_run(value, voice)
-    if section == "measured" and name.partition(".")[2] in MEASURED_RATES:
+    if section == "measured" and name.endswith((".mean", ".rate")):
         return measured_rate(value, voice)
     if name == "samples":
         return voice.count(value)
@@ -144,107 +127,89 @@ def write_proposal(proposal: Proposal, voice: Voice) -> View:
         evidence.method(proposal, voice),
         options.plans(content, voice),
     ]
+    fingerprint = proposal.sha256[:FINGERPRINT] if proposal.sha256 else ""
+    day = (proposal.frozen_at or proposal.updated_at).date().isoformat()
+    until = content.valid_until
     return View(
         language=voice.language,
         title=content.title,
         kicker=voice.gettext("Infrastructure proposal"),
         customer=content.customer,
-        facts=facts(proposal, voice),
+        facts=[
+            (voice.gettext("Customer"), content.customer),
+            (voice.gettext("Date"), voice.date(day)),
+            (
+                voice.gettext("Valid until"),
+                voice.date(until.isoformat()) if until else voice.gettext("not limited"),
+            ),
+            (voice.gettext("Currency"), content.currency),
+            (voice.gettext("Hash"), fingerprint or voice.gettext("not frozen yet")),
+        ],
         confidential=voice.gettext("Confidential") if content.confidential else "",
         footer=content.branding.footer or "",
-        fingerprint=proposal.sha256[:FINGERPRINT] if proposal.sha256 else voice.gettext("Draft"),
+        fingerprint=fingerprint or voice.gettext("Draft"),
         sections=[section for section in sections if section is not None and section.blocks],
     )
-
-
-def facts(proposal: Proposal, voice: Voice) -> Facts:
-    """Return what stands at the head of the document."""
-    content = proposal.content
-    day = (proposal.frozen_at or proposal.updated_at).date()
-    entries = [
-        (voice.gettext("Customer"), content.customer),
-        (voice.gettext("Date"), voice.date(day.isoformat())),
-        (voice.gettext("Valid until"), until(content.valid_until, voice)),
-        (voice.gettext("Currency"), content.currency),
-        (
-            voice.gettext("Hash"),
-            proposal.sha256[:FINGERPRINT] if proposal.sha256 else voice.gettext("not frozen yet"),
-        ),
-    ]
-    return Facts(entries)
-
-
-def until(day: datetime.date | None, voice: Voice) -> str:
-    """Return the last day on which a proposal holds."""
-    return voice.gettext("not limited") if day is None else voice.date(day.isoformat())
 
 
 def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return the page a busy reader reads: what to take, why, what not to buy."""
     advice = content.advice
     row = next((row for row in content.comparison.rows if row.label == advice.recommended), None)
-    none = "A tie" if advice.tied else "None of the options"
+    none = voice.gettext("A tie") if advice.tied else voice.gettext("None of the options")
     blocks: list[Block] = [
         VerdictBlock(
             title=voice.gettext("Recommendation"),
-            option=row.label if row is not None else voice.gettext(none),
+            option=none if row is None else row.label,
             lines=[voice.sentence(reason) for reason in advice.reasons],
-            figures=headline(row, content, voice) if row is not None else (),
+            figures=() if row is None else headline(row, content, voice),
         )
     ]
     if content.reason:
         lines = [line.strip() for line in content.reason.splitlines() if line.strip()]
         blocks.append(QuoteBlock(voice.gettext("Why this choice"), lines))
     if advice.avoid:
-        blocks.append(
-            Against(voice.gettext("What not to buy"), [against(one, voice) for one in advice.avoid])
-        )
-    blocks += limits(content, voice)
-    serious = sum(one.severity == "serious" for one in content.warnings)
-    cautions = sum(one.severity == "caution" for one in content.warnings)
-    blocks.append(options.time_chart(content, voice))
+        avoided = [(one.label, [voice.sentence(reason) for reason in one.reasons]) for one in advice.avoid]
+        blocks.append(Against(voice.gettext("What not to buy"), avoided))
+    allowed, colon = [], voice.sign(": ")
+    if advice.deadline_s is not None:
+        allowed.append(f"{voice.gettext('Deadline')}{colon}{voice.value(advice.deadline_s, 's')}")
+    if advice.budget is not None:
+        allowed.append(f"{voice.gettext('Run budget')}{colon}{voice.full(advice.budget, content.currency)}")
+    if allowed:
+        blocks.append(Paragraph(" · ".join(allowed)))
+    severities = [said.severity for said in content.warnings]
     counted = Message(
         "serious warnings: {serious}, cautions: {cautions}; all are listed under “Risks and "
         "warnings”. Ranges are 80 % intervals, from the 10th to the 90th percentile.",
-        {"serious": serious, "cautions": cautions},
+        {"serious": severities.count("serious"), "cautions": severities.count("caution")},
     )
-    blocks.append(Paragraph(voice.sentence(counted), quiet=True))
-    return blocks
+    return [
+        *blocks,
+        options.time_chart(content, voice),
+        Paragraph(voice.sentence(counted), quiet=True),
+    ]
 
 
-def against(one: Reasoned, voice: Voice) -> tuple[str, Sequence[str]]:
-    """Return an option not to buy with its reasons."""
-    return one.label, [voice.sentence(reason) for reason in one.reasons]
-
-
-def limits(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return what the customer allows, where anything is said of it."""
-    advice, colon, found = content.advice, voice.sign(": "), []
-    if advice.deadline_s is not None:
-        found.append(f"{voice.gettext('Deadline')}{colon}{voice.value(advice.deadline_s, 's')}")
-    if advice.budget is not None:
-        found.append(f"{voice.gettext('Run budget')}{colon}{voice.full(advice.budget, content.currency)}")
-    return [Paragraph(" · ".join(found))] if found else []
+HEADLINES = 4
 
 
 def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[tuple[str, str, str]]:
     """Return the figures of the recommended option."""
-    scale = options.scale_of_times(content)
-    time = options.time_of(row)
-    found = [(voice.gettext("Training time"), voice.central(time, scale), voice.spread(time, scale))]
-    cost = row.estimate.cost if row.estimate is not None else None
+    estimate, cost = row.estimate, row.estimate.cost if row.estimate is not None else None
+    scale = scale_of_times(content)
+
+    def told(name: str, quantity: Quantity | None, scale: Scale | None = None) -> tuple[str, str, str]:
+        return name, voice.central(quantity, scale), voice.spread(quantity, scale)
+
+    figures = [told(voice.gettext("Training time"), hours_of(row), scale)]
     if cost is not None:
-        run = row.run_cost
-        found.append((voice.gettext("Cost per run"), voice.central(run), voice.spread(run)))
-        if cost.capex is not None:
-            found.append(
-                (voice.gettext("Purchase price"), voice.central(cost.capex), voice.spread(cost.capex))
-            )
-    best = min((one.hours for one in content.comparison.rows if one.hours), default=None)
-    slowest = max((one.hours for one in content.comparison.rows if one.hours), default=None)
-    if row.hours and best and slowest and slowest > row.hours:
-        found.append((voice.gettext("Relative to the slowest"), voice.ratio(slowest / row.hours), ""))
-    if row.estimate is not None and row.estimate.system.power is not None:
-        power = row.estimate.system.power
-        found.append((voice.gettext("Power"), voice.central(power), voice.spread(power)))
-    return found[:4]
+        figures.append(told(voice.gettext("Cost per run"), row.run_cost))
+    if cost is not None and cost.capex is not None:
+        figures.append(told(voice.gettext("Purchase price"), cost.capex))
+    slowest = max((other.hours for other in content.comparison.rows if other.hours), default=0.0)
+    if row.hours and slowest > row.hours:
+        figures.append((voice.gettext("Relative to the slowest"), voice.ratio(slowest / row.hours), ""))
+    if estimate is not None and estimate.system.power is not None:
+        figures.append(told(voice.gettext("Power"), estimate.system.power))
+    return figures[:HEADLINES]

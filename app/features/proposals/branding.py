@@ -1,4 +1,4 @@
-"""Logos from outside, drawn anew: nothing of the file is kept but the picture."""
+"""How a proposal looks: its accent, and logos from outside drawn anew, of which the picture alone is kept."""
 
 from __future__ import annotations
 
@@ -14,11 +14,75 @@ import typst
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from app.errors import BadInput
-from app.features.proposals.model import Logo, LogoInput
+from app.errors import BadInput, Message
+from app.estimating.documents import Text
+from app.features.proposals.model import Branding, BrandingInput, Logo, LogoInput
 from app.platform.fonts import font_folder
 
+ACCENT = "#2447d6"
+"""Colour of the pages, taken where nobody asks for another."""
+
+READABLE = 4.5
+"""Contrast of text with its ground (WCAG 2.2, success criterion 1.4.3)."""
+
+STEP = 0.96
+"""Factor by which a colour that is too light is darkened at a time."""
+
+
+def branding_of(asked: BrandingInput, logo: Logo | None) -> Branding:
+    """Return how a proposal looks, with a note where the accent is not the one asked for."""
+    accent, note = accent_of(asked.accent)
+    return Branding(accent=accent, footer=asked.footer or None, logo=logo, note=note)
+
+
+def accent_of(asked: str | None) -> tuple[str, Text | None]:
+    """Return the accent that is used, and a note where it is not the one asked for."""
+    if asked is None:
+        return ACCENT, None
+    used = readable(asked)
+    if used == asked.lower():
+        return used, None
+    note = Message(
+        "The accent colour {asked} is too light to read on white; it is darkened to {used}",
+        {"asked": asked.lower(), "used": used},
+    )
+    return used, Text.of(note)
+
+
+def readable(colour: str) -> str:
+    """Return a colour, darkened in its own hue until text in it can be read on white.
+
+    >>> readable("#0b5fff"), readable("#ffe600")
+    ('#0b5fff', '#847700')
+    """
+    channels = [float(channel) for channel in bytes.fromhex(colour[1:])]
+    written = colour.lower()
+    while contrast_with_white(written) < READABLE:
+        channels = [channel * STEP for channel in channels]
+        written = "#" + "".join(f"{int(channel):02x}" for channel in channels)
+    return written
+
+
+def contrast_with_white(colour: str) -> float:
+    """Return the contrast of a colour with white, 1 to 21 (WCAG 2.2, contrast ratio).
+
+    >>> contrast_with_white("#000000"), contrast_with_white("#ffffff")
+    (21.0, 1.0)
+    """
+    red, green, blue = (linear(channel) for channel in bytes.fromhex(colour[1:]))
+    return round(1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05), 9)
+
+
+def linear(channel: int) -> float:
+    """Return one channel of an sRGB colour as light (WCAG 2.2, relative luminance)."""
+    share = channel / 255
+    return share / 12.92 if share <= 0.04045 else float(((share + 0.055) / 1.055) ** 2.4)
+
+
 FIELD = "branding.logo"
+
+FORMATS = {"image/png": "png", "image/svg+xml": "svg"}
+"""Kind of a picture → what the compiler of the document calls it."""
 
 MAX_BYTES = 500_000
 
@@ -28,30 +92,17 @@ MAX_PIXELS = 16_000_000
 KEPT = (840, 320)
 """Largest picture that is kept: 42 × 16 mm at 500 dots an inch. [pixels]"""
 
-MAX_ELEMENTS = 2_000
-
-MAX_DEPTH = 24
-
-MAX_NUMBER = 1e6
+MAX_ELEMENTS, MAX_DEPTH, MAX_NUMBER = 2_000, 24, 1e6
 
 SVG = "http://www.w3.org/2000/svg"
 
-SHAPES = {"svg", "g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "defs", "stop"}
-
-GRADIENTS = {"linearGradient", "radialGradient"}
+SHAPES = {
+    *("svg", "g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "defs", "stop"),
+    *("linearGradient", "radialGradient"),
+}
 
 DROPPED = {"title", "desc", "metadata"}
 """Elements that say something about the picture and draw nothing."""
-
-PAINT = {"fill", "stroke", "stop-color", "color"}
-
-NUMBERS = {
-    *("x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "fx", "fy", "width", "height", "offset"),
-    *("opacity", "fill-opacity", "stroke-opacity", "stop-opacity", "stroke-width", "stroke-miterlimit"),
-    *("viewBox", "points", "stroke-dasharray", "stroke-dashoffset"),
-}
-
-WORDS = {"fill-rule", "clip-rule", "stroke-linecap", "stroke-linejoin", "gradientUnits", "spreadMethod"}
 
 # What is taken is not given back (++, *+): no text makes these patterns try one way after the other.
 NUMERIC = re.compile(r"[\s,]*+(?:[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d{1,2}+)?(?:%|px)?[\s,]*+)++")
@@ -70,6 +121,23 @@ TRANSFORM = re.compile(
 
 NAME = re.compile(r"[A-Za-z_][\w-]{0,60}")
 
+LENGTHS = (
+    *("x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "fx", "fy", "width", "height", "offset"),
+    *("opacity", "fill-opacity", "stroke-opacity", "stop-opacity", "stroke-width", "stroke-miterlimit"),
+    *("viewBox", "points", "stroke-dasharray", "stroke-dashoffset"),
+)
+
+WORDS = ("id", "fill-rule", "clip-rule", "stroke-linecap", "stroke-linejoin", "gradientUnits", "spreadMethod")
+
+ATTRIBUTES: dict[str, re.Pattern[str]] = {
+    **dict.fromkeys(("fill", "stroke", "stop-color", "color"), COLOUR),
+    **dict.fromkeys(LENGTHS, NUMERIC),
+    **dict.fromkeys(WORDS, NAME),
+    **dict.fromkeys(("transform", "gradientTransform"), TRANSFORM),
+    "d": PATH,
+}
+"""Attribute that draws → what its values look like."""
+
 
 def read_logo(asked: LogoInput) -> Logo:
     """Return a logo drawn anew: a PNG by its pixels, an SVG by the shapes that are on a list."""
@@ -85,7 +153,6 @@ def read_logo(asked: LogoInput) -> Logo:
 
 
 def png(data: bytes) -> Logo:
-    """Return a PNG by its pixels, made smaller where it is large."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -93,7 +160,13 @@ def png(data: bytes) -> Logo:
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
                 if picture.width * picture.height > MAX_PIXELS:
-                    raise too_large(picture.width, picture.height)
+                    raise BadInput.at(
+                        FIELD,
+                        "has {width} × {height} pixels; the limit is {most} pixels",
+                        width=picture.width,
+                        height=picture.height,
+                        most=MAX_PIXELS,
+                    )
                 drawn = picture.convert("RGBA")
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise BadInput.at(FIELD, "has more than {most} pixels", most=MAX_PIXELS) from None
@@ -102,27 +175,16 @@ def png(data: bytes) -> Logo:
     drawn.thumbnail(KEPT)
     buffer = io.BytesIO()
     drawn.save(buffer, "PNG", optimize=True)
-    return Logo(
-        media_type="image/png",
-        data=base64.b64encode(buffer.getvalue()).decode(),
-        width=drawn.width,
-        height=drawn.height,
-    )
+    return logo_of("image/png", buffer.getvalue(), drawn.size)
 
 
-def too_large(width: int, height: int) -> BadInput:
-    """Return the error for a picture of too many pixels."""
-    return BadInput.at(
-        FIELD,
-        "has {width} × {height} pixels; the limit is {most} pixels",
-        width=width,
-        height=height,
-        most=MAX_PIXELS,
-    )
+def logo_of(media_type: str, data: bytes, size: tuple[int, int]) -> Logo:
+    width, height = size
+    written = base64.b64encode(data).decode()
+    return Logo(media_type=media_type, data=written, width=width, height=height)
 
 
 def svg(data: bytes) -> Logo:
-    """Return an SVG by its shapes."""
     try:
         root = fromstring(data.decode("utf-8"), forbid_dtd=True)
     except (DefusedXmlException, ParseError, UnicodeDecodeError, ValueError):
@@ -133,7 +195,7 @@ def svg(data: bytes) -> Logo:
         raise BadInput.at(FIELD, "is not an SVG: its root element is a different one")
     count = 0
 
-    def copied(found: Element, parent: Element | None, depth: int) -> Element:
+    def copy(found: Element, parent: Element | None, depth: int) -> Element:
         nonlocal count
         count += 1
         if depth > MAX_DEPTH or count > MAX_ELEMENTS:
@@ -150,30 +212,23 @@ def svg(data: bytes) -> Logo:
                 kept.set(*allowed)
         for child in found:
             if drawable(child):
-                copied(child, kept, depth + 1)
+                copy(child, kept, depth + 1)
         return kept
 
-    kept = copied(root, None, 0)
-    width, height = size_of(kept)
+    kept = copy(root, None, 0)
+    size = size_of(kept)
     kept.set("xmlns", SVG)
-    return Logo(
-        media_type="image/svg+xml",
-        data=base64.b64encode(tostring(kept, encoding="utf-8")).decode(),
-        width=width,
-        height=height,
-    )
+    return logo_of("image/svg+xml", tostring(kept, encoding="utf-8"), size)
 
 
 def drawable(found: Any) -> bool:
     """Tell whether an element is drawn; what only describes is left out, what does more is refused."""
     if not isinstance(found.tag, str):
         return False
-    place, _, name = found.tag.rpartition("}")
-    if place != f"{{{SVG}":
+    namespace, _, name = found.tag.rpartition("}")
+    if namespace != f"{{{SVG}" or name in DROPPED:
         return False
-    if name in DROPPED:
-        return False
-    if name not in SHAPES | GRADIENTS:
+    if name not in SHAPES:
         raise BadInput.at(
             FIELD,
             "contains the element “{name}”; only shapes, paths, groups and gradients are "
@@ -196,35 +251,21 @@ def kept_attribute(element: str, attribute: str, value: str) -> tuple[str, str] 
         return None
     if name == "style":
         raise BadInput.at(FIELD, "contains styles; set colors as attributes such as fill")
-    rules: dict[str, re.Pattern[str]] = {
-        **dict.fromkeys(PAINT, COLOUR),
-        **dict.fromkeys(NUMBERS, NUMERIC),
-        **dict.fromkeys(WORDS, NAME),
-        "d": PATH,
-        "transform": TRANSFORM,
-        "gradientTransform": TRANSFORM,
-        "id": NAME,
-    }
-    if name not in rules:
+    if name not in ATTRIBUTES:
         return None
-    if not rules[name].fullmatch(value.strip()):
+    if not ATTRIBUTES[name].fullmatch(value.strip()):
         raise BadInput.at(
             FIELD,
             "the attribute “{name}” of “{element}” has an unreadable value",
             name=name,
             element=element,
         )
-    if name in NUMBERS | {"d", "transform", "gradientTransform"}:
-        check_numbers(name, value)
-    return name, value.strip()
-
-
-def check_numbers(name: str, value: str) -> None:
-    """Refuse numbers no picture needs."""
-    if any(abs(float(number)) > MAX_NUMBER for number in NUMBER.findall(value)):
+    numeric = ATTRIBUTES[name] in (NUMERIC, PATH, TRANSFORM)
+    if numeric and any(abs(float(number)) > MAX_NUMBER for number in NUMBER.findall(value)):
         raise BadInput.at(
             FIELD, "the attribute “{name}” contains a number beyond {most}", name=name, most=MAX_NUMBER
         )
+    return name, value.strip()
 
 
 def size_of(root: Element) -> tuple[int, int]:
@@ -247,18 +288,16 @@ def size_of(root: Element) -> tuple[int, int]:
 
 def check_drawable(logo: Logo) -> None:
     """Refuse a picture that the compiler of the document cannot draw."""
-    data = base64.b64decode(logo.data)
-    kind = "svg" if logo.media_type == "image/svg+xml" else "png"
     source = (
         '#set page(width: 50mm, height: 20mm)\n#image(bytes(json(bytes(sys.inputs.at("data")))), '
-        f'format: "{kind}", width: 42mm, height: 16mm, fit: "contain", alt: "logo")'
+        f'format: "{FORMATS[logo.media_type]}", width: 42mm, height: 16mm, fit: "contain", alt: "logo")'
     )
     try:
         typst.compile(  # type: ignore[misc]
             source.encode(),
             font_paths=[str(font_folder())],
             ignore_system_fonts=True,
-            sys_inputs={"data": str(list(data))},
+            sys_inputs={"data": str(list(base64.b64decode(logo.data)))},
         )
     except typst.TypstError:
         raise BadInput.at(FIELD, "cannot be drawn; save it again as a PNG") from None
