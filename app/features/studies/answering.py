@@ -50,8 +50,6 @@ NOT_FITTING = "does_not_fit"
 
 @dataclass(frozen=True, slots=True)
 class OptionRefusal:
-    """An option that cannot be estimated, with the reason."""
-
     error: AppError
 
 
@@ -146,7 +144,6 @@ def _alone_or_tied(best: list[str]) -> tuple[str | None, list[str]]:
 
 
 def check_pair(pair: Sequence[str] | None, keys: Sequence[str]) -> None:
-    """Refuse a pair of which one is no option."""
     for key in pair or ():
         if key not in keys:
             raise NotFound.named("option", key, keys, "pair")

@@ -70,7 +70,6 @@ def _parts(option: StudyOptionAnswer) -> dict[str, float]:
 
 
 def explain(first: StudyOptionAnswer, second: StudyOptionAnswer) -> Why:
-    """Return why the first option and not the second."""
     parts = _differences(first, second)
     return Why(
         first=first.key,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from pydantic import Field, JsonValue
 
@@ -49,20 +48,23 @@ class StudyTrace(Document):
     claims: list[TraceClaim] = Field(description="Figures of the catalogue that went in.")
 
 
-Inputs = dict[str, JsonValue]
+Head = Callable[[Estimate], TraceStep | None]
 
 
-@dataclass(frozen=True, slots=True)
-class TracedFigure:
-    """A figure of an estimate, and how it comes about."""
-
-    value: Callable[[Estimate], Quantity | None]
-    inputs: Callable[[Estimate], Inputs | None]
-    """What goes into its own step; None where an estimate has no such step."""
-    formula: str
-    reference: str
-    rests_on: tuple[str, ...]
-    """Beginnings of the names of the steps it rests on."""
+def _step(
+    name: str, formula: str, inputs: Mapping[str, JsonValue], value: Quantity | None, reference: str
+) -> TraceStep | None:
+    if value is None:
+        return None
+    return TraceStep(
+        name=name,
+        formula=formula,
+        inputs=dict(inputs),
+        value=value.value,
+        unit=value.unit,
+        reference=reference,
+        source=[],
+    )
 
 
 def _named(estimate: Estimate, name: str) -> TraceStep | None:
@@ -74,131 +76,102 @@ def _value(estimate: Estimate, name: str) -> float | None:
     return None if found is None else found.value
 
 
-def _step_parts(estimate: Estimate) -> Inputs:
-    parts = (step for step in estimate.trace if step.name.startswith("step."))
-    return {step.name.removeprefix("step."): step.value for step in parts}
+def _time(estimate: Estimate) -> TraceStep | None:
+    return _named(estimate, "time_to_train")
 
 
-def _throughput_inputs(estimate: Estimate) -> Inputs | None:
+def _step_time(estimate: Estimate) -> TraceStep | None:
+    parts: dict[str, JsonValue] = {
+        step.name.removeprefix("step."): step.value
+        for step in estimate.trace
+        if step.name.startswith("step.")
+    }
+    return _step("step_time", "step time = sum of its parts", parts, estimate.step_time, "definition")
+
+
+def _throughput(estimate: Estimate) -> TraceStep | None:
     if estimate.plan is None or estimate.step_time is None:
         return None
-    return {"global_batch": estimate.plan.global_batch, "step_time": estimate.step_time.value}
-
-
-def _mfu_inputs(estimate: Estimate) -> Inputs | None:
-    work = _throughput_inputs(estimate)
-    return work and {
-        "training_flop_per_sample": _value(estimate, "training_flop_per_sample"),
-        **work,
-        "peak": _value(estimate, "peak"),
-        "devices": estimate.system.devices,
+    inputs: dict[str, JsonValue] = {
+        "global_batch": estimate.plan.global_batch,
+        "step_time": estimate.step_time.value,
     }
-
-
-def _memory_inputs(estimate: Estimate) -> Inputs | None:
-    if estimate.memory is None:
-        return None
-    return {
-        **{part.part: part.value for part in estimate.memory.parts},
-        "capacity": estimate.memory.capacity.value,
-    }
-
-
-def _cost_inputs(estimate: Estimate) -> Inputs | None:
-    cost, time = estimate.cost, estimate.time_to_train
-    if cost is None or time is None:
-        return None
-    return {
-        **{f"hourly.{line.item}": line.hourly for line in cost.lines},
-        "hours": time.value / SECONDS_PER_HOUR,
-        **{f"basis.{name}": value for name, value in cost.basis.items()},
-    }
-
-
-def _energy_inputs(estimate: Estimate) -> Inputs | None:
-    energy, time = estimate.energy, estimate.time_to_train
-    if energy is None or time is None:
-        return None
-    return {"power": energy.value / time.value, "time_to_train": time.value}
-
-
-STEP_PARTS = ("step.", "peak", "software")
-
-FIGURES: Mapping[str, TracedFigure] = {
-    # The estimate itself has the step of its time.
-    "time_to_train": TracedFigure(lambda made: made.time_to_train, lambda made: None, "", "", ("",)),
-    "cost": TracedFigure(
-        lambda made: made.cost.run if made.cost else None,
-        _cost_inputs,
-        "cost of the run = sum of the hourly lines × hours",
-        "Barroso, Hölzle, Ranganathan 2018, chapter 6",
-        ("time_to_train",),
-    ),
-    "step_time": TracedFigure(
-        lambda made: made.step_time, _step_parts, "step time = sum of its parts", "definition", STEP_PARTS
-    ),
-    "throughput": TracedFigure(
-        lambda made: made.throughput,
-        _throughput_inputs,
-        "throughput = global batch / step time",
-        "definition",
-        STEP_PARTS,
-    ),
-    "mfu": TracedFigure(
-        lambda made: made.mfu,
-        _mfu_inputs,
-        "MFU = training FLOP of one sample × global batch / (step time × peak × devices)",
-        "Chowdhery et al. 2022 (PaLM), appendix B",
-        ("training_flop_per_sample", "peak", "step."),
-    ),
-    "memory": TracedFigure(
-        lambda made: made.memory.per_device if made.memory else None,
-        _memory_inputs,
-        "memory = sum of its parts on the fullest device",
-        "definition",
-        ("software",),
-    ),
-    "energy": TracedFigure(
-        lambda made: made.energy,
-        _energy_inputs,
-        "energy = power of the facility under the training load × time to train",
-        "definition",
-        ("time_to_train",),
-    ),
-}
-
-
-def _step(name: str, formula: str, inputs: Inputs, value: Quantity, reference: str) -> TraceStep:
-    return TraceStep(
-        name=name,
-        formula=formula,
-        inputs=inputs,
-        value=value.value,
-        unit=value.unit,
-        reference=reference,
-        source=[],
+    return _step(
+        "throughput", "throughput = global batch / step time", inputs, estimate.throughput, "definition"
     )
 
 
+def _mfu(estimate: Estimate) -> TraceStep | None:
+    if estimate.plan is None or estimate.step_time is None:
+        return None
+    inputs: dict[str, JsonValue] = {
+        "training_flop_per_sample": _value(estimate, "training_flop_per_sample"),
+        "global_batch": estimate.plan.global_batch,
+        "step_time": estimate.step_time.value,
+        "peak": _value(estimate, "peak"),
+        "devices": estimate.system.devices,
+    }
+    formula = "MFU = training FLOP of one sample × global batch / (step time × peak × devices)"
+    return _step("mfu", formula, inputs, estimate.mfu, "Chowdhery et al. 2022 (PaLM), appendix B")
+
+
+def _memory(estimate: Estimate) -> TraceStep | None:
+    if estimate.memory is None:
+        return None
+    inputs: dict[str, JsonValue] = {part.part: part.value for part in estimate.memory.parts}
+    inputs["capacity"] = estimate.memory.capacity.value
+    formula = "memory = sum of its parts on the fullest device"
+    return _step("memory", formula, inputs, estimate.memory.per_device, "definition")
+
+
+def _cost(estimate: Estimate) -> TraceStep | None:
+    if estimate.cost is None or estimate.time_to_train is None:
+        return None
+    inputs: dict[str, JsonValue] = {f"hourly.{line.item}": line.hourly for line in estimate.cost.lines}
+    inputs["hours"] = estimate.time_to_train.value / SECONDS_PER_HOUR
+    basis = {f"basis.{name}": value for name, value in estimate.cost.basis.items()}
+    formula = "cost of the run = sum of the hourly lines × hours"
+    reference = "Barroso, Hölzle, Ranganathan 2018, chapter 6"
+    return _step("cost", formula, {**inputs, **basis}, estimate.cost.run, reference)
+
+
+def _energy(estimate: Estimate) -> TraceStep | None:
+    if estimate.energy is None or estimate.time_to_train is None:
+        return None
+    seconds = estimate.time_to_train.value
+    inputs: dict[str, JsonValue] = {"power": estimate.energy.value / seconds, "time_to_train": seconds}
+    formula = "energy = power of the facility under the training load × time to train"
+    return _step("energy", formula, inputs, estimate.energy, "definition")
+
+
+FIGURES: Mapping[str, tuple[Head, Callable[[Estimate], Quantity | None], tuple[str, ...]]] = {
+    "time_to_train": (_time, lambda one: one.time_to_train, ("",)),
+    "cost": (_cost, lambda one: one.cost.run if one.cost else None, ("time_to_train",)),
+    "step_time": (_step_time, lambda one: one.step_time, ("step.", "peak", "software")),
+    "throughput": (_throughput, lambda one: one.throughput, ("step.", "peak", "software")),
+    "mfu": (_mfu, lambda one: one.mfu, ("training_flop_per_sample", "peak", "step.")),
+    "memory": (_memory, lambda one: one.memory.per_device if one.memory else None, ("software",)),
+    "energy": (_energy, lambda one: one.energy, ("time_to_train",)),
+}
+"""Figure → its own step, its value, and the beginnings of the names of the steps it rests on."""
+
+
 def trace_figure(bench: Workbench, answer: StudyAnswer, option: str, name: str) -> StudyTrace:
-    """Return how a figure of an option comes about."""
     check_pair([option], [one.key for one in answer.options])
     if name not in FIGURES:
         raise NotFound.named("figure", name, FIGURES, "figure")
     found = next(one for one in answer.options if one.key == option)
-    head, steps, claims, value = None, list[TraceStep](), list[TraceClaim](), None
-    if (made := found.estimate) is not None:
-        traced = FIGURES[name]
-        value, inputs = traced.value(made), traced.inputs(made)
-        if name == "time_to_train":
-            head = _named(made, name)
-        elif inputs is not None and value is not None:
-            head = _step(name, traced.formula, inputs, value, traced.reference)
+    head, steps, claims, value = None, list[TraceStep](), list[TraceClaim](), found.time
+    if found.estimate is not None:
+        make, read, prefixes = FIGURES[name]
+        head, value = make(found.estimate), read(found.estimate)
         own = head.name if head else ""
-        steps = [step for step in made.trace if step.name.startswith(traced.rests_on) and step.name != own]
-        claims = _claims(bench, made, [*steps, *([head] if head else [])], name)
-    elif name == "time_to_train":
-        head, value = _stated(answer, found), found.time
+        steps = [one for one in found.estimate.trace if one.name.startswith(prefixes) and one.name != own]
+        claims = _claims(bench, found.estimate, [*steps, *([head] if head else [])], name)
+    elif name != "time_to_train":
+        value = None
+    else:
+        head = _stated(answer, found)
     return StudyTrace(
         id=answer.id,
         version=answer.version,
@@ -216,18 +189,19 @@ def trace_figure(bench: Workbench, answer: StudyAnswer, option: str, name: str) 
 
 def _stated(answer: StudyAnswer, found: StudyOptionAnswer) -> TraceStep | None:
     """Return how the time of a stated figure comes about: stated, or scaled from another."""
-    stated = next(option.figure for option in answer.content.options if option.key == found.key)
-    if stated is None or found.time is None:
+    option = next(one for one in answer.content.options if one.key == found.key)
+    figure = option.figure
+    if figure is None:
         return None
-    inputs: dict[str, JsonValue] = {"hours": stated.hours}
+    inputs: dict[str, JsonValue] = {"hours": figure.hours}
     formula = "as somebody states it"
-    if stated.kind == "linear":
+    if figure.kind == "linear":
         formula = "time = time of the option it is scaled from / (factor × scaling efficiency)"
         inputs = {
-            "scaled_from": stated.scaled_from,
-            "factor": stated.factor,
+            "scaled_from": figure.scaled_from,
+            "factor": figure.factor,
             "scaling_efficiency": answer.content.base.scaling_efficiency,
-            **({"hours": stated.hours} if stated.hours is not None else {}),
+            **({"hours": figure.hours} if figure.hours is not None else {}),
         }
     return _step("time_to_train", formula, inputs, found.time, "stated in the study")
 
@@ -263,7 +237,8 @@ def _prices(bench: Workbench, estimate: Estimate) -> Iterator[Figure]:
     for line in entry.bill:
         if line.price is not None:
             yield line.price
-    defaults = catalog.cost_defaults(ChipKind(entry.chip_kind))
+    kind = ChipKind(entry.chip_kind)
+    defaults = catalog.cost_defaults(kind)
     yield from (
         defaults.amortisation,
         defaults.residual,
