@@ -29,7 +29,6 @@ def hours_of(row: ComparisonRow) -> Quantity | None:
 
 
 def time_to_train(comparison: Comparison, voice: Voice) -> Figure:
-    """Return time to train by option, with ranges."""
     quantities = [hours_of(row) for row in comparison.rows]
     scale = time_scale(quantities)
     title = f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})"
@@ -37,7 +36,6 @@ def time_to_train(comparison: Comparison, voice: Voice) -> Figure:
 
 
 def cost_to_train(comparison: Comparison, voice: Voice) -> Figure:
-    """Return cost of the run by option, with ranges."""
     quantities = [row.run_cost for row in comparison.rows]
     title = f"{voice.gettext('Cost per run')} ({comparison.currency})"
     drawn = _bars(comparison, quantities, 1.0, title, voice)

@@ -146,7 +146,6 @@ def check_row_count(count: int) -> None:
 
 
 def check_systems(options: Sequence[ComparisonEntry], catalog: Catalog) -> None:
-    """Refuse figures of systems the catalogue does not have."""
     for position, option in enumerate(options):
         system = option.request.system
         if isinstance(system, str):

@@ -46,7 +46,6 @@ class BasisAsked:
     term_years: float | None = None
 
     def check(self) -> None:
-        """Refuse a basis that can never be."""
         limits = {"utilisation": BOUNDS["utilisation"], "term_years": BOUNDS["amortisation_years"]}
         for name, (least, most) in limits.items():
             value = getattr(self, name)
@@ -62,8 +61,6 @@ class BasisAsked:
 
 @dataclass(frozen=True, slots=True)
 class OneBasisCosts:
-    """What every option costs on one basis."""
-
     basis: OneBasis
     costs: Mapping[str, list[BasisCost]]
     """By label or key, the option's own way to pay first; nothing for what has no known cost."""

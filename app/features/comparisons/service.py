@@ -37,16 +37,12 @@ ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
 
 @dataclass(frozen=True, slots=True)
 class Versioned:
-    """A comparison and how often it has been changed."""
-
     comparison: Comparison
     version: int
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonHead:
-    """What is kept of a comparison beside its options."""
-
     identifier: str
     title: str | None
     locale: str
@@ -56,7 +52,6 @@ class ComparisonHead:
 def create_comparison(
     bench: Workbench, workspace_id: str, request: ComparisonRequest, key: str | None = None
 ) -> Comparison:
-    """Put options side by side and keep them."""
     return keep_comparison(bench, workspace_id, request, IdempotentCall.of("comparisons", key, request))
 
 
@@ -144,7 +139,6 @@ def change_comparison(
 def list_comparisons(
     bench: Workbench, workspace_id: str, limit: int, cursor: str | None
 ) -> Page[ComparisonSummary]:
-    """Return comparisons, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         listing = repository.page(ComparisonRecord, limit, read_cursor(cursor))
         labels = repository.shown.labels(row.id for row in listing.rows)
@@ -175,7 +169,6 @@ def check_version(expected: int | None, found: int) -> None:
 def make_options(
     bench: Workbench, workspace_id: str, requests: list[EstimateRequest | PublishedFigure], currency: str
 ) -> list[ComparisonEntry]:
-    """Return rows with their estimates made, all in one currency."""
     check_row_count(len(requests))
     options = []
     for position, request in enumerate(requests):
@@ -220,7 +213,6 @@ def compared(
 
 
 def existing(repository: Repository, identifier: str) -> ComparisonRecord:
-    """Return a comparison's record or say that there is none."""
     record = repository.get(ComparisonRecord, identifier)
     if record is None:
         raise no_such("comparison", identifier)
@@ -241,7 +233,6 @@ def stored(repository: Repository, identifier: str) -> list[ComparisonEntry]:
 
 
 def stored_options(options: list[ComparisonEntry]) -> list[tuple[dict[str, Any], str | None]]:
-    """Return options as they are kept."""
     return [
         (
             option.request.model_dump(mode="json", exclude_unset=True),
@@ -252,7 +243,6 @@ def stored_options(options: list[ComparisonEntry]) -> list[tuple[dict[str, Any],
 
 
 def save_new_estimates(repository: Repository, options: list[ComparisonEntry]) -> None:
-    """Keep the estimates of options."""
     for option in options:
         if option.estimate is not None and isinstance(option.request, EstimateRequest):
             save_estimate(repository, option.request, option.estimate)

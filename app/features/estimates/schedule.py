@@ -174,7 +174,6 @@ def pipeline_drawing(schedule: PipelineSchedule, voice: Voice) -> Drawing:
 
 
 def described(schedule: PipelineSchedule) -> Message:
-    """Return what the drawing shows in a sentence."""
     return Message(
         "{stages} stages process {count} micro-batches; each stage is idle for {share} % of "
         "the schedule while the pipeline fills and drains",

@@ -22,8 +22,6 @@ from app.telemetry import ESTIMATES
 def create_estimate(
     bench: Workbench, workspace_id: str, request: EstimateRequest, key: str | None = None
 ) -> Estimate:
-    """Size a model on a system and keep the answer."""
-
     def make() -> tuple[Estimate, Save]:
         answer = make_estimate(bench, workspace_id, request)
         return answer, lambda repository: save_estimate(repository, request, answer)
@@ -39,7 +37,6 @@ def make_estimate(bench: Workbench, workspace_id: str, request: EstimateRequest)
 
 
 def save_estimate(repository: Repository, request: EstimateRequest, answer: Estimate) -> None:
-    """Keep an estimate with what was asked."""
     asked = request.model_dump(mode="json", exclude_unset=True)
     repository.add(
         EstimateRow(
@@ -48,22 +45,20 @@ def save_estimate(repository: Repository, request: EstimateRequest, answer: Esti
     )
 
 
-def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estimate:
-    """Return an estimate as it was answered."""
+def _row(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRow:
     with bench.store.transaction(workspace_id) as repository:
         row = repository.get(EstimateRow, identifier)
         if row is None:
             raise no_such("estimate", identifier)
-        return Estimate.model_validate(row.document)
+        return row
+
+
+def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estimate:
+    return Estimate.model_validate(_row(bench, workspace_id, identifier).document)
 
 
 def get_estimate_request(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRequest:
-    """Return what was asked when an estimate was made."""
-    with bench.store.transaction(workspace_id) as repository:
-        row = repository.get(EstimateRow, identifier)
-        if row is None:
-            raise no_such("estimate", identifier)
-        return EstimateRequest.model_validate(row.request)
+    return EstimateRequest.model_validate(_row(bench, workspace_id, identifier).request)
 
 
 def priced_estimate(
@@ -94,7 +89,6 @@ IN_CURRENCY = ("electricity_per_kwh", "system_price", "hourly_price")
 def list_estimates(
     bench: Workbench, workspace_id: str, limit: int, cursor: str | None
 ) -> Page[EstimateSummary]:
-    """Return estimates, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         listing = repository.page(EstimateRow, limit, read_cursor(cursor))
         subjects = repository.shown.subjects(row.id for row in listing.rows)

@@ -16,8 +16,9 @@ from app.features.comparisons.compare import ComparisonEntry
 from app.features.comparisons.model import ComparisonRequest
 from app.features.comparisons.service import ComparisonHead, compared, make_options
 from app.features.estimates.service import make_estimate
+from app.features.plans.mapping import check_plan
 from app.features.plans.model import ChecksRequest, MappingRequest
-from app.features.plans.service import map_onto_ipus, run_checks
+from app.features.plans.service import map_onto_ipus
 from app.features.proposals.branding import read_logo
 from app.features.proposals.content import build_content
 from app.features.proposals.lines import content_hash
@@ -92,7 +93,7 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         "Sizing": sized.document.model_copy(update={"id": "siz_a2b3c4d5e6f7g2h3"}),
         "ScalingCurve": scaling(asked, "dgx-a100-640gb", bench.sizing),
         "Mapping": map_onto_ipus(bench, MappingRequest.model_validate(requests["MappingRequest"])),
-        "Checks": run_checks(ChecksRequest.model_validate(requests["ChecksRequest"])),
+        "Checks": check_plan(ChecksRequest.model_validate(requests["ChecksRequest"])),
         "KeptProfile": profile_document(resolve_model(model, bench.sizing)),
         "KeptWorkload": workload_document(
             "wkl_a2b3c4d5e6f7g2h3", "data.jsonl", read_sample("data.jsonl", SAMPLE)

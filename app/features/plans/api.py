@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Body
 
+from app.features.plans import mapping
 from app.features.plans import service as searches
 from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequest, Search, SearchRequest
 from app.platform.rates import CostClass
@@ -46,4 +47,4 @@ def map_model(bench: BenchDep, body: Annotated[MappingRequest, Body(examples=[MA
 @needs(Right.ASK)
 def check_plan(body: Annotated[ChecksRequest, Body(examples=[CHECK])]) -> Checks:
     """Named warnings about a plan, and the most devices over which its batch divides."""
-    return searches.run_checks(body)
+    return mapping.check_plan(body)

@@ -47,7 +47,6 @@ class HeatMap:
 
 
 def heat_map(cells: Sequence[MapCell]) -> HeatMap:
-    """Return the map of a search as rows of shaded cells."""
     tensor = sorted({cell.tensor for cell in cells})
     pipeline = sorted({cell.pipeline for cell in cells})
     known = {(cell.tensor, cell.pipeline): cell for cell in cells}
@@ -77,7 +76,6 @@ class FilledBar:
 
 
 def filled_bar(share: float, limit: float) -> FilledBar:
-    """Return the memory of a plan as a bar; shares are of the memory of the device."""
     full = max(share, 1.0)
     return FilledBar(WIDTH * share / full, WIDTH * limit / full, WIDTH / full, share > limit)
 

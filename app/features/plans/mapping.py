@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from app.catalog.catalog import Catalog
 from app.catalog.entries import ChipKind, SystemEntry
@@ -16,18 +17,7 @@ from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequ
 
 
 def check_plan(request: ChecksRequest) -> Checks:
-    """Run every check of a plan."""
-    found = (
-        devices_not_divisible(request),
-        batch_not_divisible(request),
-        tensor_across_nodes(request),
-        None if request.layers is None else stages_uneven(request.layers, request.pipeline),
-        heads_not_divisible(request),
-    )
-    return Checks(
-        warnings=[warning for warning in found if warning is not None],
-        suggested_devices=suggested_devices(request),
-    )
+    return Checks(warnings=list(_plan_warnings(request)), suggested_devices=suggested_devices(request))
 
 
 def suggested_devices(request: ChecksRequest) -> int | None:
@@ -45,80 +35,64 @@ def suggested_devices(request: ChecksRequest) -> int | None:
     return None if copies is None else copies * copy
 
 
-def devices_not_divisible(request: ChecksRequest) -> CheckWarning | None:
-    """Devices that no copy of the model can use."""
+def _plan_warnings(request: ChecksRequest) -> Iterator[CheckWarning]:
     copy = request.tensor * request.pipeline
-    if request.devices % copy == 0:
-        return None
-    message = Message(
-        "a copy of the model takes {tensor} × {pipeline} = {copy} devices, which does not "
-        "divide {devices}; {idle} would stay idle",
-        {
-            "tensor": request.tensor,
-            "pipeline": request.pipeline,
-            "copy": copy,
-            "devices": request.devices,
-            "idle": request.devices % copy,
-        },
-    )
-    return CheckWarning.of("devices_not_divisible", "serious", message, "devices", "tensor", "pipeline")
+    copies, idle = divmod(request.devices, copy)
+    if idle:
+        message = Message(
+            "a copy of the model takes {tensor} × {pipeline} = {copy} devices, which does not "
+            "divide {devices}; {idle} would stay idle",
+            {
+                "tensor": request.tensor,
+                "pipeline": request.pipeline,
+                "copy": copy,
+                "devices": request.devices,
+                "idle": idle,
+            },
+        )
+        yield CheckWarning.of("devices_not_divisible", "serious", message, "devices", "tensor", "pipeline")
+    if not copies or request.global_batch % (copies * request.micro_batch):
+        suggested = suggested_devices(request)
+        advice: Message | str = ""
+        if suggested is not None:
+            advice = Message("; {suggested} devices would divide evenly", {"suggested": suggested})
+        message = Message(
+            "{global_batch} samples do not divide evenly over {copies} copies in micro-batches of "
+            "{micro_batch} ({each} each){advice}",
+            {
+                "global_batch": request.global_batch,
+                "copies": copies,
+                "micro_batch": request.micro_batch,
+                "each": request.global_batch / copies if copies else 0,
+                "advice": advice,
+            },
+        )
+        yield CheckWarning.of("batch_not_divisible", "serious", message, "global_batch", "devices")
+    if request.devices_per_node is not None and request.tensor > request.devices_per_node:
+        message = Message(
+            "tensor parallelism over {tensor} devices extends beyond the {node}-device node: "
+            "layers wait for the network",
+            {"tensor": request.tensor, "node": request.devices_per_node},
+        )
+        yield CheckWarning.of("tensor_across_nodes", "caution", message, "tensor", "devices_per_node")
+    if request.layers is not None:
+        yield from stages_uneven(request.layers, request.pipeline)
+    if request.heads is not None and request.heads % request.tensor:
+        message = Message(
+            "{heads} attention heads do not divide evenly by a tensor parallelism of {tensor}",
+            {"heads": request.heads, "tensor": request.tensor},
+        )
+        yield CheckWarning.of("heads_not_divisible", "serious", message, "heads", "tensor")
 
 
-def batch_not_divisible(request: ChecksRequest) -> CheckWarning | None:
-    """Batches that leave some copies of the model with more work than others."""
-    copies = request.devices // (request.tensor * request.pipeline)
-    if copies and request.global_batch % (copies * request.micro_batch) == 0:
-        return None
-    suggested = suggested_devices(request)
-    advice: Message | str = ""
-    if suggested is not None:
-        advice = Message("; {suggested} devices would divide evenly", {"suggested": suggested})
-    message = Message(
-        "{global_batch} samples do not divide evenly over {copies} copies in micro-batches of "
-        "{micro_batch} ({each} each){advice}",
-        {
-            "global_batch": request.global_batch,
-            "copies": copies,
-            "micro_batch": request.micro_batch,
-            "each": request.global_batch / copies if copies else 0,
-            "advice": advice,
-        },
-    )
-    return CheckWarning.of("batch_not_divisible", "serious", message, "global_batch", "devices")
-
-
-def tensor_across_nodes(request: ChecksRequest) -> CheckWarning | None:
-    """Tensor parallelism over the network, whose traffic it multiplies."""
-    if request.devices_per_node is None or request.tensor <= request.devices_per_node:
-        return None
-    message = Message(
-        "tensor parallelism over {tensor} devices extends beyond the {node}-device node: "
-        "layers wait for the network",
-        {"tensor": request.tensor, "node": request.devices_per_node},
-    )
-    return CheckWarning.of("tensor_across_nodes", "caution", message, "tensor", "devices_per_node")
-
-
-def stages_uneven(layers: int, pipeline: int) -> CheckWarning | None:
-    """Layers that do not divide over the stages: all wait for the longest."""
-    if layers % pipeline == 0:
-        return None
-    message = Message(
-        "{layers} layers do not divide evenly over {pipeline} stages; the longest has {longest}",
-        {"layers": layers, "pipeline": pipeline, "longest": math.ceil(layers / pipeline)},
-    )
-    return CheckWarning.of("stages_uneven", "info", message, "layers", "pipeline")
-
-
-def heads_not_divisible(request: ChecksRequest) -> CheckWarning | None:
-    """Attention heads that tensor parallelism cannot split evenly."""
-    if request.heads is None or request.heads % request.tensor == 0:
-        return None
-    message = Message(
-        "{heads} attention heads do not divide evenly by a tensor parallelism of {tensor}",
-        {"heads": request.heads, "tensor": request.tensor},
-    )
-    return CheckWarning.of("heads_not_divisible", "serious", message, "heads", "tensor")
+def stages_uneven(layers: int, pipeline: int) -> Iterator[CheckWarning]:
+    """Give the warning that layers do not divide over the stages: all wait for the longest."""
+    if layers % pipeline:
+        message = Message(
+            "{layers} layers do not divide evenly over {pipeline} stages; the longest has {longest}",
+            {"layers": layers, "pipeline": pipeline, "longest": math.ceil(layers / pipeline)},
+        )
+        yield CheckWarning.of("stages_uneven", "info", message, "layers", "pipeline")
 
 
 NOMINAL_MEMORY = "sram_nominal"
@@ -126,7 +100,6 @@ NOMINAL_MEMORY = "sram_nominal"
 
 
 def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) -> Mapping:
-    """Return what a mapping comes to on a system of the catalogue."""
     system = catalog.system(known_id(catalog, "system", request.system, "system"))
     check_mapping(request, system)
     tensor, pipeline, sharding = request.tensor, request.pipeline, request.replicated_tensor_sharding
@@ -198,9 +171,7 @@ def check_mapping(request: MappingRequest, system: SystemEntry) -> None:
 
 
 def mapping_warnings(request: MappingRequest, minimum: int, planned: float) -> list[CheckWarning]:
-    """Return what to beware of in a mapping."""
-    uneven = stages_uneven(request.layers, request.pipeline)
-    found = [] if uneven is None else [uneven]
+    found = list(stages_uneven(request.layers, request.pipeline))
     if planned > minimum:
         message = Message(
             "phases: {minimum} for the weights alone, {planned} for training, because "

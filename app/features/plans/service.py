@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 
 from app.estimating.context import SizingContext
-from app.features.plans.mapping import check_plan, map_model
-from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequest, Search, SearchRequest
+from app.features.plans.mapping import map_model
+from app.features.plans.model import Mapping, MappingRequest, Search, SearchRequest
 from app.features.plans.searching import search
 from app.platform.workbench import Workbench, key_of
 from app.telemetry import SEARCHES
 
 
 def run_search(bench: Workbench, workspace_id: str, request: SearchRequest) -> Search:
-    """Return the best plans of a model on a system."""
     found = timed_search(request, bench.context(workspace_id))
     SEARCHES.labels("plans").inc()
     return found
@@ -38,11 +37,5 @@ IPU_SOFTWARE = "ipu-base"
 
 
 def map_onto_ipus(bench: Workbench, request: MappingRequest) -> Mapping:
-    """Return what a mapping comes to on an IPU system."""
     software = bench.sizing.software.profile(IPU_SOFTWARE).ipu()
     return map_model(request, bench.sizing.catalog, software)
-
-
-def run_checks(request: ChecksRequest) -> Checks:
-    """Run the checks of a plan."""
-    return check_plan(request)

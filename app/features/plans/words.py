@@ -59,7 +59,6 @@ def options_in_words(plan: PlanSummary) -> list[Message]:
 
 
 def _shared(plan: PlanSummary) -> list[Message]:
-    """Return what copies of the model share."""
     found = []
     if plan.sharding != "none":
         found.append(Message(SENTENCES[plan.sharding], {"count": plan.sharding_ranks}))
@@ -71,7 +70,6 @@ def _shared(plan: PlanSummary) -> list[Message]:
 
 
 def plan_in_words(plan: PlanSummary, voice: Voice) -> str:
-    """Write a plan as a list of its choices."""
     return ", ".join(voice.say(one) for one in [*degrees_in_words(plan), *options_in_words(plan)])
 
 

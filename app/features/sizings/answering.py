@@ -103,7 +103,6 @@ def size(request: SizingRequest, context: SizingContext) -> Sized:
 
 
 def scaling(request: SizingRequest, system: str, context: SizingContext) -> ScalingCurve:
-    """Return the scaling curve of one system over the counts of a request."""
     context = context.at_prices(request.assumptions)
     search = _explored(request.model_copy(update={"systems": [system]}), context, refine=False)
     curve = _curve(search, system)
@@ -125,7 +124,6 @@ def _explored(request: SizingRequest, context: SizingContext, *, refine: bool) -
 
 
 def _defaults(request: SizingRequest, *, batch_searched: bool) -> list[Default]:
-    """Return what was not asked for and taken."""
     given = request.model_fields_set
     entries = (
         ("systems", "all", Message("every system in the catalogue")),

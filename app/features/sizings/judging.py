@@ -333,7 +333,6 @@ def _both_limits(nearest: SampledOption, request: SizingRequest) -> Change:
 
 
 def _memory_change(verdict: Verdict) -> Change:
-    """Return what to alter where no option holds the model."""
     leanest = min((option.document for option in verdict.options), key=lambda option: option.memory_share)
     text = Message(
         "the model fits on no option: the leanest plan fills {share} % of a device on "

@@ -130,7 +130,6 @@ class SystemSearch:
 
     @property
     def searches(self) -> int:
-        """Searches made so far."""
         return sum(len(group.found) for group in self._groups)
 
     def systems(self) -> dict[str, list[int]]:

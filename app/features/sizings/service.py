@@ -23,8 +23,6 @@ OPTIONS = 100
 def create_sizing(
     bench: Workbench, workspace_id: str, request: SizingRequest, key: str | None = None
 ) -> Sizing:
-    """Find the systems that keep a deadline and a budget, and keep the answer."""
-
     def make() -> tuple[Sizing, Save]:
         sized = size(request, bench.context(workspace_id))
         SEARCHES.labels("systems").inc()
@@ -72,7 +70,6 @@ def paged(document: Sizing, limit: int, cursor: str | None) -> Sizing:
 
 
 def option_request(bench: Workbench, workspace_id: str, identifier: str, option: str) -> EstimateRequest:
-    """Return the estimate request of one option of a sizing."""
     document = get_sizing(bench, workspace_id, identifier)
     found = next((entry for entry in document.options if entry.id == option), None)
     if found is None:
@@ -81,7 +78,6 @@ def option_request(bench: Workbench, workspace_id: str, identifier: str, option:
 
 
 def list_sizings(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[SizingSummary]:
-    """Return sizings, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         listing = repository.page(SizingRow, limit, read_cursor(cursor))
     items = [SizingSummary(id=row.id, label=row.label, created_at=row.created_at) for row in listing.rows]

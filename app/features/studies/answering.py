@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from pydantic import JsonValue
 
 from app.catalog.catalog import Catalog
 from app.engine.uncertainty import band, probability_less
@@ -42,6 +40,7 @@ from app.features.studies.model import (
     StudyContent,
     StudyOptionAnswer,
     Why,
+    leaves,
 )
 from app.features.studies.tornado import tornado_of
 from app.features.workloads.suggestions import DEFAULTS
@@ -51,8 +50,6 @@ NOT_FITTING = "does_not_fit"
 
 @dataclass(frozen=True, slots=True)
 class OptionRefusal:
-    """An option that cannot be estimated, with the reason."""
-
     error: AppError
 
 
@@ -147,7 +144,6 @@ def _alone_or_tied(best: list[str]) -> tuple[str | None, list[str]]:
 
 
 def check_pair(pair: Sequence[str] | None, keys: Sequence[str]) -> None:
-    """Refuse a pair of which one is no option."""
     for key in pair or ():
         if key not in keys:
             raise NotFound.named("option", key, keys, "pair")
@@ -259,22 +255,12 @@ def assumption_rows(requests: Requests, options: Sequence[StudyOptionAnswer]) ->
         for one in option.estimate.defaults:
             values = taken.setdefault(one.field, {})
             values[option.key] = AssumedValue(value=one.value, default=True, text=one.text)
-        for field, value in _stated(asked.model_dump(mode="json", exclude_unset=True)):
-            values = taken.setdefault(field, {})
-            values.setdefault(option.key, AssumedValue(value=value, default=False, text=None))
+        for field, value in leaves(asked.model_dump(mode="json", exclude_unset=True)):
+            if value is not None and not field.startswith(UNSHOWN):
+                values = taken.setdefault(field, {})
+                values.setdefault(option.key, AssumedValue(value=value, default=False, text=None))
     rows = [AssumptionRow(field=field, knob=_knob(field), values=values) for field, values in taken.items()]
     return sorted(rows, key=lambda row: not any(value.default for value in row.values.values()))
-
-
-def _stated(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, JsonValue]]:
-    for name, value in tree.items():
-        path = f"{above}{name}"
-        if path.startswith(UNSHOWN) or value is None:
-            continue
-        if isinstance(value, Mapping):
-            yield from _stated(value, f"{path}.")
-        else:
-            yield path, value
 
 
 def _knob(field: str) -> str | None:

@@ -19,6 +19,7 @@ from app.features.studies.model import (
     StudyOptionAnswer,
     Why,
     WhyPart,
+    leaves,
     tree_of,
 )
 
@@ -69,27 +70,27 @@ def _parts(option: StudyOptionAnswer) -> dict[str, float]:
 
 
 def explain(first: StudyOptionAnswer, second: StudyOptionAnswer) -> Why:
-    """Return why the first option and not the second."""
+    parts = _differences(first, second)
     return Why(
         first=first.key,
         second=second.key,
         difference=None if not first.time or not second.time else second.time.value - first.time.value,
-        parts=_differences(first, second),
-        sentences=[Text.of(sentence) for sentence in _sentences(first, second)],
+        parts=parts,
+        sentences=_sentences(first, second, parts),
     )
 
 
 def _differences(first: StudyOptionAnswer, second: StudyOptionAnswer) -> list[WhyPart]:
-    one, other = _parts(first), _parts(second)
-    if not one or not other:
+    mine, theirs = _parts(first), _parts(second)
+    if not mine or not theirs:
         return []
-    apart = {name: other.get(name, 0.0) - one.get(name, 0.0) for name in {**one, **other}}
+    apart = {name: theirs.get(name, 0.0) - mine.get(name, 0.0) for name in {**mine, **theirs}}
     ordered = sorted((name for name in apart if apart[name]), key=lambda name: -abs(apart[name]))
     return [
         WhyPart(
             part=name,
-            first=one.get(name, 0.0),
-            second=other.get(name, 0.0),
+            first=mine.get(name, 0.0),
+            second=theirs.get(name, 0.0),
             difference=apart[name],
             text=Text.of(_part_sentence(name, apart[name], second.label)),
         )
@@ -105,30 +106,28 @@ def _part_sentence(name: str, difference: float, label: str) -> Message:
     return Message(template, {"option": label, "time": duration(abs(difference)), "part": part})
 
 
-def _sentences(first: StudyOptionAnswer, second: StudyOptionAnswer) -> list[Message]:
+def _sentences(
+    first: StudyOptionAnswer, second: StudyOptionAnswer, differences: Sequence[WhyPart]
+) -> list[Text]:
     names = {"first": first.label, "second": second.label}
     for option, other in ((first, second), (second, first)):
         if option.time is None:
-            return [
-                Message(
-                    "{option} has no training time and cannot be compared with {other}",
-                    {"option": option.label, "other": other.label},
-                )
-            ]
-    assert first.time is not None and second.time is not None
-    found = [_times(first.time, second.time, names)]
-    differences = _differences(first, second)
-    if not differences:
-        stated = [option.label for option in (first, second) if option.estimate is None]
-        if stated:
-            found.append(
-                Message("{options}: a stated figure without a breakdown", {"options": ", ".join(stated)})
+            message = Message(
+                "{option} has no training time and cannot be compared with {other}",
+                {"option": option.label, "other": other.label},
             )
+            return [Text.of(message)]
+    assert first.time is not None and second.time is not None
+    found = [Text.of(_times(first.time, second.time, names))]
+    stated = [option.label for option in (first, second) if option.estimate is None]
+    if stated and not differences:
+        found.append(
+            Text.of(Message("{options}: a stated figure without a breakdown", {"options": ", ".join(stated)}))
+        )
     whole = sum(abs(part.difference) for part in differences) or 1.0
-    told = [part for part in differences if abs(part.difference) >= LEAST_SHARE * whole][:SHOWN]
-    found += [_part_sentence(part.part, part.difference, second.label) for part in told]
+    found += [part.text for part in differences if abs(part.difference) >= LEAST_SHARE * whole][:SHOWN]
     if first.cost is not None and second.cost is not None:
-        found.append(_costs(first, second, names))
+        found.append(Text.of(_costs(first, second, names)))
     return found
 
 
@@ -189,21 +188,12 @@ def changes_between(before: StudyContent, after: StudyContent) -> list[Change]:
 
 
 def _within(old: Mapping[str, Any], new: Mapping[str, Any], key: str | None) -> Iterator[Change]:
-    flat_old, flat_new = dict(_leaves(old)), dict(_leaves(new))
-    for path in [*flat_old, *(path for path in flat_new if path not in flat_old)]:
+    """Give the fields of the base or of one option that differ."""
+    flat_old, flat_new = dict(leaves(old)), dict(leaves(new))
+    for path in {**flat_old, **flat_new}:
         before, after = flat_old.get(path), flat_new.get(path)
         if before != after and path != "key":
             yield _change(path, key, before, after)
-
-
-def _leaves(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, JsonValue]]:
-    """Return dotted paths and values; models of the customer's own are one value each."""
-    for name, value in tree.items():
-        path = f"{above}{name}"
-        if isinstance(value, Mapping) and path not in {"model.config", "model.transformer"}:
-            yield from _leaves(value, f"{path}.")
-        else:
-            yield path, value
 
 
 def _whole(key: str, option: Mapping[str, Any], *, gone: bool) -> Change:
@@ -211,8 +201,7 @@ def _whole(key: str, option: Mapping[str, Any], *, gone: bool) -> Change:
     template = "option {option} removed: {system}" if gone else "option {option} added: {system}"
     text = Message(template, {"option": key, "system": system})
     before, after = (dict(option), None) if gone else (None, dict(option))
-    knob = f"drop.{key}" if gone else f"add.{key}"
-    return _made(f"options.{key}", key, knob, before, after, text)
+    return _made(f"options.{key}", key, f"{'drop' if gone else 'add'}.{key}", before, after, text)
 
 
 def _change(path: str, key: str | None, before: JsonValue, after: JsonValue) -> Change:
@@ -227,14 +216,9 @@ def _change(path: str, key: str | None, before: JsonValue, after: JsonValue) -> 
 def _made(
     field: str, option: str | None, knob: str | None, before: JsonValue, after: JsonValue, text: Message
 ) -> Change:
+    told = Text.of(text)
     return Change(
-        field=field,
-        option=option,
-        knob=knob,
-        before=before,
-        after=after,
-        message=str(text),
-        text=Text.of(text),
+        field=field, option=option, knob=knob, before=before, after=after, message=told.message, text=told
     )
 
 
@@ -243,5 +227,5 @@ def _shown(value: JsonValue) -> object:
         return NOTHING
     if isinstance(value, int | float):
         return value
-    written = str(value) if not isinstance(value, list) else f"{len(value)}"
+    written = f"{len(value)}" if isinstance(value, list) else str(value)
     return written if len(written) <= LONGEST else f"{written[:LONGEST]}…"

@@ -372,7 +372,6 @@ def _check_figure(
 
 
 def request_of(content: StudyContent, option: StudyOption) -> EstimateRequest | PublishedFigure:
-    """Return what one option asks."""
     if option.figure is not None:
         figure = option.figure
         return PublishedFigure(

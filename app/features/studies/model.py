@@ -225,6 +225,16 @@ def _stated(value: Any) -> Any:
     return value
 
 
+def leaves(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, JsonValue]]:
+    """Give dotted paths and values; models of the customer's own are one value each."""
+    for name, value in tree.items():
+        path = f"{above}{name}"
+        if isinstance(value, Mapping) and path not in {"model.config", "model.transformer"}:
+            yield from leaves(value, f"{path}.")
+        else:
+            yield path, value
+
+
 def merged(base: Schema, change: Schema) -> dict[str, Any]:
     """Return the stated fields of one with those of another on top."""
     return {**stated(base), **stated(change)}

@@ -135,7 +135,6 @@ def first_version(content: StudyContent) -> tuple[Study, Save]:
 
 
 def get_study(bench: Workbench, workspace_id: str, identifier: str, version: int | None = None) -> Study:
-    """Return a study as one of its versions states it; the newest unless another is named."""
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
         found = repository.studies.version(identifier, version or record.version)
@@ -188,7 +187,6 @@ def list_studies(
 
 
 def list_versions(bench: Workbench, workspace_id: str, identifier: str) -> StudyVersions:
-    """Return every version of a study and what changed with each, the newest first."""
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, identifier)
         rows = repository.studies.versions(identifier)
@@ -263,7 +261,6 @@ def check_edit(bench: Workbench, workspace_id: str, found: Study, expected: int 
 
 
 def changed_meanwhile(found: int, expected: int) -> Message:
-    """Return what is said of a study that is not the version somebody has read."""
     return Message(
         "the study has changed in the meantime (version {found}, not {expected}); reload it",
         {"found": found, "expected": expected},
@@ -314,7 +311,6 @@ def import_study(bench: Workbench, workspace_id: str, file: StudyFile, key: str 
 
 
 def existing(repository: Repository, identifier: str) -> StudyRecord:
-    """Return a study's record or say that there is none."""
     record = repository.studies.find(identifier)
     if record is None:
         raise no_such("study", identifier)

@@ -30,7 +30,6 @@ def state_of(
     knobs: Mapping[str, KnobValue],
     version: int | None = None,
 ) -> State:
-    """Return a version of a study with its knobs turned."""
     study = get_study(bench, workspace_id, identifier, version)
     return State(study, turn(study.content, knobs))
 
@@ -53,7 +52,6 @@ def answer_state(
 
 
 def assumptions_of(bench: Workbench, workspace_id: str, state: State) -> StudyAssumptions:
-    """Return everything a state takes for granted, and what changes it."""
     content = state.content
     requests, made = estimates_of(bench, workspace_id, content, state.turned.knobs, strict=False)
     options = answered(state, requests, made, bench.context(workspace_id)).options
@@ -73,7 +71,6 @@ def assumptions_of(bench: Workbench, workspace_id: str, state: State) -> StudyAs
 def comparison_of_state(
     bench: Workbench, workspace_id: str, identifier: str, request: ComparisonOfState, key: str | None = None
 ) -> Comparison:
-    """Make a comparison of a state, from which a proposal can be made."""
     # What was asked counts, not what the study says by now: a repeated request gets the same answer.
     once = IdempotentCall.of(f"studies/{identifier}/comparison", key, request)
     earlier = earlier_answer(bench, workspace_id, once, Comparison)
@@ -94,8 +91,6 @@ def comparison_of_state(
 def duplicate_study(
     bench: Workbench, workspace_id: str, identifier: str, request: DuplicateRequest, key: str | None = None
 ) -> Study:
-    """Keep a copy of a study in any of its states."""
-
     def make() -> tuple[Study, Save]:
         found = state_of(bench, workspace_id, identifier, request.knobs, request.version)
         name = request.name or f"{found.content.name[: NAME_LENGTH - 4]} (2)"

@@ -157,7 +157,6 @@ FIGURES: Mapping[str, tuple[Head, Callable[[Estimate], Quantity | None], tuple[s
 
 
 def trace_figure(bench: Workbench, answer: StudyAnswer, option: str, name: str) -> StudyTrace:
-    """Return how a figure of an option comes about."""
     check_pair([option], [one.key for one in answer.options])
     if name not in FIGURES:
         raise NotFound.named("figure", name, FIGURES, "figure")

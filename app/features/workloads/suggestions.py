@@ -62,7 +62,6 @@ def usual_training(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
 
 
 def _amount(profile: ModelProfile, catalog: Catalog) -> Message:
-    """Return how much is trained, in words."""
     published = profile.published
     if published.target:
         return Message("trained to {target}", {"target": catalog.items[published.target].name})
@@ -80,7 +79,6 @@ def _amount(profile: ModelProfile, catalog: Catalog) -> Message:
 
 
 def _of_family(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
-    """Return what is usual for the family of a model of which no training is published."""
     if profile.family in LANGUAGE and profile.usual_seq_len:
         figure = catalog.figure(DEFAULTS, "tokens_per_parameter")
         tokens = round(float(f"{figure.si * profile.parameters:.3g}"))
@@ -160,7 +158,6 @@ def suggested(bench: Workbench, model: str) -> Suggestion:
 
 
 def training_of(bench: Workbench, profile: ModelProfile) -> UsualTraining:
-    """Return the training of a model: as published, else what is usual for its family."""
     return usual_training(profile, bench.sizing.catalog)
 
 
