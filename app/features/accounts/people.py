@@ -145,7 +145,6 @@ def invite(
                 role=role,
                 created_at=moment,
                 expires_at=moment + INVITATION_WORKS,
-                used_at=None,
             )
         )
         place = queries.people.workspace(workspace_id)

@@ -97,30 +97,22 @@ def workspace_of(queries: IdentityStore, named: str | None) -> Workspace:
     known = queries.people.workspaces()
     if named is None:
         if not queries.people.any_account():
-            known = [one for one in known if one.id == LOCAL_WORKSPACE] or known
+            known = [place for place in known if place.id == LOCAL_WORKSPACE] or known
         if len(known) == 1:
             return known[0]
-        names = ", ".join(one.name for one in known[:10])
+        names = ", ".join(place.name for place in known[:10])
         raise BadInput.at("workspace", "there are several workspaces; choose one of {names}", names=names)
-    found = [one for one in known if named in (one.id, one.name)]
-    if len(found) > 1:
+    meant = [place for place in known if named in (place.id, place.name)]
+    if len(meant) > 1:
         raise BadInput.at("workspace", "several workspaces have this name; use the identifier")
-    if not found:
-        raise NotFound.named("workspace", named, [one.name for one in known], "workspace")
-    return found[0]
+    if not meant:
+        raise NotFound.named("workspace", named, [place.name for place in known], "workspace")
+    return meant[0]
 
 
 def new_account(queries: IdentityStore, email: str, name: str, password_hash: str | None) -> Account:
     account = Account(
-        id=new_id("acc"),
-        email=email,
-        sought=folded(email),
-        name=name,
-        password_hash=password_hash,
-        disabled=False,
-        totp_sealed=None,
-        totp_step=None,
-        created_at=now(),
+        id=new_id("acc"), email=email, sought=folded(email), name=name, password_hash=password_hash
     )
     queries.people.keep(account)
     return account
@@ -139,9 +131,7 @@ def check_room(queries: IdentityStore, workspace_id: str) -> None:
 
 def join(queries: IdentityStore, account: Account, workspace_id: str, role: Role) -> None:
     check_room(queries, workspace_id)
-    queries.people.keep(
-        Membership(account_id=account.id, workspace_id=workspace_id, role=role, created_at=now())
-    )
+    queries.people.keep(Membership(account_id=account.id, workspace_id=workspace_id, role=role))
 
 
 def add_workspace(identity: Identity, name: str) -> Workspace:
@@ -210,7 +200,6 @@ def password_link(queries: IdentityStore, account: Account) -> str:
             account_id=account.id,
             created_at=moment,
             expires_at=moment + LINK_WORKS,
-            used_at=None,
         )
     )
     return f"/password/{token}"

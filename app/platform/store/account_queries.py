@@ -104,8 +104,7 @@ class IdentityQueries(Statements):
         """Give an account other recovery codes; without any it has none."""
         self.delete_rows(RecoveryCode, account_id=account_id)
         self._session.add_all(
-            RecoveryCode(account_id=account_id, code_sha256=code_sha256, used_at=None)
-            for code_sha256 in hashes
+            RecoveryCode(account_id=account_id, code_sha256=code_sha256) for code_sha256 in hashes
         )
 
     def use_recovery_code(self, account_id: str, code_sha256: str, moment: datetime) -> bool:

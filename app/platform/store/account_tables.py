@@ -21,14 +21,14 @@ class Account(SQLModel, table=True):
     sought: str = Field(max_length=300, unique=True)
     """The address as it is looked up: without case."""
     name: str = Field(max_length=200)
-    password_hash: str | None = Field(max_length=200)
+    password_hash: str | None = Field(default=None, max_length=200)
     """None until a password has been set by link."""
-    disabled: bool
-    totp_sealed: str | None = Field(max_length=400)
+    disabled: bool = False
+    totp_sealed: str | None = Field(default=None, max_length=400)
     """Secret of the second factor, sealed; none without one."""
-    totp_step: int | None
+    totp_step: int | None = None
     """Time step of the last code that was taken, so that none is taken twice."""
-    created_at: datetime = Field(sa_type=UtcDateTime)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     untold_failures: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     """Wrong passwords and codes that no sign-in has told yet."""
 
@@ -40,7 +40,7 @@ class RecoveryCode(SQLModel, table=True):
 
     account_id: str = Field(foreign_key="account.id", primary_key=True, max_length=40)
     code_sha256: str = Field(primary_key=True, max_length=64)
-    used_at: datetime | None = Field(sa_type=UtcDateTime)
+    used_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
 class Membership(SQLModel, table=True):
@@ -51,7 +51,7 @@ class Membership(SQLModel, table=True):
     account_id: str = Field(foreign_key="account.id", primary_key=True, max_length=40)
     workspace_id: str = Field(foreign_key="workspace.id", primary_key=True, max_length=40)
     role: str = Field(max_length=20)
-    created_at: datetime = Field(sa_type=UtcDateTime)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
 class Invitation(SQLModel, table=True):
@@ -67,7 +67,7 @@ class Invitation(SQLModel, table=True):
     role: str = Field(max_length=20)
     created_at: datetime = Field(sa_type=UtcDateTime)
     expires_at: datetime = Field(sa_type=UtcDateTime)
-    used_at: datetime | None = Field(sa_type=UtcDateTime)
+    used_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
 class PasswordLink(SQLModel, table=True):
@@ -80,7 +80,7 @@ class PasswordLink(SQLModel, table=True):
     account_id: str = Field(foreign_key="account.id", max_length=40)
     created_at: datetime = Field(sa_type=UtcDateTime)
     expires_at: datetime = Field(sa_type=UtcDateTime)
-    used_at: datetime | None = Field(sa_type=UtcDateTime)
+    used_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
 class AccountSession(SQLModel, table=True):
