@@ -41,37 +41,41 @@ WHOLE_FIELDS = (
 )
 
 
-def family_error_of(sizing: Decision, context: SizingContext) -> float | None:
+def family_error_of(decision: Decision, context: SizingContext) -> float | None:
     """Return the median error of measured runs of a family on a chip with software as it was decided."""
-    entry = sizing.hardware.entry
+    entry = decision.hardware.entry
     usual = default_software(
-        sizing.profile.family, is_convolutional(sizing.scenario.table), entry.chip, entry.chip_kind, context
+        decision.profile.family,
+        is_convolutional(decision.scenario.table),
+        entry.chip,
+        entry.chip_kind,
+        context,
     )
     return family_error(
         context.family_errors,
         context.runs,
-        sizing.scenario.software,
-        family=sizing.profile.family,
+        decision.scenario.software,
+        family=decision.profile.family,
         chip=entry.chip,
         usual=usual.profile,
     )
 
 
-def reach_of(sizing: Decision, context: SizingContext) -> float:
+def reach_of(decision: Decision, context: SizingContext) -> float:
     """Return the distance of the nearest measured run of the family on the chip with the software."""
     return reach(
         context.runs,
-        sizing.scenario.software,
-        family=sizing.profile.family,
-        chip=sizing.hardware.entry.chip,
-        devices=int(sizing.choice.plans.devices[0]),
-        parameters=sizing.profile.parameters,
+        decision.scenario.software,
+        family=decision.profile.family,
+        chip=decision.hardware.entry.chip,
+        devices=int(decision.choice.plans.devices[0]),
+        parameters=decision.profile.parameters,
     )
 
 
-def measurable(sizing: Decision, run: Run) -> dict[str, Quantity]:
+def measurable(decision: Decision, run: Run) -> dict[str, Quantity]:
     """Return the range of an estimate by the metric of a measured run."""
-    training, batch = sizing.training, float(sizing.choice.plans.global_batch[0])
+    training, batch = decision.training, float(decision.choice.plans.global_batch[0])
     step = run.step_samples
     found = {
         "samples_per_s": quantity(batch / run.step_seconds, batch / step, "samples/s"),
@@ -85,17 +89,17 @@ def measurable(sizing: Decision, run: Run) -> dict[str, Quantity]:
 
 
 def validation_summary(
-    sizing: Decision, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
+    decision: Decision, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
 ) -> Validation:
     """Return how far an estimate is from anything measured, and what of the same case was measured."""
-    scenario, training, plans = sizing.scenario, sizing.training, sizing.choice.plans
-    chip, devices = sizing.hardware.entry.chip, int(plans.devices[0])
+    scenario, training, plans = decision.scenario, decision.training, decision.choice.plans
+    chip, devices = decision.hardware.entry.chip, int(plans.devices[0])
     asked = EstimateFacts(
-        family=sizing.profile.family,
-        model=sizing.profile.id,
+        family=decision.profile.family,
+        model=decision.profile.id,
         chip=chip,
         devices=devices,
-        parameters=sizing.profile.parameters,
+        parameters=decision.profile.parameters,
         seq_len=training.seq_len,
         image_size=training.image_size,
         mean_tokens=training.tokens.mean if training.tokens else None,
@@ -107,7 +111,7 @@ def validation_summary(
         figures=figures,
     )
     seen = compare_runs(context.measured_rows, context.outcomes, asked, scenario.software, context.software)
-    error = family_error_of(sizing, context)
+    error = family_error_of(decision, context)
     return Validation(
         nearest_measured=nearest_runs(
             context.runs,
@@ -118,7 +122,7 @@ def validation_summary(
             parameters=asked.parameters,
         ),
         family_error=error,
-        status=status_of(regimes, reach_of(sizing, context), error, seen.contradicted),
+        status=status_of(regimes, reach_of(decision, context), error, seen.contradicted),
         software_presumed=scenario.software.presumed,
         **seen._asdict(),
     )
@@ -142,15 +146,15 @@ def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = No
     )
 
 
-def plan_summary(sizing: Decision, plans: Plans) -> PlanSummary:
-    return plan_summaries(sizing, plans)[0]
+def plan_summary(decision: Decision, plans: Plans) -> PlanSummary:
+    return plan_summaries(decision, plans)[0]
 
 
-def plan_summaries(sizing: Decision, plans: Plans) -> list[PlanSummary]:
+def plan_summaries(decision: Decision, plans: Plans) -> list[PlanSummary]:
     """Return every choice of each of some plans, and which of them were searched."""
-    scenario, depth = sizing.scenario, sizing.scenario.table.depth
-    idle = sizing.hardware.machines - sizing.hardware.machines_used(plans)
-    searched = list(sizing.choice.searched) + (["global_batch"] if sizing.batch_searched else [])
+    scenario, depth = decision.scenario, decision.scenario.table.depth
+    idle = decision.hardware.machines - decision.hardware.machines_used(plans)
+    searched = list(decision.choice.searched) + (["global_batch"] if decision.batch_searched else [])
     stage_layers = (
         [[int(layers) for layers in stages] for stages in scenario.stage_lists(plans)]
         if scenario.is_ipu
@@ -180,16 +184,16 @@ def _evenly(depth: int, stages: int) -> list[int]:
     return [whole + (place < rest) for place in range(stages)]
 
 
-def memory_summary(sizing: Decision) -> Memory:
+def memory_summary(decision: Decision) -> Memory:
     """Return the memory of the fullest device, by part."""
-    memory = sizing.choice.memory
-    capacity = memory_of(sizing.scenario.chip)
+    memory = decision.choice.memory
+    capacity = memory_of(decision.scenario.chip)
     streaming = float(np.ravel(memory.streaming)[0])
     shown = bool(memory.streaming_capacity) or streaming > 0
     return Memory(
         per_device=Quantity.exact(float(memory.total[0]), "B"),
         capacity=Quantity.exact(capacity, "B"),
-        usable=Quantity.exact(sizing.choice.found.limit, "B"),
+        usable=Quantity.exact(decision.choice.found.limit, "B"),
         parts=[
             MemoryPart(part=name, value=float(np.ravel(value)[0])) for name, value in memory.parts.items()
         ],
