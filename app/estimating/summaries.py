@@ -12,7 +12,6 @@ from app.engine.pipeline import bubble_slots
 from app.engine.plans import Bound, Plans
 from app.engine.records import Floats, IpuChip
 from app.engine.units import HOUR
-from app.estimating.context import SizingContext, default_software
 from app.estimating.costing import system_power
 from app.estimating.deciding import Decision
 from app.estimating.documents import (
@@ -24,108 +23,18 @@ from app.estimating.documents import (
     Roofline,
     RooflinePoint,
     SystemSummary,
-    Validation,
 )
 from app.estimating.hardware import Hardware, log_deviation
-from app.estimating.nearest import EstimateFacts, compare_runs, family_error, nearest_runs, reach, status_of
 from app.estimating.plan_search import memory_of
 from app.estimating.ranges import quantity, spread_quantity
 from app.estimating.runtime import Run
 from app.estimating.scenario import Scenario, recompute_name, sharding_name
 from app.estimating.schema import Quantity
-from app.estimating.workload import is_convolutional
 
 WHOLE_FIELDS = (
     *("tensor", "pipeline", "data", "micro_batch", "accumulation", "global_batch", "interleave"),
     *("sharding_ranks", "expert", "rts", "rts_optimizer", "phases"),
 )
-
-
-def family_error_of(decision: Decision, context: SizingContext) -> float | None:
-    """Return the median error of measured runs of a family on a chip with software as it was decided."""
-    entry = decision.hardware.entry
-    usual = default_software(
-        decision.profile.family,
-        is_convolutional(decision.scenario.table),
-        entry.chip,
-        entry.chip_kind,
-        context,
-    )
-    return family_error(
-        context.family_errors,
-        context.runs,
-        decision.scenario.software,
-        family=decision.profile.family,
-        chip=entry.chip,
-        usual=usual.profile,
-    )
-
-
-def reach_of(decision: Decision, context: SizingContext) -> float:
-    """Return the distance of the nearest measured run of the family on the chip with the software."""
-    return reach(
-        context.runs,
-        decision.scenario.software,
-        family=decision.profile.family,
-        chip=decision.hardware.entry.chip,
-        devices=int(decision.choice.plans.devices[0]),
-        parameters=decision.profile.parameters,
-    )
-
-
-def measurable(decision: Decision, run: Run) -> dict[str, Quantity]:
-    """Return the range of an estimate by the metric of a measured run."""
-    training, batch = decision.training, float(decision.choice.plans.global_batch[0])
-    step = run.step_samples
-    found = {
-        "samples_per_s": quantity(batch / run.step_seconds, batch / step, "samples/s"),
-        "step_time_s": quantity(run.step_seconds, step, "s"),
-        "time_to_train_min": quantity(run.total / 60.0, run.total_samples / 60.0, "min"),
-    }
-    if training.tokens is not None:
-        tokens = batch * training.tokens.mean
-        found["tokens_per_s"] = quantity(tokens / run.step_seconds, tokens / step, "tokens/s")
-    return found
-
-
-def validation_summary(
-    decision: Decision, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
-) -> Validation:
-    """Return how far an estimate is from anything measured, and what of the same case was measured."""
-    scenario, training, plans = decision.scenario, decision.training, decision.choice.plans
-    chip, devices = decision.hardware.entry.chip, int(plans.devices[0])
-    asked = EstimateFacts(
-        family=decision.profile.family,
-        model=decision.profile.id,
-        chip=chip,
-        devices=devices,
-        parameters=decision.profile.parameters,
-        seq_len=training.seq_len,
-        image_size=training.image_size,
-        mean_tokens=training.tokens.mean if training.tokens else None,
-        precision=scenario.precision.value,
-        batch=float(plans.global_batch[0]),
-        tensor=float(plans.tensor[0]),
-        pipeline=float(plans.pipeline[0]),
-        target=training.target.id if training.target else None,
-        figures=figures,
-    )
-    seen = compare_runs(context.measured_rows, context.outcomes, asked, scenario.software, context.software)
-    error = family_error_of(decision, context)
-    return Validation(
-        nearest_measured=nearest_runs(
-            context.runs,
-            context.outcomes,
-            family=asked.family,
-            chip=chip,
-            devices=devices,
-            parameters=asked.parameters,
-        ),
-        family_error=error,
-        status=status_of(regimes, reach_of(decision, context), error, seen.contradicted),
-        software_presumed=scenario.software.presumed,
-        **seen._asdict(),
-    )
 
 
 def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = None) -> SystemSummary:

@@ -22,7 +22,7 @@ from app.estimating.ranges import OWN, common_normals, own_column, residual_samp
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
 from app.estimating.runtime import Run, runs_of
-from app.estimating.summaries import family_error_of, reach_of
+from app.estimating.validity import family_error_of, reach_of
 from app.estimating.workload import resolve_model
 from app.features.claims.model import MACHINE, POD, PRICES, ClaimsRequest, Era
 

@@ -20,11 +20,11 @@ from app.estimating.checks import model_checks, plan_checks, run_checks, validat
 from app.estimating.context import SizingContext, critical_batch_checks
 from app.estimating.deciding import Decision, choose
 from app.estimating.documents import CheckWarning
-from app.estimating.nearest import Status, distance, outside_checks, runs_of_kind, status_of
+from app.estimating.nearest import Status, distance, runs_of_kind, status_of
 from app.estimating.ranges import common_normals, own_column, quantity, residual_samples, scatter_of
 from app.estimating.regimes import regimes
 from app.estimating.runtime import Run, runs_of
-from app.estimating.summaries import family_error_of, measurable, validation_summary
+from app.estimating.validity import family_error_of, measurable, outside_checks, validation_summary
 from app.features.sizings.candidates import Candidate, Candidates, Group, allowed, between
 from app.features.sizings.judging import SizingLimits, judge
 from app.features.sizings.model import BudgetKind, ScalingCurve, ScalingPoint, SizingRequest
