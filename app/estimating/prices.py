@@ -170,11 +170,6 @@ def staff_posts(entry: SystemEntry, count: int, defaults: CostDefaults) -> float
     return posts * count
 
 
-def staff_figures(entry: SystemEntry, defaults: CostDefaults) -> list[Figure]:
-    appliances = [defaults.staff_per_appliance] if entry.chip_kind is ChipKind.IPU else []
-    return [defaults.staff_per_node, *appliances]
-
-
 def training_power(hardware: Hardware, catalog: Catalog, family: str | None) -> Spread:
     """Return the power of the equipment while it trains a family of models. [W]
 
@@ -280,13 +275,13 @@ def _figures(
 ) -> dict[str, list[Basis]]:
     """Return what each line rests on beside the prices of what is bought."""
 
-    def one(name: str, unit: str, usual: Figure) -> Basis:
+    def basis(name: str, unit: str, usual: Figure) -> Basis:
         value = getattr(asked, name)
         return usual if value is None else Stated(name, value, unit)
 
     common = [
-        one("amortisation_years", "year", defaults.amortisation),
-        one("discount_rate", "1/year", defaults.capital_rate),
+        basis("amortisation_years", "year", defaults.amortisation),
+        basis("discount_rate", "1/year", defaults.capital_rate),
         defaults.won_per_dollar,
     ]
     if terms.owned:
@@ -295,19 +290,21 @@ def _figures(
         idle = [catalog.find(item, "power_idle") for item in machines]
         drawn += [figure for figure in idle if figure is not None]
         common[2:2] = [
-            one("residual_share", "1", defaults.residual),
-            one("utilisation", "1", defaults.utilisation),
+            basis("residual_share", "1", defaults.residual),
+            basis("utilisation", "1", defaults.utilisation),
         ]
-        staff: list[Basis] = [*staff_figures(hardware.entry, defaults)]
+        staff: list[Basis] = [defaults.staff_per_node]
         if asked.staff is not None:
             staff = [Stated("staff", asked.staff, "1")]
+        elif hardware.entry.chip_kind is ChipKind.IPU:
+            staff.append(defaults.staff_per_appliance)
         owned: dict[str, list[Basis]] = {
             "install": [defaults.installation_share],
             "spares": [defaults.spares_share],
             "support": [defaults.support_rate],
             "power": [
-                one("electricity_per_kwh", f"{currency}/kWh", defaults.tariff),
-                one("pue", "1", defaults.pue),
+                basis("electricity_per_kwh", f"{currency}/kWh", defaults.tariff),
+                basis("pue", "1", defaults.pue),
                 *drawn,
             ],
             "space": [defaults.colocation],
@@ -329,7 +326,7 @@ def _figures(
     if asked.utilisation is not None:
         common.append(Stated("utilisation", asked.utilisation, "1"))
     if terms.spot:
-        lines["instances"].append(one("spot_interruptions_per_month", "1/month", defaults.interruptions))
+        lines["instances"].append(basis("spot_interruptions_per_month", "1/month", defaults.interruptions))
     return {"": common, **lines}
 
 

@@ -119,8 +119,8 @@ def allowed() -> dict[str, tuple[str, ...]]:
     """Return the values each field of the address may have."""
     runs = predictions()
     return {
-        "family": (*SETS, *sorted({one.family for one in runs})),
-        "chip": ("", *sorted({one.chip for one in runs} - {""})),
+        "family": (*SETS, *sorted({run.family for run in runs})),
+        "chip": ("", *sorted({run.chip for run in runs} - {""})),
         "scale": ("", *SCALE_CODES),
         "errors": KINDS,
     }
@@ -144,9 +144,9 @@ def choice_of(**asked: str) -> RunChoice:
 
 def findings_of(choice: RunChoice, context: SizingContext) -> AccuracyFindings:
     everything = predictions()
-    selected = [one for one in everything if choice.holds(one)]
+    selected = [run for run in everything if choice.holds(run)]
     found = found_chains(choice)
-    whole = [one for one in selected if one.scope == COUNTED]
+    whole = [run for run in selected if run.scope == COUNTED]
     return AccuracyFindings(
         choice=choice,
         measured=len(everything),
@@ -154,12 +154,12 @@ def findings_of(choice: RunChoice, context: SizingContext) -> AccuracyFindings:
         chains=list(found),
         ranking=ranking(found),
         worst=[
-            MissedRun(id=one.id, reason=reasons().get(one.reason, ""))
-            for one in worst(whole, choice.errors, WORST_SHOWN)
+            MissedRun(id=run.id, reason=reasons().get(run.reason, ""))
+            for run in worst(whole, choice.errors, WORST_SHOWN)
         ],
         gaps=gaps(everything, context, families_offered()),
         fitted=list(fitted_figures(context, data_directory())),
         runs=sorted(
-            selected, key=lambda one: (one.scope == APART, one.family, one.chip, one.devices, one.id)
+            selected, key=lambda run: (run.scope == APART, run.family, run.chip, run.devices, run.id)
         ),
     )
