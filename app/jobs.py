@@ -30,8 +30,8 @@ from sqlalchemy.engine import make_url
 
 from app.errors import BadInput, Unavailable
 from app.features.operation.chores import HOUSEKEEPING, Chore, run_chore
-from app.features.sweeps.jobs import compute_sweep
 from app.features.sweeps.run import WorkerPool
+from app.features.sweeps.service import compute_sweep
 from app.platform.job_running import JobClaim, Watch, Work
 from app.platform.store.database import POSTGRES
 from app.platform.store.migrate import QUEUE_TABLES

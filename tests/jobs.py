@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from app.features.sweeps.jobs import compute_sweep
 from app.features.sweeps.run import WorkerPool
+from app.features.sweeps.service import compute_sweep
 from app.platform.job_running import JobClaim
 from app.platform.workbench import Workbench
 

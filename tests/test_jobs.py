@@ -30,7 +30,7 @@ from tests.sizing.sweeping import Threads, wide
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workbench]:
-    monkeypatch.setattr("app.features.sweeps.jobs.installed_context", sizing_context)
+    monkeypatch.setattr("app.features.sweeps.service.installed_context", sizing_context)
     made = Workbench(sizing_context(), Store(f"sqlite:///{tmp_path / 'jobs.sqlite3'}"))
     made.prepare()
     yield made

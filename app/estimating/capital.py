@@ -43,6 +43,9 @@ def shown(figures: Iterable[Basis], book: PriceBook | None) -> list[CostFigure]:
 def taken(figure: Figure, book: PriceBook | None = None) -> CostFigure:
     """Return a figure of the catalogue as an answer shows it."""
     own = book is not None and figure.source.id == book.source.id
+    status: Literal["recalled", "estimate", "sourced"] = (
+        "recalled" if figure.recalled else "estimate" if figure.estimated else "sourced"
+    )
     value = float(figure.text) if figure.value is None else figure.value
     return CostFigure(
         name=figure.parameter,
@@ -52,7 +55,7 @@ def taken(figure: Figure, book: PriceBook | None = None) -> CostFigure:
         high=value if figure.high is None else figure.high,
         unit=figure.unit.name,
         as_of=figure.as_of,
-        status="book" if own else _status(figure),
+        status="book" if own else status,
         default=not own,
         note=figure.note,
         source=source_ref(figure.source),
@@ -64,12 +67,6 @@ def _stated(one: Stated) -> CostFigure:
         name=one.name, item="", value=one.value, low=one.value, high=one.value, unit=one.unit, as_of="",
         status="stated", default=False, note="", source=None,
     )  # fmt: skip
-
-
-def _status(figure: Figure) -> Literal["recalled", "estimate", "sourced"]:
-    if figure.recalled:
-        return "recalled"
-    return "estimate" if figure.estimated else "sourced"
 
 
 INCLUDED = ("hosts", "fabric", "power", "space", "staff", "support")
@@ -263,14 +260,10 @@ def _is_joined(hardware: Hardware, *, by_parts: bool) -> bool:
     IPU pods, and pods of GPUs at one price for the whole, have switches of their own, which their price
     holds. A pod of GPUs priced by its parts is joined as its bill joins it: as many machines anywhere.
     """
-    if by_parts and _built_of_gpus(hardware):
+    if by_parts and hardware.entry.chip_kind is not ChipKind.IPU:
         return hardware.machines > 1
     own = {hardware.entry.machine, HOST}
     return hardware.count > 1 and all(part.item in own for part in hardware.entry.bill)
-
-
-def _built_of_gpus(hardware: Hardware) -> bool:
-    return hardware.entry.chip_kind is not ChipKind.IPU
 
 
 def _parts(
@@ -281,7 +274,7 @@ def _parts(
     low = high = 0.0
     for part in entry.bill:
         name = "hosts" if part.item == HOST else "machines" if part.item == entry.machine else "fabric"
-        if name == "fabric" and _built_of_gpus(hardware):
+        if name == "fabric" and entry.chip_kind is not ChipKind.IPU:
             continue
         if part.price is not None and (name == "machines" or name in terms.include):
             count = part.count * hardware.count

@@ -34,13 +34,13 @@ def system_defaults(request: EstimateRequest, hardware: Hardware) -> list[Defaul
     return found
 
 
-def plan_defaults(sizing: Decision) -> list[Default]:
+def plan_defaults(decision: Decision) -> list[Default]:
     found = []
-    if sizing.batch_searched:
+    if decision.batch_searched:
         why = Message("shortest training time within the range where convergence holds")
-        found.append(Default.of("workload.global_batch", sizing.batch, why))
-    if sizing.request.assumptions.memory_margin is None:
-        margin = round(default_margin(sizing.scenario), 6)
+        found.append(Default.of("workload.global_batch", decision.batch, why))
+    if decision.request.assumptions.memory_margin is None:
+        margin = round(default_margin(decision.scenario), 6)
         why = Message("memory reserved for what no formula counts")
         found.append(Default.of("assumptions.memory_margin", margin, why))
     return found

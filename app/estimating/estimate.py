@@ -27,7 +27,6 @@ from app.estimating.deciding import Decision, decide
 from app.estimating.defaults import assumption_defaults, plan_defaults, system_defaults
 from app.estimating.documents import Default, Estimate, Text, Validation
 from app.estimating.hardware import Hardware, Reliability, reliability
-from app.estimating.nearest import outside_checks
 from app.estimating.ranges import (
     common_normals,
     own_column,
@@ -41,16 +40,15 @@ from app.estimating.runtime import Run, runs_of, sensitivity_of
 from app.estimating.summaries import (
     all_in_hours,
     breakdown_of,
-    measurable,
     memory_summary,
     plan_summary,
     roofline_of,
     schedule_of,
     startup_of,
     system_summary,
-    validation_summary,
 )
 from app.estimating.trace import trace_of
+from app.estimating.validity import measurable, outside_checks, validation_summary
 from app.estimating.workload import resolve_model, summarise, trained
 from app.profiles.model import ModelProfile
 

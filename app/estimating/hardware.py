@@ -120,7 +120,7 @@ def known_id(catalog: Catalog, kind: str, name: str, field: str) -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Hardware:
     """A system as it is bought, and what the engine needs of it."""
 
@@ -129,7 +129,10 @@ class Hardware:
     engine: GpuSystem | IpuChip
     fabric: str
     ports_per_node: int
-    devices_per_machine: int
+
+    @property
+    def devices_per_machine(self) -> int:
+        return self.entry.devices_per_machine
 
     def machines_used(self, plans: Plans) -> Floats:
         """Return the machines that the devices of each plan fill."""
@@ -184,14 +187,8 @@ class HardwareFinder:
                     "must be above 0 GB, not {value} GB",
                     value=streaming_memory_gb,
                 )
-            return Hardware(
-                entry=entry,
-                count=count,
-                engine=self.catalog.ipu_chip(entry.chip, memory),
-                fabric=entry.fabric,
-                ports_per_node=entry.ports_per_node,
-                devices_per_machine=entry.devices_per_machine,
-            )
+            engine = self.catalog.ipu_chip(entry.chip, memory)
+            return Hardware(entry, count, engine, entry.fabric, entry.ports_per_node)
         if streaming_memory_gb is not None:
             raise BadInput.at(
                 "system.streaming_memory_gb",
@@ -213,14 +210,8 @@ class HardwareFinder:
                 ports=ports,
                 most=MOST_PORTS,
             )
-        return Hardware(
-            entry=entry,
-            count=count,
-            engine=self._gpu(entry, entry.devices_per_machine, self.network(entry, name, ports)),
-            fabric=name,
-            ports_per_node=ports,
-            devices_per_machine=entry.devices_per_machine,
-        )
+        gpu = self._gpu(entry, entry.devices_per_machine, self.network(entry, name, ports))
+        return Hardware(entry, count, gpu, name, ports)
 
     def measured(
         self, system_id: str, devices_per_node: int, network: Mapping[str, str] | None, interconnect: str

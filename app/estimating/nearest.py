@@ -1,22 +1,19 @@
-"""How far an estimate is from anything measured."""
+"""Measured runs: what was run where, and how near they are to a case."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from heapq import nsmallest
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from app.catalog.software import SoftwareCatalog, SoftwareProfile
-from app.errors import Message
-from app.estimating.documents import CheckWarning, NearestRun, OutsideRun, Validation
-from app.estimating.ranges import significant
+from app.catalog.software import SoftwareProfile
+from app.estimating.documents import NearestRun
 from app.estimating.regimes import IPU_SERIES
-from app.estimating.schema import Quantity
 from app.estimating.validation.cases import (
     THROUGHPUT,
     MeasurementCase,
@@ -56,8 +53,6 @@ COUNTED = frozenset({"1", "2"})
 SHOWN = 3
 LARGE_FAMILY_ERROR = 0.25
 """Median error beyond which measured runs do not bear an estimate out."""
-ONE_IN = 5
-"""Of so many measured runs a range may miss one."""
 FAR = 2.0
 """Distance beyond which a measured run says little: an eightfold count, or another chip."""
 
@@ -306,197 +301,3 @@ def status_of(
         return "unvalidated"
     borne_out = not contradicted and (error is None or error <= LARGE_FAMILY_ERROR)
     return "validated" if borne_out and nearest <= FAR and not set(regimes) - MEASURED else "extrapolated"
-
-
-@dataclass(frozen=True, slots=True)
-class EstimateFacts:
-    """What an estimate answers, as far as a measured run can be held against it."""
-
-    family: str
-    model: str
-    """Identifier of its model."""
-    chip: str
-    devices: int
-    parameters: float
-    seq_len: int | None
-    image_size: int | None
-    mean_tokens: float | None
-    """Real tokens of a sample; None where it has none."""
-    precision: str
-    batch: float
-    tensor: float
-    pipeline: float
-    target: str | None
-    figures: Mapping[str, Quantity] = field(default_factory=dict)
-    """Range of the estimate by the metric of a measured run."""
-
-
-ALIKE = 0.1
-"""Relative difference in tokens of a sample up to which runs train the same samples."""
-SAME_SIZE = 0.02
-"""Relative difference of parameters up to which two models of a family are one."""
-OTHER_BATCH = 1.5
-"""Factor between two global batches from which they are told apart."""
-WIDE_FORMATS = frozenset({"tf32", "fp32"})
-
-
-def _same_model(case: MeasurementCase, asked: EstimateFacts) -> bool:
-    if case.preset is not None and case.preset == asked.model:
-        return True
-    if case.parameters is None or not asked.parameters:
-        return False
-    return abs(case.parameters / asked.parameters - 1.0) <= SAME_SIZE
-
-
-def _same_work(case: MeasurementCase, asked: EstimateFacts) -> bool:
-    rate = case.metric in THROUGHPUT
-    if rate and case.includes_evaluation:
-        return False
-    if case.metric == "time_to_train_min" and case.completed.get("target") != asked.target:
-        return False
-    if case.metric == "step_time_s" and case.global_batch != asked.batch:
-        return False
-    if case.seq_len is not None and case.seq_len != asked.seq_len:
-        return False
-    if case.image_size is not None and case.image_size != asked.image_size:
-        return False
-    if (case.precision in WIDE_FORMATS) != (asked.precision in WIDE_FORMATS):
-        return False
-    if asked.mean_tokens is None or case.metric != "samples_per_s":
-        return True
-    tokens = case.completed.get("mean_tokens") or (case.seq_len or 0.0) / float(
-        case.completed.get("packing", 1)
-    )
-    return abs(float(tokens) / asked.mean_tokens - 1.0) <= ALIKE
-
-
-class RunComparison(NamedTuple):
-    """Measured runs of the same model, system and size beside the range of an estimate."""
-
-    compared: int
-    outside_count: int
-    outside: list[OutsideRun]
-    """One of each software, that which least but its software sets apart; other software first."""
-    contradicted: bool
-    """True where more than the one in five that a range allows for lie outside at a like batch, of the runs
-    of the software that was named, or of all where it is presumed."""
-
-
-def compare_runs(
-    rows: MeasuredRows,
-    outcomes: Mapping[str, RunOutcome],
-    asked: EstimateFacts,
-    software: SoftwareProfile,
-    known: SoftwareCatalog,
-) -> RunComparison:
-    """Return what was measured of the same model, system and size, and how much lies outside the range."""
-    compared = count = own = own_outside = 0
-    outside: dict[str, list[OutsideRun]] = {}
-    same = {software.id} if software.calibration is None else {software.id, software.calibration.prior}
-    for case in rows.cases(asked.family, asked.chip, asked.devices):
-        if case.metric not in asked.figures or not (_same_model(case, asked) and _same_work(case, asked)):
-            continue
-        measured, figure = outcomes.get(case.id, UNTOLD).measured, asked.figures[case.metric]
-        if not measured or not figure.value:
-            continue
-        counts = software.presumed or case.profile in same
-        compared += 1
-        own += counts
-        if figure.low <= measured <= figure.high:
-            continue
-        count += 1
-        batch = case.global_batch
-        other_batch = batch is not None and max(batch / asked.batch, asked.batch / batch) >= OTHER_BATCH
-        own_outside += counts and not other_batch
-        named = known.profiles.get(case.profile or "")
-        other = named if named is not None and named.complete and named.id not in same else None
-        reasons: dict[Apart, bool] = {
-            "software": other is not None,
-            "global_batch": other_batch,
-            "plan": (case.tensor, case.pipeline) != (asked.tensor, asked.pipeline),
-        }
-        run = OutsideRun(
-            id=case.id,
-            model=case.model,
-            software=case.software,
-            profile=other.id if other else None,
-            title=other.title if other else "",
-            metric=case.metric,
-            measured=measured,
-            range=figure,
-            reasons=[reason for reason, apart in reasons.items() if apart],
-        )
-        outside.setdefault(case.profile or "", []).append(run)
-    # The fewer reasons, the better a run tells what its software makes of the case.
-    shown = sorted((min(runs, key=_telling) for runs in outside.values()), key=_telling)
-    return RunComparison(compared, count, shown[:SHOWN], ONE_IN * own_outside > own)
-
-
-def _telling(run: OutsideRun) -> tuple[bool, int, float, str]:
-    far = abs(math.log(run.measured / run.range.value))
-    return run.profile is None, len(run.reasons), -far, run.id
-
-
-Apart = Literal["software", "global_batch", "plan"]
-"""What sets a run apart from an estimate."""
-
-UNITS = {
-    "samples_per_s": "samples/s",
-    "tokens_per_s": "tokens/s",
-    "step_time_s": "s",
-    "time_to_train_min": "min",
-}
-"""Unit of the metrics that an estimate has a range of; keys of the catalogues."""
-
-SENTENCES: Mapping[tuple[Apart, ...], str] = {
-    ("software",): "software differs",
-    ("software", "global_batch"): "software and batch size differ",
-    ("software", "plan"): "software and plan differ",
-    ("software", "global_batch", "plan"): "software, batch size and plan differ",
-    ("global_batch",): "batch size differs",
-    ("plan",): "plan differs",
-    ("global_batch", "plan"): "batch size and plan differ",
-}
-"""What sets a run apart from an estimate, by its reasons."""
-
-
-def outside_checks(validation: Validation) -> Iterator[CheckWarning]:
-    """Yield the warning that measured runs of the same case lie outside the range, and why."""
-    if not validation.outside:
-        return
-    first = validation.outside[0]
-    values: dict[str, object] = {
-        "outside": validation.outside_count,
-        "compared": validation.compared,
-        "measured": significant(first.measured),
-        "unit": Message(UNITS[first.metric]),
-        "low": significant(first.range.low),
-        "high": significant(first.range.high),
-    }
-    if first.profile:
-        values["profile"] = first.profile
-    if first.reasons:
-        values["reasons"] = Message(SENTENCES[tuple(first.reasons)])
-    if first.profile:
-        template = (
-            "{outside} of {compared} measured runs of this model on the same number of accelerators are "
-            "outside the range: {measured} {unit} with {profile}, where {low} to {high} is estimated "
-            "({reasons})"
-        )
-    elif first.reasons:
-        template = (
-            "{outside} of {compared} measured runs of this model on the same number of accelerators are "
-            "outside the range: {measured} {unit}, where {low} to {high} is estimated ({reasons})"
-        )
-    else:
-        template = (
-            "{outside} of {compared} measured runs of this model on the same number of accelerators are "
-            "outside the range: {measured} {unit}, where {low} to {high} is estimated; the range is an 80 % "
-            "interval"
-        )
-    yield CheckWarning.of(
-        "measured_run_outside_range",
-        "caution" if validation.contradicted else "info",
-        Message(template, values),
-        *(first.reasons or ["software"]),
-    )

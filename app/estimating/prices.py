@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from app.catalog.catalog import Catalog
@@ -12,7 +12,6 @@ from app.catalog.entries import ChipKind, SystemEntry
 from app.catalog.figures import Figure, Spread
 from app.engine.energy import average_power
 from app.engine.units import GIGABYTE, HOUR, KILOWATT_HOUR, MONTH, YEAR
-from app.errors import Message
 from app.estimating.capital import (
     NOTHING,
     STORAGE,
@@ -25,7 +24,7 @@ from app.estimating.capital import (
     stored_bytes,
     terms_of,
 )
-from app.estimating.documents import CheckWarning
+from app.estimating.documents import CheckWarning, caution, info
 from app.estimating.hardware import Hardware
 from app.estimating.regimes import power_kind
 from app.estimating.request import AssumptionsInput
@@ -107,15 +106,18 @@ def prices(
     terms = terms_of(hardware, asked, catalog)
     defaults = cost_defaults_of(hardware, asked, catalog)
     won = defaults.won_per_dollar.si
-    one = won if currency == "KRW" else 1.0
+    exchange = won if currency == "KRW" else 1.0
     rent = None if terms.owned else catalog.find(hardware.entry.id, "price_hour", terms.condition)
-    hourly = asked.hourly_price / one if asked.hourly_price is not None else rent.si * HOUR if rent else None
-    price = None if asked.system_price is None else asked.system_price / one
+    hourly = (
+        asked.hourly_price / exchange if asked.hourly_price is not None else rent.si * HOUR if rent else None
+    )
+    price = None if asked.system_price is None else asked.system_price / exchange
     capital = capital_of(hardware, price, asked, terms, defaults, catalog) if terms.owned else NOTHING
     if (terms.owned and not capital.lines) or (not terms.owned and hourly is None):
         warnings.append(_price_unknown(hardware, terms, catalog))
         return None
     counted = STORAGE in terms.include
+    utilisation = _or(asked.utilisation, defaults.utilisation.si if terms.owned else 1.0)
     found = DollarPrices(
         terms=terms,
         defaults=defaults,
@@ -127,16 +129,14 @@ def prices(
         lifetime=asked.amortisation_years or defaults.amortisation.si / YEAR,
         discount_rate=_or(asked.discount_rate, defaults.capital_rate.value or 0.0),
         residual=_or(asked.residual_share, defaults.residual.si),
-        utilisation=_or(asked.utilisation, defaults.utilisation.si if terms.owned else 1.0),
+        utilisation=utilisation,
         pue=_or(asked.pue, defaults.pue.si),
         electricity=(
             in_dollars(defaults.tariff, defaults)
             if asked.electricity_per_kwh is None
-            else asked.electricity_per_kwh / one / KILOWATT_HOUR
+            else asked.electricity_per_kwh / exchange / KILOWATT_HOUR
         ),
-        power=mean_power(
-            hardware, catalog, _or(asked.utilisation, defaults.utilisation.si if terms.owned else 1.0), family
-        ),
+        power=mean_power(hardware, catalog, utilisation, family),
         staff=_or(asked.staff, staff_posts(hardware.entry, hardware.count, defaults)),
         staff_pay=in_dollars(defaults.staff_cost, defaults) * YEAR,
         stored=stored_bytes(hardware, asked, defaults) if counted and not terms.owned else 0.0,
@@ -146,8 +146,7 @@ def prices(
         currency=currency,
         figures={**capital.figures, **_figures(hardware, asked, terms, defaults, catalog, rent, currency)},
     )
-    warnings += _dated(found, asked)
-    warnings += _estimated(hardware, found)
+    warnings += _doubts(hardware, asked, found)
     return found
 
 
@@ -169,11 +168,6 @@ def staff_posts(entry: SystemEntry, count: int, defaults: CostDefaults) -> float
         return defaults.staff_per_node.si * count * entry.machines
     posts = defaults.staff_per_node.si * entry.hosts + defaults.staff_per_appliance.si * entry.machines
     return posts * count
-
-
-def staff_figures(entry: SystemEntry, defaults: CostDefaults) -> list[Figure]:
-    appliances = [defaults.staff_per_appliance] if entry.chip_kind is ChipKind.IPU else []
-    return [defaults.staff_per_node, *appliances]
 
 
 def training_power(hardware: Hardware, catalog: Catalog, family: str | None) -> Spread:
@@ -217,59 +211,57 @@ def _or(value: float | None, usual: float) -> float:
 
 def _price_unknown(hardware: Hardware, terms: Terms, catalog: Catalog) -> CheckWarning:
     entry = hardware.entry
-    known = ", ".join(one or "on demand" for one in catalog.conditions(entry.id, "price_hour"))
-    if not terms.owned and known:
-        message = Message(
-            "no {rental} price is published for {system}, only {known}; enter assumptions.hourly_price",
-            {"system": entry.name, "rental": str(terms.rental), "known": known},
-        )
-    else:
-        message = Message(
-            "{system} has no published price; enter assumptions.system_price or assumptions.hourly_price",
-            {"system": entry.name},
-        )
     field = "assumptions.system_price" if terms.owned else "assumptions.hourly_price"
-    return CheckWarning.of("price_unknown", "caution", message, field)
+    known = ", ".join(condition or "on demand" for condition in catalog.conditions(entry.id, "price_hour"))
+    if not terms.owned and known:
+        return caution(
+            "price_unknown",
+            field,
+            "no {rental} price is published for {system}, only {known}; enter assumptions.hourly_price",
+            system=entry.name,
+            rental=str(terms.rental),
+            known=known,
+        )
+    return caution(
+        "price_unknown",
+        field,
+        "{system} has no published price; enter assumptions.system_price or assumptions.hourly_price",
+        system=entry.name,
+    )
 
 
-def _estimated(hardware: Hardware, found: DollarPrices) -> list[CheckWarning]:
-    """Warn of a price that nobody published and that most of the cost rests on."""
+def _doubts(hardware: Hardware, asked: AssumptionsInput, found: DollarPrices) -> Iterator[CheckWarning]:
+    """Yield what has to be said of prices: from after the day asked for, or published by nobody."""
+    day = None if asked.price_date is None else asked.price_date.isoformat()
+    later = {
+        figure.parameter
+        for figures in found.figures.values()
+        for figure in figures
+        if isinstance(figure, Figure) and not figure.estimated and day is not None and figure.as_of > day
+    }
+    if later:
+        yield caution(
+            "price_after_date",
+            "assumptions.price_date",
+            "{figures}: no value from before {day} is known; the oldest known value is used",
+            day=day,
+            figures=", ".join(sorted(later)),
+        )
     decisive = found.figures.get("machines" if found.owned else "instances", [])
-    known = [figure for figure in decisive if isinstance(figure, Figure) and figure.estimated]
-    if not known:
-        return []
-    figure = known[0]
-    low, high = (figure.value if end is None else end for end in (figure.low, figure.high))
-    values = {"system": hardware.entry.name, "price": figure.value, "unit": figure.unit.name}
-    message = Message(
-        "The price of {system} is an estimate: {price} {unit}, from {low} to {high}. Get a "
-        "quote or enter the price before deciding.",
-        {**values, "low": low, "high": high},
-    )
-    field = "assumptions.system_price" if found.owned else "assumptions.hourly_price"
-    return [CheckWarning.of("price_is_estimate", "info", message, field)]
-
-
-def _dated(found: DollarPrices, asked: AssumptionsInput) -> list[CheckWarning]:
-    """Warn of figures that are later than the day asked for, since none is known from before."""
-    if asked.price_date is None:
-        return []
-    day = asked.price_date.isoformat()
-    later = sorted(
-        {
-            figure.parameter
-            for figures in found.figures.values()
-            for figure in figures
-            if isinstance(figure, Figure) and not figure.estimated and figure.as_of > day
-        }
-    )
-    if not later:
-        return []
-    message = Message(
-        "{figures}: no value from before {day} is known; the oldest known value is used",
-        {"day": day, "figures": ", ".join(later)},
-    )
-    return [CheckWarning.of("price_after_date", "caution", message, "assumptions.price_date")]
+    estimated = [figure for figure in decisive if isinstance(figure, Figure) and figure.estimated]
+    for figure in estimated[:1]:
+        low, high = (figure.value if end is None else end for end in (figure.low, figure.high))
+        yield info(
+            "price_is_estimate",
+            "assumptions.system_price" if found.owned else "assumptions.hourly_price",
+            "The price of {system} is an estimate: {price} {unit}, from {low} to {high}. Get a quote or "
+            "enter the price before deciding.",
+            system=hardware.entry.name,
+            price=figure.value,
+            unit=figure.unit.name,
+            low=low,
+            high=high,
+        )
 
 
 def _figures(
@@ -283,13 +275,13 @@ def _figures(
 ) -> dict[str, list[Basis]]:
     """Return what each line rests on beside the prices of what is bought."""
 
-    def one(name: str, unit: str, usual: Figure) -> Basis:
+    def basis(name: str, unit: str, usual: Figure) -> Basis:
         value = getattr(asked, name)
         return usual if value is None else Stated(name, value, unit)
 
     common = [
-        one("amortisation_years", "year", defaults.amortisation),
-        one("discount_rate", "1/year", defaults.capital_rate),
+        basis("amortisation_years", "year", defaults.amortisation),
+        basis("discount_rate", "1/year", defaults.capital_rate),
         defaults.won_per_dollar,
     ]
     if terms.owned:
@@ -298,19 +290,21 @@ def _figures(
         idle = [catalog.find(item, "power_idle") for item in machines]
         drawn += [figure for figure in idle if figure is not None]
         common[2:2] = [
-            one("residual_share", "1", defaults.residual),
-            one("utilisation", "1", defaults.utilisation),
+            basis("residual_share", "1", defaults.residual),
+            basis("utilisation", "1", defaults.utilisation),
         ]
-        staff: list[Basis] = [*staff_figures(hardware.entry, defaults)]
+        staff: list[Basis] = [defaults.staff_per_node]
         if asked.staff is not None:
             staff = [Stated("staff", asked.staff, "1")]
+        elif hardware.entry.chip_kind is ChipKind.IPU:
+            staff.append(defaults.staff_per_appliance)
         owned: dict[str, list[Basis]] = {
             "install": [defaults.installation_share],
             "spares": [defaults.spares_share],
             "support": [defaults.support_rate],
             "power": [
-                one("electricity_per_kwh", f"{currency}/kWh", defaults.tariff),
-                one("pue", "1", defaults.pue),
+                basis("electricity_per_kwh", f"{currency}/kWh", defaults.tariff),
+                basis("pue", "1", defaults.pue),
                 *drawn,
             ],
             "space": [defaults.colocation],
@@ -332,7 +326,7 @@ def _figures(
     if asked.utilisation is not None:
         common.append(Stated("utilisation", asked.utilisation, "1"))
     if terms.spot:
-        lines["instances"].append(one("spot_interruptions_per_month", "1/month", defaults.interruptions))
+        lines["instances"].append(basis("spot_interruptions_per_month", "1/month", defaults.interruptions))
     return {"": common, **lines}
 
 

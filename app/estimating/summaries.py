@@ -12,7 +12,6 @@ from app.engine.pipeline import bubble_slots
 from app.engine.plans import Bound, Plans
 from app.engine.records import Floats, IpuChip
 from app.engine.units import HOUR
-from app.estimating.context import SizingContext, default_software
 from app.estimating.costing import system_power
 from app.estimating.deciding import Decision
 from app.estimating.documents import (
@@ -24,104 +23,18 @@ from app.estimating.documents import (
     Roofline,
     RooflinePoint,
     SystemSummary,
-    Validation,
 )
 from app.estimating.hardware import Hardware, log_deviation
-from app.estimating.nearest import EstimateFacts, compare_runs, family_error, nearest_runs, reach, status_of
 from app.estimating.plan_search import memory_of
 from app.estimating.ranges import quantity, spread_quantity
 from app.estimating.runtime import Run
 from app.estimating.scenario import Scenario, recompute_name, sharding_name
 from app.estimating.schema import Quantity
-from app.estimating.workload import is_convolutional
 
 WHOLE_FIELDS = (
     *("tensor", "pipeline", "data", "micro_batch", "accumulation", "global_batch", "interleave"),
     *("sharding_ranks", "expert", "rts", "rts_optimizer", "phases"),
 )
-
-
-def family_error_of(sizing: Decision, context: SizingContext) -> float | None:
-    """Return the median error of measured runs of a family on a chip with software as it was decided."""
-    entry = sizing.hardware.entry
-    usual = default_software(
-        sizing.profile.family, is_convolutional(sizing.scenario.table), entry.chip, entry.chip_kind, context
-    )
-    return family_error(
-        context.family_errors,
-        context.runs,
-        sizing.scenario.software,
-        family=sizing.profile.family,
-        chip=entry.chip,
-        usual=usual.profile,
-    )
-
-
-def reach_of(sizing: Decision, context: SizingContext) -> float:
-    """Return the distance of the nearest measured run of the family on the chip with the software."""
-    return reach(
-        context.runs,
-        sizing.scenario.software,
-        family=sizing.profile.family,
-        chip=sizing.hardware.entry.chip,
-        devices=int(sizing.choice.plans.devices[0]),
-        parameters=sizing.profile.parameters,
-    )
-
-
-def measurable(sizing: Decision, run: Run) -> dict[str, Quantity]:
-    """Return the range of an estimate by the metric of a measured run."""
-    training, batch = sizing.training, float(sizing.choice.plans.global_batch[0])
-    step = run.step_samples
-    found = {
-        "samples_per_s": quantity(batch / run.step_seconds, batch / step, "samples/s"),
-        "step_time_s": quantity(run.step_seconds, step, "s"),
-        "time_to_train_min": quantity(run.total / 60.0, run.total_samples / 60.0, "min"),
-    }
-    if training.tokens is not None:
-        tokens = batch * training.tokens.mean
-        found["tokens_per_s"] = quantity(tokens / run.step_seconds, tokens / step, "tokens/s")
-    return found
-
-
-def validation_summary(
-    sizing: Decision, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
-) -> Validation:
-    """Return how far an estimate is from anything measured, and what of the same case was measured."""
-    scenario, training, plans = sizing.scenario, sizing.training, sizing.choice.plans
-    chip, devices = sizing.hardware.entry.chip, int(plans.devices[0])
-    asked = EstimateFacts(
-        family=sizing.profile.family,
-        model=sizing.profile.id,
-        chip=chip,
-        devices=devices,
-        parameters=sizing.profile.parameters,
-        seq_len=training.seq_len,
-        image_size=training.image_size,
-        mean_tokens=training.tokens.mean if training.tokens else None,
-        precision=scenario.precision.value,
-        batch=float(plans.global_batch[0]),
-        tensor=float(plans.tensor[0]),
-        pipeline=float(plans.pipeline[0]),
-        target=training.target.id if training.target else None,
-        figures=figures,
-    )
-    seen = compare_runs(context.measured_rows, context.outcomes, asked, scenario.software, context.software)
-    error = family_error_of(sizing, context)
-    return Validation(
-        nearest_measured=nearest_runs(
-            context.runs,
-            context.outcomes,
-            family=asked.family,
-            chip=chip,
-            devices=devices,
-            parameters=asked.parameters,
-        ),
-        family_error=error,
-        status=status_of(regimes, reach_of(sizing, context), error, seen.contradicted),
-        software_presumed=scenario.software.presumed,
-        **seen._asdict(),
-    )
 
 
 def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = None) -> SystemSummary:
@@ -142,15 +55,15 @@ def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = No
     )
 
 
-def plan_summary(sizing: Decision, plans: Plans) -> PlanSummary:
-    return plan_summaries(sizing, plans)[0]
+def plan_summary(decision: Decision, plans: Plans) -> PlanSummary:
+    return plan_summaries(decision, plans)[0]
 
 
-def plan_summaries(sizing: Decision, plans: Plans) -> list[PlanSummary]:
+def plan_summaries(decision: Decision, plans: Plans) -> list[PlanSummary]:
     """Return every choice of each of some plans, and which of them were searched."""
-    scenario, depth = sizing.scenario, sizing.scenario.table.depth
-    idle = sizing.hardware.machines - sizing.hardware.machines_used(plans)
-    searched = list(sizing.choice.searched) + (["global_batch"] if sizing.batch_searched else [])
+    scenario, depth = decision.scenario, decision.scenario.table.depth
+    idle = decision.hardware.machines - decision.hardware.machines_used(plans)
+    searched = list(decision.choice.searched) + (["global_batch"] if decision.batch_searched else [])
     stage_layers = (
         [[int(layers) for layers in stages] for stages in scenario.stage_lists(plans)]
         if scenario.is_ipu
@@ -180,16 +93,16 @@ def _evenly(depth: int, stages: int) -> list[int]:
     return [whole + (place < rest) for place in range(stages)]
 
 
-def memory_summary(sizing: Decision) -> Memory:
+def memory_summary(decision: Decision) -> Memory:
     """Return the memory of the fullest device, by part."""
-    memory = sizing.choice.memory
-    capacity = memory_of(sizing.scenario.chip)
+    memory = decision.choice.memory
+    capacity = memory_of(decision.scenario.chip)
     streaming = float(np.ravel(memory.streaming)[0])
     shown = bool(memory.streaming_capacity) or streaming > 0
     return Memory(
         per_device=Quantity.exact(float(memory.total[0]), "B"),
         capacity=Quantity.exact(capacity, "B"),
-        usable=Quantity.exact(sizing.choice.found.limit, "B"),
+        usable=Quantity.exact(decision.choice.found.limit, "B"),
         parts=[
             MemoryPart(part=name, value=float(np.ravel(value)[0])) for name, value in memory.parts.items()
         ],

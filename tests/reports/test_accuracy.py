@@ -49,7 +49,7 @@ def evidence(context: SizingContext) -> AccuracyEvidence:
 
 @pytest.fixture(scope="module")
 def document(evidence: AccuracyEvidence) -> str:
-    return accuracy_document(evidence.headline, evidence.counts, evidence)
+    return accuracy_document(evidence)
 
 
 def leading(rows: list[RowResult] | tuple[RowResult, ...]) -> list[RowResult]:
@@ -175,7 +175,7 @@ def test_the_document_has_every_part(document: str, evidence: AccuracyEvidence) 
 
 
 def test_the_document_is_the_same_each_time(document: str, evidence: AccuracyEvidence) -> None:
-    assert accuracy_document(evidence.headline, evidence.counts, evidence) == document
+    assert accuracy_document(evidence) == document
 
 
 def test_tiny_differences_between_machines_do_not_show(document: str, evidence: AccuracyEvidence) -> None:
@@ -183,7 +183,7 @@ def test_tiny_differences_between_machines_do_not_show(document: str, evidence: 
         return row if row.predicted is None else replace(row, predicted=row.predicted * (1.0 + 1e-13))
 
     headline = replace(evidence.headline, rows=tuple(map(moved, evidence.headline.rows)))
-    assert accuracy_document(headline, evidence.counts, replace(evidence, headline=headline)) == document
+    assert accuracy_document(replace(evidence, headline=headline)) == document
 
 
 def test_tables_have_equal_rows(document: str) -> None:

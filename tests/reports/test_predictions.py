@@ -266,7 +266,7 @@ def test_every_fitted_figure_is_listed(evidence: AccuracyEvidence) -> None:
 
 
 def test_the_document_prints_every_fitted_figure_and_gap(evidence: AccuracyEvidence) -> None:
-    text = accuracy_document(evidence.headline, evidence.counts, evidence)
+    text = accuracy_document(evidence)
     for file, count in evidence.counts.fitted.items():
         assert re.search(rf"^### .*{re.escape(file)}.*\({count}\)$", text, re.MULTILINE)
     assert all(f"`{name}`" in text for name in evidence.gaps.regimes)

@@ -34,7 +34,7 @@ CONFIG = b'{"model_type": "gpt2", "n_layer": 12, "n_head": 12, "n_embd": 768, "v
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workbench]:
-    monkeypatch.setattr("app.features.sweeps.jobs.installed_context", sizing_context)
+    monkeypatch.setattr("app.features.sweeps.service.installed_context", sizing_context)
     made = Workbench(sizing_context(), Store(f"sqlite:///{tmp_path / 'sweeps.sqlite3'}"))
     made.prepare()
     yield made

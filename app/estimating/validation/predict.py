@@ -28,8 +28,6 @@ from app.profiles.model import ModelProfile
 LARGEST_MICRO_BATCH = 64.0
 """Micro-batch at most where a row states none."""
 
-"""Micro-batches at most that are tried then."""
-
 
 @dataclass(frozen=True, slots=True)
 class PredictionSamples:

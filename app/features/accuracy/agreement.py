@@ -57,11 +57,11 @@ class RunChoice:
     scale: str = ""
     errors: str = "group_left_out"
 
-    def holds(self, one: Prediction) -> bool:
+    def holds(self, run: Prediction) -> bool:
         return (
-            in_set(one.family, self.family)
-            and self.chip in ("", one.chip)
-            and self.scale in ("", scale_of(one.devices))
+            in_set(run.family, self.family)
+            and self.chip in ("", run.chip)
+            and self.scale in ("", scale_of(run.devices))
         )
 
 
@@ -106,11 +106,11 @@ class AgreementCell:
 
 def counted(predictions: Iterable[Prediction]) -> list[Prediction]:
     """Return the runs of the headline: throughput, read from its source, of the first two priorities."""
-    return [one for one in predictions if one.scope == COUNTED and one.is_throughput]
+    return [run for run in predictions if run.scope == COUNTED and run.is_throughput]
 
 
 def agreement(predictions: Iterable[Prediction], kind: str) -> Agreement:
-    part = summary(kind, [one.result(kind) for one in predictions])
+    part = summary(kind, [run.result(kind) for run in predictions])
     low, high = None, None
     if part.coverage is not None:
         low, high = (float(end) for end in wilson_interval(part.coverage, float(part.groups)))
@@ -125,10 +125,10 @@ def by_kind(predictions: Sequence[Prediction]) -> dict[str, Agreement]:
 
 def cells(predictions: Iterable[Prediction]) -> list[AgreementCell]:
     parts: dict[tuple[str, str, int], list[Prediction]] = {}
-    for one in predictions:
-        if one.log_error is not None:
-            place = SCALE_CODES.index(scale_of(one.devices))
-            parts.setdefault((one.family, one.chip, place), []).append(one)
+    for run in predictions:
+        if run.log_error is not None:
+            place = SCALE_CODES.index(scale_of(run.devices))
+            parts.setdefault((run.family, run.chip, place), []).append(run)
     return [
         AgreementCell(
             family,
@@ -146,10 +146,10 @@ def worst(predictions: Iterable[Prediction], kind: str, shown: int) -> list[Pred
 
     Runs alike are missed alike; all of them would hide the other kinds.
     """
-    missed = [(abs(error), one) for one in predictions if (error := one.error(kind)) is not None]
+    missed = [(abs(error), run) for run in predictions if (error := run.error(kind)) is not None]
     chosen: dict[tuple[str, str, str], Prediction] = {}
-    for _, one in sorted(missed, key=lambda pair: (-pair[0], pair[1].id)):
-        chosen.setdefault((one.model, one.chip, one.software), one)
+    for _, run in sorted(missed, key=lambda pair: (-pair[0], pair[1].id)):
+        chosen.setdefault((run.model, run.chip, run.software), run)
     return list(chosen.values())[:shown]
 
 
@@ -183,14 +183,14 @@ class Gaps:
 
 
 def gaps(predictions: Iterable[Prediction], context: SizingContext, families: Collection[str]) -> Gaps:
-    known = [one for one in counted(predictions) if one.log_error is not None]
-    seen = {regime for one in known for regime in one.regimes.split()}
+    known = [run for run in counted(predictions) if run.log_error is not None]
+    seen = {regime for run in known for regime in run.regimes.split()}
     chips = {system.chip for system in context.catalog.systems() if system.chip}
     largest = {
-        chip: [one.devices for one in known if one.chip == chip] for chip in {one.chip for one in known}
+        chip: [run.devices for run in known if run.chip == chip] for chip in {run.chip for run in known}
     }
     return Gaps(
-        families=tuple(sorted(set(families) - {one.family for one in known})),
+        families=tuple(sorted(set(families) - {run.family for run in known})),
         chips=tuple(sorted(chips - set(largest))),
         largest=tuple(Largest(chip, max(devices), len(devices)) for chip, devices in sorted(largest.items())),
         regimes=tuple(
@@ -284,27 +284,27 @@ class Ranking:
 def chains(predictions: Iterable[Prediction], kind: str, repeats: Sequence[Pattern]) -> list[Chain]:
     """Return the chains of three runs at least, the widest range of devices first."""
     members: dict[str, list[Prediction]] = {}
-    for one in predictions:
-        if one.error(kind) is not None:
-            members.setdefault(one.chain, []).append(one)
-    ranks = chain_correlations(one.result(kind) for found in members.values() for one in found)
+    for run in predictions:
+        if run.error(kind) is not None:
+            members.setdefault(run.chain, []).append(run)
+    ranks = chain_correlations(run.result(kind) for found in members.values() for run in found)
     made = [_chain(name, members[name], rank, kind, repeats) for name, rank in ranks.items()]
-    return sorted(made, key=lambda one: (-one.most / one.least, -len(one.points), one.name))
+    return sorted(made, key=lambda chain: (-chain.most / chain.least, -len(chain.points), chain.name))
 
 
 def scaled(found: Iterable[Chain]) -> list[Chain]:
     """Return the chains over more than one count of devices."""
-    return [one for one in found if one.most > one.least]
+    return [chain for chain in found if chain.most > chain.least]
 
 
 def _chain(
     name: str, members: Sequence[Prediction], rank: float, kind: str, repeats: Sequence[Pattern]
 ) -> Chain:
-    whole = all(one.batch for one in members)
+    whole = all(run.batch for run in members)
     head = members[0]
     points = tuple(
         sorted(
-            (point_of(one, kind, whole=whole) for one in members),
+            (point_of(run, kind, whole=whole) for run in members),
             key=lambda point: (point.devices, point.batch or 0.0, point.id),
         )
     )
@@ -329,17 +329,17 @@ def _chain(
     )
 
 
-def point_of(one: Prediction, kind: str, *, whole: bool) -> ChainPoint:
+def point_of(run: Prediction, kind: str, *, whole: bool) -> ChainPoint:
     """Return a run as throughput of one device."""
-    error, measured = one.error(kind) or 0.0, one.measured or math.nan
-    error = -error if one.is_duration else error
+    error, measured = run.error(kind) or 0.0, run.measured or math.nan
+    error = -error if run.is_duration else error
     rate = measured
-    if one.metric == "step_time_s":
-        rate = (one.batch or 1.0 if whole else 1.0) / measured
-    if one.metric != "tflops_per_accel":
-        rate /= one.devices
+    if run.metric == "step_time_s":
+        rate = (run.batch or 1.0 if whole else 1.0) / measured
+    if run.metric != "tflops_per_accel":
+        rate /= run.devices
     return ChainPoint(
-        one.id, one.group, one.devices, one.batch, one.plan, rate, rate * math.exp(error), error
+        run.id, run.group, run.devices, run.batch, run.plan, rate, rate * math.exp(error), error
     )
 
 
@@ -360,13 +360,13 @@ def repeat_deviation(
     points: Sequence[ChainPoint], facts: dict[str, str], devices: int, repeats: Sequence[Pattern]
 ) -> float:
     """Return what repeats of a run differ by: as measured apart, as replicates say, or the usual."""
-    stated = first([one for one in repeats if one.patterns], facts, devices)
+    stated = first([pattern for pattern in repeats if pattern.patterns], facts, devices)
     if stated is not None:
         return float(stated["deviation"])
     found = replicate_deviation(points, same_group=True)
     if found:
         return found
-    usual = next(one for one in repeats if not one.patterns)
+    usual = next(pattern for pattern in repeats if not pattern.patterns)
     return float(usual.result["deviation"])
 
 

@@ -19,27 +19,10 @@ WIDEST = 0.11
 """How far runs of one size are spread to either side, so that they do not cover each other. [decades]"""
 
 RATIOS = (
-    0.02,
-    0.05,
-    0.1,
-    0.2,
-    0.33,
-    0.5,
-    0.7,
-    0.8,
-    0.9,
-    1.0,
-    1.1,
-    1.25,
-    1.5,
-    2.0,
-    3.0,
-    5.0,
-    10.0,
-    20.0,
-    50.0,
-)
-
+    0.02, 0.05, 0.1, 0.2, 0.33, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0,
+)  # fmt: skip
+FEWER_RATIOS = frozenset({0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0})
+"""Ticks of an axis over a wide range."""
 CLOSE = 3.0
 """Ratio of the ends of the axis up to which every tick is written."""
 GUIDE = "rgba(128,136,148,0.16)"
@@ -73,11 +56,7 @@ def ratios(marks: Sequence[Mark], voice: Voice) -> Figure:
     shown = [size for size in (1, 4, 8, 16, 64, 256, 1024, 4096) if sizes and size <= 2 * sizes[-1]]
     ticks = [tick for tick in RATIOS if least <= tick <= most]
     if most / least > CLOSE:
-        ticks = [
-            tick
-            for tick in ticks
-            if tick in (0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0)
-        ]
+        ticks = [tick for tick in ticks if tick in FEWER_RATIOS]
     return figure(
         _traces(drawn, families(marks), voice),
         showlegend=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from app.estimating.regimes import FITTED_FAMILIES, IPU_SERIES
 from app.estimating.validation.cases import THROUGHPUT
@@ -177,7 +177,7 @@ def coverage_section(evidence: AccuracyEvidence) -> str:
     runs = counted(evidence.predictions)
     lines = []
     for name, chosen in SETS:
-        parts = by_kind([one for one in runs if in_set(one.family, chosen)])
+        parts = by_kind([run for run in runs if in_set(run.family, chosen)])
         lines += [
             [name, KIND_NAMES[kind], str(part.runs), str(part.groups), percent(part.median), covered(part)]
             for kind, part in parts.items()
@@ -193,18 +193,18 @@ def scale_section(evidence: AccuracyEvidence) -> str:
     return "\n\n".join((BY_SCALE, table(headings, lines)))
 
 
-def _cell(one: AgreementCell) -> list[str]:
-    known = one.in_sample
+def _cell(cell: AgreementCell) -> list[str]:
+    known = cell.in_sample
     return [
-        one.family,
-        one.chip,
-        written_scale(one.scale),
+        cell.family,
+        cell.chip,
+        written_scale(cell.scale),
         str(known.runs),
         str(known.groups),
         percent(known.median),
         percent(known.ninetieth),
         percent(known.bias, signed=True),
-        covered(one.left_out),
+        covered(cell.left_out),
     ]
 
 
@@ -229,7 +229,7 @@ def chain_section(evidence: AccuracyEvidence) -> str:
         f"than {percent(shapes[len(shapes) // 2])}.\n{_pairs(ranking(found))}"
     )
     headings = ("model", "software", "chip", "devices", "n:", "measured", "predicted", "offset:", "shape:")
-    lines = [_chain(one) for one in curves[:CHAINS_SHOWN]]
+    lines = [_chain(chain) for chain in curves[:CHAINS_SHOWN]]
     return "\n\n".join((CHAINS, told, table((*headings, "repeats:", "rank:"), lines)))
 
 
@@ -241,46 +241,46 @@ def _pairs(found: Ranking) -> str:
     )
 
 
-def _chain(one: Chain) -> list[str]:
-    first, last = one.points[0], one.points[-1]
+def _chain(chain: Chain) -> list[str]:
+    first, last = chain.points[0], chain.points[-1]
     return [
-        f"{one.model}, {one.length}" if one.length else one.model,
-        f"{one.software}, {one.precision}",
-        one.chip,
-        f"{one.least} to {one.most:,}",
-        str(len(one.points)),
-        f"{number(first.measured)} → {number(last.measured)} {one.unit}",
+        f"{chain.model}, {chain.length}" if chain.length else chain.model,
+        f"{chain.software}, {chain.precision}",
+        chain.chip,
+        f"{chain.least} to {chain.most:,}",
+        str(len(chain.points)),
+        f"{number(first.measured)} → {number(last.measured)} {chain.unit}",
         f"{number(first.predicted)} → {number(last.predicted)}",
-        percent(one.offset, signed=True),
-        percent(one.shape),
-        percent(one.repeats),
-        f"{one.rank:.2f}",
+        percent(chain.offset, signed=True),
+        percent(chain.shape),
+        percent(chain.repeats),
+        f"{chain.rank:.2f}",
     ]
 
 
 def worst_cases(evidence: AccuracyEvidence) -> str:
-    runs = [one for one in evidence.predictions if one.scope == "counted"]
+    runs = [run for run in evidence.predictions if run.scope == "counted"]
     lines = [
-        _missed(one, evidence.configurations, evidence.reasons) for one in worst(runs, IN_SAMPLE, WORST_SHOWN)
+        _missed(run, evidence.configurations, evidence.reasons) for run in worst(runs, IN_SAMPLE, WORST_SHOWN)
     ]
     headings = ("row", "configuration", "profile", "measured", "predicted:", "error:", "likely reason")
     return "\n\n".join((WORST, table(headings, lines)))
 
 
-def _missed(one: Prediction, configurations: Mapping[str, Row], reasons: Mapping[str, str]) -> list[str]:
+def _missed(run: Prediction, configurations: Mapping[str, Row], reasons: Mapping[str, str]) -> list[str]:
     return [
-        f"`{one.id}`",
-        configuration(configurations[one.id]),
-        one.profile or UNKNOWN,
-        f"{number(one.measured)} {one.metric}",
-        number(one.predicted),
-        percent(one.log_error, signed=True),
-        reasons.get(one.reason, NO_REASON),
+        f"`{run.id}`",
+        configuration(configurations[run.id]),
+        run.profile or UNKNOWN,
+        f"{number(run.measured)} {run.metric}",
+        number(run.predicted),
+        percent(run.log_error, signed=True),
+        reasons.get(run.reason, NO_REASON),
     ]
 
 
 def gap_section(found: Gaps) -> str:
-    sizes = ", ".join(f"{one.devices:,} ({one.chip})" for one in found.largest)
+    sizes = ", ".join(f"{size.devices:,} ({size.chip})" for size in found.largest)
     lines = [
         ["families of models", _listed(found.families)],
         ["chips", _listed(found.chips)],
@@ -299,7 +299,7 @@ def _listed(names: Iterable[str]) -> str:
 def fitted_section(figures: Sequence[FittedFigure], counts: Counts) -> str:
     parts = []
     for file, title in FILES.items():
-        inside = [one for one in figures if one.file == file]
+        inside = [figure for figure in figures if figure.file == file]
         parts.append(f"### {title} ({counts.fitted.get(file, 0)})")
         parts.append(_figures(inside) if inside else "None.")
     return "\n\n".join(parts)
@@ -311,16 +311,16 @@ def _figures(figures: Iterable[FittedFigure]) -> str:
         headings,
         (
             [
-                one.owner or "all",
-                f"`{one.name}`",
-                one.value,
-                UNKNOWN if one.deviation is None else f"{one.deviation:g}",
-                UNKNOWN if one.runs is None else str(one.runs),
-                UNKNOWN if one.groups is None else str(one.groups),
-                UNKNOWN if one.worth is None else f"{one.worth:+g}",
-                "" if one.runs is not None else one.note.removeprefix("fitted: "),
+                figure.owner or "all",
+                f"`{figure.name}`",
+                figure.value,
+                UNKNOWN if figure.deviation is None else f"{figure.deviation:g}",
+                UNKNOWN if figure.runs is None else str(figure.runs),
+                UNKNOWN if figure.groups is None else str(figure.groups),
+                UNKNOWN if figure.worth is None else f"{figure.worth:+g}",
+                "" if figure.runs is not None else figure.note.removeprefix("fitted: "),
             ]
-            for one in figures
+            for figure in figures
         ),
     )
 
@@ -381,7 +381,8 @@ LIMITS = """## What these figures do not say
 - Cost, energy and failures have no rows here: those figures are only as good as their sources."""
 
 
-def accuracy_document(report: ValidationReport, counts: Counts, evidence: AccuracyEvidence) -> str:
+def accuracy_document(evidence: AccuracyEvidence) -> str:
+    report, counts = evidence.headline, evidence.counts
     sections = (
         OPENING,
         _headline(evidence),
@@ -413,8 +414,7 @@ def accuracy_document(report: ValidationReport, counts: Counts, evidence: Accura
     return "\n\n".join(sections) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyAgreement:
+class FamilyAgreement(NamedTuple):
     """Agreement of the leading families with measured runs."""
 
     lead: ErrorSummary
@@ -452,9 +452,7 @@ class FamilyAgreement:
 
 def accuracy_sentence(evidence: AccuracyEvidence) -> str:
     """Return the agreement with measured runs in a few sentences, for the README."""
-    found = FamilyAgreement.of(evidence)
-    lead, unseen, general, most = found.lead, found.unseen, found.general, found.most
-    usual, whole = found.usual, found.whole
+    lead, unseen, general, usual, whole, most = FamilyAgreement.of(evidence)
     return (
         f"On {lead.supported} throughput measurements in {lead.groups} groups (BERT, GPT, LLaMA, ResNet-50; "
         f"one\nto {most:,} devices) the median error is {percent(lead.median)} and nine in ten lie within\n"
@@ -469,12 +467,10 @@ def accuracy_sentence(evidence: AccuracyEvidence) -> str:
 
 
 def korean_accuracy_sentence(evidence: AccuracyEvidence) -> str:
-    found = FamilyAgreement.of(evidence)
-    lead, unseen, general = found.lead, found.unseen, found.general
-    usual, whole = found.usual, found.whole
+    lead, unseen, general, usual, whole, most = FamilyAgreement.of(evidence)
     text = (
         f"처리량 측정 {lead.supported}건({lead.groups}개 그룹, BERT·GPT·LLaMA·ResNet-50, "
-        f"장치 1~{found.most:,}개)에서 오차의 중앙값은\n{percent(lead.median)}이고, 열 건 중 아홉 건은 "
+        f"장치 1~{most:,}개)에서 오차의 중앙값은\n{percent(lead.median)}이고, 열 건 중 아홉 건은 "
         f"{percent(lead.ninetieth)} 이내입니다. 소프트웨어 프로파일은 이 측정값에 맞춘 것입니다.\n"
         f"그룹을 하나씩 빼고 다시 맞추면 각각 {percent(unseen.median)}와 {percent(unseen.ninetieth)}이고, "
         f"80 % 범위에 측정값의 {whole_percent(unseen.coverage)}가 들어갑니다.\n"

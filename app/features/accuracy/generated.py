@@ -222,7 +222,7 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     data = models_directory().parent
     root = data.parent
     evidence = collect(context, data)
-    documents = {ACCURACY: accuracy_document(evidence.headline, evidence.counts, evidence)}
+    documents = {ACCURACY: accuracy_document(evidence)}
     documents[ERRORS] = errors_table({NAMED: evidence.headline, PRESUMED: evidence.defaults})
     documents[RUNS] = predictions_text(evidence.predictions)
     documents[README] = with_answers((root / README).read_text(encoding="utf-8"), context, evidence)

@@ -45,9 +45,9 @@ def first(patterns: Iterable[Pattern], facts: Mapping[str, str], devices: int) -
     """Return what follows from the first pattern that matches; None where none does."""
     return next(
         (
-            one.result
-            for one in patterns
-            if one.least_devices <= devices <= one.most_devices and one.matches(facts)
+            pattern.result
+            for pattern in patterns
+            if pattern.least_devices <= devices <= pattern.most_devices and pattern.matches(facts)
         ),
         None,
     )
@@ -56,8 +56,8 @@ def first(patterns: Iterable[Pattern], facts: Mapping[str, str], devices: int) -
 def reason_texts(directory: Path) -> dict[str, str]:
     """Return the sentence of every reason by its code."""
     return {
-        one.result["reason"]: one.result["text"]
-        for one in load_patterns(directory / "validation" / "reasons.csv")
+        pattern.result["reason"]: pattern.result["text"]
+        for pattern in load_patterns(directory / "validation" / "reasons.csv")
     }
 
 
@@ -195,7 +195,7 @@ def predictions_of(
         _prediction(scope, row, configurations[row.id], slower.get(row.id, {}), reasons)
         for scope, row in results
     ]
-    return tuple(sorted(found, key=lambda one: one.id))
+    return tuple(sorted(found, key=lambda run: run.id))
 
 
 def _prediction(
@@ -258,8 +258,8 @@ def predictions_text(predictions: Iterable[Prediction]) -> str:
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for one in predictions:
-        writer.writerow(_cell(name, getattr(one, name)) for name in COLUMNS)
+    for run in predictions:
+        writer.writerow(_cell(name, getattr(run, name)) for name in COLUMNS)
     return written.getvalue()
 
 

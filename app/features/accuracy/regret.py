@@ -61,13 +61,13 @@ class PlanSet:
 
     @property
     def best(self) -> PlanOutcome:
-        return max(self.plans, key=lambda one: one.measured)
+        return max(self.plans, key=lambda plan: plan.measured)
 
     @property
     def pick(self) -> PlanOutcome:
         """The plan that is predicted to be fastest; the slowest of those predicted alike."""
-        most = max(one.predicted for one in self.plans) * (1.0 - ALIKE)
-        return min((one for one in self.plans if one.predicted >= most), key=lambda one: one.measured)
+        most = max(plan.predicted for plan in self.plans) * (1.0 - ALIKE)
+        return min((plan for plan in self.plans if plan.predicted >= most), key=lambda plan: plan.measured)
 
     @property
     def regret(self) -> float:
@@ -83,23 +83,32 @@ def plan_sets(
 ) -> list[PlanSet]:
     """Return the sets of two plans at least, those of most plans first."""
     members: dict[tuple[str, ...], list[Prediction]] = {}
-    for one in predictions:
-        if one.is_throughput and one.batch and one.error(kind) is not None:
-            row = configurations[one.id]
-            members.setdefault(tuple(row.get(name, "") for name in SETTING), []).append(one)
+    for run in predictions:
+        if run.is_throughput and run.batch and run.error(kind) is not None:
+            row = configurations[run.id]
+            members.setdefault(tuple(row.get(name, "") for name in SETTING), []).append(run)
     made = [
         _set(dict(zip(SETTING, setting, strict=True)), found, kind, repeats)
         for setting, found in members.items()
-        if len({one.plan for one in found}) > 1
+        if len({run.plan for run in found}) > 1
     ]
-    return sorted(made, key=lambda one: (-len(one.plans), one.model, one.shape, one.devices, one.batch))
+    return sorted(
+        made,
+        key=lambda plan_set: (
+            -len(plan_set.plans),
+            plan_set.model,
+            plan_set.shape,
+            plan_set.devices,
+            plan_set.batch,
+        ),
+    )
 
 
 def _set(
     setting: Mapping[str, str], members: Sequence[Prediction], kind: str, repeats: Sequence[Pattern]
 ) -> PlanSet:
     head = members[0]
-    points = [point_of(one, kind, whole=True) for one in members]
+    points = [point_of(run, kind, whole=True) for run in members]
     facts = {"software": head.software, "family": head.family, "metric": head.metric}
     size = [setting[name] for name in ("hidden", "layers", "heads")]
     return PlanSet(
@@ -129,8 +138,8 @@ def _outcome(plan: str, points: Sequence[ChainPoint]) -> PlanOutcome:
 def pairs_of_plans(sets: Iterable[PlanSet]) -> Ranking:
     """Return how many pairs of plans of one set that differ clearly are predicted in the right order."""
     pairs = right = with_pairs = 0
-    for one in sets:
-        clear = clear_pairs(one.plans, one.repeat_deviation)
+    for plan_set in sets:
+        clear = clear_pairs(plan_set.plans, plan_set.repeat_deviation)
         pairs += len(clear)
         right += sum(measured * predicted > 0 for measured, predicted in clear)
         with_pairs += bool(clear)
@@ -161,12 +170,12 @@ def regret_section(
 
 
 def _total(kind: str, sets: Sequence[PlanSet]) -> list[str]:
-    regrets = [one.regret for one in sets]
+    regrets = [plan_set.regret for plan_set in sets]
     pairs = pairs_of_plans(sets)
     return [
         kind.replace("_", " "),
         str(len(sets)),
-        str(sum(one.pick == one.best for one in sets)),
+        str(sum(plan_set.pick == plan_set.best for plan_set in sets)),
         str(sum(regret <= SMALL for regret in regrets)),
         percent(sum(regrets) / len(regrets)),
         percent(max(regrets)),
@@ -175,18 +184,18 @@ def _total(kind: str, sets: Sequence[PlanSet]) -> list[str]:
     ]
 
 
-def _line(one: PlanSet) -> list[str]:
-    pairs = pairs_of_plans([one])
+def _line(plan_set: PlanSet) -> list[str]:
+    pairs = pairs_of_plans([plan_set])
     return [
-        f"{one.model}, {one.shape}" if one.shape else one.model,
-        one.software,
-        f"{one.devices:,}",
-        f"{one.batch:,.0f}",
-        str(len(one.plans)),
-        str(sum(plan.runs for plan in one.plans)),
-        one.best.plan,
-        "the same" if one.pick == one.best else one.pick.plan,
-        percent(one.regret),
+        f"{plan_set.model}, {plan_set.shape}" if plan_set.shape else plan_set.model,
+        plan_set.software,
+        f"{plan_set.devices:,}",
+        f"{plan_set.batch:,.0f}",
+        str(len(plan_set.plans)),
+        str(sum(plan.runs for plan in plan_set.plans)),
+        plan_set.best.plan,
+        "the same" if plan_set.pick == plan_set.best else plan_set.pick.plan,
+        percent(plan_set.regret),
         str(pairs.pairs),
         str(pairs.right),
     ]

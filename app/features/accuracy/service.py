@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from app.errors import BadInput
 from app.estimating.context import SizingContext
@@ -97,38 +99,28 @@ def found_chains(choice: RunChoice) -> tuple[Chain, ...]:
     return tuple(chains(filter(choice.holds, counted(predictions())), choice.errors, repeats))
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorBreakdown:
-    """Errors of the chosen runs, by what the fit knew, by set, and by family, chip and size."""
-
-    headline: Agreement
-    kinds: dict[str, Agreement]
-    sets: dict[str, Agreement]
-    cells: list[AgreementCell]
-
-
 @functools.lru_cache(maxsize=64)
-def found_errors(choice: RunChoice) -> ErrorBreakdown:
+def found_errors(choice: RunChoice) -> Mapping[str, Any]:
     """Return the errors of the chosen runs; a choice has the same for every reader."""
     runs = counted(filter(choice.holds, predictions()))
-    return ErrorBreakdown(
-        headline=agreement(runs, choice.errors),
-        kinds=by_kind(runs),
-        sets={
-            one: agreement(filter(replace(choice, family=one).holds, runs), choice.errors)
-            for one in SETS
-            if choice.family == ALL and one != ALL
+    return {
+        "headline": agreement(runs, choice.errors),
+        "kinds": by_kind(runs),
+        "sets": {
+            name: agreement(filter(replace(choice, family=name).holds, runs), choice.errors)
+            for name in SETS
+            if choice.family == ALL and name != ALL
         },
-        cells=cells(runs),
-    )
+        "cells": cells(runs),
+    }
 
 
 def allowed() -> dict[str, tuple[str, ...]]:
     """Return the values each field of the address may have."""
     runs = predictions()
     return {
-        "family": (*SETS, *sorted({one.family for one in runs})),
-        "chip": ("", *sorted({one.chip for one in runs} - {""})),
+        "family": (*SETS, *sorted({run.family for run in runs})),
+        "chip": ("", *sorted({run.chip for run in runs} - {""})),
         "scale": ("", *SCALE_CODES),
         "errors": KINDS,
     }
@@ -152,25 +144,22 @@ def choice_of(**asked: str) -> RunChoice:
 
 def findings_of(choice: RunChoice, context: SizingContext) -> AccuracyFindings:
     everything = predictions()
-    selected = [one for one in everything if choice.holds(one)]
-    found, errors = found_chains(choice), found_errors(choice)
-    whole = [one for one in selected if one.scope == COUNTED]
+    selected = [run for run in everything if choice.holds(run)]
+    found = found_chains(choice)
+    whole = [run for run in selected if run.scope == COUNTED]
     return AccuracyFindings(
         choice=choice,
         measured=len(everything),
-        headline=errors.headline,
-        kinds=errors.kinds,
-        sets=errors.sets,
-        cells=errors.cells,
+        **found_errors(choice),
         chains=list(found),
         ranking=ranking(found),
         worst=[
-            MissedRun(id=one.id, reason=reasons().get(one.reason, ""))
-            for one in worst(whole, choice.errors, WORST_SHOWN)
+            MissedRun(id=run.id, reason=reasons().get(run.reason, ""))
+            for run in worst(whole, choice.errors, WORST_SHOWN)
         ],
         gaps=gaps(everything, context, families_offered()),
         fitted=list(fitted_figures(context, data_directory())),
         runs=sorted(
-            selected, key=lambda one: (one.scope == APART, one.family, one.chip, one.devices, one.id)
+            selected, key=lambda run: (run.scope == APART, run.family, run.chip, run.devices, run.id)
         ),
     )

@@ -24,8 +24,8 @@ from app.errors import AppError, BadInput, FieldError, Message
 from app.estimating.calibrated import MeasuredStep, ProfileFit, fit_profile
 from app.estimating.context import SizingContext
 from app.estimating.deciding import Decision, decide
-from app.estimating.documents import CheckWarning, Estimate
-from app.estimating.estimate import estimate
+from app.estimating.documents import CheckWarning, Estimate, caution, info, serious
+from app.estimating.estimate import estimate, hardware_of
 from app.estimating.ranges import significant
 from app.estimating.regimes import BEYOND, regimes
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
@@ -58,31 +58,42 @@ def calibration_checks(
     measured_devices: float,
     target_devices: float,
     fits: Sequence[bool],
-) -> list[CheckWarning]:
-    """Return what has to be known before a fitted profile is used."""
-    found = [*_implausible(fit, gaps), *_scatter(fit, remaining)]
+) -> Iterator[CheckWarning]:
+    """Yield what has to be known before a fitted profile is used."""
+    yield from _implausible(fit, gaps)
+    # Whether the runs disagree with each other by more than their noise.
+    if remaining.size > 1 and fit.scatter > SCATTERED:
+        worst = int(np.argmax(np.abs(remaining / fit.own)))
+        yield caution(
+            "calibration_scatter",
+            f"runs.{worst}",
+            "the runs disagree by more than usual measurement error; run {run} deviates most, by {gap} %",
+            run=worst + 1,
+            gap=significant(PERCENT * abs(math.expm1(float(remaining[worst]))), 2),
+        )
     if len(gaps) == 1:
-        message = Message(
-            "only one run: it cannot show whether the measurement is repeatable, or which figure is wrong"
+        yield info(
+            "calibration_single_run",
+            "runs",
+            "only one run: it cannot show whether the measurement is repeatable, or which figure is wrong",
         )
-        found.append(CheckWarning.of("calibration_single_run", "info", message, "runs"))
     if target_devices > BEYOND * measured_devices:
-        message = Message(
-            "measured on at most {largest} devices but used for {devices}: communication "
-            "between machines is hardly measured; add a run on two or more machines",
-            {"largest": int(measured_devices), "devices": int(target_devices)},
+        yield caution(
+            "calibration_extrapolates",
+            "estimate.system.count",
+            "measured on at most {largest} devices but used for {devices}: communication between machines is "
+            "hardly measured; add a run on two or more machines",
+            largest=int(measured_devices),
+            devices=int(target_devices),
         )
-        found.append(CheckWarning.of("calibration_extrapolates", "caution", message, "estimate.system.count"))
     for position, held in enumerate(fits):
         if not held:
-            message = Message(
+            yield caution(
+                "calibration_does_not_fit",
+                f"runs.{position}.plan",
                 "by the memory model, run {run} does not fit in memory, yet it ran; enter its plan",
-                {"run": position + 1},
+                run=position + 1,
             )
-            found.append(
-                CheckWarning.of("calibration_does_not_fit", "caution", message, f"runs.{position}.plan")
-            )
-    return found
 
 
 def _implausible(fit: ProfileFit, gaps: Floats) -> list[CheckWarning]:
@@ -91,53 +102,30 @@ def _implausible(fit: ProfileFit, gaps: Floats) -> list[CheckWarning]:
     for place, name in enumerate((*fit.names, OFFSET)):
         moved = float(fit.posterior.mean[place])
         bound = name in fit.at_bound
-        if abs(moved) <= IMPLAUSIBLE and not bound:
-            continue
-        template = (
-            ("{parameter} is at the end of its possible range; check the measurement and what was run")
-            if bound
-            else (
-                "{parameter} moved by {deviations} standard deviations; check the measurement "
-                "and what was run"
+        if abs(moved) > IMPLAUSIBLE or bound:
+            template = (
+                "{parameter} is at the end of its possible range; check the measurement and what was run"
+                if bound
+                else "{parameter} moved by {deviations} standard deviations; check the measurement and what "
+                "was run"
             )
-        )
-        values = {"parameter": Message(name), "deviations": significant(abs(moved), 2)}
-        found.append(CheckWarning.of("calibration_implausible", "serious", Message(template, values), "runs"))
+            values = {"parameter": Message(name), "deviations": significant(abs(moved), 2)}
+            found.append(serious("calibration_implausible", "runs", template, **values))
     slopes = fit.posterior.slopes_before
     covariance = slopes @ slopes.T + np.diag(np.square(fit.own))
     deviation = math.sqrt(float(np.mean(covariance)))
     gap = float(np.mean(gaps))
     if abs(gap) > IMPLAUSIBLE * deviation and not found:
         template = (
-            ("the runs are off by {gap} % on average, where {deviation} % is expected; check the measurement")
+            "the runs are off by {gap} % on average, where {deviation} % is expected; check the measurement"
             if fit.prior.is_preset
-            else (
-                "the runs are off by {gap} % on average, where {deviation} % is expected; "
-                "check the measurement, or start from a software class instead of a named "
-                "software"
-            )
+            else "the runs are off by {gap} % on average, where {deviation} % is expected; check the "
+            "measurement, or start from a software class instead of a named software"
         )
-        message = Message(
-            template,
-            {
-                "gap": significant(PERCENT * abs(math.expm1(gap)), 2),
-                "deviation": significant(PERCENT * deviation, 2),
-            },
-        )
-        found.append(CheckWarning.of("calibration_implausible", "serious", message, "runs"))
+        off = significant(PERCENT * abs(math.expm1(gap)), 2)
+        expected = significant(PERCENT * deviation, 2)
+        found.append(serious("calibration_implausible", "runs", template, gap=off, deviation=expected))
     return found
-
-
-def _scatter(fit: ProfileFit, remaining: Floats) -> list[CheckWarning]:
-    """Return a warning where the runs disagree with each other by more than their noise."""
-    if remaining.size == 1 or fit.scatter <= SCATTERED:
-        return []
-    worst = int(np.argmax(np.abs(remaining / fit.own)))
-    message = Message(
-        "the runs disagree by more than usual measurement error; run {run} deviates most, by {gap} %",
-        {"run": worst + 1, "gap": significant(PERCENT * abs(math.expm1(float(remaining[worst]))), 2)},
-    )
-    return [CheckWarning.of("calibration_scatter", "caution", message, f"runs.{worst}")]
 
 
 Prediction = Callable[[SoftwareProfile, Mapping[str, Floats]], Floats]
@@ -149,12 +137,8 @@ class PreparedRun:
     """A run with its plan decided."""
 
     asked: CalibrationRun
-    sizing: Decision
+    decision: Decision
     step: MeasuredStep
-
-    @property
-    def batch(self) -> int:
-        return self.sizing.batch
 
 
 def check_measurement(run: CalibrationRun, position: int) -> None:
@@ -177,11 +161,7 @@ def below(place: str) -> Iterator[None]:
 
 def decided(request: EstimateRequest, context: SizingContext) -> Decision:
     """Return a request with its workload, software and plan decided."""
-    asked = request.system
-    hardware = context.hardware.system(
-        asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
-    )
-    return decide(request, resolve_model(request.model, context), hardware, context)
+    return decide(request, resolve_model(request.model, context), hardware_of(request, context), context)
 
 
 def prepared(
@@ -201,13 +181,13 @@ def prepared(
             changed = asked.model_copy(update={**changes, "software": target.scenario.software.id})
             with below(f"runs.{position}"):
                 _check_kind(system, target, context)
-                sizing = decided(changed, context)
-            known[system, workload, plan] = sizing, _prediction(sizing, asked)
-        sizing, predict = known[system, workload, plan]
-        seconds = run.step_time_s or sizing.batch / (run.samples_per_s or math.nan)
-        devices = float(sizing.choice.plans.devices[0])
-        step = MeasuredStep(predict, math.log(seconds), tuple(case_regimes(sizing, context)), devices)
-        found.append(PreparedRun(run, sizing, step))
+                decision = decided(changed, context)
+            known[system, workload, plan] = decision, _prediction(decision, asked)
+        decision, predict = known[system, workload, plan]
+        seconds = run.step_time_s or decision.batch / (run.samples_per_s or math.nan)
+        devices = float(decision.choice.plans.devices[0])
+        step = MeasuredStep(predict, math.log(seconds), tuple(case_regimes(decision, context)), devices)
+        found.append(PreparedRun(run, decision, step))
     return found
 
 
@@ -225,14 +205,14 @@ def _check_kind(system: SystemInput, target: Decision, context: SizingContext) -
         )
 
 
-def _prediction(sizing: Decision, asked: EstimateRequest) -> Prediction:
+def _prediction(decision: Decision, asked: EstimateRequest) -> Prediction:
     """Return the logarithm of a case's step time as a function of profile and normals."""
     rate = asked.assumptions.input_samples_per_second
-    fed = sizing.batch / (rate * sizing.machines_used) if rate else 0.0
+    fed = decision.batch / (rate * decision.machines_used) if rate else 0.0
 
     def predict(profile: SoftwareProfile, normals: Mapping[str, Floats]) -> Floats:
-        scenario = replace(sizing.scenario, software=profile)
-        step = np.ravel(scenario.step(sizing.choice.plans, normals).total)
+        scenario = replace(decision.scenario, software=profile)
+        step = np.ravel(scenario.step(decision.choice.plans, normals).total)
         return np.asarray(np.log(np.maximum(step, fed)))
 
     return predict
@@ -248,12 +228,12 @@ def run_system(given: RunSystem | str | None, asked: SystemInput) -> SystemInput
     return SystemInput(**stated) if "id" in stated else asked.model_copy(update=stated)
 
 
-def case_regimes(sizing: Decision, context: SizingContext) -> list[str]:
+def case_regimes(decision: Decision, context: SizingContext) -> list[str]:
     """Return the regimes of a case; the class's own is replaced by that of a profile.
 
     What sets a class apart from one stack is in the wider figures that calibrating starts from.
     """
-    names = regimes(sizing.scenario, sizing.choice.plans, sizing.profile.family, context.measured)
+    names = regimes(decision.scenario, decision.choice.plans, decision.profile.family, context.measured)
     own = [name for name in names if name != "gpu_software_unnamed"]
     return ["gpu_profile_known" if name == "gpu_class_known" else name for name in own]
 
@@ -300,7 +280,7 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
         context.residuals,
         target=case_regimes(target, context),
         family=target.profile.family,
-        chips=[run.sizing.hardware.entry.chip for run in runs],
+        chips=[run.decision.hardware.entry.chip for run in runs],
         named=asked.software is not None,
     )
     with_fit = replace(context, find_calibration=lambda name: fit.profile if name == identifier else None)
@@ -325,13 +305,15 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
         effective_parameters=effective_parameters(fit.posterior.covariance),
         spread_before=_mean_spread(fit.posterior.slopes_before, prior_covariance),
         spread_after=_mean_spread(fit.posterior.slopes_after, fit.posterior.covariance),
-        warnings=calibration_checks(
-            fit,
-            gaps,
-            remaining,
-            measured_devices=max(run.step.devices for run in runs),
-            target_devices=float(target.choice.plans.devices[0]),
-            fits=[run.sizing.choice.fits for run in runs],
+        warnings=list(
+            calibration_checks(
+                fit,
+                gaps,
+                remaining,
+                measured_devices=max(run.step.devices for run in runs),
+                target_devices=float(target.choice.plans.devices[0]),
+                fits=[run.decision.choice.fits for run in runs],
+            )
         ),
     )
     return Calibrated(answer, fit.profile)
@@ -353,20 +335,20 @@ def _run_documents(runs: Sequence[PreparedRun], fit: ProfileFit) -> list[Calibra
     narrow = log_spread(posterior.slopes_after, posterior.covariance)
     documents = []
     for place, run in enumerate(runs):
-        sizing, own = run.sizing, fit.own[place]
+        decision, own = run.decision, fit.own[place]
         measured = math.exp(run.step.measured)
         before, after = float(posterior.before[place]), float(posterior.after[place])
         documents.append(
             CalibratedRun(
-                system=sizing.hardware.entry.id,
-                system_name=sizing.hardware.entry.name,
-                count=sizing.hardware.count,
-                devices=int(sizing.choice.plans.devices[0]),
-                fabric=sizing.hardware.fabric,
-                global_batch=run.batch,
-                plan=plan_summary(sizing, sizing.choice.plans),
+                system=decision.hardware.entry.id,
+                system_name=decision.hardware.entry.name,
+                count=decision.hardware.count,
+                devices=int(decision.choice.plans.devices[0]),
+                fabric=decision.hardware.fabric,
+                global_batch=decision.batch,
+                plan=plan_summary(decision, decision.choice.plans),
                 measured=measured,
-                samples_per_s=run.batch / measured,
+                samples_per_s=decision.batch / measured,
                 before=_log_normal(before, math.hypot(wide[place], own)),
                 after=_log_normal(after, math.hypot(narrow[place], own)),
                 gap_before=before - run.step.measured,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.catalog.catalog import Catalog
-from app.errors import BadInput, Message
-from app.estimating.documents import CheckWarning
+from app.errors import BadInput
+from app.estimating.documents import CheckWarning, caution
 from app.estimating.hardware import known_id
 from app.estimating.ranges import significant
 from app.features.calibration.model import GainAnswer, GainOption, GainRequest
@@ -84,28 +84,40 @@ def gain_warnings(
 ) -> list[CheckWarning]:
     """Return what has to be said of a measured gain."""
     found = []
-    few = [one.label for one in (reference, best) if len(one.runs) < FEW_RUNS]
+    few = [option.label for option in (reference, best) if len(option.runs) < FEW_RUNS]
     if few:
-        message = Message(
-            "fewer than {least} runs of {labels}: their scatter is not well known",
-            {"least": FEW_RUNS, "labels": ", ".join(few)},
-        )
         found.append(
-            CheckWarning.of("gain_few_runs", "caution", message, *(f"{place}.{name}" for name in few))
+            caution(
+                "gain_few_runs",
+                [f"{place}.{name}" for name in few],
+                "fewer than {least} runs of {labels}: their scatter is not well known",
+                least=FEW_RUNS,
+                labels=", ".join(few),
+            )
         )
     if deviation is None:
         return found
-    scatter = max(one.deviation / one.mean for one in (best, reference))  # type: ignore[operator]
+    scatter = max(option.deviation / option.mean for option in (best, reference))  # type: ignore[operator]
+    gain = significant(100 * best.gain, 2)
     if scatter > abs(best.gain):
-        message = Message(
-            "runs of the same kind differ by {scatter} %, more than the gain of {gain} %",
-            {"scatter": significant(100 * scatter, 2), "gain": significant(100 * best.gain, 2)},
+        found.append(
+            caution(
+                "gain_within_scatter",
+                place,
+                "runs of the same kind differ by {scatter} %, more than the gain of {gain} %",
+                scatter=significant(100 * scatter, 2),
+                gain=gain,
+            )
         )
-        found.append(CheckWarning.of("gain_within_scatter", "caution", message, place))
     if abs(best.gain - threshold) < 2.0 * deviation:
-        message = Message(
-            "the gain of {gain} % is too close to the threshold of {threshold} % to call; measure more runs",
-            {"gain": significant(100 * best.gain, 2), "threshold": significant(100 * threshold, 2)},
+        found.append(
+            caution(
+                "gain_near_threshold",
+                (place, "threshold"),
+                "the gain of {gain} % is too close to the threshold of {threshold} % to call; measure more "
+                "runs",
+                gain=gain,
+                threshold=significant(100 * threshold, 2),
+            )
         )
-        found.append(CheckWarning.of("gain_near_threshold", "caution", message, place, "threshold"))
     return found

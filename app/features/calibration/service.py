@@ -34,28 +34,25 @@ def create_calibration(
     once = IdempotentCall.of("calibrations", key, request)
     asked = request.model_dump(mode="json", exclude_unset=True)
 
+    def saving(answer: CalibrationAnswer | GainAnswer, profile: dict[str, object] | None) -> Save:
+        document = answer.model_dump(mode="json")
+        return lambda repository: repository.add(
+            CalibrationRow(
+                id=answer.id, label=answer.label[:300], request=asked, document=document, profile=profile
+            )
+        )
+
     if isinstance(request, GainRequest):
 
         def hold() -> tuple[GainAnswer, Save]:
             answer = measured_gain(request, bench.sizing.catalog, new_id("cal"))
-            document = answer.model_dump(mode="json")
-            return answer, lambda repository: repository.add(
-                CalibrationRow(
-                    id=answer.id, label=answer.label[:300], request=asked, document=document, profile=None
-                )
-            )
+            return answer, saving(answer, None)
 
         return keep(bench, workspace_id, once, GainAnswer, hold)
 
     def fit() -> tuple[CalibrationAnswer, Save]:
         found = calibrate(request, bench.context(workspace_id), new_id("cal"))
-        answer, profile = found.answer, profile_to_json(found.profile)
-        document = answer.model_dump(mode="json")
-        return answer, lambda repository: repository.add(
-            CalibrationRow(
-                id=answer.id, label=answer.label[:300], request=asked, document=document, profile=profile
-            )
-        )
+        return found.answer, saving(found.answer, profile_to_json(found.profile))
 
     return keep(bench, workspace_id, once, CalibrationAnswer, fit)
 

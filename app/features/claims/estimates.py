@@ -19,8 +19,8 @@ from app.estimating.ranges import OWN, common_normals, own_column, quantity, res
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
 from app.estimating.runtime import runs_of
-from app.estimating.summaries import family_error_of, reach_of
 from app.estimating.trace import source_ref
+from app.estimating.validity import family_error_of, reach_of
 from app.estimating.workload import resolve_model
 from app.features.claims.model import Era, PhaseEstimate
 

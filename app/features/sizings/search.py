@@ -26,7 +26,7 @@ from app.estimating.costing import Charges, system_power
 from app.estimating.deciding import Decision, PlanQuestion, choose, question_of
 from app.estimating.documents import CheckWarning
 from app.estimating.hardware import Hardware, Reliability, known_id, reliability
-from app.estimating.nearest import Status, distance, outside_checks, runs_of_kind, status_of
+from app.estimating.nearest import Status, distance, runs_of_kind, status_of
 from app.estimating.plan_search import memory_of
 from app.estimating.prices import prices
 from app.estimating.ranges import (
@@ -43,7 +43,7 @@ from app.estimating.request import EstimateRequest, PlanInput, SystemInput, Work
 from app.estimating.runtime import Run, runs_of
 from app.estimating.scenario import recompute_name, sharding_name
 from app.estimating.schema import Quantity
-from app.estimating.summaries import family_error_of, measurable, validation_summary
+from app.estimating.validity import family_error_of, measurable, outside_checks, validation_summary
 from app.estimating.workload import ADAPTER_PAPERS
 from app.features.sizings.judging import SampledOption, judge
 from app.features.sizings.model import (

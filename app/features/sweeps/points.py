@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -87,7 +88,7 @@ class Sweep:
     def of(cls, request: SweepRequest) -> Sweep:
         """Check what only the lists together can show."""
         total = _total(request)
-        _labels_differ("models", [model_label(one, place) for place, one in enumerate(request.models)])
+        _labels_differ("models", model_labels(request.models))
         _labels_differ("prices", [one.label for one in request.prices])
         _labels_differ("scenarios", [one.label for one in request.scenarios])
         _systems_differ(request.systems)
@@ -98,7 +99,7 @@ class Sweep:
         """Return the labels of models, systems, prices and scenarios in their order."""
         request = self.request
         return {
-            "model": [model_label(one, place) for place, one in enumerate(request.models)],
+            "model": model_labels(request.models),
             "system": list(dict.fromkeys(one.label for one in _sized(request.systems))),
             "price": [one.label for one in request.prices],
             "scenario": [one.label for one in request.scenarios],
@@ -117,34 +118,36 @@ class Sweep:
     def points(self) -> Iterator[SweepPoint]:
         """Return the points in their order; scenarios vary fastest, then prices, systems, models."""
         request = self.request
-        models = [(model_label(one, place), _digest(one), one) for place, one in enumerate(request.models)]
+        named = zip(model_labels(request.models), request.models, strict=True)
+        models = [(label, _digest(model), model) for label, model in named]
         prices = [(_digest(one) if one else "", one) for one in request.prices or (None,)]
         scenarios = [(_digest(one) if one else "", one) for one in request.scenarios or (None,)]
         systems = _sized(request.systems)
-        position = 0
-        for model_name, model_digest, model in models:
-            for sized in systems:
-                for price_digest, price in prices:
-                    for scenario_digest, scenario in scenarios:
-                        parts = (
-                            model_name, model_digest, sized.label, sized.digest, str(sized.count),
-                            price_digest, scenario_digest, request.currency,
-                        )  # fmt: skip
-                        yield SweepPoint(
-                            position=position,
-                            key=hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24],
-                            model=model_name,
-                            system=sized.label,
-                            price=price.label if price else "",
-                            scenario=scenario.label if scenario else "",
-                            request=_asked(model, sized, price, scenario, request.currency),
-                        )
-                        position += 1
+        combinations = itertools.product(models, systems, prices, scenarios)
+        for position, (
+            (label, digest, model),
+            sized,
+            (price_digest, price),
+            (of_scenario, scenario),
+        ) in enumerate(combinations):
+            parts = (
+                label, digest, sized.label, sized.digest, str(sized.count), price_digest, of_scenario,
+                request.currency,
+            )  # fmt: skip
+            yield SweepPoint(
+                position=position,
+                key=hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24],
+                model=label,
+                system=sized.label,
+                price=price.label if price else "",
+                scenario=scenario.label if scenario else "",
+                request=_asked(model, sized, price, scenario, request.currency),
+            )
 
 
-def model_label(entry: SweepModel, place: int) -> str:
-    given = entry.label or entry.model.preset or entry.model.profile_id
-    return given[:200] if given else f"model {place + 1}"
+def model_labels(models: Sequence[SweepModel]) -> list[str]:
+    given = (entry.label or entry.model.preset or entry.model.profile_id for entry in models)
+    return [label[:200] if label else f"model {place}" for place, label in enumerate(given, 1)]
 
 
 def counts_of(entry: SweepSystem) -> list[int]:
@@ -158,18 +161,19 @@ def _total(request: SweepRequest) -> int:
         if system.count is not None and system.counts is not None:
             raise BadInput.at(f"systems.{place}.counts", "enter count or counts, not both")
     sized = sum(len(counts_of(system)) for system in request.systems)
-    lengths = (len(request.models), sized, len(request.prices) or 1, len(request.scenarios) or 1)
-    total = math.prod(lengths)
+    lengths = {
+        "models": len(request.models),
+        "systems": sized,
+        "prices": len(request.prices) or 1,
+        "scenarios": len(request.scenarios) or 1,
+    }
+    total = math.prod(lengths.values())
     if total > MOST_POINTS:
-        models, systems, prices, scenarios = lengths
         raise BadInput.at(
             "body",
             "{models} models × {systems} systems × {prices} price lists × {scenarios} "
             "scenarios make {total} points; one sweep computes at most {most}",
-            models=models,
-            systems=systems,
-            prices=prices,
-            scenarios=scenarios,
+            **lengths,
             total=total,
             most=MOST_POINTS,
         )
@@ -305,26 +309,29 @@ class UploadSet:
         profiles: dict[str, ModelProfile] = {}
         samples: dict[str, LengthSample] = {}
         calibrations: dict[str, SoftwareProfile] = {}
-        workloads = [(f"models.{place}", model.workload) for place, model in enumerate(request.models)]
-        workloads += [(f"scenarios.{place}", one.workload) for place, one in enumerate(request.scenarios)]
-        software = [(f"systems.{place}", one.software) for place, one in enumerate(request.systems)]
-        software += [(f"scenarios.{place}", one.software) for place, one in enumerate(request.scenarios)]
-        for place, model in enumerate(request.models):
-            _keep(profiles, model.model.profile_id, context.find_profile, f"models.{place}.model.profile_id")
-        for prefix, workload in workloads:
-            _keep(samples, workload.workload_id, context.find_workload, f"{prefix}.workload.workload_id")
-        for prefix, name in software:
-            if name is not None and name not in context.software.profiles:
-                _keep(calibrations, name, context.software_profile, f"{prefix}.software")
         books: dict[str, PriceBook] = {}
-        for place, scenario in enumerate(request.scenarios):
+        models = [(f"models.{place}", model) for place, model in enumerate(request.models)]
+        systems = [(f"systems.{place}", system) for place, system in enumerate(request.systems)]
+        scenarios = [(f"scenarios.{place}", scenario) for place, scenario in enumerate(request.scenarios)]
+        for path, model in models:
+            _keep(profiles, model.model.profile_id, context.find_profile, f"{path}.model.profile_id")
+        workloads = [(path, model.workload) for path, model in models]
+        workloads += [(path, scenario.workload) for path, scenario in scenarios]
+        software = [(path, system.software) for path, system in systems]
+        software += [(path, scenario.software) for path, scenario in scenarios]
+        for path, workload in workloads:
+            _keep(samples, workload.workload_id, context.find_workload, f"{path}.workload.workload_id")
+        for path, profile in software:
+            if profile is not None and profile not in context.software.profiles:
+                _keep(calibrations, profile, context.software_profile, f"{path}.software")
+        for path, scenario in scenarios:
             name = scenario.assumptions.price_book_id
-            _keep(books, name, context.find_book, f"scenarios.{place}.assumptions.price_book_id")
+            _keep(books, name, context.find_book, f"{path}.assumptions.price_book_id")
         for place, prices in enumerate(request.prices):
             _keep(books, prices.price_book_id, context.find_book, f"prices.{place}.price_book_id")
             for system, own in prices.by_system.items():
-                field = f"prices.{place}.by_system.{system}.price_book_id"
-                _keep(books, own.price_book_id, context.find_book, field)
+                path = f"prices.{place}.by_system.{system}.price_book_id"
+                _keep(books, own.price_book_id, context.find_book, path)
         return cls(profiles, samples, calibrations, books)
 
     def needed(self, requests: Iterable[EstimateRequest]) -> UploadSet:

@@ -1,22 +1,24 @@
-"""Make, follow, stop and read sweeps; who computes them is :mod:`app.features.sweeps.jobs`."""
+"""Make, follow, stop, read and compute sweeps."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from app.errors import BadInput, Conflict
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
 from app.features.sweeps.rows import Job, Status, SweepAnswer, SweepRow, SweepState, csv_lines, parquet
+from app.features.sweeps.run import WorkerPool, installed_context, run_sweep
 from app.platform.idempotency import IdempotentCall, Save, keep
+from app.platform.job_running import JobClaim
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.document_queries import Label, Order, RowPlace, RowSelection
 from app.platform.store.repository import Repository
-from app.platform.store.tables import JobRecord, SweepRecord
+from app.platform.store.tables import JobRecord, SweepRecord, SweepRowRecord
 from app.platform.store.types import new_id, now
 from app.platform.workbench import Workbench, no_such
 
@@ -247,3 +249,39 @@ def existing(repository: Repository, identifier: str) -> SweepRecord:
     if record is None:
         raise no_such("sweep", identifier)
     return record
+
+
+def compute_sweep(claim: JobClaim, make_crew: Callable[[], WorkerPool]) -> None:
+    """Compute the points of the claimed sweep that have no row yet."""
+    workspace, identifier = claim.job.workspace_id, claim.job.id
+    with claim.bench.store.transaction(workspace) as repository:
+        request = SweepRequest.model_validate(existing(repository, identifier).request)
+        done = repository.of_sweep(identifier).keys()
+    uploads = UploadSet.of(request, claim.bench.context(workspace))
+    for rows in run_sweep(
+        Sweep.of(request).points(),
+        installed_context,
+        make_crew(),
+        uploads=uploads,
+        done=done,
+        cancelled=claim.cancelled,
+    ):
+        records = [
+            SweepRowRecord(
+                sweep_id=identifier,
+                workspace_id=workspace,
+                refused=row.problem is not None,
+                document=row.model_dump(mode="json"),
+                **{name: getattr(row, name) for name in KEPT},
+            )
+            for row in rows
+        ]
+
+        def keep(repository: Repository, records: list[SweepRowRecord] = records) -> None:
+            repository.of_sweep(identifier).keep(records)
+
+        claim.advance(len(records), keep)
+
+
+KEPT = ("position", "key", "model", "system", "price", "scenario", "time_to_train", "cost")
+"""Columns by which rows are found and sorted."""

@@ -1,0 +1,249 @@
+"""How far an estimate is from anything measured, and what of the same case was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from app.catalog.software import SoftwareProfile
+from app.errors import Message
+from app.estimating.context import SizingContext, default_software
+from app.estimating.deciding import Decision
+from app.estimating.documents import CheckWarning, OutsideRun, Validation
+from app.estimating.nearest import SHOWN, UNTOLD, family_error, nearest_runs, reach, status_of
+from app.estimating.ranges import quantity, significant
+from app.estimating.runtime import Run
+from app.estimating.schema import Quantity
+from app.estimating.validation.cases import THROUGHPUT, MeasurementCase
+from app.estimating.workload import is_convolutional
+
+ONE_IN = 5
+"""Of so many measured runs a range may miss one."""
+ALIKE = 0.1
+"""Relative difference in tokens of a sample up to which runs train the same samples."""
+SAME_SIZE = 0.02
+"""Relative difference of parameters up to which two models of a family are one."""
+OTHER_BATCH = 1.5
+"""Factor between two global batches from which they are told apart."""
+WIDE_FORMATS = frozenset({"tf32", "fp32"})
+
+
+def family_error_of(decision: Decision, context: SizingContext) -> float | None:
+    """Return the median error of measured runs of a family on a chip with software as it was decided."""
+    entry = decision.hardware.entry
+    usual = default_software(
+        decision.profile.family,
+        is_convolutional(decision.scenario.table),
+        entry.chip,
+        entry.chip_kind,
+        context,
+    )
+    return family_error(
+        context.family_errors,
+        context.runs,
+        decision.scenario.software,
+        family=decision.profile.family,
+        chip=entry.chip,
+        usual=usual.profile,
+    )
+
+
+def reach_of(decision: Decision, context: SizingContext) -> float:
+    """Return the distance of the nearest measured run of the family on the chip with the software."""
+    return reach(
+        context.runs,
+        decision.scenario.software,
+        family=decision.profile.family,
+        chip=decision.hardware.entry.chip,
+        devices=int(decision.choice.plans.devices[0]),
+        parameters=decision.profile.parameters,
+    )
+
+
+def measurable(decision: Decision, run: Run) -> dict[str, Quantity]:
+    """Return the range of an estimate by the metric of a measured run."""
+    training, batch = decision.training, float(decision.choice.plans.global_batch[0])
+    step = run.step_samples
+    found = {
+        "samples_per_s": quantity(batch / run.step_seconds, batch / step, "samples/s"),
+        "step_time_s": quantity(run.step_seconds, step, "s"),
+        "time_to_train_min": quantity(run.total / 60.0, run.total_samples / 60.0, "min"),
+    }
+    if training.tokens is not None:
+        tokens = batch * training.tokens.mean
+        found["tokens_per_s"] = quantity(tokens / run.step_seconds, tokens / step, "tokens/s")
+    return found
+
+
+def validation_summary(
+    decision: Decision, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
+) -> Validation:
+    """Return how far an estimate is from anything measured; figures are its ranges by metric."""
+    software = decision.scenario.software
+    chip, devices = decision.hardware.entry.chip, int(decision.choice.plans.devices[0])
+    same = {software.id} if software.calibration is None else {software.id, software.calibration.prior}
+    compared = outside_count = own = own_outside = 0
+    outside: dict[str, list[OutsideRun]] = {}
+    for case in context.measured_rows.cases(decision.profile.family, chip, devices):
+        if case.metric not in figures or not (_same_model(case, decision) and _same_work(case, decision)):
+            continue
+        measured, figure = context.outcomes.get(case.id, UNTOLD).measured, figures[case.metric]
+        if not measured or not figure.value:
+            continue
+        counts = software.presumed or case.profile in same
+        compared += 1
+        own += counts
+        if figure.low <= measured <= figure.high:
+            continue
+        outside_count += 1
+        named = context.software.profiles.get(case.profile or "")
+        other = named if named is not None and named.complete and named.id not in same else None
+        reasons = _reasons(case, decision, other)
+        own_outside += counts and "global_batch" not in reasons
+        run = OutsideRun(
+            id=case.id,
+            model=case.model,
+            software=case.software,
+            profile=other.id if other else None,
+            title=other.title if other else "",
+            metric=case.metric,
+            measured=measured,
+            range=figure,
+            reasons=reasons,
+        )
+        outside.setdefault(case.profile or "", []).append(run)
+    # The fewer reasons, the better a run tells what its software makes of the case.
+    shown = sorted((min(runs, key=_telling) for runs in outside.values()), key=_telling)
+    contradicted = ONE_IN * own_outside > own
+    error = family_error_of(decision, context)
+    return Validation(
+        nearest_measured=nearest_runs(
+            context.runs,
+            context.outcomes,
+            family=decision.profile.family,
+            chip=chip,
+            devices=devices,
+            parameters=decision.profile.parameters,
+        ),
+        family_error=error,
+        status=status_of(regimes, reach_of(decision, context), error, contradicted),
+        software_presumed=software.presumed,
+        compared=compared,
+        outside_count=outside_count,
+        contradicted=contradicted,
+        outside=shown[:SHOWN],
+    )
+
+
+def _same_model(case: MeasurementCase, decision: Decision) -> bool:
+    profile = decision.profile
+    if case.preset is not None and case.preset == profile.id:
+        return True
+    if case.parameters is None or not profile.parameters:
+        return False
+    return abs(case.parameters / profile.parameters - 1.0) <= SAME_SIZE
+
+
+def _same_work(case: MeasurementCase, decision: Decision) -> bool:
+    training, precision = decision.training, decision.scenario.precision.value
+    if case.metric in THROUGHPUT and case.includes_evaluation:
+        return False
+    target = training.target.id if training.target else None
+    if case.metric == "time_to_train_min" and case.completed.get("target") != target:
+        return False
+    if case.metric == "step_time_s" and case.global_batch != decision.batch:
+        return False
+    if case.seq_len is not None and case.seq_len != training.seq_len:
+        return False
+    if case.image_size is not None and case.image_size != training.image_size:
+        return False
+    if (case.precision in WIDE_FORMATS) != (precision in WIDE_FORMATS):
+        return False
+    if training.tokens is None or case.metric != "samples_per_s":
+        return True
+    tokens = case.completed.get("mean_tokens") or (case.seq_len or 0.0) / float(
+        case.completed.get("packing", 1)
+    )
+    return abs(float(tokens) / training.tokens.mean - 1.0) <= ALIKE
+
+
+def _reasons(case: MeasurementCase, decision: Decision, other: SoftwareProfile | None) -> list[Apart]:
+    plans, batch = decision.choice.plans, case.global_batch
+    reasons: dict[Apart, bool] = {
+        "software": other is not None,
+        "global_batch": batch is not None
+        and max(batch / decision.batch, decision.batch / batch) >= OTHER_BATCH,
+        "plan": (case.tensor, case.pipeline) != (plans.tensor[0], plans.pipeline[0]),
+    }
+    return [reason for reason, apart in reasons.items() if apart]
+
+
+def _telling(run: OutsideRun) -> tuple[bool, int, float, str]:
+    far = abs(math.log(run.measured / run.range.value))
+    return run.profile is None, len(run.reasons), -far, run.id
+
+
+Apart = Literal["software", "global_batch", "plan"]
+"""What sets a run apart from an estimate."""
+
+UNITS = {
+    "samples_per_s": "samples/s",
+    "tokens_per_s": "tokens/s",
+    "step_time_s": "s",
+    "time_to_train_min": "min",
+}
+"""Unit of the metrics that an estimate has a range of; keys of the catalogues."""
+
+SENTENCES: Mapping[tuple[Apart, ...], str] = {
+    ("software",): "software differs",
+    ("software", "global_batch"): "software and batch size differ",
+    ("software", "plan"): "software and plan differ",
+    ("software", "global_batch", "plan"): "software, batch size and plan differ",
+    ("global_batch",): "batch size differs",
+    ("plan",): "plan differs",
+    ("global_batch", "plan"): "batch size and plan differ",
+}
+"""What sets a run apart from an estimate, by its reasons."""
+
+
+def outside_checks(validation: Validation) -> Iterator[CheckWarning]:
+    """Yield the warning that measured runs of the same case lie outside the range, and why."""
+    if not validation.outside:
+        return
+    first = validation.outside[0]
+    values: dict[str, object] = {
+        "outside": validation.outside_count,
+        "compared": validation.compared,
+        "measured": significant(first.measured),
+        "unit": Message(UNITS[first.metric]),
+        "low": significant(first.range.low),
+        "high": significant(first.range.high),
+    }
+    if first.profile:
+        values["profile"] = first.profile
+    if first.reasons:
+        values["reasons"] = Message(SENTENCES[tuple(first.reasons)])
+    if first.profile:
+        template = (
+            "{outside} of {compared} measured runs of this model on the same number of accelerators are "
+            "outside the range: {measured} {unit} with {profile}, where {low} to {high} is estimated "
+            "({reasons})"
+        )
+    elif first.reasons:
+        template = (
+            "{outside} of {compared} measured runs of this model on the same number of accelerators are "
+            "outside the range: {measured} {unit}, where {low} to {high} is estimated ({reasons})"
+        )
+    else:
+        template = (
+            "{outside} of {compared} measured runs of this model on the same number of accelerators are "
+            "outside the range: {measured} {unit}, where {low} to {high} is estimated; the range is an 80 % "
+            "interval"
+        )
+    yield CheckWarning.of(
+        "measured_run_outside_range",
+        "caution" if validation.contradicted else "info",
+        Message(template, values),
+        *(first.reasons or ["software"]),
+    )
