@@ -63,7 +63,7 @@ class AppError(Exception):
     """Base of everything Rackline raises on purpose."""
 
     status: ClassVar[int] = 500
-    kind: ClassVar[str] = "error"
+    slug: ClassVar[str] = "error"
     """Last part of the problem's ``type``, which programs compare: it stays when the title is reworded."""
     title: ClassVar[str] = "Error"
 
@@ -84,7 +84,7 @@ class BadInput(AppError):
     """A value of the right type that can never be right."""
 
     status = 400
-    kind = "bad-input"
+    slug = "bad-input"
     title = "Invalid input"
 
     @classmethod
@@ -98,7 +98,7 @@ class Unprocessable(BadInput):
     """A missing, unknown or wrongly typed field."""
 
     status = 422
-    kind = "unprocessable-input"
+    slug = "unprocessable-input"
     title = "Unprocessable input"
 
 
@@ -106,7 +106,7 @@ class SignInNeeded(AppError):
     """Nobody known asks for what only members get."""
 
     status = 401
-    kind = "sign-in-needed"
+    slug = "sign-in-needed"
     title = "Sign-in required"
 
 
@@ -118,7 +118,7 @@ class NotFound(AppError):
     """An identifier nobody knows; the message offers the close ones."""
 
     status = 404
-    kind = "not-found"
+    slug = "not-found"
     title = "Not found"
 
     @classmethod
@@ -142,7 +142,7 @@ class Conflict(AppError):
     """What is asked for contradicts what is there."""
 
     status = 409
-    kind = "conflict"
+    slug = "conflict"
     title = "Conflict"
 
     @classmethod
@@ -160,7 +160,7 @@ class Stale(AppError):
     """The ETag in If-Match is that of another version."""
 
     status = 412
-    kind = "precondition-failed"
+    slug = "precondition-failed"
     title = "Precondition failed"
 
 
@@ -168,7 +168,7 @@ class TooLarge(AppError):
     """Larger than a limit, which the message states."""
 
     status = 413
-    kind = "too-large"
+    slug = "too-large"
     title = "Too large"
 
 
@@ -176,7 +176,7 @@ class TooMany(AppError):
     """Asked too often; says after how many seconds it may be asked again."""
 
     status = 429
-    kind = "too-many-requests"
+    slug = "too-many-requests"
     title = "Too many requests"
 
     def __init__(
@@ -190,7 +190,7 @@ class Unavailable(AppError):
     """Something the server needs cannot be used now; says after how many seconds to ask again."""
 
     status = 503
-    kind = "not-available-now"
+    slug = "not-available-now"
     title = "Temporarily unavailable"
 
     def __init__(
@@ -204,5 +204,5 @@ class CatalogError(AppError):
     """The files in data/ are wrong."""
 
     status = 500
-    kind = "catalogue-error"
+    slug = "catalogue-error"
     title = "Catalogue error"

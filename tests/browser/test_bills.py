@@ -45,7 +45,7 @@ def test_a_bill_is_made_saved_and_compared(window: Seat) -> None:
     page.get_by_label("Other BOM", exact=True).select_option(label="1 × IPU-POD64")
     page.get_by_role("button", name="Compare").click()
     expect(page.locator("#package")).to_contain_text("about equal")
-    expect(page.locator(".warnings")).to_contain_text("one basis")
+    expect(page.locator(".warnings")).to_contain_text("on the same basis")
     assert window.complaints == [] and window.strays == []
 
 

@@ -20,7 +20,7 @@ def amount(text: str) -> float:
 def test_a_price_edited_on_the_page_changes_an_estimate(window: Seat, estimated: str) -> None:
     page = window.open("/price-books")
     page.get_by_label("Name").fill("Browser offers")
-    page.get_by_role("button", name="Make").click()
+    page.get_by_role("button", name="Create").click()
     page.wait_for_url("**/price-books/pbk_*")
     system = page.request.get(f"{window.server}{estimated}.json").json()["system"]["id"]
 
@@ -55,7 +55,7 @@ def test_a_price_edited_on_the_page_changes_an_estimate(window: Seat, estimated:
 def test_a_wrong_price_stays_in_its_field(window: Seat) -> None:
     page = window.open("/price-books")
     page.get_by_label("Name").fill("Wrong")
-    page.get_by_role("button", name="Make").click()
+    page.get_by_role("button", name="Create").click()
     page.wait_for_url("**/price-books/pbk_*")
     row = page.locator("#rows tbody tr").first
     row.locator("input[name=item]").fill("dgx-a100-640gb")

@@ -69,7 +69,7 @@ class ProviderDown(AppError):
     """The provider does not answer, or not as one."""
 
     status = 503
-    kind = "sign-in-provider-unreachable"
+    slug = "sign-in-provider-unreachable"
     title = "Sign-in provider unreachable"
 
 
@@ -77,7 +77,7 @@ class TokenRefused(AppError):
     """What the provider sent proves nothing."""
 
     status = 403
-    kind = "sign-in-refused"
+    slug = "sign-in-refused"
     title = "Sign-in refused"
 
 

@@ -294,7 +294,7 @@ class SignInRefused(AppError):
     """Address and password are not those of an account."""
 
     status = 403
-    kind = "sign-in-refused"
+    slug = "sign-in-refused"
     title = "Sign-in refused"
 
 

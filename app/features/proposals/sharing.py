@@ -34,7 +34,7 @@ class WrongPassphrase(AppError):
     """The passphrase is not that of the link."""
 
     status = 403
-    kind = "wrong-passphrase"
+    slug = "wrong-passphrase"
     title = "Wrong passphrase"
 
 

@@ -94,7 +94,7 @@ class WorkersFailed(AppError):
     """The workers cannot compute, whatever the points."""
 
     status = 503
-    kind = "workers-failed"
+    slug = "workers-failed"
     title = "Workers failed"
 
 

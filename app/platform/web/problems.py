@@ -136,7 +136,7 @@ class Problem(BaseModel):
     def of(cls, error: AppError) -> Problem:
         """Return the problem of an error of our own."""
         return cls(
-            type=f"/problems/{error.kind}",
+            type=f"/problems/{error.slug}",
             title=error.title,
             status=error.status,
             detail=error.sentence(),
@@ -148,7 +148,7 @@ class MethodNotAllowed(AppError):
     """The path exists, the method does not."""
 
     status = 405
-    kind = "method-not-allowed"
+    slug = "method-not-allowed"
     title = "Method not allowed"
 
 
@@ -156,7 +156,7 @@ class TooSlow(AppError):
     """The body did not arrive in time."""
 
     status = 408
-    kind = "too-slow"
+    slug = "too-slow"
     title = "Request timeout"
 
 
@@ -164,7 +164,7 @@ class HeadTooLarge(AppError):
     """Address and headers are more than a request of ours needs."""
 
     status = 431
-    kind = "head-too-large"
+    slug = "head-too-large"
     title = "Request headers too large"
 
 
@@ -172,7 +172,7 @@ class UnsupportedMediaType(AppError):
     """The body is not in a format this path reads."""
 
     status = 415
-    kind = "unsupported-media-type"
+    slug = "unsupported-media-type"
     title = "Unsupported media type"
 
 
@@ -180,7 +180,7 @@ class NotAllowed(AppError):
     """Refused whatever the input."""
 
     status = 403
-    kind = "forbidden"
+    slug = "forbidden"
     title = "Forbidden"
 
 
@@ -188,7 +188,7 @@ class Misdirected(AppError):
     """Sent to a host name this server does not answer to."""
 
     status = 421
-    kind = "misdirected-request"
+    slug = "misdirected-request"
     title = "Misdirected request"
 
 
@@ -196,7 +196,7 @@ class ServerError(AppError):
     """A fault of ours; the log has it."""
 
     status = 500
-    kind = "server-error"
+    slug = "server-error"
     title = "Server error"
 
 

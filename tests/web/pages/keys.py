@@ -22,7 +22,15 @@ from app.platform.wording.labels import LABELS
 
 ROOT = Path(__file__).parents[3]
 
-POSITIONS = {"Message": (0,), "gettext": (0,), "_": (0,), "named": (0,), "no_such": (0,), "Example": (1, 2)}
+POSITIONS = {
+    "Message": (0,),
+    "gettext": (0,),
+    "_": (0,),
+    "named": (0,),
+    "no_such": (0,),
+    "existing": (3,),
+    "Example": (1, 2),
+}
 """Callee → positions of keys among its arguments; functions with a parameter ``template`` add theirs."""
 
 ERRORS = {"AppError", "BadInput", "Unprocessable", "NotFound", "Conflict", "TooLarge"}
@@ -79,7 +87,7 @@ PROPOSAL_TEMPLATES = (
     "proposals/shared_locked.html",
 )
 
-REFUSALS = ("at", "named", "no_such", "too_large", "unreadable")
+REFUSALS = ("at", "existing", "named", "no_such", "too_large", "unreadable")
 """Functions that make an error, which answers a request and never stands in a proposal."""
 
 
