@@ -90,7 +90,7 @@ class Answer(Generic[T_co]):
     tag: str | None
     """ETag, for ``tag`` of a method that changes the document."""
     attempts: int
-    """How often it was sent."""
+    """Number of delivery attempts."""
 
 
 class WaitingClient(abc.ABC):

@@ -132,7 +132,7 @@ def reset_second_factor(email: Email) -> None:
 
 
 @workspaces.command("add")
-def add_workspace(name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")]) -> None:
+def add_workspace(name: Annotated[str, typer.Argument(metavar="NAME", help="Name.")]) -> None:
     """Make a workspace; its first member becomes its owner."""
     with opened() as identity:
         if not accounts.any_account(identity):

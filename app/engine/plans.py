@@ -16,7 +16,7 @@ from app.engine.records import Floats, Indices
 
 
 class Recompute(IntEnum):
-    """Which activations the backward pass computes again."""
+    """Activations that the backward pass recomputes."""
 
     NONE = 0
     SELECTIVE = 1

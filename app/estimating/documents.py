@@ -22,7 +22,7 @@ class Text(Document):
     values: dict[str, JsonValue] = Field(default_factory=dict)
     """What stands in the places."""
     message: str
-    """The sentence in English."""
+    """Sentence in English."""
 
     @classmethod
     def of(cls, message: Message) -> Text:
@@ -39,18 +39,18 @@ class Text(Document):
 
 
 class CheckWarning(Document):
-    """A named check that found something."""
+    """Result of a named check."""
 
     code: str
     """Name of the check."""
     severity: Severity
-    """How much it matters."""
+    """Severity."""
     message: str
-    """The sentence in English."""
+    """Sentence in English."""
     fields: list[str]
-    """Fields of the request or the answer that it concerns."""
+    """Fields of the request or the answer to which it applies."""
     text: Text
-    """The sentence with what a translation needs."""
+    """Sentence with its template and values, for translation."""
 
     @classmethod
     def of(cls, code: str, severity: Severity, message: Message, *fields: str) -> CheckWarning:
@@ -76,16 +76,16 @@ def _warning(code: str, severity: Severity, fields: str | Sequence[str], message
 
 
 class Default(Document):
-    """A value that was not asked for, and why it was taken."""
+    """A default value that was used, and why."""
 
     field: str
     """Dotted path of the field in the request."""
     value: JsonValue
-    """The value taken."""
+    """Value used."""
     why: str
-    """The reason in English."""
+    """Reason, in English."""
     text: Text
-    """The reason with what a translation needs."""
+    """Reason with its template and values, for translation."""
 
     @classmethod
     def of(cls, field: str, value: JsonValue, message: Message) -> Default:
@@ -93,38 +93,38 @@ class Default(Document):
 
 
 class MemoryPart(Document):
-    """One part of the memory of a device."""
+    """One component of device memory."""
 
     part: str
     """Name of the part."""
     value: float
-    """Bytes of it on the fullest device. [B]"""
+    """Size of the component on the fullest device. [B]"""
 
 
 class Memory(Document):
     """Memory of the fullest device."""
 
     per_device: Quantity
-    """Filled on the fullest device."""
+    """Memory in use on the fullest device."""
     capacity: Quantity
     """Memory of one device."""
     usable: Quantity | None = None
-    """What a plan may fill of it; the rest is left free for what no formula counts."""
+    """Memory of one device that a plan may use; the rest is reserved for what no formula covers."""
     parts: list[MemoryPart]
-    """Parts of what is filled."""
+    """Components of the memory in use."""
     streaming: Quantity | None
-    """Kept in host or streaming memory per device."""
+    """Host or streaming memory in use per device."""
     streaming_capacity: Quantity | None
-    """Host or streaming memory per device."""
+    """Host or streaming memory available per device."""
 
 
 class Part(Document):
-    """One part of a run or of a step."""
+    """One component of a run or of a step."""
 
     part: str
     """Name of the part."""
     seconds: float
-    """Seconds of it. [s]"""
+    """Duration of the component. [s]"""
 
 
 class RooflinePoint(Document):
@@ -174,23 +174,23 @@ class NearestRun(Document):
     id: str
     """Identifier of the measured run."""
     model: str
-    """What was trained."""
+    """Name of the model."""
     system: str
-    """On what."""
+    """System that the model is trained on."""
     accelerators: int
-    """On how many accelerators."""
+    """Number of accelerators."""
     software: str
-    """With which software."""
+    """Software of the run."""
     distance: float
-    """How far it is from the estimate; 0 is the same case."""
+    """Distance from the estimate; 0 for the same case."""
     family: str = ""
-    """Family of its model."""
+    """Model family."""
     metric: str = ""
-    """What was measured, as a column of data/validation/predictions.csv names it."""
+    """Measured quantity, named as in the columns of data/validation/predictions.csv."""
     measured: float | None = None
-    """The measured value, in the unit of the metric."""
+    """Measured value, in the unit of the metric."""
     predicted: float | None = None
-    """What was predicted of that run; None where it was refused."""
+    """Predicted value for that run; null if the run was refused."""
 
 
 class OutsideRun(Document):
@@ -199,25 +199,27 @@ class OutsideRun(Document):
     id: str
     """Identifier of the measured run."""
     model: str
-    """What was trained."""
+    """Name of the model."""
     software: str
-    """With which software, as the run states it."""
+    """Software as stated by the run."""
     profile: str | None
-    """Software profile of the run, to ask for the estimate with it; null where it is that of the estimate."""
+    """Software profile of the run, for requesting the estimate with it; null if the estimate already
+    uses it.
+    """
     title: str = ""
     """Name of that profile."""
     metric: str
-    """What was measured, as a column of data/validation/predictions.csv names it."""
+    """Measured quantity, named as in the columns of data/validation/predictions.csv."""
     measured: float
-    """The measured value, in the unit of the metric."""
+    """Measured value, in the unit of the metric."""
     range: Quantity
-    """What the estimate says of it, in the same unit."""
+    """Range of the estimate, in the same unit."""
     reasons: list[Literal["software", "global_batch", "plan"]]
-    """What sets the run apart from the estimate; empty where nothing does."""
+    """Differences between the run and the estimate; empty if there are none."""
 
 
 class Validation(Document):
-    """How far the estimate is from anything measured."""
+    """How closely measured runs support the estimate."""
 
     nearest_measured: list[NearestRun]
     """Measured runs close to the estimate."""
@@ -225,7 +227,7 @@ class Validation(Document):
     """Median of |ln(predicted/measured)| over the family's measured runs on the chip, with the software
     of each run where it was named, with the default where it was presumed."""
     status: Literal["validated", "extrapolated", "unvalidated"]
-    """Whether measured runs reach as far as the estimate."""
+    """Whether the estimate is covered by measured runs."""
     software_presumed: bool = False
     """True where no software was named and the default stands in."""
     compared: int = 0
@@ -249,7 +251,7 @@ class TraceStep(Document):
     inputs: dict[str, JsonValue]
     """Its inputs by name."""
     value: float
-    """Its value."""
+    """Value."""
     unit: str
     """SI unit of the value."""
     reference: str
@@ -259,43 +261,43 @@ class TraceStep(Document):
 
 
 class ModelSummary(Document):
-    """The model as it was understood."""
+    """Resolved model."""
 
     id: str
     """Identifier of the preset or profile."""
     name: str
     """Name."""
     family: str
-    """Family whose measured runs come nearest."""
+    """Model family with the closest measured runs."""
     parameters: float
-    """Parameters, counted from the operators."""
+    """Parameter count, summed over the operators."""
     kind: str = "pretrain"
-    """How it is trained: pretrain, continue, finetune, lora or qlora."""
+    """Kind of training: pretrain, continue, finetune, lora or qlora."""
     trained_parameters: float | None = None
-    """Parameters that training changes: those of the adapters with lora and qlora, else all."""
+    """Number of trained parameters: those of the adapters for lora and qlora, otherwise all."""
     forward_flop_per_sample: float
-    """Forward pass of one sample. [FLOP]"""
+    """Compute of the forward pass of one sample. [FLOP]"""
     seq_len: int | None
-    """Length of a sample. [tokens]"""
+    """Sequence length of a sample. [tokens]"""
     image_size: int | None
-    """Side of an image. [pixels]"""
+    """Image size, as the length of a side. [pixels]"""
     assumptions: list[Text]
-    """What was assumed where the description is silent."""
+    """Assumptions made where the description gives no value."""
 
 
 class SystemSummary(Document):
-    """The system as it was understood."""
+    """Resolved system."""
 
     id: str
     """Identifier."""
     name: str
     """Name."""
     count: int
-    """How many."""
+    """Number of units."""
     machines: int
     """Machines in all."""
     devices: int
-    """Accelerators in all."""
+    """Total number of accelerators."""
     chip: str
     """Identifier of the chip."""
     fabric: str
@@ -311,144 +313,153 @@ class SystemSummary(Document):
 
 
 class PlanSummary(Document):
-    """Every choice of the plan."""
+    """Complete plan, with every choice."""
 
     tensor: int
-    """Devices that share each layer."""
+    """Tensor-parallel degree: devices that share each layer."""
     pipeline: int
-    """Pipeline stages."""
+    """Number of pipeline stages."""
     data: int
-    """Copies of the model."""
+    """Data-parallel degree: replicas of the model."""
     micro_batch: int
-    """Samples of one micro-batch."""
+    """Samples per micro-batch."""
     accumulation: int
-    """Micro-batches per step and copy."""
+    """Micro-batches per step and replica (gradient accumulation)."""
     global_batch: int
     """Samples per step."""
     interleave: int
-    """Model chunks per pipeline stage."""
+    """Model chunks per pipeline stage (interleaving)."""
     recompute: str
-    """Which activations the backward pass computes again."""
+    """Activations that the backward pass recomputes."""
     sequence_parallel: bool
-    """Whether tensor ranks also split tokens."""
+    """Whether tensor ranks also split the tokens (sequence parallelism)."""
     sharding: str
-    """What copies share instead of each holding it."""
+    """State that replicas shard instead of each holding a full copy."""
     sharding_ranks: int
-    """Copies that share one set of it."""
+    """Number of replicas that share one sharded copy."""
     expert: int = 1
-    """Copies over which the experts of a layer are spread."""
+    """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
     offload: bool
-    """Whether the optimizer state lives off the device."""
+    """Whether the optimizer state is offloaded from the device."""
     rts: int
-    """IPU: copies over which weights are sharded."""
+    """IPU: number of replicas over which weights are sharded."""
     rts_optimizer: int
-    """IPU: copies over which optimizer state is sharded."""
+    """IPU: number of replicas over which the optimizer state is sharded."""
     phases: int
-    """IPU: phases of one stage."""
+    """IPU: number of phases per stage."""
     stage_layers: list[int]
-    """Layers of each stage."""
+    """Number of layers of each stage."""
     idle_machines: int = 0
-    """Machines of the system that the plan does not use."""
+    """Number of machines in the system that the plan does not use."""
     searched: list[str]
-    """Fields that were searched rather than given."""
+    """Fields that were searched, not given in the request."""
 
 
 class PipelineSchedule(Document):
-    """How the micro-batches of one step go through the stages of the pipeline."""
+    """Pipeline schedule of the micro-batches of one step."""
 
     kind: Literal["one_forward_one_backward", "interleaved", "lockstep"]
-    """Order of the passes: one forward one backward, the same interleaved, or supersteps in lockstep."""
+    """Order of the passes: one forward, one backward (1F1B); interleaved 1F1B; or supersteps in
+    lockstep.
+    """
     stages: int
-    """Pipeline stages."""
+    """Number of pipeline stages."""
     micro_batches: int
-    """Micro-batches of the step."""
+    """Number of micro-batches in the step."""
     chunks: int
-    """Model chunks of each stage."""
+    """Model chunks per stage (interleaving)."""
     forward: float
-    """Forward pass of one micro-batch on the slowest stage, with its share of transfers. [s]"""
+    """Forward pass of one micro-batch on the slowest stage, including its share of transfers. [s]"""
     backward: float
-    """Backward pass of one micro-batch on the slowest stage, recomputation included. [s]"""
+    """Backward pass of one micro-batch on the slowest stage, including recompute. [s]"""
     length: float
-    """From the first forward pass to the end of the last backward pass. [s]"""
+    """Time from the first forward pass to the end of the last backward pass. [s]"""
     bubble: float
-    """What every stage idles of it while the pipeline fills and drains. [s]"""
+    """Pipeline bubble: idle time of every stage while the pipeline fills and drains. [s]"""
     bubble_share: float
-    """The same over the length of the schedule."""
+    """Pipeline bubble as a share of the length of the schedule."""
     after: float
-    """Rest of the step: gradients, update, fixed time, and whatever one stage alone does. [s]"""
+    """Remaining time of the step: gradients, update, fixed time, and work of a single stage. [s]"""
     superstep: list[Part] | None
-    """Parts of one forward and one backward superstep on IPUs; null where stages do not wait in lockstep."""
+    """Components of one forward and one backward superstep on IPUs; null if stages do not run in
+    lockstep.
+    """
 
 
 class Estimate(Document):
-    """The answer for model × workload × system × plan × software."""
+    """The result for model × workload × system × plan × software."""
 
     id: str
     """Identifier."""
     label: str
-    """What it is called."""
+    """Name."""
     engine_version: str
-    """Version of the formulas."""
+    """Version of the engine."""
     catalog_version: str
-    """Version of the figures."""
+    """Version of the catalogue."""
     model: ModelSummary
-    """The model as it was understood."""
+    """Resolved model."""
     system: SystemSummary
-    """The system as it was understood."""
+    """Resolved system."""
     plan: PlanSummary | None
-    """Every choice of the plan; null for a bare division."""
+    """Complete plan, with every choice; null for a compute-only estimate."""
     software: str | None
     """Identifier of the software profile."""
     precision_used: str | None
-    """Number format the system runs."""
+    """Number format that the system uses."""
     defaults: list[Default]
-    """Every value that was not asked for, and why it was taken."""
+    """Default values used, and why."""
     fits: bool
-    """Whether the plan fits the memory."""
+    """Whether the plan fits in memory."""
     memory: Memory | None
     """Memory of the fullest device."""
     step_time: Quantity | None
-    """Time of one step."""
+    """Time per step."""
     throughput: Quantity | None
     """Samples per second: global batch over step time."""
     tokens_per_second: Quantity | None
-    """Tokens per second; null where samples have none."""
+    """Tokens per second; null if samples have no tokens."""
     mfu: Quantity | None
-    """Model FLOP per second over the peak."""
+    """Model FLOPs utilization (MFU): model FLOP per second over the peak."""
     steps: int | None
-    """Steps of the run, rounded up."""
+    """Number of steps in the run, rounded up."""
     samples: float | None
-    """Samples of the run."""
+    """Number of samples in the run."""
     trained: Text | None = None
-    """What is trained, in words; null where only compute is stated."""
+    """What is trained, as a sentence; null if only the compute is given."""
     time_to_train: Quantity | None
-    """Time of the run with checkpoints, failures and evaluation."""
+    """Time to train, including checkpoints, failures and evaluation."""
     time_samples: list[float] | None = None
-    """Samples behind that range, in the order all estimates share: paired one by one, those of two estimates
-    give the probability that one is faster. [s]"""
+    """Samples behind the range of the time to train, in an order shared by all estimates: comparing
+    two estimates sample by sample gives the probability that one is faster. [s]
+    """
     startup: Quantity | None = None
-    """From the start of the job to its first step, compilation included; beside the time to train."""
+    """Time from the start of the job to its first step, including compilation; not part of the time to
+    train.
+    """
     goodput: Quantity | None = None
-    """Share of the time to train that steps take."""
+    """Share of the time to train spent in training steps."""
     all_in_device_hours: Quantity | None = None
-    """Device hours that published projects of this length took, with failed runs and experiments."""
+    """Device hours of the whole project, including failed runs and experiments, estimated from
+    published projects.
+    """
     energy: Quantity | None
-    """Energy of the run."""
+    """Energy use of the run."""
     cost: Cost | None
-    """Cost of the run; null where no price is known."""
+    """Cost of the run; null if no price is known."""
     breakdown: list[Part] | None
-    """Parts that add up to the time to train."""
+    """Components that add up to the time to train."""
     schedule: PipelineSchedule | None = None
-    """How the step goes through the pipeline; null where it has one stage."""
+    """Pipeline schedule of one step; null if there is only one stage."""
     roofline: list[RooflinePoint]
-    """The heaviest operators on the roofline."""
+    """Most expensive operators, on the roofline."""
     roof: Roofline | None
-    """The roof they stand under."""
+    """Roofline of the device: peak and bandwidth."""
     sensitivity: list[Sensitivity]
-    """What moves the time to train, the strongest first."""
+    """Inputs that drive the time to train, strongest first."""
     validation: Validation
-    """How far the estimate is from anything measured."""
+    """How closely measured runs support the estimate."""
     warnings: list[CheckWarning]
-    """What has to be known to read it."""
+    """Warnings to consider when reading the result."""
     trace: list[TraceStep]
-    """How each number was computed."""
+    """Trace of the computation of each number."""

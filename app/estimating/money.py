@@ -29,9 +29,9 @@ class QuoteLine(Document):
     item: str
     """Identifier of what is paid for."""
     label: str
-    """What to call it."""
+    """Name."""
     quantity: Money
-    """How many."""
+    """Number of units."""
     unit_price: Money | None
     """Price of one, not rounded; null where nobody publishes it."""
     discount: Money
@@ -118,85 +118,86 @@ def quote(lines: Iterable[QuoteLine], currency: Currency) -> Quote:
 
 
 class CostFigure(Document):
-    """One figure a cost rests on, as its source states it."""
+    """One figure behind a cost, as stated by its source."""
 
     name: str
-    """What it is: price, tariff, pue, …"""
+    """Name of the figure: price, tariff, pue, …"""
     item: str
-    """What it is of, in the catalogue; empty where it was stated."""
+    """Catalogue item that the figure describes; empty if it was stated in the request."""
     value: float
-    """The figure in its unit."""
+    """Value, in the given unit."""
     low: float
-    """Low end of its range; the value where none is known."""
+    """Low end of the range; equal to the value if none is known."""
     high: float
-    """High end of its range; the value where none is known."""
+    """High end of the range; equal to the value if none is known."""
     unit: str
     """Unit as stated."""
     as_of: str
-    """Date the figure is true of; empty where it was stated."""
+    """Date of the figure; empty if it was stated in the request."""
     status: Literal["sourced", "estimate", "recalled", "stated", "book"]
-    """Whether it is published, estimated, recalled, stated in the request or in a price book."""
+    """Origin: published, estimated, recalled, stated in the request, or from a price book."""
     default: bool
-    """Whether the catalogue's default was taken."""
+    """Whether the catalogue's default was used."""
     note: str
     """What limits it."""
     source: SourceRef | None
-    """Where it is from; null where it was stated."""
+    """Source of the figure; null if it was stated in the request."""
 
 
 class CostLine(Document):
     """One line of the cost."""
 
     item: str
-    """What is paid for."""
+    """Cost item."""
     hourly: float
-    """Cost of it in one useful hour."""
+    """Cost of the item per useful hour."""
     per_month: float | None = None
-    """Cost of it in a month, idle hours included."""
+    """Cost of the item per month, including idle hours."""
     over_term: float | None = None
-    """Cost of it over the term, cost of capital included."""
+    """Cost of the item over the term, including the cost of capital."""
     figures: list[CostFigure] = Field(default_factory=list)
-    """What the line rests on."""
+    """Figures behind the line."""
 
 
 class Carbon(Document):
-    """Carbon dioxide of the electricity, by location; making the machines is not counted."""
+    """Carbon dioxide emissions of the electricity, location-based; manufacturing is not included."""
 
     run: Quantity
-    """Of the run."""
+    """For the run."""
     per_year: Quantity
-    """Of a year with the system in use as its utilisation says."""
+    """For one year of use at the given utilisation."""
     intensity: CostFigure
-    """Emissions of the grid."""
+    """Emission intensity of the grid."""
 
 
 class Cost(Document):
-    """What the run costs, on a stated basis."""
+    """Cost of the run, on a stated basis."""
 
     run: Quantity
     """Cost of the run."""
     run_samples: list[float] | None = None
-    """Samples behind that range, in the order all estimates share: paired one by one, those of two estimates
-    give the probability that one is cheaper. [currency]"""
+    """Samples behind the range of the run's cost, in an order shared by all estimates: comparing two
+    estimates sample by sample gives the probability that one is cheaper. [currency]
+    """
     capex: Quantity | None
-    """Price of the system; null where it is rented."""
+    """Price of the system; null if rented."""
     hourly: Quantity
-    """Cost of one useful hour."""
+    """Cost per useful hour."""
     per_accelerator_hour: Quantity | None = None
-    """Cost of one accelerator for one useful hour."""
+    """Cost of one accelerator per useful hour."""
     per_month: Quantity | None = None
-    """Cost of keeping the system for a month."""
+    """Cost of the system per month."""
     over_term: Quantity | None = None
-    """Cost of keeping it for the whole term, cost of capital included."""
+    """Cost of the system over the whole term, including the cost of capital."""
     present_value: Quantity | None = None
-    """What that is worth when the term begins."""
+    """Present value of the cost over the term, at the start of the term."""
     carbon: Carbon | None = None
-    """Carbon dioxide of the electricity."""
+    """Carbon dioxide emissions of the electricity."""
     basis: dict[str, JsonValue]
-    """What the cost rests on; only costs on one basis can be compared."""
+    """Basis of the cost. Only costs on the same basis can be compared."""
     lines: list[CostLine]
-    """Lines of the cost."""
+    """Cost lines."""
     figures: list[CostFigure] = Field(default_factory=list)
-    """What all lines rest on: term, cost of capital, utilisation, exchange rates."""
+    """Figures behind all lines: term, cost of capital, utilisation, exchange rates."""
     quote: Quote | None = None
-    """The lines over the term in whole units of the currency; they add up exactly."""
+    """Cost lines over the term, rounded to the currency's unit; they add up exactly."""

@@ -42,7 +42,7 @@ class BillPart:
     """What it is for: leaf, spine, node cable …"""
     count: int
     rule: Message
-    """How the count follows."""
+    """How the quantity is computed."""
     price: Figure | None = None
     power_typical: Figure | None = None
     power_max: Figure | None = None

@@ -93,7 +93,7 @@ def _kinds(annotation: object) -> Iterator[object]:
 
 
 class TransformerInput(Schema):
-    """A transformer by its dimensions."""
+    """A transformer defined by its dimensions."""
 
     layers: Whole
     """Layers; of the encoder where there are two stacks."""
@@ -108,7 +108,7 @@ class TransformerInput(Schema):
     vocab: Whole | None = None
     """Vocabulary; left out, that of the best-known model of the kind."""
     seq_len: Whole
-    """Length of a sample. [tokens]"""
+    """Sequence length of a sample. [tokens]"""
     kind: Literal["decoder", "encoder", "encoder-decoder"] = "decoder"
     """Which stacks there are."""
     gated: bool = False
@@ -120,15 +120,15 @@ class TransformerInput(Schema):
 
 
 class ModelInput(Schema):
-    """The model: exactly one of the fields."""
+    """The model; give exactly one of the fields."""
 
     preset: str | None = Field(None, description="Identifier of a model preset.", examples=["gpt3-175b"])
     profile_id: str | None = Field(None, description="Identifier of an uploaded profile.")
     config: dict[str, JsonValue] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = None
-    """A transformer by its dimensions."""
+    """A transformer defined by its dimensions."""
     layers: list[dict[str, JsonValue]] | None = Field(None, description="A layer table.", max_length=10000)
-    total_flop: Number | None = Field(None, description="Training compute, when that is all there is. [FLOP]")
+    total_flop: Number | None = Field(None, description="Training compute, if nothing else is known. [FLOP]")
 
 
 class WorkloadInput(Schema):
@@ -175,9 +175,9 @@ class SystemInput(Schema):
 
     id: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole = 1
-    """How many of the system."""
+    """Number of systems."""
     fabric: str | None = None
-    """Identifier of a fabric; left out, what the system comes with."""
+    """Identifier of a fabric; if omitted, the system's default."""
     ports_per_node: Whole | None = None
     """Fabric ports of one node; left out, what the system comes with."""
     streaming_memory_gb: Number | None = Field(
@@ -186,130 +186,137 @@ class SystemInput(Schema):
 
 
 class PlanInput(Schema):
-    """How the model is laid over the devices; what is left out is searched."""
+    """How the model is mapped to devices. Omitted fields are searched."""
 
     tensor: Whole | None = None
-    """Devices that share each layer."""
+    """Tensor-parallel degree: devices that share each layer."""
     pipeline: Whole | None = None
-    """Pipeline stages."""
+    """Number of pipeline stages."""
     data: Whole | None = None
-    """Copies of the model."""
+    """Data-parallel degree: replicas of the model."""
     micro_batch: Whole | None = None
-    """Samples of one micro-batch."""
+    """Samples per micro-batch."""
     accumulation: Whole | None = None
-    """Micro-batches per step and copy."""
+    """Micro-batches per step and replica (gradient accumulation)."""
     interleave: Whole | None = None
-    """Model chunks per pipeline stage."""
+    """Model chunks per pipeline stage (interleaving)."""
     recompute: Literal["none", "selective", "full"] | None = None
-    """Which activations the backward pass computes again."""
+    """Activations that the backward pass recomputes."""
     sequence_parallel: bool | None = None
-    """Whether tensor ranks also split tokens between tensor-parallel blocks."""
+    """Whether tensor ranks also split the tokens between tensor-parallel blocks (sequence
+    parallelism).
+    """
     sharding: Literal["none", "optimizer", "gradients", "parameters"] | None = None
-    """What copies share instead of each holding it (ZeRO 1 to 3)."""
+    """State that replicas shard instead of each holding a full copy (ZeRO 1 to 3)."""
     sharding_ranks: Whole | None = None
-    """Copies that share one set of what is sharded."""
+    """Number of replicas that share one sharded copy of the state."""
     expert: Whole | None = None
-    """Copies over which the experts of a layer are spread."""
+    """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
     offload: bool | None = None
-    """Whether the optimizer state lives in host or streaming memory."""
+    """Whether the optimizer state is offloaded to host or streaming memory."""
     rts: Whole | None = None
-    """IPU: copies over which weights are sharded (replicated tensor sharding)."""
+    """IPU: number of replicas over which weights are sharded (replicated tensor sharding)."""
     rts_optimizer: Whole | None = None
-    """IPU: copies over which optimizer state is sharded."""
+    """IPU: number of replicas over which the optimizer state is sharded."""
     phases: Whole | None = None
-    """IPU: phases of one stage; 1 keeps it in the processor."""
+    """IPU: number of phases per stage; 1 keeps the stage in the processor."""
 
 
 class AssumptionsInput(Schema):
-    """What is taken for granted; each has a default in the catalogue."""
+    """Assumptions; each has a default in the catalogue."""
 
     failures_per_1000_node_days: Number | None = None
-    """Failures that stop the run. [1/(1000 node·day)]"""
+    """Rate of failures that stop the run. [1/(1000 node·day)]"""
     restart_minutes: Number | None = None
-    """Time from a failure to training again. [min]"""
+    """Time from a failure until training resumes. [min]"""
     checkpoint_minutes: Number | None = None
-    """Time between checkpoints; left out, the interval that loses least. [min]"""
+    """Time between checkpoints; if omitted, the interval that loses the least time. [min]"""
     electricity_per_kwh: Number | None = Field(
-        None, description="Tariff in the currency of the request. [currency/kWh]"
+        None, description="Electricity tariff, in the currency of the request. [currency/kWh]"
     )
     """Price of electricity, in the request's currency. [1/kWh]"""
     pue: Number | None = None
-    """Power of the site over that of the machines."""
+    """Power usage effectiveness (PUE): power of the site over that of the machines."""
     peak: str | None = None
-    """Which peak a bare division uses, as fp16_dense, fp16_sparse or tf32_dense."""
+    """Peak that a compute-only estimate divides by, such as fp16_dense, fp16_sparse or tf32_dense."""
     peak_flops: Number | None = None
-    """Peak of one system for a bare division. [FLOP/s]"""
+    """Peak of one system for a compute-only estimate. [FLOP/s]"""
     utilization: Number | None = None
-    """Share of the peak that a bare division assumes."""
+    """Share of the peak assumed in a compute-only estimate."""
     acquisition: Literal["own", "rent"] | None = None
     """Whether the system is bought or rented."""
     amortisation_years: Number | None = None
-    """Years over which a bought system is written off. [a]"""
+    """Amortisation period of a bought system. [a]"""
     utilisation: Number | None = None
     """Share of the time a bought system is in use."""
     region: Literal["korea", "us", "eu"] | None = None
-    """Whose tariff, salaries, space and grid count; left out, Korea for what is owned, else the US."""
+    """Region whose tariff, salaries, space and grid are used; if omitted, Korea for owned systems,
+    otherwise the US.
+    """
     tariff_tier: str | None = Field(
-        None, max_length=60, description="Tier of the region's tariff; left out, its first: large industry."
+        None,
+        max_length=60,
+        description="Tier of the region's tariff; if omitted, the first tier: large industry.",
     )
     rental: Literal["on-demand", "reserved-1-year", "reserved-3-years", "spot"] | None = None
-    """How a rented system is paid; owned ones do not read it."""
+    """Pricing model of a rented system; ignored for owned systems."""
     spot_interruptions_per_month: Number | None = None
-    """How often the provider takes one spot instance back. [1/month]"""
+    """Rate at which the provider interrupts one spot instance. [1/month]"""
     price_date: date | None = None
-    """Day as of which prices, rents, tariffs and rates are taken; left out, the newest known."""
+    """Date for which prices, rents, tariffs and rates are taken; if omitted, the newest known."""
     discount_rate: Number | None = None
     """Cost of capital. [1/a]"""
     residual_share: Number | None = None
-    """What a bought system fetches when the term ends, over its price."""
+    """Resale value of a bought system at the end of the term, as a share of its price."""
     staff: Number | None = None
-    """Full-time posts that run the system."""
+    """Full-time positions that operate the system."""
     storage_tb: Number | None = None
-    """Shared storage that is bought or rented with the system; counted where it is given. [TB]"""
+    """Shared storage bought or rented with the system; counted only if given. [TB]"""
     egress_gb: Number | None = Field(
-        None, description="Data moved out of the cloud in a month, for rented systems. [GB/month]"
+        None, description="Data transferred out of the cloud per month, for rented systems. [GB/month]"
     )
     include: list[Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]] | None = None
-    """What the cost counts beside the machines."""
+    """Cost items to include besides the machines."""
     price_book_id: str | None = Field(
         None,
         max_length=60,
-        description="Identifier of a workspace's own prices; with @ and a number, that version of them.",
+        description="Identifier of a price book of the workspace; append @ and a number for a "
+        "specific version.",
         examples=["pbk_a2b3c4d5e6f7g2h3"],
     )
     system_price: Number | None = Field(
-        None, description="Price of one system in the currency of the request. [currency]"
+        None, description="Price of one system, in the currency of the request. [currency]"
     )
     """Price of one system, in the request's currency."""
     hourly_price: Number | None = Field(
-        None, description="Rent of one system in the currency of the request. [currency/h]"
+        None, description="Hourly price of one rented system, in the currency of the request. [currency/h]"
     )
     """Rent of one system and hour, in the request's currency."""
     input_samples_per_second: Number | None = Field(
         None, description="Rate at which storage and hosts can feed one node. [samples/s]"
     )
-    memory_margin: Number | None = Field(None, description="Share of device memory left free.")
+    memory_margin: Number | None = Field(None, description="Share of device memory to leave free.")
 
 
 class EstimateRequest(Schema):
-    """One estimate: model × workload × system × plan × software."""
+    """An estimate request: model × workload × system × plan × software."""
 
     model: ModelInput
-    """What is trained."""
+    """Model to train."""
     workload: WorkloadInput = WorkloadInput()
-    """How much of it, in which batches."""
+    """How much to train, and in which batches."""
     system: SystemInput
-    """On what."""
+    """System that the model is trained on."""
     plan: PlanInput = PlanInput()
-    """How the model is laid over the devices; what is left out is searched."""
+    """How the model is mapped to devices. Omitted fields are searched."""
     software: str | None = None
-    """Identifier of a software profile; left out, the usual one for the model on the chip."""
+    """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
-    """What is taken for granted."""
+    """Assumptions of the estimate."""
     currency: Literal["USD", "KRW"] = "USD"
     """Currency of every price and cost."""
     label: str | None = Field(None, max_length=200)
-    """What to call the estimate."""
+    """Name of the estimate."""
 
 
 Locale = Literal["en", "ko", "zh"]

@@ -13,36 +13,44 @@ class Statement(Document):
     """One figure as a source states it, in SI units and as it was written."""
 
     parameter: str = Field(description="Name of the figure.", examples=["memory_bandwidth"])
-    condition: str = Field(description="What tells it from others of that name; usually empty.")
-    value: float | None = Field(description="In SI units; null for words and for what was not found.")
-    low: float | None = Field(description="Low end of the range; the value where none is stated.")
-    high: float | None = Field(description="High end of the range; the value where none is stated.")
+    condition: str = Field(
+        description="Condition that distinguishes it from other figures of that name; usually empty."
+    )
+    value: float | None = Field(
+        description="Value in SI units; null for text and for figures that were not found."
+    )
+    low: float | None = Field(description="Low end of the range; equal to the value if none is stated.")
+    high: float | None = Field(description="High end of the range; equal to the value if none is stated.")
     unit: str = Field(description="SI unit of the value.", examples=["B/s"])
-    text: str = Field(description="The figure as written in its source, without its unit.")
-    stated_unit: str = Field(description="Unit in which the source states it.", examples=["GB/s"])
-    direction: str = Field(description="What a bandwidth counts: one-way, both-ways or empty.")
-    source: SourceRef = Field(description="Where it was read.")
+    text: str = Field(description="The figure as written in its source, without the unit.")
+    stated_unit: str = Field(description="Unit used by the source.", examples=["GB/s"])
+    direction: str = Field(description="Direction convention of a bandwidth: one-way, both-ways or empty.")
+    source: SourceRef = Field(description="Source of the figure.")
     as_of: str = Field(description="Date of the statement.", examples=["2021-06-01"])
-    status: Literal["accepted", "rejected"] = Field(description="Rejected figures are shown, never used.")
-    estimated: bool = Field(description="True where nobody measured or published it.")
-    note: str = Field(description="How it was read; for a rejected figure, why it is not used.")
+    status: Literal["accepted", "rejected"] = Field(
+        description="Status of the figure. Rejected figures are shown but never used."
+    )
+    estimated: bool = Field(description="True if it was neither measured nor published.")
+    note: str = Field(description="How the figure was read; for a rejected figure, why it is not used.")
 
 
 class CatalogueFigure(Statement):
-    """A figure in use, with the competing claims that are not."""
+    """A figure in use, with the competing claims that were rejected."""
 
-    description: str = Field(description="What the parameter means.")
-    rejected: list[Statement] = Field(description="Competing claims of the same figure, with the reason.")
+    description: str = Field(description="Meaning of the parameter.")
+    rejected: list[Statement] = Field(
+        description="Competing claims for the same figure, with the reason for rejection."
+    )
 
 
 class DerivedFigure(Document):
-    """A figure that follows from others."""
+    """A figure derived from others."""
 
     name: str = Field(description="Name of the figure.", examples=["fp16_dense"])
-    value: float = Field(description="In SI units.")
+    value: float = Field(description="Value in SI units.")
     unit: str = Field(description="SI unit.")
-    formula: str = Field(description="The formula in words.")
-    inputs: list[Statement] = Field(description="The figures that went in.")
+    formula: str = Field(description="Formula, in words.")
+    inputs: list[Statement] = Field(description="Input figures.")
 
 
 class CatalogueEntry(Document):
@@ -50,7 +58,7 @@ class CatalogueEntry(Document):
 
     id: str = Field(description="Identifier.", examples=["a100-sxm-80gb"])
     name: str = Field(description="Name.")
-    maker: str = Field(description="Who makes it.")
+    maker: str = Field(description="Manufacturer.")
     figures: list[CatalogueFigure] = Field(description="Figures in use.")
     rejected: list[Statement] = Field(description="All competing claims that are not used.")
 
@@ -59,26 +67,28 @@ class Chip(CatalogueEntry):
     """An accelerator."""
 
     kind: Literal["gpu", "ipu"] = Field(description="Architecture.")
-    derived: list[DerivedFigure] = Field(description="What follows: peaks, ridge points, on-chip bandwidths.")
+    derived: list[DerivedFigure] = Field(
+        description="Derived figures: peaks, ridge points, on-chip bandwidths."
+    )
 
 
 class Machine(CatalogueEntry):
     """A node or an IPU machine."""
 
-    chip: str = Field(description="Identifier of its chip.")
-    devices: int = Field(description="Accelerators.")
-    intra: str = Field(description="How its accelerators reach each other.")
+    chip: str = Field(description="Identifier of the chip.")
+    devices: int = Field(description="Number of accelerators.")
+    intra: str = Field(description="Interconnect between the accelerators of a machine.")
 
 
 class BillOfSystem(Document):
-    """Parts of one kind inside a system."""
+    """Parts of one kind in a system."""
 
     item: str = Field(description="Identifier of the part.")
     name: str = Field(description="Name of the part.")
-    count: int = Field(description="How many.")
-    price: CatalogueFigure | None = Field(description="Price of one; null where nobody publishes it.")
-    power_typical: CatalogueFigure | None = Field(description="Power of one under load.")
-    rack_units: CatalogueFigure | None = Field(description="Height of one.")
+    count: int = Field(description="Number of units.")
+    price: CatalogueFigure | None = Field(description="Unit price; null if not published.")
+    power_typical: CatalogueFigure | None = Field(description="Power of one unit under load.")
+    rack_units: CatalogueFigure | None = Field(description="Rack height of one unit.")
 
 
 class System(CatalogueEntry):
@@ -86,9 +96,9 @@ class System(CatalogueEntry):
 
     machine: str = Field(description="Identifier of its machine.")
     machines: int = Field(description="Machines.")
-    devices: int = Field(description="Accelerators.")
-    devices_per_machine: int = Field(description="Accelerators of one machine.")
-    chip: str = Field(description="Identifier of its chip.")
+    devices: int = Field(description="Number of accelerators.")
+    devices_per_machine: int = Field(description="Number of accelerators per machine.")
+    chip: str = Field(description="Identifier of the chip.")
     chip_kind: Literal["gpu", "ipu"] = Field(description="Architecture of its chip.")
     intra: str = Field(description="How accelerators of one machine reach each other.")
     hosts: int = Field(description="Host servers it needs.")
@@ -108,7 +118,7 @@ class System(CatalogueEntry):
 class Fabric(CatalogueEntry):
     """A scale-out network, per port."""
 
-    protocol: str = Field(description="What runs on it.")
+    protocol: str = Field(description="Network protocol.")
 
 
 class PublishedParameters(Document):
@@ -125,7 +135,7 @@ class PublishedTraining(Document):
         description="Fields of a workload that repeat it.", examples=[{"seq_len": 2048, "tokens": 300e9}]
     )
     seq_len: int | None = Field(description="Length of a sequence. [tokens]")
-    image_size: int | None = Field(description="Side of an image. [pixels]")
+    image_size: int | None = Field(description="Image size, as the length of a side. [pixels]")
     tokens: float | None = Field(description="Tokens trained on.")
     samples: float | None = Field(description="Samples trained on.")
     target: str | None = Field(description="Convergence target at which it stops.")
@@ -135,22 +145,22 @@ class PublishedTraining(Document):
 
 
 class ModelSource(Document):
-    """Where the dimensions of a model were published."""
+    """Source of the dimensions of a model."""
 
     title: str = Field(description="Title.")
-    url: str = Field(description="Address.")
-    published: str = Field(description="Date; may be empty.")
+    url: str = Field(description="URL.")
+    published: str = Field(description="Publication date; can be empty.")
 
 
 class OperatorSummary(Document):
-    """One operator of a model, per sample."""
+    """One operator of a model, for one sample."""
 
     name: str = Field(description="Name.")
-    kind: str = Field(description="What it does.")
-    count: float = Field(description="How often it occurs.")
-    parameters: float = Field(description="Parameters of all repeats.")
-    forward_flop: float = Field(description="Forward pass of all repeats. [FLOP]")
-    elements: float = Field(description="Elements that memory-bound operators pass over.")
+    kind: str = Field(description="Kind of operator.")
+    count: float = Field(description="Number of repeats.")
+    parameters: float = Field(description="Parameter count over all repeats.")
+    forward_flop: float = Field(description="Compute of the forward pass over all repeats. [FLOP]")
+    elements: float = Field(description="Number of elements processed by memory-bound operators.")
 
 
 class Model(Document):
@@ -158,22 +168,26 @@ class Model(Document):
 
     id: str = Field(description="Identifier.", examples=["gpt3-175b"])
     name: str = Field(description="Name.")
-    family: str = Field(description="Family whose measured runs come nearest.")
-    parameters: Quantity = Field(description="Parameters, counted from the operators.")
-    published: PublishedParameters | None = Field(description="Parameters as its authors give them.")
-    forward_flop_per_sample: Quantity = Field(description="Forward pass of one sample at the default size.")
-    seq_len: int | None = Field(description="Default length of a sample. [tokens]")
-    image_size: int | None = Field(description="Default side of an image. [pixels]")
-    source: ModelSource | None = Field(description="Where its dimensions were published.")
-    training: PublishedTraining = Field(description="How it was trained, as published.")
-    status: Literal["accepted"] = Field(description="Presets are checked against the published count.")
-    assumptions: list[str] = Field(description="What was assumed beyond the publication.")
+    family: str = Field(description="Model family with the closest measured runs.")
+    parameters: Quantity = Field(description="Parameter count, summed over the operators.")
+    published: PublishedParameters | None = Field(description="Parameter count as published by the authors.")
+    forward_flop_per_sample: Quantity = Field(
+        description="Compute of the forward pass of one sample at the default size."
+    )
+    seq_len: int | None = Field(description="Default sequence length of a sample. [tokens]")
+    image_size: int | None = Field(description="Default image size, as the length of a side. [pixels]")
+    source: ModelSource | None = Field(description="Source of the dimensions.")
+    training: PublishedTraining = Field(description="Training as published.")
+    status: Literal["accepted"] = Field(
+        description="Status. Presets are checked against the published parameter count."
+    )
+    assumptions: list[str] = Field(description="Assumptions made beyond the publication.")
 
 
 class ModelWithOperators(Model):
     """A model preset with its operators."""
 
-    operators: list[OperatorSummary] = Field(description="Its operators at the default size.")
+    operators: list[OperatorSummary] = Field(description="Operators at the default size.")
 
 
 class SoftwareFigure(Document):
@@ -187,7 +201,7 @@ class SoftwareFigure(Document):
     status: str = Field(description="fitted to measured runs, or assumed.")
     note: str = Field(description="How it was found.")
     profile: str = Field(description="Profile that states it; profiles extend others.")
-    source: SourceRef = Field(description="Where it comes from.")
+    source: SourceRef = Field(description="Source of the figure.")
 
 
 class Software(Document):

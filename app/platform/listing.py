@@ -22,8 +22,8 @@ Item = TypeVar("Item", bound=Document)
 class Page(Document, Generic[Item]):
     """A stretch of a list."""
 
-    items: list[Item] = Field(description="Newest first; the catalogue in its own order.")
-    next: str | None = Field(description="Cursor of the next stretch; null at the end.")
+    items: list[Item] = Field(description="Items, newest first; catalogue items in catalogue order.")
+    next: str | None = Field(description="Cursor of the next page; null on the last page.")
 
 
 def filled(kind: type[Item], source: object, /, **more: Any) -> Item:

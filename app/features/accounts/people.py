@@ -281,7 +281,7 @@ class Place(Document):
     id: str
     """Identifier."""
     name: str
-    """What it is called."""
+    """Name."""
     role: Role
     """What the account may do there."""
 

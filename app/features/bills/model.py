@@ -27,59 +27,67 @@ MOST_SPARES = 1000
 class FabricRequest(Schema):
     """Nodes and switches of a network."""
 
-    nodes: Whole = Field(ge=1, le=MOST_NODES, description="Nodes.", examples=[20])
-    ports_per_node: Whole = Field(ge=1, le=64, description="Ports of one node, a rail each.", examples=[8])
+    nodes: Whole = Field(ge=1, le=MOST_NODES, description="Number of nodes.", examples=[20])
+    ports_per_node: Whole = Field(ge=1, le=64, description="Ports per node; each is a rail.", examples=[8])
     port_gbps: Number = Field(
-        gt=0, le=10_000, description="Line rate of one port in one direction. [Gb/s]", examples=[200]
+        gt=0, le=10_000, description="Line rate of one port, in one direction. [Gb/s]", examples=[200]
     )
-    switch_ports: Whole = Field(ge=2, le=1024, description="Ports of one switch.", examples=[40])
+    switch_ports: Whole = Field(ge=2, le=1024, description="Ports per switch.", examples=[40])
     oversubscription: Number = Field(
-        1.0, ge=1, le=64, description="Ports towards nodes per uplink that a leaf may have."
+        1.0,
+        ge=1,
+        le=64,
+        description="Highest allowed oversubscription of a leaf switch: ports to nodes per uplink.",
     )
     declared_switches: Whole | None = Field(
-        None, ge=0, le=1_000_000, description="Switches that somebody's list names, to be checked."
+        None, ge=0, le=1_000_000, description="Number of switches in an existing list, to be checked."
     )
 
 
 class BillRequest(Schema):
-    """A system and how many, or an estimate whose system is meant."""
+    """A system and a count, or an estimate whose system is used."""
 
     system: str | None = Field(
-        None, description="Identifier of a system that is bought.", examples=["dgx-a100-640gb"]
+        None, description="Identifier of a system that can be bought.", examples=["dgx-a100-640gb"]
     )
-    count: Whole = Field(1, ge=1, le=65_536, description="How many of the system.", examples=[20])
+    count: Whole = Field(1, ge=1, le=65_536, description="Number of systems.", examples=[20])
     estimate_id: str | None = Field(
-        None, max_length=40, description="Identifier of an estimate: its system, count and network are taken."
+        None, max_length=40, description="Identifier of an estimate whose system, count and network are used."
     )
-    fabric: str | None = Field(None, description="Identifier of the network; left out, the system's own.")
+    fabric: str | None = Field(None, description="Identifier of the network; if omitted, the system's own.")
     ports_per_node: Whole | None = Field(
-        None, ge=1, le=16, description="Network ports of one machine; left out, the system's."
+        None, ge=1, le=16, description="Network ports per machine; if omitted, the system's default."
     )
     oversubscription: Number = Field(
-        1.0, ge=1, le=64, description="Ports towards nodes per uplink that a leaf may have."
+        1.0,
+        ge=1,
+        le=64,
+        description="Highest allowed oversubscription of a leaf switch: ports to nodes per uplink.",
     )
     storage_tb: Number | None = Field(
-        None, ge=0, le=MOST_STORAGE, description="Usable shared storage; left out, none is counted. [TB]"
+        None, ge=0, le=MOST_STORAGE, description="Usable shared storage; if omitted, none is included. [TB]"
     )
     spare: Whole = Field(
         0,
         ge=0,
         le=MOST_SPARES,
-        description="Spare machines, 1 for N+1; with any, a spare switch of each model and spare cables.",
+        description="Number of spare machines, 1 for N+1. With any spare machine, a spare "
+        "switch of each model and spare cables are added.",
     )
-    rack_units: Literal[42, 48] = Field(42, description="Height of a rack. [U]")
+    rack_units: Literal[42, 48] = Field(42, description="Rack height. [U]")
     rack_power_kw: Number | None = Field(
         None,
         gt=0,
         le=MOST_RACK_POWER,
-        description="Power one rack may draw; left out, the catalogue's. [kW]",
+        description="Power limit of one rack; if omitted, the catalogue's. [kW]",
     )
     region: Literal["korea", "us", "eu"] = Field(
-        "korea", description="Where it is bought: whose tax and duty are named; neither is in any price."
+        "korea",
+        description="Region of purchase. Its tax and duty are listed; neither is included in any price.",
     )
     price_book_id: str | None = Field(None, description="Identifier of a workspace's own prices.")
     currency: Literal["USD", "KRW"] = Field("USD", description="Currency of every price.")
-    label: str | None = Field(None, max_length=200, description="What to call the bill.")
+    label: str | None = Field(None, max_length=200, description="Name of the bill.")
 
 
 def check_asked(request: BillRequest) -> None:
@@ -93,32 +101,42 @@ def check_asked(request: BillRequest) -> None:
 class FabricPlan(Document):
     """Switches and cables of a network."""
 
-    nodes: int = Field(description="Nodes.")
-    switch_ports: int = Field(description="Ports of one switch.")
+    nodes: int = Field(description="Number of nodes.")
+    switch_ports: int = Field(description="Ports per switch.")
     port_gbps: float = Field(description="Line rate of one port. [Gb/s]")
-    levels: int = Field(description="Switch levels: 1, 2 or 3.")
-    rails: int = Field(description="Rails, one per port of a node.")
-    endpoints: int = Field(description="Ports of all nodes.")
-    leaf: int = Field(description="Leaf switches: rails × leaves of a rail.")
-    leaf_down: int = Field(description="Nodes on the fullest leaf.")
-    leaf_up: int = Field(description="Uplinks of a leaf as planned, the same number to each spine.")
-    uplinks: int = Field(description="Uplinks all leaves need.")
-    spine: int = Field(description="Least spines: uplinks over the ports that face down.")
-    balanced_spine: int = Field(description="Spines over which each leaf's uplinks divide evenly.")
-    core: int = Field(description="Least core switches; 0 where two levels suffice.")
-    balanced_core: int = Field(description="Core switches over which each spine's uplinks divide evenly.")
-    pods: int = Field(description="Groups of leaves and spines under the core.")
-    leaves_per_pod: int = Field(description="Leaves of the largest of them.")
-    links_per_pair: int = Field(description="Links between a leaf and each of its spines.")
-    spine_up: int = Field(description="Uplinks of a spine; 0 where two levels suffice.")
-    minimum_switches: int = Field(description="leaf + spine + core.")
-    switches: int = Field(description="leaf + balanced_spine + balanced_core: what is planned.")
-    cables: int = Field(description="Cables of nodes and between switches at the bound.")
-    balanced_cables: int = Field(description="Cables as planned.")
-    node_tbps: float = Field(description="Line rate of one node in one direction. [Tb/s]")
-    oversubscription: float = Field(description="Ports towards nodes per uplink on the fullest leaf.")
-    declared_switches: int | None = Field(description="Switches a list names; null where none was given.")
-    warnings: list[CheckWarning] = Field(description="What to ask and what to beware of.")
+    levels: int = Field(description="Number of switch levels: 1, 2 or 3.")
+    rails: int = Field(description="Number of rails, one per port of a node.")
+    endpoints: int = Field(description="Number of ports over all nodes.")
+    leaf: int = Field(description="Number of leaf switches: rails × leaves per rail.")
+    leaf_down: int = Field(description="Number of nodes on the fullest leaf switch.")
+    leaf_up: int = Field(description="Planned uplinks per leaf switch, the same number to each spine switch.")
+    uplinks: int = Field(description="Number of uplinks required by all leaf switches.")
+    spine: int = Field(
+        description="Minimum number of spine switches: uplinks divided by downward-facing ports."
+    )
+    balanced_spine: int = Field(
+        description="Number of spine switches over which each leaf switch's uplinks divide evenly."
+    )
+    core: int = Field(description="Minimum number of core switches; 0 if two levels are sufficient.")
+    balanced_core: int = Field(
+        description="Number of core switches over which each spine switch's uplinks divide evenly."
+    )
+    pods: int = Field(description="Number of groups of leaf and spine switches under the core (pods).")
+    leaves_per_pod: int = Field(description="Number of leaf switches in the largest pod.")
+    links_per_pair: int = Field(
+        description="Number of links between a leaf switch and each of its spine switches."
+    )
+    spine_up: int = Field(description="Uplinks per spine switch; 0 if two levels are sufficient.")
+    minimum_switches: int = Field(description="Minimum number of switches: leaf + spine + core.")
+    switches: int = Field(description="Planned number of switches: leaf + balanced_spine + balanced_core.")
+    cables: int = Field(description="Minimum number of cables, for nodes and between switches.")
+    balanced_cables: int = Field(description="Number of cables as planned.")
+    node_tbps: float = Field(description="Line rate of one node, in one direction. [Tb/s]")
+    oversubscription: float = Field(description="Ports to nodes per uplink on the fullest leaf switch.")
+    declared_switches: int | None = Field(
+        description="Number of switches declared in the request; null if none was given."
+    )
+    warnings: list[CheckWarning] = Field(description="Warnings and open questions.")
 
 
 class BillLine(Document):
@@ -126,45 +144,46 @@ class BillLine(Document):
 
     item: str = Field(description="Identifier of the part.", examples=["qm8790"])
     name: str = Field(description="Name of the part.", examples=["QM8790 HDR switch"])
-    group: Group = Field(description="Group the line is listed in.")
-    use: str = Field(description="What it is for.", examples=["leaf"])
-    quantity: int = Field(description="How many.")
-    rule: Text = Field(description="How the quantity follows.")
-    unit_price: Quantity | None = Field(description="Price of one; null where nobody publishes it.")
-    total: Quantity | None = Field(
-        description="Quantity × unit price, its value rounded to the currency's unit."
+    group: Group = Field(description="Group in which the line is listed.")
+    use: str = Field(description="Purpose.", examples=["leaf"])
+    quantity: int = Field(description="Number of units.")
+    rule: Text = Field(description="How the quantity is computed.")
+    unit_price: Quantity | None = Field(description="Unit price; null if not published.")
+    total: Quantity | None = Field(description="Quantity × unit price, rounded to the currency's unit.")
+    power: Quantity | None = Field(description="Power of all units under load; null if they draw none.")
+    power_max: Quantity | None = Field(description="Maximum power of all units.")
+    rack_units: float = Field(description="Rack height of all units. [U]")
+    weight: Quantity | None = Field(description="Weight of all units; null if unknown.")
+    source: SourceRef | None = Field(description="Source of the price; null if there is none.")
+    as_of: str = Field(description="Date of the price; empty if there is none.")
+    status: Literal["published", "estimate", "unknown"] = Field(
+        description="How reliable the price is: published, an estimate or unknown."
     )
-    power: Quantity | None = Field(description="Power of all under load; null where it draws none.")
-    power_max: Quantity | None = Field(description="Greatest power of all.")
-    rack_units: float = Field(description="Height of all in the racks. [U]")
-    weight: Quantity | None = Field(description="Weight of all; null where it is not known.")
-    source: SourceRef | None = Field(description="Where the price comes from; null without one.")
-    as_of: str = Field(description="Date of the price; empty without one.")
-    status: Literal["published", "estimate", "unknown"] = Field(description="How far the price is known.")
-    note: str = Field(description="How the price was read or estimated; may be empty.")
+    note: str = Field(description="How the price was read or estimated; can be empty.")
 
 
 class GroupTotal(Document):
-    """What the lines of a group come to."""
+    """Totals of one group of lines."""
 
-    group: Group = Field(description="The group.")
-    price: Quantity = Field(description="Sum of the prices that are known.")
-    complete: bool = Field(description="False where a line has no price: the sum is a lower bound.")
+    group: Group = Field(description="Name of the group.")
+    price: Quantity = Field(description="Sum of the known prices.")
+    complete: bool = Field(description="False if a line has no price; the sum is then a lower bound.")
     power: Quantity = Field(description="Power under load.")
 
 
 class BillTotals(Document):
-    """What a bill comes to."""
+    """Totals of a bill."""
 
     price: Quantity = Field(
-        description="Sum of the lines; its range adds the ends of theirs, dear together or cheap together."
+        description="Sum of the lines. Its range adds up the low ends and the high ends of the "
+        "lines, as if all prices were high or low together."
     )
-    complete: bool = Field(description="False where a line has no price: the sum is a lower bound.")
+    complete: bool = Field(description="False if a line has no price; the sum is then a lower bound.")
     power: Quantity = Field(description="Power under a training load.")
-    power_max: Quantity = Field(description="Greatest power; the typical where only that is published.")
-    rack_units: float = Field(description="Height in the racks. [U]")
-    racks: int = Field(description="Racks.")
-    weight: Quantity = Field(description="Weight with racks, of what has a known weight.")
+    power_max: Quantity = Field(description="Maximum power; typical power if only that is published.")
+    rack_units: float = Field(description="Total height in racks. [U]")
+    racks: int = Field(description="Number of racks.")
+    weight: Quantity = Field(description="Weight including racks, for parts of known weight.")
 
 
 class Placement(Document):
@@ -172,7 +191,7 @@ class Placement(Document):
 
     item: str = Field(description="Identifier of the part.")
     name: str = Field(description="Name of the part.")
-    use: str = Field(description="What it is for.")
+    use: str = Field(description="Purpose.")
     bottom: int = Field(description="Lowest unit it takes, 1 at the floor. [U]")
     height: int = Field(description="Height. [U]")
 
@@ -202,25 +221,28 @@ class Tax(Document):
 
 
 class Bill(Document):
-    """A bill of materials: what a system consists of, line by line, and how it stands in racks."""
+    """A bill of materials: the parts of a system, line by line, and their placement in racks."""
 
     id: str = Field(description="Identifier.")
     label: str = Field(description="Name.")
-    request: BillRequest = Field(description="What was asked.")
-    estimate_id: str | None = Field(description="Estimate whose system it is; null where none was named.")
-    catalog_version: str = Field(description="Catalogue the figures come from.")
+    request: BillRequest = Field(description="Original request.")
+    estimate_id: str | None = Field(
+        description="Identifier of the estimate whose system it is; null if none was given."
+    )
+    catalog_version: str = Field(description="Version of the catalogue the figures come from.")
     system: str = Field(description="Identifier of the system.")
     name: str = Field(description="Name of the system.")
-    count: int = Field(description="How many of it.")
-    machines: int = Field(description="Machines in all, without spares.")
-    accelerators: int = Field(description="Accelerators in all, without spares.")
+    count: int = Field(description="Number of systems.")
+    machines: int = Field(description="Total number of machines, without spares.")
+    accelerators: int = Field(description="Total number of accelerators, without spares.")
     scalable_units: int | None = Field(
-        description="Units of twenty nodes that the machines make; null where none are defined."
+        description="Scalable units of twenty nodes; null if none are defined."
     )
     fabric: str = Field(description="Identifier of the compute network.")
     currency: str = Field(description="Currency of every price.")
     package: Quantity | None = Field(
-        description="Machines, hosts and switches of pods alone, as systems are quoted; null without a price."
+        description="Price of machines, hosts and pod switches only, as systems are quoted; "
+        "null without a price."
     )
     equipment: Quantity | None = Field(
         None,
@@ -228,14 +250,18 @@ class Bill(Document):
         "Racks, storage, the management network, spares and installation make up the rest of the total; null "
         "without a price.",
     )
-    taxes: list[Tax] = Field([], description="Taxes and duties where it is bought; no price holds them.")
-    tax_note: Text | None = Field(None, description="What the prices exclude, in a sentence.")
-    lines: list[BillLine] = Field(description="The lines, by group.")
-    groups: list[GroupTotal] = Field(description="Sums by group.")
-    totals: BillTotals = Field(description="Sums of all lines.")
-    network: FabricPlan | None = Field(description="Compute network; null where no switches join machines.")
-    racks: list[Rack] = Field(description="Racks, alike ones together.")
-    warnings: list[CheckWarning] = Field(description="What to ask and what to beware of.")
+    taxes: list[Tax] = Field(
+        [], description="Taxes and duties in the region of purchase; not included in any price."
+    )
+    tax_note: Text | None = Field(None, description="What the prices exclude, as a sentence.")
+    lines: list[BillLine] = Field(description="Lines of the bill, by group.")
+    groups: list[GroupTotal] = Field(description="Totals by group.")
+    totals: BillTotals = Field(description="Totals of all lines.")
+    network: FabricPlan | None = Field(
+        description="Compute network; null if no switches connect the machines."
+    )
+    racks: list[Rack] = Field(description="Racks; identical racks are grouped.")
+    warnings: list[CheckWarning] = Field(description="Warnings and open questions.")
 
 
 Measure = Literal["package", "total", "power", "power_max", "rack_units"]
@@ -252,28 +278,28 @@ class Ratio(Document):
 
 
 class GroupPair(Document):
-    """What a group comes to in two bills."""
+    """Totals of one group in two bills."""
 
-    group: Group = Field(description="The group.")
-    first: Quantity | None = Field(description="Of the first bill; null where it has none of it.")
-    second: Quantity | None = Field(description="Of the second bill; null where it has none of it.")
+    group: Group = Field(description="Name of the group.")
+    first: Quantity | None = Field(description="Total in the first bill; null if it has no such parts.")
+    second: Quantity | None = Field(description="Total in the second bill; null if it has no such parts.")
 
 
 class BillComparison(Document):
-    """Two bills side by side."""
+    """Two bills of materials side by side."""
 
     first: str = Field(description="Identifier of the first bill.")
     second: str = Field(description="Identifier of the second bill.")
-    labels: list[str] = Field(description="Names of both.")
-    margin: float = Field(description="Difference up to which figures count as equal.")
-    ratios: list[Ratio] = Field(description="The figures both have.")
-    groups: list[GroupPair] = Field(description="Sums of groups of both.")
-    warnings: list[CheckWarning] = Field(description="What to beware of.")
+    labels: list[str] = Field(description="Names of both bills.")
+    margin: float = Field(description="Largest difference at which figures count as equal.")
+    ratios: list[Ratio] = Field(description="Ratios of the figures that both bills have.")
+    groups: list[GroupPair] = Field(description="Totals by group for both bills.")
+    warnings: list[CheckWarning] = Field(description="Warnings.")
 
 
 class BillSummary(Document):
-    """One line of the list of bills."""
+    """Summary of a bill in a list."""
 
     id: str = Field(description="Identifier of the bill.")
-    label: str = Field(description="Its name.")
-    created_at: datetime = Field(description="When it was made.")
+    label: str = Field(description="Name.")
+    created_at: datetime = Field(description="Creation time.")

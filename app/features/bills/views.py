@@ -87,7 +87,7 @@ class BillPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BillComparisonPage:
-    """Two bills side by side."""
+    """Two bills of materials side by side."""
 
     comparison: BillComparison
     warnings: Sequence[WarningGroup]

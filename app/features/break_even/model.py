@@ -23,13 +23,11 @@ MOST_PERIODS = 8784
 
 
 class HardwareInput(Schema):
-    """What is bought, priced from the catalogue or a price book."""
+    """Hardware to buy, priced from the catalogue or a price book."""
 
     system: str = Field(description="Identifier of a system.", examples=["dgx-a100-320gb"])
-    count: Whole = Field(1, ge=1, le=100_000, description="How many of it.")
-    fabric: str | None = Field(
-        None, description="Identifier of a fabric; left out, what the system comes with."
-    )
+    count: Whole = Field(1, ge=1, le=100_000, description="Number of systems.")
+    fabric: str | None = Field(None, description="Identifier of a fabric; if omitted, the system's default.")
 
 
 class RunningInput(Schema):
@@ -41,7 +39,12 @@ class RunningInput(Schema):
         le=1e7,
         description="Mean draw of the machines; left out, that of the hardware under a training load. [kW]",
     )
-    pue: Number | None = Field(None, ge=1, le=5, description="Power of the site over that of the machines.")
+    pue: Number | None = Field(
+        None,
+        ge=1,
+        le=5,
+        description="Power usage effectiveness (PUE): power of the site over that of the machines.",
+    )
     tariff: Number | None = Field(
         None, ge=0, le=1e6, description="Price of electricity in the currency. [currency/kWh]"
     )
@@ -66,21 +69,23 @@ class RunningInput(Schema):
 
 
 class CloudInput(Schema):
-    """What the cloud bill is made of."""
+    """Components of the cloud bill."""
 
-    system: str = Field(description="Identifier of a rented system.", examples=["aws-p4d"])
-    count: Whole = Field(1, ge=1, le=100_000, description="How many are rented at a time.")
+    system: str = Field(description="Identifier of a rentable system.", examples=["aws-p4d"])
+    count: Whole = Field(1, ge=1, le=100_000, description="Number of systems rented at a time.")
     hours_per_month: Number = Field(
-        gt=0, le=744, description="Hours each is rented in a month; 730.5 are all of them. [h/month]"
+        gt=0,
+        le=744,
+        description="Hours per month for which each system is rented; 730.5 is a full month. [h/month]",
     )
     hourly_price: Number | None = Field(
         None,
         gt=0,
         le=DEAREST,
-        description="Rent of one in the currency; left out, the catalogue's. [currency/h]",
+        description="Hourly price of one system, in the currency; if omitted, the catalogue's. [currency/h]",
     )
     rental: Literal["on-demand", "reserved-1-year", "reserved-3-years", "spot"] = "on-demand"
-    """Kind of rent that is looked up where no price is given."""
+    """Rental pricing model to look up if no price is given."""
 
 
 class RangeInput(Schema):
@@ -106,85 +111,94 @@ class RangesInput(Schema):
 
 
 class BreakEvenRequest(Schema):
-    """A purchase and the cloud bill that it would replace."""
+    """A purchase and the cloud bill it would replace."""
 
     currency: Literal["USD", "KRW"] = Field(description="Currency of every amount.")
     capex: Number | None = Field(
-        None, gt=0, le=DEAREST, description="Purchase price; or give hardware. [currency]", examples=[4.378e9]
+        None,
+        gt=0,
+        le=DEAREST,
+        description="Purchase price; alternatively, give hardware. [currency]",
+        examples=[4.378e9],
     )
     hardware: HardwareInput | None = None
-    """What is bought, in place of capex."""
+    """Hardware to buy, instead of capex."""
     capex_includes_fabric: bool | None = None
-    """Whether the stated price holds switches, cables and installation; left out, it is asked about."""
+    """Whether the given price includes switches, cables and installation; if omitted, the result
+    carries a warning about it.
+    """
     onprem_monthly: Number | None = Field(
         None,
         ge=0,
         le=DEAREST,
-        description="Running cost of the own cluster; or give onprem. [currency/month]",
+        description="Running cost of the owned cluster; alternatively, give onprem. [currency/month]",
         examples=[5e7],
     )
     onprem: RunningInput | None = None
-    """What the running cost is made of, in place of onprem_monthly."""
+    """Components of the running cost, instead of onprem_monthly."""
     cloud_monthly: Number | None = Field(
         None,
         gt=0,
         le=DEAREST,
-        description="Cloud bill of the work that the cluster takes over; or give cloud. [currency/month]",
+        description="Cloud bill of the workload that the cluster takes over; alternatively, "
+        "give cloud. [currency/month]",
         examples=[3e8],
     )
     cloud: CloudInput | None = None
-    """What the cloud bill is made of, in place of cloud_monthly."""
-    discount_rate: Share = Field(
-        0.0, ge=0, le=1, description="Effective yearly interest at which later money counts less. [1/year]"
-    )
+    """Components of the cloud bill, instead of cloud_monthly."""
+    discount_rate: Share = Field(0.0, ge=0, le=1, description="Effective annual discount rate. [1/year]")
     horizon_months: Number | None = Field(
         None,
         gt=0,
         le=LONGEST,
-        description="How long it is counted; left out, the catalogue's amortisation. [month]",
+        description="Horizon of the calculation; if omitted, the catalogue's amortisation period. [month]",
     )
     residual_share: Share = Field(
         0.0,
         ge=0,
         le=1,
-        description="Resale at the horizon over the purchase price; left out, the catalogue's where "
-        "hardware is given, else none.",
+        description="Resale value at the horizon as a share of the purchase price; if omitted, "
+        "the catalogue's if hardware is given, otherwise none.",
     )
     utilisation: Share | None = Field(
         None,
         ge=LEAST_SHARE,
         le=1,
-        description="Share of the cluster's capacity that the work behind the bill fills. The cloud is paid "
-        "for what is used, the cluster whether it is used or not.",
+        description="Share of the cluster's capacity used by the workload behind the bill. The "
+        "cloud is paid by use; the cluster is paid for whether it is used or not.",
     )
     growth: Share | None = Field(
-        None, gt=-1, le=5, description="Yearly growth of the work, and so of the cloud bill. [1/year]"
+        None, gt=-1, le=5, description="Annual growth of the workload, and so of the cloud bill. [1/year]"
     )
     own_growth: Share | None = Field(
-        None, gt=-1, le=5, description="Yearly growth of the running cost. [1/year]"
+        None, gt=-1, le=5, description="Annual growth of the running cost. [1/year]"
     )
     teams_now: Whole | None = Field(
-        None, ge=1, le=100_000, description="Teams behind the bill, with teams_then."
+        None, ge=1, le=100_000, description="Number of teams behind the bill; requires teams_then."
     )
     teams_then: Whole | None = Field(
-        None, ge=1, le=100_000, description="Teams there will be; the bill grows in proportion."
+        None, ge=1, le=100_000, description="Future number of teams; the bill grows in proportion."
     )
     demand_factor: Number | None = Field(
-        None, gt=0, le=1000, description="Work to come over the work behind the bill; 2 is a doubling."
+        None,
+        gt=0,
+        le=1000,
+        description="Future workload relative to the workload behind the bill; 2 means twice as much.",
     )
     demand: list[Share] | None = Field(
         None,
         min_length=1,
         max_length=MOST_PERIODS,
-        description="Capacity in use over that of the cluster, in equally long stretches of time such as "
-        "months; says how much to own where the peak is rented.",
+        description="Demand profile: capacity in use relative to that of the cluster, for "
+        "periods of equal length such as months. Determines how much to own if the "
+        "peak is rented.",
         examples=[[0.4, 0.5, 0.9, 1.2]],
     )
     peak_price_factor: Number = Field(
-        1.0, gt=0, le=100, description="Rent of the peak over that behind the bill."
+        1.0, gt=0, le=100, description="Rental price of peak load relative to the price behind the bill."
     )
     ranges: RangesInput | None = None
-    """Inputs that are not known exactly."""
+    """Ranges of inputs that are not known exactly."""
     price_book_id: str | None = Field(
         None, max_length=100, description="Identifier of a workspace's own prices."
     )
@@ -262,14 +276,14 @@ Outcome = Literal["within_horizon", "after_horizon", "never"]
 
 
 class AmountLine(Document):
-    """One line of an amount."""
+    """One line of an amount, with its computation."""
 
     item: str
-    """What is paid for."""
+    """Cost item."""
     amount: float
-    """In the currency; once or every month, as the list it stands in says."""
+    """Amount in the currency; one-off or monthly, depending on the list."""
     rule: Text
-    """How it is computed."""
+    """Explanation of the computation."""
 
 
 class TornadoRow(Document):
@@ -294,16 +308,16 @@ class TornadoRow(Document):
 
 
 class CashPoint(Document):
-    """Both sides up to one month, discounted to the start."""
+    """Cumulative amounts of both sides up to one month, discounted to the start."""
 
     month: float
     """Months from the purchase. [month]"""
     own: float
-    """Purchase and running cost so far, less the sale from the horizon on. [currency]"""
+    """Cumulative purchase and running cost, less the resale value from the horizon on. [currency]"""
     cloud: float
-    """Cloud bills so far that the cluster would have replaced. [currency]"""
+    """Cumulative cloud bills that the cluster would have replaced. [currency]"""
     saving: float
-    """Cloud less own. [currency]"""
+    """Cumulative cloud cost less own cost. [currency]"""
     own_low: float | None = None
     """10th percentile of own; null without ranges. [currency]"""
     own_high: float | None = None
@@ -315,114 +329,116 @@ class CashPoint(Document):
 
 
 class DemandCase(Document):
-    """The break-even if there were more or less work."""
+    """Break-even at higher or lower demand."""
 
     factor: float
-    """Work over the work that was asked about."""
+    """Demand relative to the requested demand."""
     cloud_monthly: float
-    """Bill of that work. [currency/month]"""
+    """Cloud bill at that demand. [currency/month]"""
     replaced_monthly: float
-    """Part of the bill that the cluster has room for. [currency/month]"""
+    """Part of the cloud bill for which the cluster has capacity. [currency/month]"""
     months: float | None
-    """Break-even; null where it never comes. [month]"""
+    """Break-even month; null if never reached. [month]"""
     outcome: Outcome
-    """Within the horizon, after it, or never."""
+    """When break-even is reached: within the horizon, after it, or never."""
 
 
 class MixedPoint(Document):
-    """Cost of owning one capacity and renting the rest."""
+    """Cost of owning part of the capacity and renting the rest."""
 
     owned: float
-    """Capacity owned over that of the cluster."""
+    """Owned capacity relative to that of the cluster."""
     own: float
-    """Paid for what is owned, purchase spread over the horizon. [currency/month]"""
+    """Cost of owned capacity, with the purchase spread over the horizon. [currency/month]"""
     rent: float
-    """Paid for what is rented. [currency/month]"""
+    """Cost of rented capacity. [currency/month]"""
     total: float
-    """Both. [currency/month]"""
+    """Total of owned and rented capacity. [currency/month]"""
 
 
 class Mixed(Document):
-    """Own the base, rent the peak."""
+    """Hybrid of owned base load and rented peak load."""
 
     best: MixedPoint
-    """The capacity to own that costs least."""
+    """Owned capacity with the lowest cost."""
     all_owned: MixedPoint
-    """Capacity for the highest demand, nothing rented."""
+    """Cost with capacity owned for the highest demand and nothing rented."""
     all_rented: MixedPoint
-    """Nothing owned."""
+    """Cost with nothing owned."""
     worth_owning_share: float
     """Share of the time for which capacity must be in use to be worth owning."""
     mean_demand: float
-    """Mean capacity in use over that of the cluster."""
+    """Mean capacity in use relative to that of the cluster."""
     peak_demand: float
-    """Highest capacity in use over that of the cluster."""
+    """Highest capacity in use relative to that of the cluster."""
     points: list[MixedPoint]
-    """Cost over the capacity owned."""
+    """Cost by owned capacity."""
     load: list[float]
-    """Capacity in use over that of the cluster, the highest first."""
+    """Load profile: capacity in use relative to that of the cluster, highest first."""
 
 
 class BreakEven(Document):
-    """When an own cluster is cheaper than the cloud."""
+    """When owning a cluster becomes cheaper than renting in the cloud."""
 
     months: float | None
-    """Months until owning has cost no more than renting, with their fraction; null where it never
-    comes. [month]"""
+    """Number of months, with fraction, until owning has cost no more than renting; null if that never
+    happens. [month]
+    """
     outcome: Outcome
-    """Within the horizon, after it, or never."""
+    """When break-even is reached: within the horizon, after it, or never."""
     months_low: float | None
-    """10th percentile of the months; null where it never comes, or without ranges. [month]"""
+    """10th percentile of the break-even month; null if never reached, or without ranges. [month]"""
     months_high: float | None
-    """90th percentile of the months; null where it never comes, or without ranges. [month]"""
+    """90th percentile of the break-even month; null if never reached, or without ranges. [month]"""
     probability: float | None
-    """Share of the samples that break even within the horizon; null without ranges."""
+    """Share of samples that break even within the horizon; null without ranges."""
     currency: str
     """Currency of every amount."""
     capex: Quantity
     """Purchase price."""
     capex_lines: list[AmountLine]
-    """What it is made of; empty where it was stated."""
+    """Components of the amount; empty if it was given directly."""
     onprem_monthly: float
-    """Running cost of the first month. [currency/month]"""
+    """Running cost of the owned cluster in the first month. [currency/month]"""
     onprem_lines: list[AmountLine]
-    """What it is made of; empty where it was stated."""
+    """Components of the amount; empty if it was given directly."""
     cloud_monthly: float
-    """Cloud bill of the first month, with the demand that was asked about. [currency/month]"""
+    """Cloud bill of the first month, at the requested demand. [currency/month]"""
     replaced_monthly: float
-    """Part of it that the cluster has room for. [currency/month]"""
+    """Part of the cloud bill for which the cluster has capacity. [currency/month]"""
     cloud_lines: list[AmountLine]
-    """What it is made of; empty where it was stated."""
+    """Components of the amount; empty if it was given directly."""
     discount_rate: float
-    """Effective yearly interest. [1/year]"""
+    """Effective annual interest rate. [1/year]"""
     growth: float
-    """Yearly growth of the bill. [1/year]"""
+    """Annual growth of the bill. [1/year]"""
     horizon_months: float
-    """How long it is counted. [month]"""
+    """Horizon of the calculation. [month]"""
     own_at_horizon: float
-    """Own cost up to the horizon, discounted, less the sale. [currency]"""
+    """Discounted cost of owning up to the horizon, less the resale value. [currency]"""
     cloud_at_horizon: float
-    """Replaced bills up to the horizon, discounted. [currency]"""
+    """Discounted cloud bills replaced up to the horizon. [currency]"""
     residual: float
-    """Resale at the horizon, not discounted. [currency]"""
+    """Resale value at the horizon, undiscounted. [currency]"""
     required_cloud_monthly: float
-    """Bill of the first month from which a purchase pays by the horizon. [currency/month]"""
+    """Smallest first-month cloud bill at which a purchase pays off by the horizon. [currency/month]"""
     required_utilisation: float | None
-    """Share of the cluster that has to be in use for that; null where no utilisation is given or even a
-    full cluster does not suffice."""
+    """Cluster utilisation required to pay off by the horizon; null if no utilisation is given or if
+    even full utilisation is not enough.
+    """
     sentences: list[Text]
-    """The answer in words, the outcome first."""
+    """Result in sentences, the outcome first."""
     tornado: list[TornadoRow]
-    """What each input alone does, the strongest first."""
+    """Effect of each input on its own, largest first."""
     demand_cases: list[DemandCase]
-    """The break-even for more or less work."""
+    """Break-even at higher or lower demand."""
     cash_flow: list[CashPoint]
-    """Both sides month by month."""
+    """Cumulative cost of both sides, month by month."""
     mixed: Mixed | None
-    """Own the base, rent the peak; null without a demand profile."""
+    """Hybrid of owned base load and rented peak load; null without a demand profile."""
     defaults: list[Default]
-    """Every value that was not asked for, and why it was taken."""
+    """Default values used, and why."""
     warnings: list[CheckWarning]
-    """What has to be known to read it."""
+    """Warnings to consider when reading the result."""
     trace: list[TraceStep]
-    """How each number was computed."""
+    """Trace of the computation of each number."""

@@ -21,7 +21,7 @@ class RunSystem(Schema):
     id: str | None = Field(
         None, description="Identifier of a system; left out, the estimate's.", examples=["dgx-a100-640gb"]
     )
-    count: Whole | None = Field(None, description="How many of the system.", examples=[1])
+    count: Whole | None = Field(None, description="Number of systems.", examples=[1])
     fabric: str | None = Field(None, description="Identifier of a fabric.")
     ports_per_node: Whole | None = Field(None, description="Fabric ports of one node.")
     streaming_memory_gb: Number | None = Field(None, description="Streaming memory per IPU machine. [GB]")
@@ -32,7 +32,7 @@ class RunWorkload(Schema):
 
     global_batch: Whole | None = Field(None, description="Samples per step over all devices.")
     seq_len: Whole | None = Field(None, description="Length of a row of the batch. [tokens]")
-    image_size: Whole | None = Field(None, description="Side of an image. [pixels]")
+    image_size: Whole | None = Field(None, description="Image size, as the length of a side. [pixels]")
     mean_tokens: Number | None = Field(None, description="Real tokens of a sample where rows are packed.")
     precision: Literal["bf16", "fp16", "tf32", "fp32", "fp16.16"] | None = Field(
         None, description="Number format."
@@ -40,40 +40,44 @@ class RunWorkload(Schema):
 
 
 class CalibrationRun(Schema):
-    """One measured run of the customer's model and code: a step time or a throughput."""
+    """One measured run of the customer's model and code, as a step time or a throughput."""
 
     samples_per_s: Number | None = Field(
         None,
         ge=1e-6,
         le=1e12,
-        description="Measured throughput; this or step_time_s. [samples/s]",
+        description="Measured throughput; give this or step_time_s. [samples/s]",
         examples=[1440.0],
     )
     step_time_s: Number | None = Field(
         None,
         ge=1e-6,
         le=1e7,
-        description="Measured time of one step; this or samples_per_s. [s]",
+        description="Measured step time; give this or samples_per_s. [s]",
         examples=[0.71],
     )
     system: RunSystem | str | None = Field(
-        None, description="Where it ran: an identifier, or what was different; left out, as the estimate."
+        None,
+        description="System of the run: an identifier, or the differences from the "
+        "estimate; if omitted, the system of the estimate.",
     )
     workload: RunWorkload = RunWorkload()
-    """What of the workload was different; left out, as the estimate."""
+    """Differences in workload from the estimate; if omitted, the workload of the estimate."""
     plan: PlanInput | None = None
-    """How the model was laid out; left out, as the estimate on as many devices, else searched."""
-    note: str | None = Field(None, max_length=LONGEST_NOTE, description="Who measured it, and how.")
+    """Plan of the run; if omitted, that of the estimate on the same number of devices, otherwise
+    searched.
+    """
+    note: str | None = Field(None, max_length=LONGEST_NOTE, description="Who measured it and how.")
 
 
 class CalibrationRequest(Schema):
-    """An estimate and the runs that say how good it is."""
+    """An estimate and the measured runs to calibrate it with."""
 
-    estimate: EstimateRequest = Field(description="What the runs are to make more certain.")
+    estimate: EstimateRequest = Field(description="Estimate to calibrate.")
     runs: list[CalibrationRun] = Field(
         min_length=1, max_length=MOST_RUNS, description="1 to 20 measured runs of the same model and code."
     )
-    label: str | None = Field(None, max_length=200, description="What to call the calibration.")
+    label: str | None = Field(None, max_length=200, description="Name of the calibration.")
 
 
 Rate = Annotated[Number, Field(ge=1e-6, le=1e12)]
@@ -81,19 +85,19 @@ Rate = Annotated[Number, Field(ge=1e-6, le=1e12)]
 
 
 class GainRequest(Schema):
-    """Measured runs on alternatives of a system, such as two fabrics: is the dearer one worth it?"""
+    """Measured runs on alternatives of a system, such as two fabrics: is the dearer worth its price?"""
 
     system: SystemInput | str = Field(
-        description="The system they ran on, or its identifier.", examples=["dgx-a100-640gb"]
+        description="System of the runs, or its identifier.", examples=["dgx-a100-640gb"]
     )
     reference: str = Field(
-        max_length=100, description="Label of the runs that others are held against.", examples=["roce"]
+        max_length=100, description="Label of the runs with which the others are compared.", examples=["roce"]
     )
     threshold: Number = Field(0.05, ge=0, le=10, description="Gain below which the reference is recommended.")
     runs: dict[str, Annotated[list[Rate], Field(min_length=1, max_length=1000)]] = Field(
         min_length=2, max_length=8, description="Measured throughputs by label. [samples/s]"
     )
-    label: str | None = Field(None, max_length=200, description="What to call the answer.")
+    label: str | None = Field(None, max_length=200, description="Name of the result.")
 
 
 def form_of(value: Any) -> str:
@@ -111,143 +115,154 @@ AnyCalibrationRequest: TypeAlias = Annotated[
 
 
 class CalibratedRun(Document):
-    """A measured run beside what is predicted of it before and after."""
+    """A measured run with its predictions before and after the fit."""
 
     system: str = Field(description="Identifier of the system.")
-    system_name: str = Field(description="Its name.")
-    count: int = Field(description="How many of it.")
-    devices: int = Field(description="Accelerators used.")
+    system_name: str = Field(description="Name.")
+    count: int = Field(description="Number of systems.")
+    devices: int = Field(description="Number of accelerators used.")
     fabric: str = Field(description="Identifier of the fabric.")
     global_batch: int = Field(description="Samples per step over all devices.")
-    plan: PlanSummary = Field(description="How the model was taken to be laid out.")
+    plan: PlanSummary = Field(description="Plan assumed for the run.")
     measured: float = Field(description="Measured step time. [s]")
     samples_per_s: float = Field(description="Measured throughput. [samples/s]")
-    before: Quantity = Field(description="Step time predicted before.")
-    after: Quantity = Field(description="Step time predicted after.")
+    before: Quantity = Field(description="Predicted step time before the fit.")
+    after: Quantity = Field(description="Predicted step time after the fit.")
     gap_before: float = Field(
-        description="Logarithm of predicted over measured step time before; above 0 predicts too slow."
+        description="Logarithm of predicted over measured step time before the fit; above 0 if "
+        "the prediction is too slow."
     )
-    gap_after: float = Field(description="The same after.")
-    note: str | None = Field(description="Note of who measured it.")
+    gap_after: float = Field(description="The same, after the fit.")
+    note: str | None = Field(description="Note on who measured it.")
 
 
 class MovedFigure(Document):
-    """A figure before and after; low and high are the 10th and 90th percentile."""
+    """A figure before and after the fit; low and high are the 10th and 90th percentile."""
 
     parameter: str = Field(
         description="Name of the figure; “offset” is the factor on every step that no figure explains.",
         examples=["matrix_efficiency"],
     )
     unit: str = Field(description="SI unit.")
-    prior: float = Field(description="Central value before.")
-    prior_low: float = Field(description="10th percentile before.")
-    prior_high: float = Field(description="90th percentile before.")
-    posterior: float = Field(description="Central value after.")
-    posterior_low: float = Field(description="10th percentile after.")
-    posterior_high: float = Field(description="90th percentile after.")
-    deviations: float = Field(description="How far it moved, in standard deviations of the prior.")
-    narrowed: float = Field(description="Standard deviation after over before.")
+    prior: float = Field(description="Central value before the fit.")
+    prior_low: float = Field(description="10th percentile before the fit.")
+    prior_high: float = Field(description="90th percentile before the fit.")
+    posterior: float = Field(description="Central value after the fit.")
+    posterior_low: float = Field(description="10th percentile after the fit.")
+    posterior_high: float = Field(description="90th percentile after the fit.")
+    deviations: float = Field(description="Shift of the figure, in standard deviations of the prior.")
+    narrowed: float = Field(description="Standard deviation after the fit relative to that before.")
 
 
 class Outlook(Document):
-    """What the estimate says with one software profile."""
+    """Result of the estimate with one software profile."""
 
     software: str = Field(description="Identifier of the profile.")
-    step_time: Quantity | None = Field(description="Time of one step; null where the model does not fit.")
-    time_to_train: Quantity | None = Field(description="Time of the run; null where it does not fit.")
+    step_time: Quantity | None = Field(description="Time per step; null if the model does not fit.")
+    time_to_train: Quantity | None = Field(description="Time to train; null if the model does not fit.")
 
 
 class CalibrationAnswer(Document):
-    """A software profile fitted to measured runs, and what it changes."""
+    """A software profile fitted to measured runs, and its effect on the estimate."""
 
     kind: Literal["calibration"] = "calibration"
-    """Which of the two forms was asked."""
+    """Form of the request."""
     id: str
     """Identifier."""
     label: str
-    """What it is called."""
+    """Name."""
     engine_version: str
-    """Version of the formulas."""
+    """Version of the engine."""
     catalog_version: str
-    """Version of the figures."""
+    """Version of the catalogue."""
     software: str
-    """Identifier of the fitted profile, to name in any request: that of the calibration."""
+    """Identifier of the fitted profile, the same as that of the calibration. Usable as software in any
+    request.
+    """
     prior_software: str
-    """Identifier of the profile it started from."""
+    """Identifier of the profile used as the prior."""
     estimate: dict[str, JsonValue]
-    """The request of the estimate that was asked about."""
+    """Request of the estimate to calibrate."""
     gap_before: float
-    """Mean over the runs of |ln(predicted / measured)| before; near 0, the relative difference."""
+    """Mean of |ln(predicted / measured)| over the runs before the fit; if small, the relative
+    difference.
+    """
     gap_after: float
-    """The same after."""
+    """The same, after the fit."""
     moved: list[MovedFigure]
-    """Figures that the runs tell something about, the furthest moved first."""
+    """Figures on which the runs give information, largest change first."""
     runs: list[CalibratedRun]
-    """The runs with what is predicted of them."""
+    """Measured runs with their predictions."""
     before: Outlook
-    """The estimate as it was."""
+    """Result before the fit."""
     after: Outlook
-    """The estimate with the fitted profile."""
+    """Result with the fitted profile."""
     effective_parameters: float
-    """How many figures the runs determine."""
+    """Effective number of figures that the runs determine."""
     spread_before: float
-    """Log-deviation of the runs' predicted times that uncertain figures make, before."""
+    """Standard deviation of the logarithm of the runs' predicted times due to uncertain figures,
+    before the fit.
+    """
     spread_after: float
-    """The same after."""
+    """The same, after the fit."""
     warnings: list[CheckWarning]
-    """What has to be known to use it."""
+    """Warnings to consider when using the result."""
 
 
 class GainOption(Document):
-    """The runs under one label."""
+    """Measured runs under one label."""
 
     label: str
-    """The label."""
+    """Label of the alternative."""
     runs: list[float]
     """Measured throughputs. [samples/s]"""
     mean: float
-    """Their mean. [samples/s]"""
+    """Mean of the runs. [samples/s]"""
     deviation: float | None
-    """Their standard deviation; null for a single run. [samples/s]"""
+    """Standard deviation of the runs; null for a single run. [samples/s]"""
     gain: float
-    """Mean over that of the reference, less one."""
+    """Mean throughput relative to that of the reference, minus one."""
 
 
 class GainAnswer(Document):
-    """Whether an alternative gains enough over the reference."""
+    """Whether the gain of an alternative over the reference reaches the threshold."""
 
     kind: Literal["gain"] = "gain"
-    """Which of the two forms was asked."""
+    """Form of the request."""
     id: str
     """Identifier."""
     label: str
-    """What it is called."""
+    """Name."""
     system: str
     """Identifier of the system."""
     reference: str
-    """Label that others are held against."""
+    """Label of the reference, with which the others are compared."""
     threshold: float
     """Gain below which the reference is recommended."""
     relative_gain: float
-    """Gain of the means of the fastest alternative over the reference."""
+    """Gain of the fastest alternative over the reference, from mean throughputs."""
     gain_deviation: float | None
-    """Standard deviation of that gain from the scatter of the runs; null with single runs."""
+    """Standard deviation of that gain from the scatter of the runs; null if there are only single
+    runs.
+    """
     recommendation: str
-    """The label that is recommended."""
+    """Label of the recommended alternative."""
     options: list[GainOption]
-    """Means and gains by label."""
+    """Mean throughput and gain by label."""
     warnings: list[CheckWarning]
-    """What has to be known to use it."""
+    """Warnings to consider when using the result."""
 
 
 AnyCalibration: TypeAlias = Annotated[CalibrationAnswer | GainAnswer, Field(discriminator="kind")]
 
 
 class CalibrationSummary(Document):
-    """One line of the list of calibrations."""
+    """Summary of a calibration in a list."""
 
     id: str = Field(description="Identifier of the calibration.")
-    label: str = Field(description="Its name.")
-    kind: Literal["calibration", "gain"] = Field(description="Which of the two forms was asked.")
-    software: str | None = Field(description="Profile to name in a request; null where none was fitted.")
-    created_at: datetime = Field(description="When it was made.")
+    label: str = Field(description="Name.")
+    kind: Literal["calibration", "gain"] = Field(description="Form of the request.")
+    software: str | None = Field(
+        description="Identifier of the fitted profile, for use in a request; null if none was fitted."
+    )
+    created_at: datetime = Field(description="Creation time.")

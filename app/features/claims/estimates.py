@@ -46,7 +46,7 @@ class EstimatedSide:
     entry: SystemEntry
     stated: Machinery
     devices: int
-    """Accelerators that work."""
+    """Number of accelerators in use."""
     phases: tuple[Phase, ...]
     seconds: float
     samples: Floats

@@ -24,7 +24,7 @@ POD, MACHINE = "ipu-pod64", "dgx-a100-320gb"
 
 
 class ClaimsRequest(Schema):
-    """Assumptions under which vendor claims are looked at; what is left out comes from the catalogue."""
+    """Assumptions for evaluating vendor claims. Omitted fields come from the catalogue."""
 
     scaling_efficiency: Number = Field(
         1.0,
@@ -89,79 +89,80 @@ Era = Literal["of_the_time", "later"]
 
 
 class PhaseEstimate(Document):
-    """One phase of training on one side of a claim, as it is estimated."""
+    """Estimate of one training phase on one side of a claim."""
 
     phase: str
     """Name of the phase."""
     samples: float
-    """Samples of it."""
+    """Number of samples in the phase."""
     seq_len: int | None
-    """Length of a sample. [tokens]"""
+    """Sequence length of a sample. [tokens]"""
     global_batch: int
     """Samples per step over all accelerators."""
     micro_batch: int
-    """Samples of one micro-batch."""
+    """Samples per micro-batch."""
     precision: str
-    """Number format the system runs."""
+    """Number format that the system uses."""
     software: str
     """Identifier of the software profile."""
     throughput: Quantity
     """Samples per second."""
     time: Quantity
-    """Time of the phase."""
+    """Duration of the phase."""
     validation: Literal["validated", "extrapolated", "unvalidated"]
-    """Whether measured runs reach as far as the estimate."""
+    """Whether the estimate is covered by measured runs."""
     basis: str
-    """What batch, precision and number of samples rest on."""
+    """Basis for the batch, the precision and the number of samples."""
     source: SourceRef
-    """Where they come from."""
+    """Source of these values."""
     request: dict[str, JsonValue]
-    """The estimate as it can be asked for."""
+    """Request that reproduces the estimate."""
 
 
 class ClaimSide(Document):
-    """One side of a claim: what runs, what it costs and draws, how long it takes."""
+    """One side of a claim: its system, cost, power and training time."""
 
     system: str
     """Identifier of the system."""
     name: str
     """Name of the system."""
     count: int
-    """How many."""
+    """Number of units."""
     devices: int
-    """Accelerators that work."""
+    """Number of accelerators in use."""
     chip: str
     """Identifier of the chip."""
     time: Quantity
-    """Time of all phases."""
+    """Total time of all phases."""
     price: Quantity
-    """Price of one system with its hosts and switches."""
+    """Price of one system, including hosts and switches."""
     power_typical: Quantity
     """Power of one system under a training load."""
     power_maximum: Quantity
-    """Most that one system draws."""
+    """Maximum power of one system."""
     published_hours: float | None
-    """Time to train that the vendor states; null where it states a ratio alone. [h]"""
+    """Time to train stated by the vendor; null if only a ratio is stated. [h]"""
     phases: list[PhaseEstimate]
-    """The estimates behind it."""
+    """Estimates behind this side."""
 
 
 class FootingRatio(Document):
-    """How many times as fast the claimed side is, on one footing."""
+    """Speed of the claimed side relative to the other, on one footing."""
 
     footing: FootingName
-    """What is equal on both sides."""
+    """What is held equal on both sides."""
     claimed: float
-    """The published ratio restated on this footing by arithmetic alone."""
+    """Published ratio, restated on this footing by arithmetic alone."""
     ours: Quantity
     """The estimated ratio."""
     exceeds_one: float
-    """Share of the samples in which the claimed side is the faster."""
+    """Share of samples in which the claimed side is faster."""
     reaches_claim: float
-    """Share of the samples that reach the published ratio: restated for systems against systems, as printed
-    on the equal footings."""
+    """Share of samples that reach the published ratio: restated for systems against systems, as
+    published on the equal footings.
+    """
     verdict: FootingVerdict
-    """What the range says of the published ratio on this footing."""
+    """What the estimated range implies for the published ratio on this footing."""
 
 
 class Reading(Document):
@@ -187,7 +188,7 @@ class VendorClaim(Document):
     statement: Text
     """What is claimed."""
     quote: str
-    """The sentence as it was published, in Chinese."""
+    """Sentence as published, in Chinese."""
     ratio: float
     """The ratio as published."""
     also: float | None
@@ -205,19 +206,19 @@ class VendorClaim(Document):
     unclear: Text
     """What the source leaves open."""
     source: SourceRef
-    """Where it was published."""
+    """Source of the claim."""
     others: list[SourceRef]
     """What else is known of it."""
     as_of: str
     """Date of the claim."""
     verdict: Verdict
-    """What becomes of it."""
+    """Verdict on the claim."""
     sentence: Text
     """The verdict in a sentence."""
     readings: list[Reading]
     """Estimates of both sides, in a list those with software of the time; empty where there is none."""
     warnings: list[CheckWarning]
-    """What to beware of."""
+    """Warnings."""
 
 
 class PublishedHours(Document):
@@ -234,7 +235,7 @@ class PublishedHours(Document):
     system: str
     """Identifier of the system."""
     count: int
-    """How many."""
+    """Number of units."""
     ours: Quantity | None
     """The estimate; null where there is none."""
     ratio: float
@@ -242,35 +243,35 @@ class PublishedHours(Document):
 
 
 class ParityRow(Document):
-    """Two systems that are called equal, in one quantity."""
+    """Comparison of two allegedly equal systems in one quantity."""
 
     quantity: Literal["price", "power_typical", "power_maximum", "power_mixed"]
-    """What is compared; mixed sets the typical power of the one against the maximum of the other."""
+    """Quantity compared; mixed compares the typical power of one with the maximum power of the other."""
     claimed: Quantity
-    """Of one IPU-POD64."""
+    """Value for one IPU-POD64."""
     baseline: Quantity
-    """Of three DGX A100."""
+    """Value for three DGX A100."""
     ratio: Quantity
-    """The first over the second."""
+    """Ratio of the first to the second."""
     holds: bool
-    """True where the range of the ratio contains 1."""
+    """True if the range of the ratio contains 1."""
 
 
 class Parity(Document):
-    """“1 IPU-POD64 and 3 DGX A100 have about the same price and power”, looked at."""
+    """Check of the claim “1 IPU-POD64 and 3 DGX A100 have about the same price and power”."""
 
     count: float
-    """DGX A100 that one IPU-POD64 is set against."""
+    """Number of DGX A100 compared with one IPU-POD64."""
     assumed: bool
-    """True where equality was asked to be taken for granted."""
+    """True if the request assumes that they are equal."""
     rows: list[ParityRow]
     """Price and power on each basis."""
     sentence: Text
-    """What becomes of it."""
+    """Verdict on the claim."""
     quote: str
-    """The sentence as it was published, in Chinese."""
+    """Sentence as published, in Chinese."""
     source: SourceRef
-    """Where it was published."""
+    """Source of the claim."""
 
 
 class VendorClaims(Document):
@@ -287,6 +288,6 @@ class VendorClaims(Document):
     assumptions: ClaimsRequest
     """What was asked to be assumed."""
     catalog_version: str
-    """Version of the figures."""
+    """Version of the catalogue."""
     warnings: list[CheckWarning]
     """What to beware of in all of them."""

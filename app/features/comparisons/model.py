@@ -14,39 +14,39 @@ from app.estimating.schema import Document, Quantity
 
 
 class BasisCost(Document):
-    """What an option costs on the basis that all options share, paid for in one way."""
+    """Cost of an option on the basis shared by all options, for one way of paying."""
 
     acquisition: Literal["own", "rent"]
-    """Whether it is bought."""
+    """Whether the system is owned or rented."""
     rental: str | None
-    """How it is rented; null for what is bought."""
+    """Rental pricing model; null if bought."""
     own: bool
-    """Whether this is the way its request asks for."""
+    """Whether this is the way of paying given in the option's request."""
     run: Quantity
-    """Cost of one run."""
+    """Cost per run."""
     hourly: Quantity
-    """Cost of one useful hour."""
+    """Cost per useful hour."""
     yearly: Quantity
-    """Cost of the useful hours of a year."""
+    """Cost of the useful hours of one year."""
     over_term: Quantity
-    """Cost of the useful hours of the term."""
+    """Cost of the useful hours over the term."""
     capex: Quantity | None
-    """Price of the system; null where it is rented."""
+    """Price of the system; null if rented."""
     runs: float
-    """Runs that the useful hours of the term hold."""
+    """Number of runs that fit into the useful hours of the term."""
     lines: list[CostLine]
-    """Lines of the cost."""
+    """Cost lines."""
 
 
 class OneBasis(Document):
-    """What the costs of all options share."""
+    """Basis shared by the costs of all options."""
 
     utilisation: float
-    """Share of the calendar in which each option works."""
+    """Utilisation of each option, as a share of calendar time."""
     term_years: float
-    """Years over which all are paid for. [a]"""
+    """Term over which all options are paid for. [a]"""
     useful_hours_per_year: float
-    """Hours of work a year. [h/a]"""
+    """Useful hours of work per year. [h/a]"""
 
 
 class ComparisonRow(Document):
@@ -55,9 +55,9 @@ class ComparisonRow(Document):
     label: str
     """Name of the row."""
     kind: Literal["vendor", "published", "measured", "modelled", "linear"]
-    """Who says so; estimates are modelled."""
+    """Origin of the figure; estimates are modelled."""
     hours: float | None
-    """Time to train; null where it does not fit. [h]"""
+    """Time to train; null if it does not fit. [h]"""
     low: float | None
     """10th percentile. [h]"""
     high: float | None
@@ -65,13 +65,15 @@ class ComparisonRow(Document):
     system: str | None
     """Identifier of the system."""
     scaled_from: str | None
-    """Row it is scaled from."""
+    """Label of the row from which it is scaled."""
     factor: float | None
-    """How many times the hardware of that row."""
+    """Hardware of this row as a multiple of that row's."""
     costs: list[BasisCost] = Field(default_factory=list)
-    """What it costs on the basis of all rows, each way to pay with a price; its own first."""
+    """Cost on the basis shared by all rows, for each way of paying with a known price; the row's own
+    way first.
+    """
     estimate: Estimate | None
-    """The estimate, where the row is one."""
+    """Estimate behind the row; null if the row is a published figure."""
 
     @property
     def own_cost(self) -> BasisCost | Cost | None:
@@ -106,22 +108,22 @@ class Ratio(Document):
 
 
 class CostRatio(Document):
-    """Cost of a run of one row over that of another, on one basis."""
+    """Cost per run of one row relative to another, on the shared basis."""
 
     dearer: str
     """Label of the dearer row."""
     cheaper: str
     """Label of the cheaper row."""
     ratio: float
-    """Cost of the dearer over that of the cheaper."""
+    """Cost of the dearer row divided by that of the cheaper row."""
     low: float | None = None
     """10th percentile of the ratio, from paired samples."""
     high: float | None = None
     """90th percentile."""
     probability: float | None = None
-    """Share of the samples in which the cheaper row is the cheaper; null where neither has samples."""
+    """Share of samples in which the cheaper row is cheaper; null if neither row has samples."""
     tie: bool = False
-    """Whether nothing separates the two."""
+    """Whether the two are too close to call."""
 
 
 class Comparison(Document):
@@ -132,39 +134,39 @@ class Comparison(Document):
     title: str
     """Title."""
     locale: str
-    """Language it is shown in."""
+    """Display language."""
     currency: str
-    """Currency of every estimate in it."""
+    """Currency of every estimate in the comparison."""
     scaling_efficiency: float
-    """Share of linear scaling that linear rows reach."""
+    """Scaling efficiency of linear rows, as a share of linear scaling."""
     rows: list[ComparisonRow]
-    """The options in their order."""
+    """Options, in order."""
     ratios: list[Ratio]
-    """Hours of each row over each faster one, the fastest row's first."""
+    """Time to train of each row relative to each faster row, starting with ratios to the fastest."""
     fastest: str | None = None
-    """Label of the fastest row; null where rows tie."""
+    """Label of the fastest row; null if rows tie."""
     fastest_tied: list[str] = Field(default_factory=list)
-    """Rows that tie for the shortest time; empty where one is the fastest."""
+    """Labels of the rows that tie for the shortest time; empty if one row is the fastest."""
     one_basis: OneBasis | None = None
-    """What the costs of all rows share; null where no cost is known."""
+    """Basis shared by the costs of all rows; null if no cost is known."""
     cost_ratios: list[CostRatio] = Field(default_factory=list)
-    """Cost of a run of each row over that of each cheaper one, on one basis."""
+    """Cost per run of each row relative to each cheaper row, on the shared basis."""
     cheapest: str | None = None
-    """Label of the row that costs least a run on one basis; null where rows tie."""
+    """Label of the row with the lowest cost per run on the shared basis; null if rows tie."""
     cheapest_tied: list[str] = Field(default_factory=list)
-    """Rows that tie for the least cost; empty where one is the cheapest."""
+    """Labels of the rows that tie for the lowest cost; empty if one row is the cheapest."""
     warnings: list[CheckWarning]
-    """What to beware of when reading them side by side."""
+    """Warnings to consider when comparing the options."""
 
 
 class ComparisonSummary(Document):
-    """One line of the list of comparisons."""
+    """Summary of a comparison in a list."""
 
     id: str = Field(description="Identifier of the comparison.")
-    title: str = Field(description="Its title.")
-    labels: list[str] = Field(description="What its options are called, in their order.")
-    created_at: datetime = Field(description="When it was made.")
-    updated_at: datetime = Field(description="When it was last changed.")
+    title: str = Field(description="Title.")
+    labels: list[str] = Field(description="Labels of the options, in order.")
+    created_at: datetime = Field(description="Creation time.")
+    updated_at: datetime = Field(description="Time of the last change.")
 
 
 ClaimKind = Literal["vendor", "published", "measured", "modelled", "linear"]
@@ -219,22 +221,22 @@ RowRequest: TypeAlias = Annotated[
 
 
 class ComparisonRequest(Schema):
-    """Options to put side by side."""
+    """Options to compare side by side."""
 
-    title: str | None = Field(None, max_length=200, description="Left out, the labels of the rows.")
-    locale: Locale = Field("en", description="Language the comparison is shown in.")
-    currency: Currency = Field("USD", description="Currency of every estimate in it.")
+    title: str | None = Field(None, max_length=200, description="Title; if omitted, the labels of the rows.")
+    locale: Locale = Field("en", description="Display language of the comparison.")
+    currency: Currency = Field("USD", description="Currency of every estimate in the comparison.")
     rows: list[RowRequest] = Field(
         min_length=1, max_length=MOST_ROWS, description="Estimate requests or published figures."
     )
 
 
 class ComparisonPatch(Schema):
-    """What to change of a comparison; what is left out stays."""
+    """Fields of a comparison to change. Omitted fields are unchanged."""
 
     title: str | None = Field(None, max_length=200, description="New title.")
     locale: Locale | None = Field(None, description="New language.")
-    currency: Currency | None = Field(None, description="New currency; estimates are made anew.")
+    currency: Currency | None = Field(None, description="New currency; estimates are recomputed.")
     rows: list[RowRequest] | None = Field(
-        None, min_length=1, max_length=MOST_ROWS, description="New rows in place of all there are."
+        None, min_length=1, max_length=MOST_ROWS, description="New rows; they replace all existing rows."
     )

@@ -65,7 +65,7 @@ class RatioView:
     low: float | None
     high: float | None
     tie: bool
-    """Whether nothing separates the two."""
+    """Whether the two are too close to call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,13 +32,13 @@ def scaled_requests(request: EstimateRequest, counts: Sequence[int]) -> list[Est
 
 
 class EstimateSummary(Document):
-    """One line of the list of estimates."""
+    """Summary of an estimate in a list."""
 
     id: str = Field(description="Identifier of the estimate.")
-    label: str = Field(description="Its name.")
+    label: str = Field(description="Name.")
     model: str | None = Field(
-        None, description="Name of the preset or upload; null for a model that stood in the request itself."
+        None, description="Name of the preset or upload; null if the model was given in the request itself."
     )
     system: str = Field(description="Name of the system.")
-    count: int = Field(description="How many of it.")
-    created_at: datetime = Field(description="When it was made.")
+    count: int = Field(description="Number of systems.")
+    created_at: datetime = Field(description="Creation time.")

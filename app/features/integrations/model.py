@@ -37,15 +37,16 @@ MOST_GRACE = 720
 
 
 class KeyRequest(Schema):
-    """A key of the API to make."""
+    """An API key to create."""
 
-    name: Name = Field(description="What it is for.", examples=["Quotes from the CRM"])
+    name: Name = Field(description="Purpose.", examples=["Quotes from the CRM"])
     scopes: Scopes = Field(
         ["read"],
-        description="What it may do: read; estimate computes and keeps; propose makes and shares proposals.",
+        description="Scopes of the key: read; estimate computes and stores; propose creates "
+        "and shares proposals.",
     )
     expires_in_days: int | None = Field(
-        365, ge=1, le=3650, description="Days for which it works; null for ever."
+        365, ge=1, le=3650, description="Days until the key expires; null for no expiry."
     )
 
 
@@ -66,7 +67,7 @@ class WebhookRequest(Schema):
     )
     events: Events = Field(
         ["proposal.frozen", "proposal.shared", "proposal.opened", "proposal.expired"],
-        description="What it is told of.",
+        description="Events for which the webhook receives messages.",
     )
     name: Annotated[str, Field(max_length=100)] = Field("", description="What it is for; left out, its host.")
 
@@ -74,9 +75,9 @@ class WebhookRequest(Schema):
 class WebhookPatch(Schema):
     """What to change of a webhook; what is left out stays."""
 
-    url: Url | None = Field(None, description="Where messages go.")
-    events: Events | None = Field(None, description="What it is told of.")
-    name: Annotated[str, Field(max_length=100)] | None = Field(None, description="What it is for.")
+    url: Url | None = Field(None, description="URL to which messages are sent.")
+    events: Events | None = Field(None, description="Events for which the webhook receives messages.")
+    name: Annotated[str, Field(max_length=100)] | None = Field(None, description="Purpose.")
     active: bool | None = Field(
         None, description="Whether it is told of anything; true brings back what was switched off."
     )
@@ -88,31 +89,35 @@ DeliveryStatus = Literal["waiting", "delivered", "failed", "dropped"]
 
 
 class ApiKey(Document):
-    """A key of the API, without its secret."""
+    """An API key, without its secret."""
 
     id: str = Field(description="Identifier of the key.")
-    name: str = Field(description="What it is for.")
-    prefix: str = Field(description="How it begins, by which it is told from others.")
-    scopes: list[KeyScope] = Field(description="What it may do.")
+    name: str = Field(description="Purpose.")
+    prefix: str = Field(description="First characters of the key, by which to identify it.")
+    scopes: list[KeyScope] = Field(description="Allowed scopes.")
     status: KeyStatus = Field(
-        description="active; replaced: works until the grace is over; expired or revoked: works no longer."
+        description="Status: active; replaced (works until the grace period ends); expired or "
+        "revoked (no longer works)."
     )
-    created_at: datetime.datetime = Field(description="When it was made.")
+    created_at: datetime.datetime = Field(description="Creation time.")
     ends_at: datetime.datetime | None = Field(
-        description="When it stops or stopped working; null where it does not."
+        description="Time at which the key stops or stopped working; null if it does not expire."
     )
     last_used_at: datetime.datetime | None = Field(
-        description="When it was last used, to the minute; null where it never was."
+        description="Time of last use, to the minute; null if never used."
     )
-    successor_id: str | None = Field(description="Identifier of the key in its place; null without one.")
+    successor_id: str | None = Field(
+        description="Identifier of the key that replaces it; null if there is none."
+    )
 
 
 class NewApiKey(ApiKey):
-    """A key that was just made."""
+    """A newly created API key."""
 
     secret: str | None = Field(
         description=(
-            "The whole key. It is told this once and not kept; null where a repeated request is answered."
+            "The full key. It is returned only once and is not stored; null in the answer to a "
+            "repeated request."
         )
     )
 
@@ -121,47 +126,53 @@ class Webhook(Document):
     """An address that is told of events."""
 
     id: str = Field(description="Identifier of the webhook.")
-    name: str = Field(description="What it is for.")
-    url: str = Field(description="Where messages go.")
-    events: list[str] = Field(description="What it is told of.")
-    active: bool = Field(description="Whether it is told of anything.")
+    name: str = Field(description="Purpose.")
+    url: str = Field(description="URL to which messages are sent.")
+    events: list[str] = Field(description="Events for which the webhook receives messages.")
+    active: bool = Field(description="Whether the webhook receives events.")
     disabled_because: Text | None = Field(
-        description="Why it was switched off; null where it is on, or somebody has switched it off."
+        description="Why the webhook was disabled; null if it is active or was disabled by a user."
     )
     succeeded_at: datetime.datetime | None = Field(
-        description="When a message last arrived; null where none has."
+        description="Time of the last successful delivery; null if there is none."
     )
     old_secret_until: datetime.datetime | None = Field(
-        description="Until when messages carry a signature by the secret before as well; null without one."
+        description="Time until which messages are also signed with the previous secret; null "
+        "if there is none."
     )
-    created_at: datetime.datetime = Field(description="When it was made.")
-    updated_at: datetime.datetime = Field(description="When it was last changed.")
+    created_at: datetime.datetime = Field(description="Creation time.")
+    updated_at: datetime.datetime = Field(description="Time of the last change.")
 
 
 class NewWebhook(Webhook):
-    """A webhook that has a new secret."""
+    """A webhook with a new secret."""
 
     secret: str | None = Field(
         description=(
-            "What messages are signed with, whsec_ and base64. It is told this once; null where a repeated "
-            "request is answered."
+            "Signing secret of the messages: whsec_ followed by base64. It is returned only "
+            "once; null in the answer to a repeated request."
         )
     )
 
 
 class Delivery(Document):
-    """A message to a webhook and what came of it."""
+    """A message to a webhook and its delivery status."""
 
-    id: str = Field(description="Identifier of the message, sent as webhook-id at every try.")
-    event: str = Field(description="What it tells of.")
+    id: str = Field(description="Identifier of the message, sent as webhook-id with every attempt.")
+    event: str = Field(description="Type of the event.")
     status: DeliveryStatus = Field(
-        description="waiting to be sent, delivered, failed at every try, or dropped with its webhook."
+        description="Status: waiting to be sent, delivered, failed at every attempt, or "
+        "dropped with its webhook."
     )
-    attempts: int = Field(description="How often it was sent.")
-    next_try_at: datetime.datetime | None = Field(description="When it is sent next; null at the end.")
-    tried_at: datetime.datetime | None = Field(description="When it was last sent; null where it never was.")
-    response_status: int | None = Field(description="HTTP status of the last answer; null without one.")
-    response_text: str = Field(description="Beginning of the last answer.")
-    reason: Text | None = Field(description="Why the last try failed; null where it did not.")
-    body: str = Field(description="The message as it is signed and sent.")
-    created_at: datetime.datetime = Field(description="When the event happened.")
+    attempts: int = Field(description="Number of delivery attempts.")
+    next_try_at: datetime.datetime | None = Field(
+        description="Time of the next attempt; null if there will be none."
+    )
+    tried_at: datetime.datetime | None = Field(description="Time of the last attempt; null if never sent.")
+    response_status: int | None = Field(
+        description="HTTP status of the last response; null if there was none."
+    )
+    response_text: str = Field(description="Beginning of the last response body.")
+    reason: Text | None = Field(description="Why the last attempt failed; null if it did not.")
+    body: str = Field(description="Body of the message, as signed and sent.")
+    created_at: datetime.datetime = Field(description="Time of the event.")

@@ -25,49 +25,54 @@ Oversubscription = Annotated[Number, Field(ge=1, le=WIDEST)]
 
 
 class NetworkInput(Schema):
-    """One network to weigh."""
+    """One network to compare."""
 
     fabric: str = Field(max_length=64, description="Identifier of a fabric.", examples=["roce-200"])
     ports_per_node: Whole | None = Field(
-        None, description="Ports of one machine; left out, what the system comes with.", examples=[8]
+        None, description="Ports per machine; if omitted, the system's default.", examples=[8]
     )
     oversubscription: Oversubscription | None = Field(
-        None, description="Ports towards machines per uplink of a leaf; left out, that of the request."
+        None,
+        description="Oversubscription of a leaf switch, as ports to machines per uplink; "
+        "if omitted, that of the request.",
     )
-    label: Label | None = Field(None, description="What to call it; no two are alike.", examples=["roce"])
+    label: Label | None = Field(None, description="Label of the network; must be unique.", examples=["roce"])
 
 
 class FabricChoiceRequest(Schema):
-    """One workload on several networks: which of them is worth its price?"""
+    """One workload on several networks, to find which network is worth its price."""
 
     estimate: EstimateRequest = Field(
-        description="The workload and the machines; its own network is one of those weighed."
+        description="Workload and machines; the network of the estimate is one of those compared."
     )
     options: Annotated[list[NetworkInput], Field(min_length=2, max_length=MOST_OPTIONS)] | None = Field(
-        None, description="2 to 16 networks; left out, those that suit the machine, from TCP to InfiniBand."
+        None, description="2 to 16 networks; if omitted, those that suit the machine, from TCP to InfiniBand."
     )
     reference: Label | None = Field(
         None,
-        description="Label or identifier of the network that gains are stated over. Where it is given, it is "
-        "recommended unless another gains the threshold; left out, the cheapest that is enough is.",
+        description="Label or identifier of the network relative to which gains are stated. If "
+        "given, it is recommended unless another network's gain reaches the "
+        "threshold; if omitted, the cheapest sufficient network is recommended.",
         examples=["roce"],
     )
     threshold: Number = Field(
-        0.05, ge=0, le=10, description="Gain below which a dearer network is not worth it."
+        0.05, ge=0, le=10, description="Gain below which a dearer network is not worth its price."
     )
     oversubscription: Oversubscription = Field(
-        1.0, description="Ports towards machines per uplink of a leaf, for every option that states none."
+        1.0,
+        description="Oversubscription of a leaf switch, as ports to machines per uplink, "
+        "for options that state none.",
     )
     installed: list[Label] = Field(
         default_factory=list,
         max_length=MOST_OPTIONS,
-        description="Labels or identifiers of networks that are already there and cost nothing more.",
+        description="Labels or identifiers of networks that are already installed and cost nothing more.",
     )
     measured: dict[Label, Annotated[list[Rate], Field(min_length=1, max_length=MOST_RUNS)]] = Field(
         default_factory=dict,
         max_length=MOST_OPTIONS,
-        description="Measured throughputs by label or identifier of an option; they take the place of the "
-        "model's. [samples/s]",
+        description="Measured throughputs by label or identifier of an option; they replace "
+        "the predicted ones. [samples/s]",
     )
     price_book_id: str | None = Field(
         None, max_length=64, description="Identifier of a workspace's own prices."
@@ -98,150 +103,154 @@ EXPOSED: Mapping[Kind, str] = {"tensor": "tensor_comm", "pipeline": "pipeline_co
 
 
 class Exposed(Document):
-    """Communication of one step that computation does not hide, inside machines included."""
+    """Exposed communication of one step, that within machines included."""
 
     tensor: float
-    """Of tensor ranks and experts. [s]"""
+    """Between tensor ranks and between experts. [s]"""
     pipeline: float
     """Between pipeline stages. [s]"""
     data: float
-    """Of gradients, of weights that are sharded, and of looked-up rows. [s]"""
+    """For gradients, sharded weights and embedding rows. [s]"""
     share: float
-    """All three over the step."""
+    """Sum of the three as a share of the step time."""
 
 
 class NetworkMessage(Document):
-    """One kind of message of a step."""
+    """One kind of message in a step."""
 
     kind: Kind
-    """What it is for."""
+    """Purpose."""
     collective: Collective
-    """What is done with it."""
+    """Collective operation."""
     bytes: float
     """Size of one message on one device. [B]"""
     count: float
-    """Messages of one step on one device."""
+    """Number of messages per step on one device."""
     ranks: int
-    """Devices that take part."""
+    """Number of participating devices."""
     algorithm: Algorithm
-    """How it travels; “in_machine” leaves the network alone."""
+    """Algorithm of the collective; “in_machine” does not use the network."""
     seconds: float
-    """Time of one message with nothing hidden. [s]"""
+    """Time of one message without overlap. [s]"""
     hidden: float
-    """Share of its time that computation hides."""
+    """Share of the message time hidden by computation."""
 
 
 class NetworkLine(Document):
-    """So many of one part of a network."""
+    """One part of a network, with its quantity."""
 
     item: str
-    """Identifier in the catalogue."""
+    """Identifier of the item in the catalogue."""
     name: str
-    """Its name."""
+    """Name."""
     use: str
-    """What it is for."""
+    """Purpose."""
     count: int
-    """How many."""
+    """Number of units."""
     rule: Text
-    """How the count follows."""
+    """How the quantity is computed."""
     unit_price: Quantity | None
-    """Price of one; null where nobody publishes it."""
+    """Unit price; null if not published."""
     source: SourceRef | None
-    """Where the price comes from."""
+    """Source of the price."""
 
 
 class NetworkPrice(Document):
-    """What a network costs to buy."""
+    """Purchase price of a network."""
 
     price: Quantity
-    """Sum of the prices that are known; zero for one that is already there."""
+    """Sum of the known prices; zero for a network that is already installed."""
     complete: bool
-    """False where a part has no price, so that the sum is a lower bound."""
+    """False if a part has no price; the sum is then a lower bound."""
     power: Quantity
-    """Typical power of everything that draws any."""
+    """Typical power of all parts that draw power."""
     switches: int
-    """Switches of all levels."""
+    """Number of switches at all levels."""
     cables: int
-    """Cables of all kinds."""
+    """Number of cables of all kinds."""
     lines: list[NetworkLine]
-    """The parts."""
+    """Parts of the network."""
 
 
 class MeasuredThroughput(Document):
-    """Measured runs on one network beside what was predicted of them."""
+    """Measured runs on one network, with their predictions."""
 
     runs: list[float]
     """Measured throughputs. [samples/s]"""
     mean: float
-    """Their mean. [samples/s]"""
+    """Mean of the runs. [samples/s]"""
     deviation: float | None
-    """Their standard deviation; null for a single run. [samples/s]"""
+    """Standard deviation of the runs; null for a single run. [samples/s]"""
     predicted: Quantity
-    """Throughput that was predicted without them."""
+    """Throughput predicted without the runs."""
     gap: float
-    """Logarithm of predicted over measured throughput; above 0 the prediction was too fast."""
+    """Logarithm of predicted over measured throughput; above 0 if the prediction was too fast."""
     fitted: Quantity | None
-    """Throughput predicted with the efficiencies fitted to all runs; null where nothing was fitted."""
+    """Throughput predicted with the efficiencies fitted to all runs; null if nothing was fitted."""
 
 
 class FabricValidation(Document):
-    """How far the answer for a network rests on runs over such a network."""
+    """How far the result for a network is supported by runs on such a network."""
 
     status: Literal["measured", "validated", "extrapolated", "unvalidated"]
-    """“measured”: by runs that came with the request. “unvalidated”: no run of this family of models over
-    this fabric between machines of this chip is known."""
+    """“measured”: by runs in the request. “unvalidated”: no run of this model family on this network
+    between machines with this chip is known.
+    """
     runs: int
-    """Known runs of the family over this fabric between machines of this series of chips."""
+    """Number of known runs of the model family on this network, between machines with chips of this
+    series.
+    """
     families: list[str]
-    """Families with known runs over this fabric, whatever the chip."""
+    """Model families with known runs on this network, on any chip."""
 
 
 class FabricOption(Document):
-    """One network."""
+    """One network option."""
 
     id: str
     """Identifier within the answer: fabric, ports, oversubscription."""
     label: str
-    """What it is called."""
+    """Name."""
     fabric: str
     """Identifier of the fabric."""
     name: str
     """Name of the fabric."""
     ports_per_node: int
-    """Ports of one machine."""
+    """Number of ports per machine."""
     oversubscription: float
-    """Ports towards machines per uplink."""
+    """Oversubscription, as ports to machines per uplink."""
     installed: bool
-    """True where it is already there."""
+    """True if it is already installed."""
     node_bandwidth: Quantity
-    """What collectives reach out of one machine, one direction."""
+    """Bandwidth of collectives out of one machine, in one direction."""
     plan: PlanSummary
-    """How the model is laid out on this network."""
+    """Plan on this network."""
     plan_basis: Literal["given", "own", "reference"]
-    """Whether the plan was asked for, is the best on this network, or is that of the reference and the best
-    here as well."""
+    """Whether the plan was given, is the best on this network, or is the plan of the reference, which
+    is also the best here.
+    """
     step_time: Quantity
-    """Time of one step, measured where runs came with the request."""
+    """Time per step; measured if the request has runs."""
     step_time_reference_plan: Quantity
-    """Time of one step with the plan of the reference, predicted."""
+    """Predicted time per step with the plan of the reference."""
     throughput: Quantity
-    """Samples per second, measured where runs came with the request."""
+    """Samples per second; measured if the request has runs."""
     time_to_train: Quantity
-    """Time of the run."""
+    """Time to train."""
     exposed: Exposed
-    """Predicted communication that is not hidden."""
+    """Predicted exposed communication."""
     messages: list[NetworkMessage]
-    """What travels in one step, as the model has it."""
+    """Messages of one step, as modelled."""
     network: NetworkPrice | None
-    """What it costs to buy; null where nobody sells it by the switch."""
+    """Purchase price; null if the network is not sold by the switch."""
     saved: Quantity | None
-    """Price of the dearest network over its own."""
+    """Price of the dearest network less the price of this one."""
     run_cost: Quantity | None
-    """Cost of the run with this network; null where no price is known."""
+    """Cost of the run on this network; null if no price is known."""
     measured: MeasuredThroughput | None
-    """Runs that came with the request."""
+    """Measured runs from the request; null if there are none."""
     validation: FabricValidation
-    """What the answer rests on."""
+    """Evidence behind the result."""
 
 
 class TermShare(Document):
@@ -254,37 +263,37 @@ class TermShare(Document):
 
 
 class FabricGain(Document):
-    """One network over the reference."""
+    """Gain of one network over the reference."""
 
     option: str
     """Identifier of the network."""
     reference: str
     """Identifier of the reference."""
     gain: Quantity
-    """Throughput over that of the reference, less one."""
+    """Throughput relative to that of the reference, minus one."""
     probability_real: float
-    """Probability that it gains anything."""
+    """Probability that the gain is above zero."""
     probability_above_threshold: float
-    """Probability that it gains the threshold."""
+    """Probability that the gain reaches the threshold."""
     basis: Literal["measured", "modelled"]
-    """Whether both were measured."""
+    """Whether both throughputs were measured."""
     same_plan: Quantity | None
-    """The same with the plan of the reference on both, predicted; null where that is the plan anyway."""
+    """Predicted gain with the reference's plan on both networks; null if that is the plan anyway."""
     terms: list[TermShare]
-    """What the predicted difference consists of, with the plan of the reference on both."""
+    """Components of the predicted difference, with the reference's plan on both networks."""
 
 
 class DecidedBy(Document):
-    """Why the dearer network gains as much as it does, and not more."""
+    """Why the gain of the dearer network is as large as it is, and not larger."""
 
     term: Term
-    """What decides."""
+    """Deciding factor."""
     explanation: Text
-    """The same in a sentence."""
+    """Explanation in one sentence."""
     gain_without_overlap: float | None
-    """What it would gain if nothing were hidden."""
+    """Gain if no communication were overlapped."""
     gain_without_accumulation: float | None
-    """What it would gain with one micro-batch a step."""
+    """Gain with one micro-batch per step."""
 
 
 class Advice(Document):
@@ -297,9 +306,9 @@ class Advice(Document):
     not_worth_it: bool
     """True where a dearer network was weighed and is not worth its price."""
     sentence: Text
-    """The advice in one sentence."""
+    """Recommendation in one sentence."""
     more: list[Text]
-    """What else has to be said."""
+    """Further remarks."""
     gain: Quantity | None
     """Gain of the dearer over the cheaper of the two."""
     probability_real: float | None
@@ -311,11 +320,11 @@ class Advice(Document):
     run_cost_difference: Quantity | None
     """Cost of the run on the network taken over that on the other: what the cheaper network costs in time."""
     not_bought: list[NetworkLine]
-    """Parts of the network not taken."""
+    """Parts of the network that is not recommended."""
     instead: list[NetworkLine]
     """Parts of the network taken."""
     decided_by: DecidedBy
-    """What decides."""
+    """Deciding factor."""
 
 
 class Rung(Document):
@@ -326,7 +335,7 @@ class Rung(Document):
     fabric: str
     """Identifier of the fabric."""
     ports_per_node: int
-    """Ports of one machine."""
+    """Number of ports per machine."""
     node_bandwidth: float
     """Out of one machine, one direction. [B/s]"""
     step_time: float
@@ -340,20 +349,20 @@ class Rung(Document):
 
 
 class AccumulationPoint(Document):
-    """The same micro-batch, so many times a step."""
+    """One step with this number of accumulated micro-batches."""
 
     accumulation: int
-    """Micro-batches per step and copy."""
+    """Micro-batches per step and replica (gradient accumulation)."""
     global_batch: int
     """Samples per step."""
     exposed_share: float
-    """Exposed communication over the step on the slowest network of the ladder."""
+    """Exposed communication as a share of the step time on the slowest network of the ladder."""
     ladder_gain: float
-    """What the fastest network of the ladder gains over the slowest."""
+    """Gain of the fastest network of the ladder over the slowest."""
     pair_gain: float | None
-    """What the network not taken gains over that taken; null where none was weighed."""
+    """Gain of the network not recommended over the recommended one; null if none was compared."""
     enough: bool
-    """True where the slowest network is enough at the threshold."""
+    """True if the slowest network is sufficient at the threshold."""
 
 
 class Turning(Document):
@@ -370,54 +379,54 @@ class Turning(Document):
 
 
 class FittedEfficiencies(Document):
-    """What the measured runs say of the software."""
+    """What the measured runs show about the software."""
 
     software: str
-    """Profile that was fitted."""
+    """Identifier of the fitted profile."""
     gap_before: float
-    """Mean of |ln(predicted / measured)| before."""
+    """Mean of |ln(predicted / measured)| before the fit."""
     gap_after: float
-    """The same after."""
+    """The same, after the fit."""
     moved: list[MovedFigure]
-    """Efficiencies that the runs tell something about, the furthest moved first."""
+    """Efficiencies on which the runs give information, largest change first."""
 
 
 class FabricChoice(Document):
-    """Networks side by side, and which is worth its price."""
+    """Networks side by side, and which of them is worth its price."""
 
     engine_version: str
-    """Version of the formulas."""
+    """Version of the engine."""
     catalog_version: str
-    """Version of the figures."""
+    """Version of the catalogue."""
     label: str
-    """What was weighed."""
+    """What was compared."""
     request: FabricChoiceRequest
-    """What was asked."""
+    """Original request."""
     model: ModelSummary
-    """The model as it was understood."""
+    """Resolved model."""
     system: SystemSummary
-    """The system as it was understood."""
+    """Resolved system."""
     software: str
     """Identifier of the software profile."""
     currency: str
     """Currency of every price."""
     fits: bool
-    """Whether the model fits the machines; memory does not depend on the network."""
+    """Whether the model fits in the memory of the machines; memory does not depend on the network."""
     threshold: float
-    """Gain below which a dearer network is not worth it."""
+    """Gain below which a dearer network is not worth its price."""
     reference: str | None
-    """Identifier of the network that gains are stated over; null where nothing fits."""
+    """Identifier of the network relative to which gains are stated; null if nothing fits."""
     shared_network_variance: float
-    """Share of what networks may miss their figures by that all of them have in common."""
+    """Share of the variance in achieved network bandwidth that is common to all networks."""
     options: list[FabricOption]
-    """The networks, the cheapest first."""
+    """Networks, cheapest first."""
     gains: list[FabricGain]
-    """Each other network over the reference."""
+    """Gain of each other network over the reference."""
     advice: Advice | None
-    """What to do; null where nothing fits."""
+    """Recommendation; null if nothing fits."""
     turning: Turning | None
-    """Where it turns; null on one machine or where nothing fits."""
+    """Where the advice changes; null on one machine or if nothing fits."""
     fitted: FittedEfficiencies | None
-    """What the measured runs say of the software; null without runs."""
+    """What the measured runs show about the software; null without runs."""
     warnings: list[CheckWarning]
-    """What has to be known to read it."""
+    """Warnings to consider when reading the result."""

@@ -39,7 +39,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class NetworkOption:
-    """One network to weigh."""
+    """One network to compare."""
 
     fabric: str
     ports: int

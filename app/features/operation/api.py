@@ -27,9 +27,9 @@ router = APIRouter(tags=["operation"], generate_unique_id_function=name_of)
 
 
 class Health(BaseModel):
-    """The server answers."""
+    """Health of the server."""
 
-    status: str = Field(description="Always “ok”; anything else is no answer.", examples=["ok"])
+    status: str = Field(description="Always “ok”; treat anything else as no answer.", examples=["ok"])
 
 
 @router.get("/healthz", summary="Whether the server serves")

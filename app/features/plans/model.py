@@ -59,35 +59,37 @@ class SearchConstraints(Schema):
     """What a plan may be: one value or several for each field; what is left out is free."""
 
     tensor: Wholes | None = None
-    """Devices that share each layer."""
+    """Tensor-parallel degree: devices that share each layer."""
     pipeline: Wholes | None = None
-    """Pipeline stages."""
+    """Number of pipeline stages."""
     data: Wholes | None = None
-    """Copies of the model."""
+    """Data-parallel degree: replicas of the model."""
     micro_batch: Wholes | None = None
-    """Samples of one micro-batch."""
+    """Samples per micro-batch."""
     accumulation: Wholes | None = None
-    """Micro-batches per step and copy."""
+    """Micro-batches per step and replica (gradient accumulation)."""
     interleave: Wholes | None = None
-    """Model chunks per pipeline stage."""
+    """Model chunks per pipeline stage (interleaving)."""
     recompute: Recomputes | None = None
-    """Which activations the backward pass computes again."""
+    """Activations that the backward pass recomputes."""
     sequence_parallel: bool | None = None
-    """Whether tensor ranks also split tokens between tensor-parallel blocks."""
+    """Whether tensor ranks also split the tokens between tensor-parallel blocks (sequence
+    parallelism).
+    """
     sharding: Shardings | None = None
-    """What copies share instead of each holding it (ZeRO 1 to 3)."""
+    """State that replicas shard instead of each holding a full copy (ZeRO 1 to 3)."""
     sharding_ranks: Whole | None = None
-    """Copies that share one set of what is sharded."""
+    """Number of replicas that share one sharded copy of the state."""
     expert: Wholes | None = None
-    """Copies over which the experts of a layer are spread."""
+    """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
     offload: bool | None = None
-    """Whether the optimizer state lives in host or streaming memory."""
+    """Whether the optimizer state is offloaded to host or streaming memory."""
     rts: Wholes | None = None
-    """IPU: copies over which weights are sharded (replicated tensor sharding)."""
+    """IPU: number of replicas over which weights are sharded (replicated tensor sharding)."""
     rts_optimizer: Wholes | None = None
-    """IPU: copies over which optimizer state is sharded."""
+    """IPU: number of replicas over which the optimizer state is sharded."""
     phases: Wholes | None = None
-    """IPU: phases of one stage; 1 keeps it in the processor."""
+    """IPU: number of phases per stage; 1 keeps the stage in the processor."""
     memory_margin: Number | None = None
     """Share of device memory left free; left out, that of the hardware."""
 
@@ -96,13 +98,13 @@ class SearchRequest(Schema):
     """The best plans of a model on a system."""
 
     model: ModelInput
-    """What is trained."""
+    """Model to train."""
     workload: WorkloadInput = WorkloadInput()
     """In which batches; how much of it matters only where the batch is left open."""
     system: SystemInput
-    """On what."""
+    """System that the model is trained on."""
     software: str | None = None
-    """Identifier of a software profile; left out, the usual one for the model on the chip."""
+    """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     constraints: SearchConstraints = SearchConstraints()
     """What a plan may be."""
     assumptions: AssumptionsInput = AssumptionsInput()
@@ -125,21 +127,21 @@ class SearchRequest(Schema):
 
 
 class Dimension(Document):
-    """One field that spans the plans."""
+    """One dimension of the search space."""
 
     field: str
-    """Name of the field of the plan."""
+    """Name of the plan field."""
     values: list[float | str | bool]
-    """Values that occur among the plans evaluated."""
+    """Values that occur among the evaluated plans."""
 
 
 class SearchedPlan(Document):
     """One of the best plans."""
 
     plan: PlanSummary
-    """Every choice of it."""
+    """Complete plan, with every choice."""
     step_time: Quantity
-    """Time of one step."""
+    """Time per step."""
     ranked_time: float
     """Time by which it is ranked: the quantile asked for of what is not known of its kind. [s]"""
     behind: float
@@ -149,7 +151,7 @@ class SearchedPlan(Document):
     mfu: Quantity
     """Model FLOP over the peak of the devices."""
     memory: Quantity
-    """Filled on the fullest device."""
+    """Memory in use on the fullest device."""
     memory_share: float
     """The same over the memory of the device."""
     parts: list[Part]
@@ -161,33 +163,33 @@ class SearchedPlan(Document):
 
 
 class PlanPoint(Document):
-    """One plan that no other beats in both time and memory."""
+    """A Pareto-optimal plan for time and memory."""
 
     plan: PlanSummary
-    """Every choice of it."""
+    """Complete plan, with every choice."""
     step_time: float
-    """Central time of one step. [s]"""
+    """Central time per step. [s]"""
     memory: float
-    """Filled on the fullest device. [B]"""
+    """Memory in use on the fullest device. [B]"""
 
 
 class MapCell(Document):
-    """The best plan of one tensor and pipeline degree."""
+    """The best plan for one combination of tensor and pipeline degree."""
 
     tensor: int
-    """Devices that share each layer."""
+    """Tensor-parallel degree: devices that share each layer."""
     pipeline: int
-    """Pipeline stages."""
+    """Number of pipeline stages."""
     plans: int
-    """Plans evaluated."""
+    """Number of plans evaluated."""
     feasible: int
-    """Plans that fit."""
+    """Number of plans that fit."""
     step_time: float | None
-    """Central step time of the best that fits; null where none does. [s]"""
+    """Central step time of the best plan that fits; null if none fits. [s]"""
     memory_share: float
-    """Memory of that plan, or of the smallest where none fits, over the memory of the device."""
+    """Memory of that plan, or of the smallest plan if none fits, as a share of device memory."""
     plan: PlanSummary
-    """That plan."""
+    """The plan."""
 
 
 class WhatIf(Document):
@@ -213,9 +215,9 @@ class Search(Document):
     catalog_version: str
     """Version of the catalogue."""
     model: ModelSummary
-    """The model as it was understood."""
+    """Resolved model."""
     system: SystemSummary
-    """The system as it was understood."""
+    """Resolved system."""
     software: str
     """Software profile."""
     precision_used: str
@@ -237,7 +239,7 @@ class Search(Document):
     evaluated: int
     """Distinct legal plans whose memory was computed and, where they fit, whose full step time was."""
     feasible: int
-    """Plans that fit."""
+    """Number of plans that fit."""
     seconds: float
     """Time of the search. [s]"""
     dimensions: list[Dimension]
@@ -252,69 +254,85 @@ class Search(Document):
     what_if: list[WhatIf]
     """What would be best with twice the memory or bandwidth."""
     warnings: list[CheckWarning]
-    """What to beware of."""
+    """Warnings."""
 
 
 class MappingRequest(Schema):
-    """How a model is to be laid over the IPUs of a pod."""
+    """Mapping of a model to the IPUs of a pod."""
 
     system: str = Field(description="Identifier of an IPU system.", examples=["ipu-pod256"])
-    parameters: Number = Field(gt=0, le=1e15, description="Parameters of the model.")
-    layers: Whole = Field(ge=1, le=100_000, description="Layers of the model.")
-    tensor: Whole = Field(1, ge=1, le=1_000_000, description="IPUs that share each layer.")
-    pipeline: Whole = Field(1, ge=1, le=1_000_000, description="Pipeline stages.")
-    replicas: Whole = Field(1, ge=1, le=1_000_000, description="Copies of the model.")
-    replica_batch: Whole = Field(1, ge=1, le=1_000_000_000, description="Samples per replica and step.")
+    parameters: Number = Field(gt=0, le=1e15, description="Parameter count of the model.")
+    layers: Whole = Field(ge=1, le=100_000, description="Number of layers.")
+    tensor: Whole = Field(
+        1, ge=1, le=1_000_000, description="Tensor-parallel degree: IPUs that share each layer."
+    )
+    pipeline: Whole = Field(1, ge=1, le=1_000_000, description="Number of pipeline stages.")
+    replicas: Whole = Field(1, ge=1, le=1_000_000, description="Data-parallel degree: replicas of the model.")
+    replica_batch: Whole = Field(1, ge=1, le=1_000_000_000, description="Samples per replica per step.")
     replicated_tensor_sharding: Whole = Field(
-        1, ge=1, le=1_000_000, description="Replicas over which one copy of weights and state is spread."
+        1,
+        ge=1,
+        le=1_000_000,
+        description="Number of replicas over which one copy of weights and state is sharded.",
     )
 
 
 class Mapping(Document):
-    """What a mapping comes to."""
+    """Result of an IPU mapping."""
 
     system: str = Field(description="Identifier of the system.")
-    devices: int = Field(description="IPUs used: tensor × pipeline × replicas.")
-    devices_available: int = Field(description="IPUs of the system.")
-    devices_per_replica: int = Field(description="tensor × pipeline.")
-    global_batch: int = Field(description="replica_batch × replicas.")
-    weight_fraction: float = Field(description="Share of the weights one IPU works on, 1/(t·p).")
-    resident_weight_fraction: float = Field(description="Share one IPU keeps, 1/(t·p·rts).")
-    layers_per_stage: float = Field(description="Layers of one stage; the mean where they differ.")
-    weights_per_device: float = Field(description="fp16 weights one IPU works on. [B]")
+    devices: int = Field(description="Number of IPUs used: tensor × pipeline × replicas.")
+    devices_available: int = Field(description="Number of IPUs in the system.")
+    devices_per_replica: int = Field(description="Number of IPUs per replica: tensor × pipeline.")
+    global_batch: int = Field(description="Samples per step: replica_batch × replicas.")
+    weight_fraction: float = Field(description="Share of the weights processed by one IPU, 1/(t·p).")
+    resident_weight_fraction: float = Field(
+        description="Share of the weights stored on one IPU, 1/(t·p·rts)."
+    )
+    layers_per_stage: float = Field(description="Layers per stage; the mean if stages differ.")
+    weights_per_device: float = Field(description="Size of the fp16 weights processed by one IPU. [B]")
     memory_per_device: float = Field(
-        description="In-processor memory as the vendor rounds it, against which weights alone are held. [B]"
+        description="In-processor memory as rounded by the vendor, with which the weights "
+        "alone are compared. [B]"
     )
     memory_of_chip: float | None = Field(
-        None, description="In-processor memory, tiles × memory of a tile; estimates and plans use it. [B]"
+        None,
+        description="In-processor memory, computed as tiles × memory of a tile; used by "
+        "estimates and plans. [B]",
     )
-    needs_phased_execution: bool = Field(description="True where these weights exceed that memory.")
+    needs_phased_execution: bool = Field(description="True if these weights exceed that memory.")
     minimum_phases: int = Field(
-        description="Lower bound for weights alone; sharding does not lower it, each phase gathers its share."
+        description="Lower bound for weights alone. Sharding does not lower it, because each "
+        "phase gathers its share."
     )
     planned_phases: int | None = Field(
-        description="Phases of training over the memory that is really free; null where none is."
+        description="Number of training phases given the memory that is actually free; null if none is free."
     )
-    warnings: list[CheckWarning] = Field(description="What to beware of.")
+    warnings: list[CheckWarning] = Field(description="Warnings.")
 
 
 class ChecksRequest(Schema):
-    """A plan to check by arithmetic alone, before anything is estimated."""
+    """A plan to check by arithmetic alone, before an estimate."""
 
-    devices: Whole = Field(ge=1, le=1_000_000, description="Accelerators.")
+    devices: Whole = Field(ge=1, le=1_000_000, description="Number of accelerators.")
     global_batch: Whole = Field(ge=1, le=10**12, description="Samples per step over all devices.")
-    tensor: Whole = Field(1, ge=1, le=10_000_000, description="Accelerators that share each layer.")
-    pipeline: Whole = Field(1, ge=1, le=10_000_000, description="Pipeline stages.")
+    tensor: Whole = Field(
+        1, ge=1, le=10_000_000, description="Tensor-parallel degree: accelerators that share each layer."
+    )
+    pipeline: Whole = Field(1, ge=1, le=10_000_000, description="Number of pipeline stages.")
     micro_batch: Whole = Field(1, ge=1, le=10**9, description="Samples per micro-batch.")
-    devices_per_node: Whole | None = Field(None, ge=1, le=10_000, description="Accelerators per node.")
-    layers: Whole | None = Field(None, ge=1, le=100_000, description="Layers of the model.")
-    heads: Whole | None = Field(None, ge=1, le=100_000, description="Attention heads of the model.")
+    devices_per_node: Whole | None = Field(
+        None, ge=1, le=10_000, description="Number of accelerators per node."
+    )
+    layers: Whole | None = Field(None, ge=1, le=100_000, description="Number of layers.")
+    heads: Whole | None = Field(None, ge=1, le=100_000, description="Number of attention heads.")
 
 
 class Checks(Document):
-    """What the checks found."""
+    """Results of the checks."""
 
-    warnings: list[CheckWarning] = Field(description="Empty where nothing was found.")
+    warnings: list[CheckWarning] = Field(description="Warnings; empty if there are none.")
     suggested_devices: int | None = Field(
-        description="Most devices, not above those given, over which the batch divides; null where none are."
+        description="Largest device count, up to the given one, that divides the batch evenly; "
+        "null if there is none."
     )

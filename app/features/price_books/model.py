@@ -14,79 +14,77 @@ from app.estimating.schema import Document
 
 
 class BookRowKey(Schema):
-    """Which row of a book is meant."""
+    """Key that identifies a row of a price book."""
 
     item: str = Field(
         min_length=1,
         max_length=100,
-        description="Identifier in the catalogue; of a discount also maker:… or kind:….",
+        description="Identifier in the catalogue; for a discount, also maker:… or kind:….",
         examples=["dgx-a100-640gb"],
     )
     parameter: str = Field(
         min_length=1,
         max_length=60,
-        description="What is stated: price, price_hour, tariff, … or discount.",
+        description="Name of the parameter: price, price_hour, tariff, … or discount.",
         examples=["price"],
     )
     condition: str = Field(
-        "", max_length=60, description="What tells apart several figures, as spot; empty for the usual one."
+        "",
+        max_length=60,
+        description="Condition that distinguishes several figures, such as spot; empty for the usual one.",
     )
 
 
 class BookRowInput(BookRowKey):
     """One price, rate or discount."""
 
-    value: Number = Field(description="The figure, in its unit.", examples=[248000])
+    value: Number = Field(description="Value, in the given unit.", examples=[248000])
     unit: str = Field(min_length=1, max_length=30, description="Unit of the figure.", examples=["USD"])
-    note: str = Field(
-        "", max_length=300, description="Where the figure is from.", examples=["Offer 2026-114"]
-    )
+    note: str = Field("", max_length=300, description="Origin of the figure.", examples=["Offer 2026-114"])
 
 
 class PriceBookRequest(Schema):
-    """A price book, or all of its rows anew."""
+    """A price book, or a full replacement of its rows."""
 
-    name: str = Field(
-        min_length=1, max_length=200, description="What to call it.", examples=["Spring offers"]
-    )
+    name: str = Field(min_length=1, max_length=200, description="Name.", examples=["Spring offers"])
     rows: list[BookRowInput] = Field(
-        max_length=MOST_ROWS, description="Prices, rates and discounts, each once."
+        max_length=MOST_ROWS, description="Prices, rates and discounts; each at most once."
     )
-    comment: str = Field("", max_length=300, description="Why it was made or changed.")
+    comment: str = Field("", max_length=300, description="Reason for the price book or the change.")
 
 
 class PriceBookPatch(Schema):
-    """What changes of a price book; the rest stays."""
+    """Fields of a price book to change. Everything else is unchanged."""
 
-    name: str | None = Field(None, min_length=1, max_length=200, description="What to call it.")
+    name: str | None = Field(None, min_length=1, max_length=200, description="Name.")
     rows: list[BookRowInput] = Field(
         default_factory=list,
         max_length=MOST_ROWS,
-        description="Rows to add, or to put in the place of those for the same figure.",
+        description="Rows to add, or to replace existing rows for the same figure.",
     )
     remove: list[BookRowKey] = Field(
-        default_factory=list, max_length=MOST_ROWS, description="Rows to take out."
+        default_factory=list, max_length=MOST_ROWS, description="Rows to remove."
     )
-    comment: str = Field("", max_length=300, description="Why it was changed.")
+    comment: str = Field("", max_length=300, description="Reason for the change.")
 
 
 class BookRowDocument(Document):
-    """One price, rate or discount of a book, beside what the catalogue says."""
+    """One price, rate or discount of a price book, with the catalogue's figure."""
 
     item: str
-    """Identifier in the catalogue; of a discount also maker:… or kind:…."""
+    """Identifier in the catalogue; for a discount, also maker:… or kind:…."""
     parameter: str
-    """What is stated."""
+    """Name of the parameter."""
     condition: str
-    """What tells apart several figures; empty for the usual one."""
+    """Condition that distinguishes several figures; empty for the usual one."""
     value: float
-    """The figure, in its unit."""
+    """Value, in the given unit."""
     unit: str
     """Unit of the figure."""
     note: str
-    """Where the figure is from."""
+    """Origin of the figure."""
     catalogue: CostFigure | None
-    """The catalogue's figure that it takes the place of; null for discounts and where there is none."""
+    """Catalogue figure that it replaces; null for discounts and if there is none."""
 
 
 class RowChange(Document):
@@ -97,7 +95,7 @@ class RowChange(Document):
     item: str
     """Identifier of the item."""
     parameter: str
-    """What is stated."""
+    """Name of the parameter."""
     condition: str
     """What tells apart several figures."""
     before: float | None
@@ -112,50 +110,52 @@ class BookVersion(Document):
     """One version of a price book."""
 
     version: int
-    """Counts from 1."""
+    """Version number, from 1."""
     name: str
-    """What it was called."""
+    """Name of the price book in this version."""
     created_at: datetime
-    """When it was made."""
+    """Creation time."""
     comment: str
-    """Why it was made."""
+    """Reason for the version."""
     rows: int
-    """Rows of it."""
+    """Number of rows."""
     changes: list[RowChange]
-    """What differs from the version before; at most a hundred of them."""
+    """Changes from the previous version; at most a hundred."""
     changed: int
-    """How many rows differ."""
+    """Number of rows that differ."""
 
 
 class PriceBookDocument(Document):
-    """A price book in one of its versions."""
+    """One version of a price book."""
 
     id: str
-    """Identifier, for ``assumptions.price_book_id``; with @ and a number it names a version."""
+    """Identifier, for use as ``assumptions.price_book_id``; append @ and a number for a specific
+    version.
+    """
     name: str
-    """What it is called."""
+    """Name."""
     version: int
-    """The version that is shown."""
+    """Version shown."""
     newest: int
-    """The newest version, which edits build on."""
+    """Newest version, on which edits are based."""
     rows: list[BookRowDocument]
     """Prices, rates and discounts."""
     versions: list[BookVersion]
-    """The newest twenty versions, newest first; older ones are read by their number."""
+    """The newest twenty versions, newest first; request older versions by number."""
 
 
 class PriceBookSummary(Document):
-    """One line of the list of price books."""
+    """Summary of a price book in a list."""
 
     id: str
     """Identifier."""
     name: str
-    """What it is called."""
+    """Name."""
     version: int
     """Newest version."""
     rows: int
-    """Rows of it."""
+    """Number of rows."""
     created_at: datetime
-    """When the book was made."""
+    """Creation time of the price book."""
     updated_at: datetime
-    """When it was last changed."""
+    """Time of the last change."""

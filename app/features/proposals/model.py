@@ -17,14 +17,14 @@ from app.features.networks.model import FabricChoiceRequest
 class WeighedOption(Document):
     """One alternative or network that was measured, or held against one."""
 
-    label: str = Field(description="What it is called.")
+    label: str = Field(description="Name.")
     fabric: str | None = Field(description="Identifier of its fabric; null where only a label is known.")
     runs: list[float] = Field(description="Measured throughputs. [samples/s]")
     mean: float | None = Field(description="Their mean; null without runs. [samples/s]")
     deviation: float | None = Field(description="Their standard deviation; null below two. [samples/s]")
     predicted: Quantity | None = Field(description="Throughput predicted without the runs.")
     gap: float | None = Field(description="Logarithm of predicted over measured throughput.")
-    gain: float = Field(description="Throughput over that of the reference, less one.")
+    gain: float = Field(description="Throughput relative to that of the reference, minus one.")
     price: Quantity | None = Field(description="What the network costs to buy; null where not known.")
     switches: int | None = Field(description="Switches of the network.")
     cables: int | None = Field(description="Cables of the network.")
@@ -33,66 +33,75 @@ class WeighedOption(Document):
 class PartLeftOut(Document):
     """A part of the network that is not bought."""
 
-    item: str = Field(description="Identifier in the catalogue.")
+    item: str = Field(description="Identifier of the item in the catalogue.")
     name: str = Field(description="Name.")
-    count: int = Field(description="How many.")
-    unit_price: Quantity | None = Field(description="Price of one; null where nobody publishes one.")
-    source: SourceRef | None = Field(description="Where the price comes from.")
+    count: int = Field(description="Number of units.")
+    unit_price: Quantity | None = Field(description="Unit price; null if none is published.")
+    source: SourceRef | None = Field(description="Source of the price.")
 
 
 class GainFound(Document):
-    """Whether an alternative gains enough to be worth its price, and the runs that say so."""
+    """Whether the gain of an alternative justifies its price, and the runs behind the answer."""
 
     basis: Literal["runs", "networks"] = Field(
-        description="“runs”: measured alternatives alone; “networks”: with the networks' parts and prices."
+        description="“runs”: measured alternatives only; “networks”: with the parts and prices "
+        "of the networks."
     )
-    label: str = Field(description="What was weighed.")
-    calibration_id: str | None = Field(description="Identifier of the measured runs; null for networks.")
+    label: str = Field(description="What was compared.")
+    calibration_id: str | None = Field(
+        description="Identifier of the calibration with the measured runs; null for networks."
+    )
     system: str = Field(description="Identifier of the system.")
-    reference: str = Field(description="Label that gains are stated over.")
-    taken: str = Field(description="Label that is recommended.")
-    against: str | None = Field(description="Label it is held against; null where nothing else was weighed.")
-    worth: bool = Field(description="Whether the dearer or faster one gains the threshold.")
-    threshold: float = Field(description="Gain below which it is not worth it.")
-    gain: Quantity | None = Field(description="Gain of the one over the other.")
-    sentence: Text = Field(description="The advice in one sentence.")
-    more: list[Text] = Field(description="What else has to be said.")
-    options: list[WeighedOption] = Field(description="What was weighed, with its runs.")
-    money_saved: Quantity | None = Field(description="Price of the network not taken over that taken.")
-    switches_saved: int | None = Field(description="Switches that are not bought.")
-    cables_saved: int | None = Field(description="Cables that are not bought.")
-    left_out: list[PartLeftOut] = Field(description="Parts of the network not taken.")
+    reference: str = Field(description="Label of the alternative relative to which gains are stated.")
+    taken: str = Field(description="Label of the recommended alternative.")
+    against: str | None = Field(
+        description="Label of the alternative it is compared with; null if nothing else was compared."
+    )
+    worth: bool = Field(
+        description="Whether the gain of the dearer or faster alternative reaches the threshold."
+    )
+    threshold: float = Field(description="Gain below which the alternative is not worth its price.")
+    gain: Quantity | None = Field(description="Gain of one alternative over the other.")
+    sentence: Text = Field(description="Recommendation in one sentence.")
+    more: list[Text] = Field(description="Further remarks.")
+    options: list[WeighedOption] = Field(description="Alternatives compared, with their runs.")
+    money_saved: Quantity | None = Field(
+        description="Price of the network not recommended less that of the recommended one."
+    )
+    switches_saved: int | None = Field(description="Number of switches not bought.")
+    cables_saved: int | None = Field(description="Number of cables not bought.")
+    left_out: list[PartLeftOut] = Field(description="Parts of the network that is not recommended.")
 
 
 class FittedRun(Document):
-    """A measured run beside what is predicted of it."""
+    """A measured run with its predictions."""
 
-    label: str = Field(description="Where it ran.")
-    note: str | None = Field(description="Who measured it, and how.")
-    measured: float = Field(description="Measured time of a step. [s]")
+    label: str = Field(description="System of the run.")
+    note: str | None = Field(description="Who measured it and how.")
+    measured: float = Field(description="Measured step time. [s]")
     samples_per_s: float = Field(description="Measured throughput. [samples/s]")
-    before: Quantity = Field(description="Time of a step predicted before.")
-    after: Quantity = Field(description="Time of a step predicted after.")
-    gap_before: float = Field(description="Logarithm of predicted over measured time before.")
-    gap_after: float = Field(description="The same after.")
+    before: Quantity = Field(description="Predicted step time before the fit.")
+    after: Quantity = Field(description="Predicted step time after the fit.")
+    gap_before: float = Field(description="Logarithm of predicted over measured step time before the fit.")
+    gap_after: float = Field(description="The same, after the fit.")
 
 
 class FitFound(Document):
     """A software profile fitted to the customer's runs."""
 
     calibration_id: str = Field(description="Identifier of the calibration.")
-    label: str = Field(description="What it is called.")
-    prior_software: str = Field(description="Identifier of the profile it started from.")
-    gap_before: float = Field(description="Mean over the runs of |ln(predicted / measured)| before.")
-    gap_after: float = Field(description="The same after.")
-    runs: list[FittedRun] = Field(description="The runs.")
+    label: str = Field(description="Name.")
+    prior_software: str = Field(description="Identifier of the profile used as the prior.")
+    gap_before: float = Field(description="Mean of |ln(predicted / measured)| over the runs before the fit.")
+    gap_after: float = Field(description="The same, after the fit.")
+    runs: list[FittedRun] = Field(description="Measured runs.")
 
 
 class Evidence(Document):
-    """The customer's own runs, and what follows from them."""
+    """The customer's own runs and the conclusions from them."""
 
     gains: list[GainFound] = Field(description="Whether alternatives are worth their price.")
-    fit: FitFound | None = Field(description="A profile fitted to runs; null where none is named.")
+    fit: FitFound | None = Field(description="Profile fitted to the runs; null if none is named.")
 
 
 MAX_LOGO_TEXT = 700_000
@@ -116,29 +125,30 @@ Efficiency = Annotated[Number, Field(gt=0, le=1)]
 
 
 class LogoInput(Schema):
-    """A picture for the head of the document."""
+    """A logo for the page header."""
 
     media_type: Literal["image/png", "image/svg+xml"] = Field(
-        description="Kind of the picture.", examples=["image/png"]
+        description="Media type.", examples=["image/png"]
     )
     data: str = Field(
         min_length=1,
         max_length=MAX_LOGO_TEXT,
-        description="The file in base64; it is drawn anew, what is not a picture in it is refused.",
+        description="File content, base64-encoded. The image is redrawn; content that is not "
+        "part of a picture is rejected.",
     )
 
 
 class BrandingInput(Schema):
-    """How the document looks."""
+    """Appearance of the document."""
 
     accent: str | None = Field(
         None,
         pattern=r"^#[0-9a-fA-F]{6}$",
-        description="Accent colour; darkened where white paper would swallow it.",
+        description="Accent colour; darkened if it would be too faint on white paper.",
         examples=["#0b5fff"],
     )
-    footer: str | None = Field(None, max_length=200, description="Line at the foot of every page.")
-    logo: LogoInput | None = Field(None, description="Picture for the head; left out, none.")
+    footer: str | None = Field(None, max_length=200, description="Footer line on every page.")
+    logo: LogoInput | None = Field(None, description="Logo for the page header; if omitted, none.")
 
 
 class ProposalRequest(Schema):
@@ -157,7 +167,9 @@ class ProposalRequest(Schema):
     )
     deadline_s: Limit | None = Field(None, description="Time the training may take. [s]")
     budget: Limit | None = Field(None, description="What the run may cost. [currency]")
-    scaling_efficiency: Efficiency = Field(1.0, description="Share of linear scaling that linear rows reach.")
+    scaling_efficiency: Efficiency = Field(
+        1.0, description="Scaling efficiency of linear rows, as a share of linear scaling."
+    )
     term_years: Years | None = Field(
         None, description="Years over which costs are added up; left out, the catalogue's. [a]"
     )
@@ -177,7 +189,7 @@ class ProposalRequest(Schema):
         "price is named under what not to buy.",
     )
     confidential: bool = Field(True, description="Whether every page is marked confidential.")
-    branding: BrandingInput = Field(BrandingInput(), description="How the document looks.")
+    branding: BrandingInput = Field(BrandingInput(), description="Appearance of the document.")
 
 
 class ProposalPatch(Schema):
@@ -195,7 +207,7 @@ class ProposalPatch(Schema):
     deadline_s: Limit | None = Field(None, description="Time the training may take. [s]")
     budget: Limit | None = Field(None, description="What the run may cost. [currency]")
     scaling_efficiency: Efficiency | None = Field(
-        None, description="Share of linear scaling that linear rows reach."
+        None, description="Scaling efficiency of linear rows, as a share of linear scaling."
     )
     term_years: Years | None = Field(None, description="Years over which costs are added up. [a]")
     price_book_id: str | None = Field(
@@ -208,7 +220,7 @@ class ProposalPatch(Schema):
         None, description="Networks to weigh; null takes them away."
     )
     confidential: bool | None = Field(None, description="Whether every page is marked confidential.")
-    branding: BrandingInput | None = Field(None, description="How the document looks.")
+    branding: BrandingInput | None = Field(None, description="Appearance of the document.")
 
 
 REQUIRED = frozenset(
@@ -227,21 +239,21 @@ class ShareRequest(Schema):
 
 
 class Logo(Document):
-    """The picture at the head, as it was drawn anew."""
+    """Logo in the page header, as redrawn."""
 
-    media_type: str = Field(description="Kind of the picture.")
-    data: str = Field(description="The file in base64.")
+    media_type: str = Field(description="Media type.")
+    data: str = Field(description="File content, base64-encoded.")
     width: int = Field(description="Width. [pixels]")
     height: int = Field(description="Height. [pixels]")
 
 
 class Branding(Document):
-    """How the document looks."""
+    """Appearance of the document."""
 
-    accent: str = Field(description="Accent colour that is used.")
-    footer: str | None = Field(description="Line at the foot of every page.")
-    logo: Logo | None = Field(description="Picture at the head; null where there is none.")
-    note: Text | None = Field(description="What was changed of the colour that was asked for.")
+    accent: str = Field(description="Accent colour in use.")
+    footer: str | None = Field(description="Footer line on every page.")
+    logo: Logo | None = Field(description="Logo in the page header; null if there is none.")
+    note: Text | None = Field(description="How the requested colour was changed.")
 
 
 class Reasoned(Document):
@@ -274,64 +286,66 @@ class Advice(Document):
 
 
 class BillItem(Document):
-    """One kind of part of an option."""
+    """One kind of part in an option."""
 
-    item: str = Field(description="Identifier in the catalogue.")
+    item: str = Field(description="Identifier of the item in the catalogue.")
     name: str = Field(description="Name.")
-    group: str = Field(description="Group it is listed in.")
-    use: str = Field(description="What it is for.")
-    quantity: int = Field(description="How many.")
-    rule: Text = Field(description="How the quantity follows.")
-    unit_price: Quantity | None = Field(description="Price of one; null where nobody publishes one.")
-    total: Quantity | None = Field(description="Quantity times price.")
-    sources: list[SourceRef] = Field(description="Where the price comes from.")
+    group: str = Field(description="Group in which the part is listed.")
+    use: str = Field(description="Purpose.")
+    quantity: int = Field(description="Number of units.")
+    rule: Text = Field(description="How the quantity is computed.")
+    unit_price: Quantity | None = Field(description="Unit price; null if none is published.")
+    total: Quantity | None = Field(description="Quantity × unit price.")
+    sources: list[SourceRef] = Field(description="Source of the price.")
 
 
 class BillGroup(Document):
-    """What the parts of a group come to."""
+    """Total of one group of parts."""
 
-    group: str = Field(description="The group.")
-    total: Quantity = Field(description="Sum of the prices that are known.")
+    group: str = Field(description="Name of the group.")
+    total: Quantity = Field(description="Sum of the known prices.")
     complete: bool = Field(description="Whether every part has a price.")
 
 
 class OptionBill(Document):
-    """The parts of one option."""
+    """Bill of materials of one option."""
 
     label: str = Field(description="Label of the option.")
-    lines: list[BillItem] = Field(description="Its parts.")
-    groups: list[BillGroup] = Field(description="Sums by group; empty for what is rented.")
-    total: Quantity | None = Field(description="Sum of what has a price; null where nothing has.")
-    complete: bool = Field(description="Whether every line has a price; else the total is a lower bound.")
-    power: Quantity | None = Field(description="Power under load; null where it is not known.")
-    racks: int | None = Field(description="Racks it stands in; null for what is rented.")
-    rack_units: float | None = Field(description="Height in the racks; null for what is rented. [U]")
+    lines: list[BillItem] = Field(description="Lines of the bill.")
+    groups: list[BillGroup] = Field(description="Totals by group; empty if rented.")
+    total: Quantity | None = Field(description="Sum of the known prices; null if none is known.")
+    complete: bool = Field(description="Whether every line has a price; if not, the total is a lower bound.")
+    power: Quantity | None = Field(description="Power under load; null if unknown.")
+    racks: int | None = Field(description="Number of racks; null if rented.")
+    rack_units: float | None = Field(description="Total height in racks; null if rented. [U]")
     equipment: Quantity | None = Field(
         None, description="Machines, hosts and compute network: the capex of the estimate. Null if rented."
     )
-    tax_note: Text | None = Field(None, description="What the prices exclude; null for what is rented.")
-    note: Text | None = Field(description="Why there are no lines; null where there are.")
+    tax_note: Text | None = Field(None, description="What the prices exclude; null if rented.")
+    note: Text | None = Field(description="Why there are no lines; null if there are.")
 
 
 class TermLine(Document):
     """One line of the cost over the term."""
 
-    item: str = Field(description="What is paid for.")
+    item: str = Field(description="Cost item.")
     amount: float = Field(description="Over the whole term.")
 
 
 class OptionTerm(Document):
-    """What one option costs over the term."""
+    """Cost of one option over the term."""
 
     label: str = Field(description="Label of the option.")
-    acquisition: str = Field(description="Whether it is owned or rented.")
-    rental: str | None = Field(None, description="How it is rented; null for what is owned.")
-    own: bool = Field(True, description="Whether the option is had in this way; else it could be.")
-    hourly: Quantity = Field(description="Cost of one useful hour.")
-    yearly: Quantity = Field(description="Cost of a year of the useful hours.")
+    acquisition: str = Field(description="Whether the option is owned or rented.")
+    rental: str | None = Field(None, description="Rental pricing model; null if owned.")
+    own: bool = Field(
+        True, description="Whether this is the option's own way of paying; if not, it is an alternative."
+    )
+    hourly: Quantity = Field(description="Cost per useful hour.")
+    yearly: Quantity = Field(description="Cost of the useful hours of one year.")
     over_term: Quantity = Field(description="Cost over the term.")
-    runs: float | None = Field(description="Runs that the useful hours of the term hold.")
-    lines: list[TermLine] = Field(description="Parts of the cost over the term.")
+    runs: float | None = Field(description="Number of runs that fit into the useful hours of the term.")
+    lines: list[TermLine] = Field(description="Cost lines over the term.")
 
 
 class Term(Document):
@@ -353,17 +367,17 @@ class SaidWarning(Document):
     """A warning with the options it concerns; none where it concerns the comparison."""
 
     code: str = Field(description="Name of the check.")
-    severity: Literal["info", "caution", "serious"] = Field(description="How much it matters.")
-    text: Text = Field(description="The sentence.")
+    severity: Literal["info", "caution", "serious"] = Field(description="Severity.")
+    text: Text = Field(description="Sentence.")
     options: list[str] = Field(description="Labels of the options.")
 
 
 class Assumption(Document):
-    """A value that was taken for granted."""
+    """A value that was assumed."""
 
     field: str = Field(description="Dotted path of the field in the request.")
-    value: JsonValue = Field(description="The value taken.")
-    why: Text = Field(description="The reason.")
+    value: JsonValue = Field(description="Value used.")
+    why: Text = Field(description="Reason for the value.")
     options: list[str] = Field(description="Labels of the options.")
 
 
@@ -379,10 +393,10 @@ class ProposalContent(Document):
     valid_until: date | None = Field(description="Last day on which it holds.")
     price_book_id: str | None = Field(description="Prices that were taken; null for the catalogue's.")
     confidential: bool = Field(description="Whether every page is marked confidential.")
-    branding: Branding = Field(description="How the document looks.")
+    branding: Branding = Field(description="Appearance of the document.")
     made_on: date = Field(description="Day on which its figures were put together.")
-    engine_version: str = Field(description="Version of the formulas.")
-    catalog_version: str = Field(description="Version of the figures.")
+    engine_version: str = Field(description="Version of the engine.")
+    catalog_version: str = Field(description="Version of the catalogue.")
     requests: list[dict[str, Any]] = Field(description="What was asked of each option, to replay it.")
     comparison: Comparison = Field(description="The options side by side.")
     advice: Advice = Field(description="What to take and what not to.")
@@ -421,19 +435,19 @@ class Proposal(Document):
         description="SHA-256 of the canonical JSON (RFC 8785) of the content; null for a draft."
     )
     frozen_at: datetime | None = Field(description="When it was frozen; null for a draft.")
-    created_at: datetime = Field(description="When it was made.")
-    updated_at: datetime = Field(description="When it was last changed.")
+    created_at: datetime = Field(description="Creation time.")
+    updated_at: datetime = Field(description="Time of the last change.")
     share: ShareState | None = Field(description="The link it is shared by; null where there is none.")
     content: ProposalContent = Field(description="Everything it says.")
 
 
 class Frozen(Document):
-    """What freezing gives."""
+    """Result of freezing a proposal."""
 
     id: str = Field(description="Identifier of the proposal.")
-    status: Literal["frozen", "expired"] = Field(description="Frozen from now on.")
+    status: Literal["frozen", "expired"] = Field(description="Status; frozen from now on.")
     sha256: str = Field(description="SHA-256 of the canonical JSON (RFC 8785) of the content.")
-    frozen_at: datetime = Field(description="When it was frozen, which dates the document.")
+    frozen_at: datetime = Field(description="Time of freezing, which is also the date of the document.")
 
 
 class Share(Document):
@@ -499,10 +513,10 @@ class ProposalSummary(Document):
     """One line of the list of proposals."""
 
     id: str = Field(description="Identifier of the proposal.")
-    title: str = Field(description="Its title.")
+    title: str = Field(description="Title.")
     customer: str = Field(description="Whom it is for.")
     status: str = Field(description="draft, frozen or expired.")
     sha256: str | None = Field(description="Hash of the frozen content; null for a draft.")
     valid_until: date | None = Field(description="Last day on which it holds.")
-    created_at: datetime = Field(description="When it was made.")
-    updated_at: datetime = Field(description="When it was last changed.")
+    created_at: datetime = Field(description="Creation time.")
+    updated_at: datetime = Field(description="Time of the last change.")

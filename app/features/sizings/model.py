@@ -46,9 +46,9 @@ class SizingRequest(Schema):
     """A model and what is to be done by when and for how much; systems and counts are found."""
 
     model: ModelInput
-    """What is trained."""
+    """Model to train."""
     workload: WorkloadInput = WorkloadInput()
-    """How much of it, in which batches."""
+    """How much to train, and in which batches."""
     systems: list[str] | None = Field(
         None,
         description="Identifiers of the systems to consider; left out, the whole catalogue.",
@@ -84,7 +84,7 @@ class SizingRequest(Schema):
     software: str | None = None
     """Identifier of a software profile, for the systems of its kind; else the usual one for the model."""
     assumptions: AssumptionsInput = AssumptionsInput()
-    """What is taken for granted."""
+    """Assumptions of the estimate."""
     label: str | None = Field(None, max_length=200)
     """What to call the sizing."""
 
@@ -134,43 +134,42 @@ def check(request: SizingRequest) -> None:
 
 
 class OptionCosts(Document):
-    """What a system costs in each of the three senses a budget can have."""
+    """Costs of a system, one for each kind of budget."""
 
     purchase: Quantity | None = Field(
         None,
-        description="Everything paid before the first run: machines, hosts, network, storage where it is "
-        "counted, freight and installation; null where rented or no price is published.",
+        description="Everything paid before the first run: machines, hosts, network, storage "
+        "if included, freight and installation; null if rented or if no price is "
+        "published.",
     )
     run: Quantity | None = Field(
         None,
-        description="Share of ownership, or the rent, for the run; null where it does not fit or no price "
-        "is published.",
+        description="Share of ownership, or the rent, attributable to the run; null if it does "
+        "not fit or no price is published.",
     )
-    term: Quantity | None = Field(
-        None, description="All costs over the term; null where no price is published."
-    )
+    term: Quantity | None = Field(None, description="All costs over the term; null if no price is published.")
 
 
 class PriceShares(Document):
     """Shares of the costs of an option that are proportional to one price."""
 
     purchase: float | None = Field(description="Of the purchase; null where rented.")
-    run: float = Field(description="Of the run.")
+    run: float = Field(description="For the run.")
     term: float = Field(description="Of the term.")
 
 
 class OptionPrice(Document):
-    """The price that most of an option's cost hangs on."""
+    """The price that accounts for most of an option's cost."""
 
-    item: str = Field(description="Name of what is priced.")
+    item: str = Field(description="Name of the priced item.")
     per: Literal["machine", "system", "hour"] = Field(
-        description="What the price is of: one machine, one system, or one hour of a rented system."
+        description="Unit of the price: one machine, one system, or one hour of a rented system."
     )
     price: Quantity = Field(description="The price.")
     status: Literal["sourced", "estimate", "recalled", "stated", "book"] = Field(
-        description="Whether it is published, estimated, recalled, stated in the request or in a price book."
+        description="Origin: published, estimated, recalled, stated in the request, or from a price book."
     )
-    shares: PriceShares = Field(description="How much of each cost is proportional to it.")
+    shares: PriceShares = Field(description="Share of each cost that is proportional to the price.")
 
 
 class SizingOption(Document):
@@ -179,10 +178,10 @@ class SizingOption(Document):
     id: str = Field(description="Identifier within the sizing: system and count.")
     system: str = Field(description="Identifier of the system.")
     name: str = Field(description="Name of the system.")
-    count: int = Field(description="How many of it.")
+    count: int = Field(description="Number of systems.")
     machines: int = Field(description="Machines in all.")
     idle_machines: int = Field(0, description="Machines that the plan does not use.")
-    accelerators: int = Field(description="Accelerators in all.")
+    accelerators: int = Field(description="Total number of accelerators.")
     chip: str = Field(description="Identifier of the chip.")
     fits: bool = Field(description="Whether the model fits in the memory of its accelerators.")
     plan: PlanInput = Field(description="The plan found, or the leanest where none fits.")
@@ -198,7 +197,7 @@ class SizingOption(Document):
     capex: Quantity | None = Field(
         description="Price of machines, hosts and network; null where rented or not published."
     )
-    costs: OptionCosts = Field(OptionCosts(), description="Purchase, run and term.")
+    costs: OptionCosts = Field(OptionCosts(), description="Costs: purchase, run and term.")
     acquisition: Literal["own", "rent"] = Field("own", description="Whether it is bought or rented.")
     term_years: float | None = Field(None, description="Term of its costs; null without a price. [year]")
     budget_kind: BudgetKind | None = Field(
@@ -224,21 +223,21 @@ class SizingOption(Document):
 
 
 class FrontPoint(Document):
-    """An option that no other beats in both time and cost."""
+    """A Pareto-optimal option in time and cost."""
 
     option: str = Field(description="Identifier of the option.")
     system: str = Field(description="Identifier of the system.")
-    count: int = Field(description="How many of it.")
-    time_to_train: Quantity = Field(description="The run.")
+    count: int = Field(description="Number of systems.")
+    time_to_train: Quantity = Field(description="Time to train.")
     cost: Quantity | None = Field(description="Cost of the run.")
-    costs: OptionCosts = Field(OptionCosts(), description="Purchase, run and term.")
+    costs: OptionCosts = Field(OptionCosts(), description="Costs: purchase, run and term.")
 
 
 class LeftOut(Document):
-    """A system at a count that has no option, and why."""
+    """A system and count without an option, and the reason."""
 
     system: str = Field(description="Identifier of the system.")
-    count: int = Field(description="How many of it.")
+    count: int = Field(description="Number of systems.")
     reason: Literal["no_plan"] = Field(description="no_plan: no legal plan.")
 
 
@@ -252,14 +251,14 @@ class Change(Document):
     )
     kind: BudgetKind | None = Field(None, description="What a budget that changes has to pay.")
     option: str | None = Field(description="Option that meets it then.")
-    text: Text = Field(description="The sentence.")
+    text: Text = Field(description="Sentence.")
 
 
 class Nearest(Document):
-    """The option that comes nearest where none meets what is asked, and what would change that."""
+    """The option closest to meeting the request if none does, and what would change that."""
 
-    option: str | None = Field(description="Option; null where no option fits.")
-    changes: list[Change] = Field(description="Changes, each of them enough.")
+    option: str | None = Field(description="Identifier of the option; null if no option fits.")
+    changes: list[Change] = Field(description="Alternative changes; each is sufficient on its own.")
 
 
 class PriceLimit(Document):
@@ -270,31 +269,35 @@ class PriceLimit(Document):
     value: float = Field(description="Value at which the answer turns, in the currency. [currency]")
     direction: Literal["below", "above"] = Field(description="On which side of it the answer is another.")
     wins: str = Field(description="Option that would be named there.")
-    text: Text = Field(description="The sentence.")
+    text: Text = Field(description="Sentence.")
 
 
 class Margin(Document):
-    """How far the winner is ahead of the best option of another system."""
+    """Lead of the winner over the best option of another system."""
 
-    option: str = Field(description="The winner.")
-    over: str = Field(description="The runner-up: the best option of another system, else of another count.")
-    by: Literal["purchase", "run", "term", "time"] = Field(description="What they are compared by.")
-    share: Quantity = Field(description="What the runner-up takes more, over the winner.")
-    probability: float = Field(description="Share of samples in which the winner is ahead.")
-    tie: bool = Field(description="Whether nothing separates them; then nothing is recommended.")
-    tied: list[str] = Field(description="Options of other systems that nothing separates from the winner.")
-    overturned_by: list[PriceLimit] = Field(
-        description="Prices that would overturn it between half and twice their value, the nearest first."
+    option: str = Field(description="Identifier of the winner.")
+    over: str = Field(
+        description="Identifier of the runner-up: the best option of another "
+        "system, otherwise of another count."
     )
-    text: Text = Field(description="The sentence.")
+    by: Literal["purchase", "run", "term", "time"] = Field(description="Criterion of the ranking.")
+    share: Quantity = Field(description="How much more the runner-up takes, relative to the winner.")
+    probability: float = Field(description="Share of samples in which the winner leads.")
+    tie: bool = Field(description="Whether the two are too close to call; nothing is recommended then.")
+    tied: list[str] = Field(description="Options of other systems that are too close to the winner to call.")
+    overturned_by: list[PriceLimit] = Field(
+        description="Prices that would overturn the ranking at between half and twice their "
+        "value, nearest first."
+    )
+    text: Text = Field(description="Sentence.")
 
 
 class ScalingPoint(Document):
     """One count of a scaling curve."""
 
     count: int = Field(description="How many systems.")
-    accelerators: int = Field(description="Accelerators in all.")
-    time_to_train: Quantity = Field(description="The run.")
+    accelerators: int = Field(description="Total number of accelerators.")
+    time_to_train: Quantity = Field(description="Time to train.")
     cost: Quantity | None = Field(description="Cost of the run.")
     efficiency: Quantity = Field(description="Share of linear speed-up over the smallest count that fits.")
     global_batch: int = Field(description="Samples per step.")
@@ -312,18 +315,18 @@ class ScalingCurve(Document):
     )
     knee_inside: bool = Field(description="Whether larger counts were tried and pay less.")
     batch_limit: int | None = Field(description="Smallest count the global batch no longer divides over.")
-    warnings: list[CheckWarning] = Field(description="What has to be known to read it.")
+    warnings: list[CheckWarning] = Field(description="Warnings to consider when reading the result.")
 
 
 class Sizing(Document):
     """Every option worth considering, the best of them, and what would change the answer."""
 
     id: str = Field(description="Identifier.")
-    label: str = Field(description="Its name.")
+    label: str = Field(description="Name.")
     engine_version: str = Field(description="Version of the engine.")
     catalog_version: str = Field(description="Version of the catalogue.")
-    request: SizingRequest = Field(description="What was asked.")
-    model: ModelSummary = Field(description="The model as it was understood.")
+    request: SizingRequest = Field(description="Original request.")
+    model: ModelSummary = Field(description="Resolved model.")
     currency: str = Field(description="Currency of budget and costs.")
     outcome: Literal["met", "not_met", "front"] = Field(
         description="Whether an option meets what is asked; front where no limit is given."
@@ -359,12 +362,12 @@ class Sizing(Document):
     searched: int = Field(description="Searches for a plan; systems of the same hardware share them.")
     left_out: list[LeftOut] = Field(description="Systems at counts without an option, and why.")
     defaults: list[Default] = Field(description="What was not asked for and taken.")
-    warnings: list[CheckWarning] = Field(description="What has to be known to read it.")
+    warnings: list[CheckWarning] = Field(description="Warnings to consider when reading the result.")
 
 
 class SizingSummary(Document):
     """One line of the list of sizings."""
 
     id: str = Field(description="Identifier of the sizing.")
-    label: str = Field(description="Its name.")
-    created_at: datetime = Field(description="When it was made.")
+    label: str = Field(description="Name.")
+    created_at: datetime = Field(description="Creation time.")

@@ -40,7 +40,7 @@ Key = Annotated[
     str,
     Field(
         pattern=r"^[a-z][a-z0-9]{0,7}$",
-        description="Short name of an option, used in addresses: a letter, then letters and digits.",
+        description="Short name of an option, used in URLs: a letter, then letters and digits.",
         examples=["a"],
     ),
 ]
@@ -59,13 +59,13 @@ class StudyBase(Schema):
     """What all options share; each may change parts of it."""
 
     model: ModelInput
-    """What is trained."""
+    """Model to train."""
     workload: WorkloadInput = WorkloadInput()
-    """How much of it, in which batches."""
+    """How much to train, and in which batches."""
     software: str | None = None
     """Identifier of a software profile; left out, the usual one for the model on each chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
-    """What is taken for granted."""
+    """Assumptions of the estimate."""
     currency: Currency = "USD"
     """Currency of every price and cost."""
     scaling_efficiency: Number = Field(
@@ -101,7 +101,7 @@ class StudyOption(Schema):
     workload: WorkloadInput = WorkloadInput()
     """What differs from the base's workload."""
     plan: PlanInput = PlanInput()
-    """How the model is laid over the devices; what is left out is searched."""
+    """How the model is mapped to devices. Omitted fields are searched."""
     software: str | None = None
     """Software profile in place of the base's."""
     assumptions: AssumptionsInput = AssumptionsInput()
@@ -172,28 +172,31 @@ class StateRequest(Schema):
 
     knobs: Knobs = Field(
         default={},
-        description="Name → value; “count.a” turns one option, “batch” all. An empty value is the default.",
+        description="Knob name → value; “count.a” changes one option, “batch” all. An empty "
+        "value means the default.",
         examples=[{"count.a": 4, "batch": 1024}],
     )
     version: Whole | None = Field(
-        None, ge=1, description="Version they are turned on; the newest if left out."
+        None, ge=1, description="Version to which the knobs apply; if omitted, the newest."
     )
     pair: list[Key] | None = Field(
-        None, min_length=2, max_length=2, description="Two options to hold against each other."
+        None, min_length=2, max_length=2, description="Two options to compare with each other."
     )
 
 
 class ComparisonOfState(StateRequest):
-    """A state of a study to be kept as a comparison, for a proposal."""
+    """A state of a study to store as a comparison, for use in a proposal."""
 
-    title: str | None = Field(None, max_length=200, description="Left out, the name of the study.")
-    locale: Locale = Field("en", description="Language the comparison is shown in.")
+    title: str | None = Field(None, max_length=200, description="Title; if omitted, the name of the study.")
+    locale: Locale = Field("en", description="Display language of the comparison.")
 
 
 class DuplicateRequest(StateRequest):
     """A copy of a study, in any of its states."""
 
-    name: Name | None = Field(None, description="Name of the copy; left out, the name with a mark.")
+    name: Name | None = Field(
+        None, description="Name of the copy; if omitted, the original name with a suffix."
+    )
 
 
 class StudyFile(Schema):
@@ -202,7 +205,7 @@ class StudyFile(Schema):
     format: Literal["rackline-study"] = Field(description="What the file is.")
     format_version: Literal[1] = Field(description="Version of the format.")
     engine_version: str = Field("", max_length=40, description="Version of the formulas it was written with.")
-    catalog_version: str = Field("", max_length=100, description="Version of the figures.")
+    catalog_version: str = Field("", max_length=100, description="Version of the catalogue.")
     study: StudyContent = Field(description="The study.")
 
 
@@ -258,26 +261,26 @@ class Change(Document):
     before: JsonValue = Field(description="Value before; null where it was left out.")
     after: JsonValue = Field(description="Value after; null where it is left out.")
     message: str = Field(description="The change as an English sentence.")
-    text: Text = Field(description="The sentence with what a translation needs.")
+    text: Text = Field(description="Sentence with its template and values, for translation.")
 
 
 class Delta(Document):
-    """An option against the best one."""
+    """An option compared with the best one."""
 
-    ratio: float = Field(description="Over the best; 1 for the best itself.")
+    ratio: float = Field(description="Ratio to the best option; 1 for the best itself.")
     low: float | None = Field(description="10th percentile of the ratio, from paired samples.")
     high: float | None = Field(description="90th percentile.")
-    difference: Quantity = Field(description="What it is more than the best.")
-    best: bool = Field(description="True for the best itself, where nothing ties with it.")
-    tie: bool = Field(False, description="True for options that nothing separates from the best.")
+    difference: Quantity = Field(description="Difference from the best option.")
+    best: bool = Field(description="True for the best option, unless another ties with it.")
+    tie: bool = Field(False, description="True if the option is too close to the best to call.")
 
 
 class StudyOptionAnswer(Document):
     """One option in one state."""
 
     key: str = Field(description="Key of the option.")
-    label: str = Field(description="What it is called.")
-    kind: ClaimKind = Field(description="Who says so; estimates are modelled.")
+    label: str = Field(description="Name.")
+    kind: ClaimKind = Field(description="Origin of the figure; estimates are modelled.")
     system: str | None = Field(description="Identifier of the system.")
     time: Quantity | None = Field(description="Time to train; null where it does not fit or cannot be made.")
     cost: Quantity | None = Field(
@@ -293,23 +296,23 @@ class StudyOptionAnswer(Document):
 
 
 class Contest(Document):
-    """How surely one option beats another."""
+    """Probability that one option beats another."""
 
-    first: str = Field(description="Key of one option.")
-    second: str = Field(description="Key of another.")
-    metric: Metric = Field(description="What is held against each other.")
+    first: str = Field(description="Key of the first option.")
+    second: str = Field(description="Key of the second option.")
+    metric: Metric = Field(description="Metric compared.")
     probability: float | None = Field(
-        description="Share of the common samples in which the first is less, ties half; null where neither "
-        "has a range."
+        description="Share of the paired samples in which the first option is lower, counting "
+        "ties as half; null if neither has a range."
     )
 
 
 class PartAcross(Document):
-    """One part of the time to train over all options."""
+    """One component of the time to train, across all options."""
 
     part: str = Field(description="Name of the part.")
-    seconds: dict[str, float] = Field(description="Seconds by key of the option. [s]")
-    share: dict[str, float] = Field(description="Share of the time to train by key.")
+    seconds: dict[str, float] = Field(description="Duration by key of the option. [s]")
+    share: dict[str, float] = Field(description="Share of the time to train, by key of the option.")
 
 
 class WhyPart(Document):
@@ -374,7 +377,7 @@ class StudyAnswer(Document):
     content: StudyContent = Field(description="The study with its knobs turned.")
     knobs: dict[str, str] = Field(description="What differs from the version, as an address holds it.")
     changes: list[Change] = Field(description="The same as fields and sentences.")
-    options: list[StudyOptionAnswer] = Field(description="The options in their order.")
+    options: list[StudyOptionAnswer] = Field(description="Options, in order.")
     fastest: str | None = Field(description="Key of the fastest option; null where options tie.")
     cheapest: str | None = Field(description="Key of the cheapest option; null where options tie.")
     fastest_tied: list[str] = Field(
@@ -388,7 +391,7 @@ class StudyAnswer(Document):
     where_time_goes: list[PartAcross] = Field(description="Parts of the time to train, the largest first.")
     why: Why | None = Field(description="Two options held against each other; null with fewer than two.")
     tornados: list[Tornado] = Field(description="What would change the best option, in time and in cost.")
-    warnings: list[CheckWarning] = Field(description="What to beware of when reading them side by side.")
+    warnings: list[CheckWarning] = Field(description="Warnings to consider when comparing the options.")
 
 
 class Study(Document):
@@ -407,7 +410,7 @@ class StudyVersion(Document):
     """One version and what changed with it."""
 
     version: int = Field(description="Number, from 1.")
-    created_at: datetime = Field(description="When it was made.")
+    created_at: datetime = Field(description="Creation time.")
     changes: list[Change] = Field(description="What differs from the version before.")
 
 
@@ -422,12 +425,12 @@ class StudySummary(Document):
     """One line of the list of studies."""
 
     id: str = Field(description="Identifier.")
-    name: str = Field(description="Its name.")
+    name: str = Field(description="Name.")
     version: int = Field(description="Newest version.")
     options: int = Field(description="Options it has.")
     archived: bool = Field(description="Whether it has been put away.")
-    created_at: datetime = Field(description="When it was made.")
-    updated_at: datetime = Field(description="When it was last changed.")
+    created_at: datetime = Field(description="Creation time.")
+    updated_at: datetime = Field(description="Time of the last change.")
 
 
 class AssumedValue(Document):

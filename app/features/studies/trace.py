@@ -40,7 +40,7 @@ class StudyTrace(Document):
     knobs: dict[str, str] = Field(description="Knobs that were turned.")
     option: str = Field(description="Key of the option.")
     label: str = Field(description="What the option is called.")
-    kind: ClaimKind = Field(description="Who says so.")
+    kind: ClaimKind = Field(description="Source of the statement.")
     figure: str = Field(description="Name of the figure.")
     value: Quantity | None = Field(description="The figure with its range; null where there is none.")
     step: TraceStep | None = Field(description="Formula, inputs and sources of the figure itself.")

@@ -31,9 +31,9 @@ class SweepModel(Schema):
     label: Label | None = None
     """What to call it; left out, the identifier of its preset or profile."""
     model: ModelInput
-    """What is trained."""
+    """Model to train."""
     workload: WorkloadInput = WorkloadInput()
-    """How much of it, in which batches."""
+    """How much to train, and in which batches."""
 
 
 class SweepSystem(Schema):
@@ -48,7 +48,7 @@ class SweepSystem(Schema):
         None, description="Several counts instead of one.", min_length=1, max_length=MOST_COUNTS
     )
     fabric: str | None = None
-    """Identifier of a fabric; left out, what the system comes with."""
+    """Identifier of a fabric; if omitted, the system's default."""
     ports_per_node: Whole | None = None
     """Fabric ports of one node; left out, what the system comes with."""
     streaming_memory_gb: Number | None = Field(
@@ -73,11 +73,11 @@ class Prices(Schema):
         None, description="Tariff in the currency of the sweep. [currency/kWh]"
     )
     amortisation_years: Number | None = None
-    """Years over which a bought system is written off. [a]"""
+    """Amortisation period of a bought system. [a]"""
     utilisation: Number | None = None
     """Share of the time a bought system is in use."""
     include: list[Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]] | None = None
-    """What the cost counts beside the machines."""
+    """Cost items to include besides the machines."""
     price_book_id: str | None = None
     """Identifier of a workspace's own prices."""
 
@@ -86,7 +86,7 @@ class SweepPrices(Prices):
     """One price list: what holds for every system, and what differs by system."""
 
     label: Label
-    """What to call it."""
+    """Name."""
     by_system: dict[str, Prices] = Field(
         default={},
         description="Prices of single systems by identifier, before those that hold for all.",
@@ -98,7 +98,7 @@ class SweepScenario(Schema):
     """One set of circumstances; what it states goes before what models, systems and prices state."""
 
     label: Label
-    """What to call it."""
+    """Name."""
     workload: WorkloadInput = WorkloadInput()
     """What is different about the workload."""
     plan: PlanInput = PlanInput()
@@ -106,7 +106,7 @@ class SweepScenario(Schema):
     software: str | None = None
     """Identifier of a software profile."""
     assumptions: AssumptionsInput = AssumptionsInput()
-    """What is taken for granted."""
+    """Assumptions of the estimate."""
 
 
 class SweepRequest(Schema):

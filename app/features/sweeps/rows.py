@@ -26,7 +26,7 @@ class SweepProblem(Document):
     message: str
     """What is wrong and what is allowed, in English."""
     text: Text
-    """The sentence with what a translation needs."""
+    """Sentence with its template and values, for translation."""
 
 
 class SweepRow(Document):
@@ -41,7 +41,7 @@ class SweepRow(Document):
     system: str
     """Label of the system."""
     count: int
-    """How many of the system."""
+    """Number of systems."""
     price: str
     """Label of the price list; empty where there is none."""
     scenario: str
@@ -53,31 +53,31 @@ class SweepRow(Document):
     fabric: str | None
     """Identifier of the fabric."""
     devices: int | None
-    """Accelerators in all."""
+    """Total number of accelerators."""
     software: str | None
     """Identifier of the software profile."""
     precision_used: str | None
-    """Number format the system runs."""
+    """Number format that the system uses."""
     fits: bool | None
     """Whether the plan fits the memory; null where there is a problem."""
     tensor: int | None
-    """Devices that share each layer."""
+    """Tensor-parallel degree: devices that share each layer."""
     pipeline: int | None
-    """Pipeline stages."""
+    """Number of pipeline stages."""
     data: int | None
-    """Copies of the model."""
+    """Data-parallel degree: replicas of the model."""
     micro_batch: int | None
-    """Samples of one micro-batch."""
+    """Samples per micro-batch."""
     accumulation: int | None
-    """Micro-batches per step and copy."""
+    """Micro-batches per step and replica (gradient accumulation)."""
     interleave: int | None
-    """Model chunks per pipeline stage."""
+    """Model chunks per pipeline stage (interleaving)."""
     recompute: str | None
-    """Which activations the backward pass computes again."""
+    """Activations that the backward pass recomputes."""
     sharding: str | None
-    """What copies share instead of each holding it."""
+    """State that replicas shard instead of each holding a full copy."""
     offload: bool | None
-    """Whether the optimizer state lives off the device."""
+    """Whether the optimizer state is offloaded from the device."""
     global_batch: int | None
     """Samples per step."""
     steps: int | None
@@ -103,7 +103,7 @@ class SweepRow(Document):
     energy: float | None
     """Energy of the run. [J]"""
     mfu: float | None
-    """Model FLOP per second over the peak."""
+    """Model FLOPs utilization (MFU): model FLOP per second over the peak."""
     memory_share: float | None
     """Share of the memory of the fullest device that is filled."""
     status: str | None
@@ -111,9 +111,9 @@ class SweepRow(Document):
     warnings: list[str]
     """Codes of the warnings of the estimate."""
     engine_version: str
-    """Version of the formulas."""
+    """Version of the engine."""
     catalog_version: str
-    """Version of the figures."""
+    """Version of the catalogue."""
     problem: SweepProblem | None = Field(None, description="Why there is no estimate.")
 
 
@@ -249,7 +249,7 @@ class SweepState(Document):
     id: str
     """Identifier of the sweep."""
     title: str
-    """Its title."""
+    """Title."""
     status: Status
     """Whether it waits, is computed, or has ended."""
     total: int
@@ -285,18 +285,18 @@ class SweepAnswer(SweepState):
     next: str | None
     """Cursor of the next rows; null at the end."""
     request: dict[str, JsonValue]
-    """What was asked."""
+    """Original request."""
 
 
 class Job(Document):
-    """Long work: how far it is, and where its result is."""
+    """A long-running job, with its progress and the address of its result."""
 
-    id: str = Field(description="Identifier of the job; that of what it makes.")
-    kind: Literal["sweep"] = Field(description="What is being made.")
-    status: Status = Field(description="Whether it waits, is under way, or has ended.")
-    total: int = Field(description="Steps there are.")
-    done: int = Field(description="Steps done.")
-    result: str = Field(description="Address of what it makes; complete once the status is “done”.")
+    id: str = Field(description="Identifier of the job; the same as that of its result.")
+    kind: Literal["sweep"] = Field(description="Kind of job.")
+    status: Status = Field(description="Status: waiting, under way or ended.")
+    total: int = Field(description="Total number of steps.")
+    done: int = Field(description="Number of steps completed.")
+    result: str = Field(description="Address of the result; complete once the status is “done”.")
 
 
 def csv_lines(rows: Iterable[SweepRow]) -> Iterator[str]:

@@ -47,18 +47,18 @@ class TeamRequest(Schema):
 
 
 class PartitionRequest(Schema):
-    """Teams that are to share a system."""
+    """Teams that share a system."""
 
     system: str = Field(description="Identifier of a system.", examples=["bow-pod64"])
-    count: Whole = Field(1, ge=1, le=MOST_COUNT, description="How many of the system.")
+    count: Whole = Field(1, ge=1, le=MOST_COUNT, description="Number of systems.")
     isolation: Literal["none", "strict"] = Field(
-        "none", description="Whether teams must be kept apart from each other."
+        "none", description="Whether teams must be isolated from each other."
     )
     orchestrator: Literal["none", "gc-docker", "backend.ai"] = Field(
-        "none", description="What starts the containers of the teams."
+        "none", description="Orchestrator of the teams' containers."
     )
     requests: list[TeamRequest] = Field(
-        min_length=1, max_length=MOST_REQUESTS, description="What each team asks for."
+        min_length=1, max_length=MOST_REQUESTS, description="Devices requested by each team."
     )
 
 
@@ -97,7 +97,7 @@ class QueueRequest(Schema):
     """Teams whose jobs share machines over time."""
 
     system: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
-    count: Whole = Field(1, ge=1, le=MOST_COUNT, description="How many of the system.")
+    count: Whole = Field(1, ge=1, le=MOST_COUNT, description="Number of systems.")
     teams: list[TeamLoad] = Field(min_length=1, max_length=MOST_TEAMS, description="Who sends which jobs.")
     discipline: Literal["fifo", "backfill", "fair"] = Field(
         "fifo",
@@ -131,11 +131,11 @@ class Placement(Document):
 
 
 class FreeBlock(Document):
-    """Devices nobody has, one after the other."""
+    """A contiguous block of free devices."""
 
     pod: int = Field(description="Pod or node, from 0.")
-    first_device: int = Field(description="First of them, from 0.")
-    devices: int = Field(description="How many; on a pod a power of two.")
+    first_device: int = Field(description="First device of the block, from 0.")
+    devices: int = Field(description="Number of devices; on a pod, a power of two.")
 
 
 class SliceRoom(Document):
@@ -146,58 +146,60 @@ class SliceRoom(Document):
 
 
 class OtherClaim(Document):
-    """A published value that is not used."""
+    """A published value that was rejected."""
 
-    value: float = Field(description="Value in the unit stated.")
+    value: float = Field(description="Value, in the unit as stated.")
     unit: str = Field(description="Unit as stated.")
-    source: SourceRef = Field(description="Who states it.")
-    reason: str = Field(description="Why it is not used.")
+    source: SourceRef = Field(description="Source of the value.")
+    reason: str = Field(description="Reason for the rejection.")
 
 
 class PlanFigure(Document):
-    """A figure of the system with where it comes from."""
+    """A figure of the system, with its source."""
 
     name: str = Field(description="Identifier of the figure.")
-    quantity: Quantity = Field(description="Its value.")
-    source: SourceRef = Field(description="Where it comes from.")
-    url: str = Field(description="Page of the catalogue that has it.")
+    quantity: Quantity = Field(description="Value.")
+    source: SourceRef = Field(description="Source of the figure.")
+    url: str = Field(description="URL of the catalogue page of the figure.")
     rejected: list[OtherClaim] = Field(description="Competing claims.")
 
 
 class PlanRule(Document):
-    """A statement that the plan follows, or that a warning rests on."""
+    """A rule that the plan follows, or on which a warning is based."""
 
     id: str = Field(description="Identifier of the claim in the catalogue.")
-    code: str = Field(description="Warning that rests on it; empty for a rule of the plan.")
-    statement: str = Field(description="What the source says.")
-    verdict: str = Field(description="What we make of it.")
-    source: SourceRef = Field(description="Who says so.")
+    code: str = Field(description="Code of the warning based on the rule; empty for a rule of the plan.")
+    statement: str = Field(description="Statement of the source.")
+    verdict: str = Field(description="Our assessment of the statement.")
+    source: SourceRef = Field(description="Source of the statement.")
 
 
 class PartitionPlan(Document):
-    """Who gets which devices of a system."""
+    """Allocation of the devices of a system to teams."""
 
     system: str = Field(description="Identifier of the system.")
     name: str = Field(description="Name of the system.")
-    count: int = Field(description="How many of it.")
-    isolation: str = Field(description="Whether teams are kept apart.")
-    orchestrator: str = Field(description="What starts the containers.")
-    devices: int = Field(description="Accelerators in all.")
-    pods: int = Field(description="Pods or nodes inside which partitions lie.")
-    devices_per_pod: int = Field(description="Accelerators of each.")
-    devices_per_machine: int = Field(description="Accelerators of one machine.")
+    count: int = Field(description="Number of systems.")
+    isolation: str = Field(description="Whether teams are isolated from each other.")
+    orchestrator: str = Field(description="Container orchestrator.")
+    devices: int = Field(description="Total number of accelerators.")
+    pods: int = Field(description="Number of pods or nodes that contain partitions.")
+    devices_per_pod: int = Field(description="Number of accelerators per pod or node.")
+    devices_per_machine: int = Field(description="Number of accelerators per machine.")
     ipus: bool = Field(description="True for pods of IPUs, false for nodes of GPUs.")
-    allocated: int = Field(description="Accelerators that teams hold.")
-    free: int = Field(description="Accelerators nobody holds.")
-    largest_free: int = Field(description="Largest single request that still fits.")
-    fragmentation: float = Field(description="1 − largest_free / free; 0 where nothing is free.")
-    utilisation: float = Field(description="Share of the accelerators that teams hold.")
-    placements: list[Placement] = Field(description="In the order of the requests.")
-    free_blocks: list[FreeBlock] = Field(description="What is free, by pod.")
-    slice_room: list[SliceRoom] = Field(description="Room on GPUs that are cut; empty where none is.")
-    figures: list[PlanFigure] = Field(description="What the system is made of.")
-    rules: list[PlanRule] = Field(description="What the plan and its warnings rest on.")
-    warnings: list[CheckWarning] = Field(description="What to beware of.")
+    allocated: int = Field(description="Number of accelerators allocated to teams.")
+    free: int = Field(description="Number of accelerators not allocated.")
+    largest_free: int = Field(description="Size of the largest single request that still fits.")
+    fragmentation: float = Field(description="Fragmentation: 1 − largest_free / free; 0 if nothing is free.")
+    utilisation: float = Field(description="Share of accelerators allocated to teams.")
+    placements: list[Placement] = Field(description="Placements, in the order of the requests.")
+    free_blocks: list[FreeBlock] = Field(description="Free blocks of devices, by pod.")
+    slice_room: list[SliceRoom] = Field(
+        description="Remaining room on GPUs that are split into slices; empty if there are none."
+    )
+    figures: list[PlanFigure] = Field(description="Figures of the system that the plan uses.")
+    rules: list[PlanRule] = Field(description="Rules behind the plan and its warnings.")
+    warnings: list[CheckWarning] = Field(description="Warnings.")
 
 
 class TeamWait(Document):
@@ -218,33 +220,35 @@ class TeamWait(Document):
 
 
 class LinePoint(Document):
-    """The line at one time."""
+    """The queue at one point in time."""
 
-    day: float = Field(description="Since the start. [day]")
-    jobs: Quantity = Field(description="Jobs that wait, mean over the interval.")
-    busy: Quantity = Field(description="Share of the accelerators at work, mean over the interval.")
+    day: float = Field(description="Time since the start. [day]")
+    jobs: Quantity = Field(description="Number of waiting jobs, averaged over the interval.")
+    busy: Quantity = Field(description="Share of accelerators in use, averaged over the interval.")
 
 
 class CountPoint(Document):
-    """Waits with another number of machines."""
+    """Waiting times at another number of systems."""
 
-    count: int = Field(description="How many of the system.")
-    devices: int = Field(description="Accelerators in all.")
-    worst_wait: Quantity = Field(description="Wait nine jobs in ten do not exceed, of the team worst off.")
-    worst_team: str = Field(description="The team worst off.")
-    mean_wait: Quantity = Field(description="Mean wait of all jobs.")
-    utilisation: Quantity = Field(description="Share of the accelerators at work.")
+    count: int = Field(description="Number of systems.")
+    devices: int = Field(description="Total number of accelerators.")
+    worst_wait: Quantity = Field(description="P90 wait of the team with the longest P90 wait.")
+    worst_team: str = Field(description="Team with the longest P90 wait.")
+    mean_wait: Quantity = Field(description="Mean wait over all jobs.")
+    utilisation: Quantity = Field(description="Share of accelerators in use.")
     meets: bool = Field(description="Whether every team meets the target.")
 
 
 class ClosedForm(Document):
-    """What Erlang's formula says, where jobs are alike enough for it."""
+    """Result of Erlang's formula, if jobs are similar enough for it to apply."""
 
-    servers: int = Field(description="Jobs that run side by side.")
-    offered_load: float = Field(description="Of those, how many the work keeps busy.")
-    waiting_probability: float = Field(description="Share of the jobs that wait.")
+    servers: int = Field(description="Number of jobs that run in parallel.")
+    offered_load: float = Field(
+        description="Offered load: how many parallel jobs the workload keeps running on average."
+    )
+    waiting_probability: float = Field(description="Probability that a job waits.")
     mean_wait: float = Field(description="Mean wait. [s]")
-    ninetieth_wait: float = Field(description="Wait that nine jobs in ten do not exceed. [s]")
+    ninetieth_wait: float = Field(description="P90 wait. [s]")
 
 
 class QueueAnswer(Document):
@@ -252,8 +256,8 @@ class QueueAnswer(Document):
 
     system: str = Field(description="Identifier of the system.")
     name: str = Field(description="Name of the system.")
-    count: int = Field(description="How many of it.")
-    devices: int = Field(description="Accelerators in all.")
+    count: int = Field(description="Number of systems.")
+    devices: int = Field(description="Total number of accelerators.")
     discipline: str = Field(description="Order of the line.")
     days: float = Field(description="Length of a run. [day]")
     warm_up_days: float = Field(description="Before it, simulated and not counted. [day]")
@@ -264,7 +268,7 @@ class QueueAnswer(Document):
         description="Rate at which a machine interrupts its job; null where failures are left out."
     )
     offered_load: float = Field(description="Accelerators that the work keeps busy, held ones included.")
-    utilisation: Quantity = Field(description="Share of the accelerators at work.")
+    utilisation: Quantity = Field(description="Share of accelerators in use.")
     mean_line: Quantity = Field(description="Jobs that wait, mean over time.")
     target_wait: float = Field(description="Wait nine jobs in ten shall not exceed. [s]")
     meets: bool = Field(description="Whether every team meets it.")
@@ -278,4 +282,4 @@ class QueueAnswer(Document):
     closed_form: ClosedForm | None = Field(
         description="Erlang's formula beside it, where all jobs are of one size, exponential and in order."
     )
-    warnings: list[CheckWarning] = Field(description="What to beware of.")
+    warnings: list[CheckWarning] = Field(description="Warnings.")

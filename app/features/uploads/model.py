@@ -17,7 +17,7 @@ class UploadSummary(Document):
     """One line of a list of uploads."""
 
     id: str = Field(description="Identifier.")
-    name: str = Field(description="Its name.")
+    name: str = Field(description="Name.")
     created_at: datetime = Field(description="When it was uploaded.")
     size: int | None = Field(
         None, description="Size of the file that is kept; null where none is, as of samples. [B]"
@@ -25,43 +25,43 @@ class UploadSummary(Document):
 
 
 class KeptProfile(Document):
-    """A model profile as it was understood."""
+    """A stored model profile."""
 
-    id: str = Field(description="Identifier, for ``model.profile_id``.")
-    kind: str = Field(description="What it was read from: config, onnx, layers or transformer.")
-    name: str = Field(description="Its name.")
-    parameters: float = Field(description="Parameters, counted from the operators.")
-    forward_flop_per_sample: float = Field(description="Forward pass of one sample. [FLOP]")
-    seq_len: int | None = Field(description="Default length of a sample. [tokens]")
-    image_size: int | None = Field(description="Default side of an image. [pixels]")
-    operators: list[OperatorSummary] = Field(description="Its operators.")
-    warnings: list[CheckWarning] = Field(description="What was assumed where the file is silent.")
+    id: str = Field(description="Identifier, for use as ``model.profile_id``.")
+    kind: str = Field(description="Format the profile was read from: config, onnx, layers or transformer.")
+    name: str = Field(description="Name.")
+    parameters: float = Field(description="Parameter count, summed over the operators.")
+    forward_flop_per_sample: float = Field(description="Compute of the forward pass of one sample. [FLOP]")
+    seq_len: int | None = Field(description="Default sequence length of a sample. [tokens]")
+    image_size: int | None = Field(description="Default image size, as the length of a side. [pixels]")
+    operators: list[OperatorSummary] = Field(description="Operators of the model.")
+    warnings: list[CheckWarning] = Field(description="Assumptions made where the file gives no value.")
 
 
 class Bin(Document):
-    """One bin of a histogram of lengths."""
+    """One bin of a histogram of sample lengths."""
 
-    low: int = Field(description="Shortest length of the bin. [tokens]")
-    high: int = Field(description="Longest length of the bin. [tokens]")
-    samples: int = Field(description="Samples in it.")
+    low: int = Field(description="Shortest sample length in the bin. [tokens]")
+    high: int = Field(description="Longest sample length in the bin. [tokens]")
+    samples: int = Field(description="Number of samples in the bin.")
 
 
 class KeptWorkload(Document):
-    """What was counted in a sample of the data; the text itself is not kept."""
+    """Statistics of an uploaded data sample; the text itself is not stored."""
 
-    id: str = Field(description="Identifier, for ``workload.workload_id``.")
-    name: str = Field(description="Name of the file.")
-    samples: int = Field(description="Samples.")
-    tokens: int = Field(description="Tokens.")
-    mean_tokens: Quantity = Field(description="Mean length; the range is that of the counting rule.")
-    p50: int = Field(description="Median length. [tokens]")
-    p95: int = Field(description="Length that 95 % of the samples do not exceed. [tokens]")
-    max: int = Field(description="Longest sample. [tokens]")
-    seq_len: int = Field(description="Length of a row that the shares refer to. [tokens]")
-    padding_share: float = Field(description="Share of padded rows that is padding.")
-    packing_factor: float = Field(description="Samples that packing puts into one row.")
-    histogram: list[Bin] = Field(description="How many samples have which length.")
-    warnings: list[CheckWarning] = Field(description="What was assumed.")
+    id: str = Field(description="Identifier, for use as ``workload.workload_id``.")
+    name: str = Field(description="File name.")
+    samples: int = Field(description="Number of samples.")
+    tokens: int = Field(description="Number of tokens.")
+    mean_tokens: Quantity = Field(description="Mean sample length; the range is that of the counting rule.")
+    p50: int = Field(description="Median sample length. [tokens]")
+    p95: int = Field(description="P95 sample length: 95 % of the samples do not exceed it. [tokens]")
+    max: int = Field(description="Length of the longest sample. [tokens]")
+    seq_len: int = Field(description="Row length to which the shares refer. [tokens]")
+    padding_share: float = Field(description="Share of padding in padded rows.")
+    packing_factor: float = Field(description="Samples per row with packing.")
+    histogram: list[Bin] = Field(description="Histogram of sample lengths.")
+    warnings: list[CheckWarning] = Field(description="Assumptions made.")
 
 
 class ProfileRequest(Schema):
@@ -70,9 +70,9 @@ class ProfileRequest(Schema):
     A Hugging Face configuration or a layer table may also be sent as it stands.
     """
 
-    name: str | None = Field(None, max_length=200, description="What to call it.", examples=["our 7B"])
+    name: str | None = Field(None, max_length=200, description="Name.", examples=["our 7B"])
     config: dict[str, JsonValue] | None = Field(None, description="A Hugging Face config.json object.")
-    transformer: TransformerInput | None = Field(None, description="A transformer by its dimensions.")
+    transformer: TransformerInput | None = Field(None, description="A transformer defined by its dimensions.")
     layers: list[dict[str, JsonValue]] | None = Field(None, max_length=10_000, description="A layer table.")
 
     @model_validator(mode="before")

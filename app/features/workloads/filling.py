@@ -29,7 +29,7 @@ class Filled:
     global_batch: int | None
     """Batch of that training, which is left to the search. [samples]"""
     source: SourceRef | None
-    """Where it was read."""
+    """Source of the figure."""
     fields: frozenset[str]
     """Names of the fields that hold what was filled in."""
     sequences: bool

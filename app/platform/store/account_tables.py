@@ -206,7 +206,7 @@ class WebhookDelivery(Owned, table=True):
     webhook_id: str = Field(max_length=40)
     event: str = Field(max_length=40)
     body: str
-    """The message as it is signed and sent."""
+    """Body of the message, as signed and sent."""
     status: str = Field(max_length=20)
     """waiting, delivered, failed or dropped."""
     attempts: int
@@ -217,6 +217,6 @@ class WebhookDelivery(Owned, table=True):
     tried_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     response_status: int | None = Field(default=None)
     response_text: str = Field(default="", max_length=1000)
-    """Beginning of the last answer."""
+    """Beginning of the last response body."""
     reason: dict[str, Any] | None = Field(default=None, sa_type=DOCUMENT)
     """Why the last try failed, as a sentence with what a translation needs."""

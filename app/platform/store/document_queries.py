@@ -174,7 +174,7 @@ class EstimateSubject:
     system: str
     """Identifier of the system."""
     count: int
-    """How many of it."""
+    """Number of systems."""
 
 
 class ListedQueries(Queries):

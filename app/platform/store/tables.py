@@ -150,9 +150,9 @@ class JobRecord(Owned, table=True):
     message: dict[str, Any] | None = Field(default=None, sa_type=DOCUMENT)
     """Why it failed, as a sentence with what a translation needs."""
     total: int
-    """Steps there are."""
+    """Total number of steps."""
     done: int = 0
-    """Steps done."""
+    """Number of steps completed."""
     fence: int = 0
     """Counts the claims and what takes the job from its runner; only the newest number may write."""
     beat: int = 0
