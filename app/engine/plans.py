@@ -16,7 +16,7 @@ from app.engine.records import Floats, Indices
 
 
 class Recompute(IntEnum):
-    """Activations that the backward pass recomputes."""
+    """Which activations the backward pass computes again."""
 
     NONE = 0
     SELECTIVE = 1
