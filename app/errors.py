@@ -157,7 +157,7 @@ class Overtaken(Conflict):
 
 
 class Stale(AppError):
-    """The ETag in If-Match is that of another version."""
+    """The ETag in If-Match belongs to another version."""
 
     status = 412
     slug = "precondition-failed"

@@ -75,14 +75,14 @@ class VendorRatio:
     software_era: str
     source: Source
     others: tuple[Source, ...]
-    """What else is known of it."""
+    """Other sources on the claim."""
     as_of: str
     status: FigureStatus
     modelled: bool
     reason: str
     """Why there is no estimate; empty where there is one."""
     unclear: str
-    """What the source leaves open."""
+    """What the source leaves unclear."""
     runs: tuple[VendorRun, ...]
 
 

@@ -61,7 +61,7 @@ class ProblemError(RacklineError):
 
 
 class BadRequest(ProblemError):
-    """Right type, but out of range, not finite or contradictory."""
+    """A value has the right type but is out of range, not finite or contradictory."""
 
     status_of = 400
 
@@ -97,7 +97,7 @@ class Outdated(ProblemError):
 
 
 class TooBig(ProblemError):
-    """Larger than the server takes."""
+    """Larger than the server accepts."""
 
     status_of = 413
 

@@ -15,12 +15,12 @@ Severity = Literal["info", "caution", "serious"]
 
 
 class Text(Document):
-    """A sentence in English, with what a translation needs."""
+    """A sentence in English, with its template and values for translation."""
 
     template: str
-    """The sentence with named places, the key of its translations."""
+    """Template of the sentence with named placeholders; the key of its translations."""
     values: dict[str, JsonValue] = Field(default_factory=dict)
-    """What stands in the places."""
+    """Values of the placeholders."""
     message: str
     """Sentence in English."""
 
@@ -133,39 +133,39 @@ class RooflinePoint(Document):
     operator: str
     """Name of the operator."""
     intensity: float
-    """Operations per byte moved. [FLOP/B]"""
+    """Arithmetic intensity: operations per byte moved. [FLOP/B]"""
     attained: float
-    """Rate it reaches. [FLOP/s]"""
+    """Attained rate. [FLOP/s]"""
     bound: Literal["compute", "memory", "exchange", "latency"]
     """What limits it."""
     seconds: float
-    """Its time in one step. [s]"""
+    """Time of the operator in one step. [s]"""
 
 
 class Roofline(Document):
-    """The roof the points stand under."""
+    """Roofline of a device."""
 
     peak: float
     """Matrix peak of one device. [FLOP/s]"""
     bandwidth: float
-    """Bandwidth of the slope. [B/s]"""
+    """Bandwidth that sets the slope. [B/s]"""
     bandwidth_name: str
-    """What the slope stands for."""
+    """Name of the bandwidth that sets the slope."""
 
 
 class Sensitivity(Document):
-    """What one uncertain input has of the range of the time to train, from the samples of that range."""
+    """Contribution of one uncertain input to the range of the time to train, from the same samples."""
 
     input: str
-    """The input; “residual” is what the figures of the software leave unexplained."""
+    """Name of the input; “residual” is what the figures of the software profile do not explain."""
     low: float
-    """10th percentile if it alone were uncertain, within the range of the time. [s]"""
+    """10th percentile if only this input were uncertain, within the range of the time. [s]"""
     high: float
-    """90th percentile if it alone were uncertain. [s]"""
+    """90th percentile if only this input were uncertain. [s]"""
     share: float = 0.0
     """Share of the variance of the time; all shares add up to one."""
     effect: float | None = None
-    """Relative change of the time with one standard deviation of the input; null for the residual."""
+    """Relative change of the time per standard deviation of the input; null for the residual."""
 
 
 class NearestRun(Document):
@@ -224,40 +224,46 @@ class Validation(Document):
     nearest_measured: list[NearestRun]
     """Measured runs close to the estimate."""
     family_error: float | None
-    """Median of |ln(predicted/measured)| over the family's measured runs on the chip, with the software
-    of each run where it was named, with the default where it was presumed."""
+    """Median of |ln(predicted/measured)| over the family's measured runs on the chip, using the
+    software of each run if it was named, and the default if it was presumed.
+    """
     status: Literal["validated", "extrapolated", "unvalidated"]
     """Whether the estimate is covered by measured runs."""
     software_presumed: bool = False
-    """True where no software was named and the default stands in."""
+    """True if no software was given and the default is used."""
     compared: int = 0
-    """Measured runs of the same model, system and size that can be held against the estimate."""
+    """Number of measured runs of the same model, system and size that can be compared with the
+    estimate.
+    """
     outside_count: int = 0
-    """Those of them that lie outside its range."""
+    """Number of these runs that lie outside the range of the estimate."""
     contradicted: bool = False
-    """True where more than one in five lies outside at a like batch, of the runs of the software that was
-    named, or of all where it is presumed."""
+    """True if more than one in five at a similar batch lies outside, among the runs of the software
+    that was given, or among all runs if it is presumed.
+    """
     outside: list[OutsideRun] = Field(default_factory=list)
-    """One of them of each software, that which least else sets apart, the furthest first; at most three."""
+    """One run outside the range for each software, the one that differs least in other ways, furthest
+    first; at most three.
+    """
 
 
 class TraceStep(Document):
     """One formula with its inputs, value and sources."""
 
     name: str
-    """What is computed."""
+    """Name of the computed figure."""
     formula: str
     """The formula."""
     inputs: dict[str, JsonValue]
-    """Its inputs by name."""
+    """Inputs, by name."""
     value: float
     """Value."""
     unit: str
     """SI unit of the value."""
     reference: str
-    """Where the formula is published."""
+    """Publication that contains the formula."""
     source: list[SourceRef]
-    """Where the inputs come from."""
+    """Sources of the inputs."""
 
 
 class ModelSummary(Document):
@@ -295,7 +301,7 @@ class SystemSummary(Document):
     count: int
     """Number of units."""
     machines: int
-    """Machines in all."""
+    """Total number of machines."""
     devices: int
     """Total number of accelerators."""
     chip: str
@@ -303,13 +309,13 @@ class SystemSummary(Document):
     fabric: str
     """Identifier of the fabric."""
     ports_per_node: int | None
-    """Fabric ports of one node."""
+    """Number of fabric ports per node."""
     generation: str
     """Generation of the chip."""
     power: Quantity | None
     """Power under the training load."""
     rack_units: float | None
-    """Height in the rack. [U]"""
+    """Total height in the rack. [U]"""
 
 
 class PlanSummary(Document):

@@ -27,34 +27,34 @@ class QuoteLine(Document):
     """One line of a quote."""
 
     item: str
-    """Identifier of what is paid for."""
+    """Identifier of the cost item."""
     label: str
     """Name."""
     quantity: Money
     """Number of units."""
     unit_price: Money | None
-    """Price of one, not rounded; null where nobody publishes it."""
+    """Unit price, not rounded; null if not published."""
     discount: Money
-    """Taken off the line, rounded to the currency's unit."""
+    """Discount on the line, rounded to the currency's unit."""
     total: Money | None
-    """Quantity times unit price, rounded, less the discount; null where the price is not known."""
+    """Quantity × unit price, rounded, less the discount; null if the price is unknown."""
     source: str
-    """Identifier of the price's source; may be empty."""
+    """Identifier of the source of the price; can be empty."""
     status: str
-    """How far the price may be trusted: that of the source, as list, estimate or own."""
+    """Reliability of the price, taken from its source: for example list, estimate or own."""
 
 
 class Quote(Document):
-    """Lines and their sum in one currency."""
+    """Lines and their total in one currency."""
 
     currency: Currency
     """Currency of every amount."""
     lines: list[QuoteLine]
-    """The lines in their order."""
+    """Lines, in order."""
     total: Money
-    """Exactly the sum of the line totals that are known."""
+    """Exact sum of the known line totals."""
     complete: bool
-    """False where a line has no price: the total is then a lower bound."""
+    """False if a line has no price; the total is then a lower bound."""
 
 
 def rounded(amount: float | Decimal, currency: str) -> Decimal:

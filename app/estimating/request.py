@@ -96,27 +96,27 @@ class TransformerInput(Schema):
     """A transformer defined by its dimensions."""
 
     layers: Whole
-    """Layers; of the encoder where there are two stacks."""
+    """Number of layers; with two stacks, that of the encoder."""
     hidden: Whole
-    """Width of the model."""
+    """Model width (hidden size)."""
     heads: Whole
-    """Attention heads."""
+    """Number of attention heads."""
     kv_heads: Whole | None = None
-    """Key and value heads; left out, as many as heads."""
+    """Number of key and value heads; if omitted, equal to the number of heads."""
     ffn: Whole | None = None
-    """Width of the feed-forward part; left out, the usual multiple of the width."""
+    """Feed-forward width; if omitted, the usual multiple of the model width."""
     vocab: Whole | None = None
-    """Vocabulary; left out, that of the best-known model of the kind."""
+    """Vocabulary size; if omitted, that of the best-known model of the kind."""
     seq_len: Whole
     """Sequence length of a sample. [tokens]"""
     kind: Literal["decoder", "encoder", "encoder-decoder"] = "decoder"
-    """Which stacks there are."""
+    """Stacks of the model."""
     gated: bool = False
-    """True for gated feed-forward parts, as in LLaMA."""
+    """True for gated feed-forward blocks, as in LLaMA."""
     experts: Whole | None = None
-    """Experts per layer of a mixture."""
+    """Number of experts per layer of a mixture of experts."""
     experts_per_token: Whole | None = None
-    """Experts that one token passes through."""
+    """Number of experts that process one token."""
 
 
 class ModelInput(Schema):
@@ -132,46 +132,48 @@ class ModelInput(Schema):
 
 
 class WorkloadInput(Schema):
-    """What is to be trained."""
+    """Training workload."""
 
     kind: Literal["pretrain", "continue", "finetune", "lora", "qlora"] = "pretrain"
-    """Train from scratch, continue that, fine-tune all weights, or only adapters: beside frozen weights, with
-    qlora in 4 bit."""
+    """Kind of training: from scratch, continued, fine-tuning of all weights, or of adapters only, next
+    to frozen weights, which qlora holds in 4 bit.
+    """
     lora_rank: Whole | None = Field(
-        None, description="Rank of the adapters of lora and qlora; left out, that of the method's paper."
+        None, description="Rank of the adapters of lora and qlora; if omitted, that of the method's paper."
     )
     lora_modules: str | list[str] | None = Field(
         None,
-        description="Products with adapters: attention, all, or a list of q_proj, k_proj, v_proj, o_proj, "
-        "gate_proj, up_proj and down_proj; left out, those of the method's paper.",
+        description="Matrix products with adapters: attention, all, or a list of q_proj, "
+        "k_proj, v_proj, o_proj, gate_proj, up_proj and down_proj; if omitted, "
+        "those of the method's paper.",
         examples=["all"],
     )
-    workload_id: str | None = Field(None, description="Identifier of an uploaded sample of the data.")
+    workload_id: str | None = Field(None, description="Identifier of an uploaded data sample.")
     samples: Number | None = None
-    """Samples to train on."""
+    """Number of samples to train on."""
     tokens: Number | None = None
-    """Tokens to train on."""
+    """Number of tokens to train on."""
     epochs: Number | None = None
-    """Passes over the data, with dataset_samples."""
+    """Number of passes over the data; requires dataset_samples."""
     dataset_samples: Number | None = None
-    """Samples of the data set."""
+    """Number of samples in the data set."""
     target: str | None = Field(None, description="A convergence preset.", examples=["mlperf-bert"])
     global_batch: Whole | None = None
-    """Samples per step over all devices; left out, chosen for least time."""
+    """Samples per step over all devices; if omitted, chosen for the shortest time."""
     seq_len: Whole | None = None
-    """Length of a row of the batch; left out, that of the target or model. [tokens]"""
+    """Sequence length of a batch row; if omitted, that of the target or model. [tokens]"""
     image_size: Whole | None = None
-    """Side of an image; left out, that of the target or model. [pixels]"""
+    """Side length of an image; if omitted, that of the target or model. [pixels]"""
     mean_tokens: Number | None = None
-    """Real tokens of a sample where padding is removed or rows are packed."""
+    """Mean number of real tokens per sample, if padding is removed or rows are packed."""
     precision: Literal["bf16", "fp16", "tf32", "fp32", "fp16.16"] | None = None
-    """Number format asked for; each system runs the nearest it has."""
+    """Requested number format; each system uses the nearest one that it supports."""
     optimizer: Literal["sgd", "momentum", "adam", "lamb", "adafactor", "distributed-shampoo"] | None = None
-    """Optimizer; left out, that of the target or of published recipes."""
+    """Optimizer; if omitted, that of the target or of published recipes."""
 
 
 class SystemInput(Schema):
-    """The system: what is bought or rented, how many, and on which network."""
+    """System to buy or rent, with its count and network."""
 
     id: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole = 1
@@ -179,9 +181,9 @@ class SystemInput(Schema):
     fabric: str | None = None
     """Identifier of a fabric; if omitted, the system's default."""
     ports_per_node: Whole | None = None
-    """Fabric ports of one node; left out, what the system comes with."""
+    """Number of fabric ports per node; if omitted, the default of the system."""
     streaming_memory_gb: Number | None = Field(
-        None, description="Streaming memory of each IPU machine where it is not the default. [GB]"
+        None, description="Streaming memory of each IPU machine, if not the default. [GB]"
     )
 
 

@@ -69,7 +69,7 @@ class Document(Described):
 
 
 class Quantity(Document):
-    """A value with its 80 % range and its unit; low and high equal it where it is exact."""
+    """A value with its 80 % interval and unit; low and high are equal to the value if it is exact."""
 
     value: float
     """Central value."""
@@ -86,17 +86,19 @@ class Quantity(Document):
 
 
 class SourceRef(Document):
-    """Where a figure comes from."""
+    """Source of a figure."""
 
     id: str
     """Identifier."""
     kind: str
-    """How far it may be trusted: datasheet, benchmark, paper, press, vendor, customer or estimate."""
+    """Kind of source, by reliability: datasheet, benchmark, paper, press, vendor, customer or
+    estimate.
+    """
     title: str
     """Title."""
     publisher: str
     """Publisher."""
     published: str
-    """Date of publication; may be empty."""
+    """Date of publication; can be empty."""
     url: str
-    """Address; may be empty."""
+    """URL; can be empty."""

@@ -10,7 +10,7 @@ from app.estimating.schema import Document, Quantity, SourceRef
 
 
 class Statement(Document):
-    """One figure as a source states it, in SI units and as it was written."""
+    """One figure as stated by a source, in SI units and as written."""
 
     parameter: str = Field(description="Name of the figure.", examples=["memory_bandwidth"])
     condition: str = Field(
@@ -92,27 +92,27 @@ class BillOfSystem(Document):
 
 
 class System(CatalogueEntry):
-    """What is bought or rented."""
+    """A system that is bought or rented."""
 
-    machine: str = Field(description="Identifier of its machine.")
-    machines: int = Field(description="Machines.")
+    machine: str = Field(description="Identifier of the machine.")
+    machines: int = Field(description="Number of machines.")
     devices: int = Field(description="Number of accelerators.")
     devices_per_machine: int = Field(description="Number of accelerators per machine.")
     chip: str = Field(description="Identifier of the chip.")
-    chip_kind: Literal["gpu", "ipu"] = Field(description="Architecture of its chip.")
-    intra: str = Field(description="How accelerators of one machine reach each other.")
-    hosts: int = Field(description="Host servers it needs.")
-    fabric: str = Field(description="Fabric it comes with.")
-    ports_per_node: int = Field(description="Fabric ports of one machine.")
-    acquisition: Literal["own", "rent"] = Field(description="Whether it is bought or rented.")
-    availability: str = Field(description="Whether it can still be had.")
-    price: Quantity | None = Field(description="Sum of the bill; null where a part has no price.")
-    price_hour: CatalogueFigure | None = Field(description="Newest rent on demand.")
+    chip_kind: Literal["gpu", "ipu"] = Field(description="Architecture of the chip.")
+    intra: str = Field(description="Interconnect between the accelerators of a machine.")
+    hosts: int = Field(description="Number of host servers required.")
+    fabric: str = Field(description="Default fabric of the system.")
+    ports_per_node: int = Field(description="Number of fabric ports per machine.")
+    acquisition: Literal["own", "rent"] = Field(description="Whether the system is bought or rented.")
+    availability: str = Field(description="Availability.")
+    price: Quantity | None = Field(description="Total price of the parts; null if a part has no price.")
+    price_hour: CatalogueFigure | None = Field(description="Latest on-demand hourly price.")
     power_typical: Quantity = Field(description="Power under a training load.")
-    power_max: Quantity = Field(description="Highest power.")
-    rack_units: float = Field(description="Height in the rack. [U]")
-    bill: list[BillOfSystem] = Field(description="What it consists of.")
-    derived: list[DerivedFigure] = Field(description="What follows from the figures.")
+    power_max: Quantity = Field(description="Maximum power.")
+    rack_units: float = Field(description="Total height in the rack. [U]")
+    bill: list[BillOfSystem] = Field(description="Parts of the system.")
+    derived: list[DerivedFigure] = Field(description="Derived figures.")
 
 
 class Fabric(CatalogueEntry):
@@ -122,26 +122,27 @@ class Fabric(CatalogueEntry):
 
 
 class PublishedParameters(Document):
-    """The parameter count a model's authors give."""
+    """Parameter count published by the authors of a model."""
 
-    parameters: float = Field(description="As published.")
-    note: str = Field(description="How they count where that differs.")
+    parameters: float = Field(description="Published parameter count.")
+    note: str = Field(description="How the authors count parameters, if different.")
 
 
 class PublishedTraining(Document):
-    """How a model was trained, as published; what nobody published is an assumption."""
+    """Training of a model as published; unpublished values are assumptions."""
 
     workload: dict[str, str | int | float] = Field(
-        description="Fields of a workload that repeat it.", examples=[{"seq_len": 2048, "tokens": 300e9}]
+        description="Workload fields that reproduce the training.",
+        examples=[{"seq_len": 2048, "tokens": 300e9}],
     )
-    seq_len: int | None = Field(description="Length of a sequence. [tokens]")
+    seq_len: int | None = Field(description="Sequence length. [tokens]")
     image_size: int | None = Field(description="Image size, as the length of a side. [pixels]")
-    tokens: float | None = Field(description="Tokens trained on.")
-    samples: float | None = Field(description="Samples trained on.")
-    target: str | None = Field(description="Convergence target at which it stops.")
-    global_batch: int | None = Field(description="Samples of one step; a request may leave it to the search.")
-    assumed: bool = Field(description="True where nobody published how long it was trained.")
-    figures: list[CatalogueFigure] = Field(description="Each figure with source, date, status and note.")
+    tokens: float | None = Field(description="Number of training tokens.")
+    samples: float | None = Field(description="Number of training samples.")
+    target: str | None = Field(description="Convergence target at which the training stops.")
+    global_batch: int | None = Field(description="Samples per step; a request can leave it to the search.")
+    assumed: bool = Field(description="True if the length of the training was not published.")
+    figures: list[CatalogueFigure] = Field(description="Figures, each with source, date, status and note.")
 
 
 class ModelSource(Document):
@@ -198,23 +199,23 @@ class SoftwareFigure(Document):
     low: float = Field(description="10th percentile.")
     high: float = Field(description="90th percentile.")
     unit: str = Field(description="SI unit.")
-    status: str = Field(description="fitted to measured runs, or assumed.")
-    note: str = Field(description="How it was found.")
-    profile: str = Field(description="Profile that states it; profiles extend others.")
+    status: str = Field(description="Status: fitted to measured runs, or assumed.")
+    note: str = Field(description="How the figure was determined.")
+    profile: str = Field(description="Profile that states the figure; profiles can extend others.")
     source: SourceRef = Field(description="Source of the figure.")
 
 
 class Software(Document):
-    """How good a software stack is: a named, dated, sourced set of a few efficiencies."""
+    """A software profile: a named, dated, sourced set of a few efficiencies of a software stack."""
 
     id: str = Field(description="Identifier.", examples=["megatron-2022"])
     name: str = Field(description="Name.")
-    kind: Literal["gpu", "ipu"] = Field(description="Architecture it runs on.")
-    preset: str = Field(description="Class: tuned, fused or eager.")
-    as_of: str = Field(description="Date of the measured runs it stands for.")
+    kind: Literal["gpu", "ipu"] = Field(description="Architecture on which it runs.")
+    preset: str = Field(description="Class of the profile: tuned, fused or eager.")
+    as_of: str = Field(description="Date of the measured runs that it represents.")
     families: list[str] = Field(
-        default_factory=list, description="Families of models of the measured runs it stands for."
+        default_factory=list, description="Model families of the measured runs that it represents."
     )
-    runs: int = Field(0, description="Configurations of the measured runs it stands for.")
-    figures: list[SoftwareFigure] = Field(description="Its figures.")
-    rejected: list[Statement] = Field(description="Competing claims; none are kept for software.")
+    runs: int = Field(0, description="Configurations of the measured runs that it represents.")
+    figures: list[SoftwareFigure] = Field(description="Figures of the profile.")
+    rejected: list[Statement] = Field(description="Competing claims; none are stored for software.")

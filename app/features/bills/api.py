@@ -25,7 +25,7 @@ PairQuery = Annotated[
     str,
     Query(
         max_length=100,
-        description="Identifiers of two bills, separated by a comma.",
+        description="Identifiers of two bills, comma-separated.",
         examples=["bom_a2b3c4d5e6f7g2h3,bom_b2b3c4d5e6f7g2h3"],
     ),
 ]
@@ -40,7 +40,7 @@ def attachment(identifier: str, ending: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{identifier}.{ending}"'}
 
 
-@router.post("", status_code=201, summary="Make a bill of materials", responses=ASK)
+@router.post("", status_code=201, summary="Create a bill of materials", responses=ASK)
 @needs(Right.MAKE)
 def create_bill(
     bench: BenchDep,
@@ -48,14 +48,14 @@ def create_bill(
     body: Annotated[BillRequest, Body(examples=[BILL, BILL_OF_POD])],
     key: KeyHeader = None,
 ) -> Bill:
-    """Machines, hosts, switches, cables, storage, racks and spares, each with its rule, price and source.
+    """Itemize machines, hosts, switches, cables, storage, racks and spares, with rule, price and source.
 
-    A part without a published price stays without one, and the total says that it is a lower bound.
+    A part without a published price is listed without one, and the total is marked as a lower bound.
     """
     return bills.create_bill(bench, workspace, body, key)
 
 
-@router.get("", summary="Bills made so far", responses=LIST)
+@router.get("", summary="List bills of materials", responses=LIST)
 def list_bills(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[BillSummary]:
@@ -63,41 +63,43 @@ def list_bills(
     return bills.list_bills(bench, workspace, limit, cursor)
 
 
-@router.get("/compare", summary="Compare two bills", responses={**READ, **CHANGE})
+@router.get("/compare", summary="Compare two bills of materials", responses={**READ, **CHANGE})
 def compare_bills(bench: BenchDep, workspace: WorkspaceDep, ids: PairQuery) -> BillComparison:
-    """Set price, power and height of two bills against each other, and say where bases differ."""
+    """Compare price, power and height of two bills, and report where their bases differ."""
     return bills.compare(bench, workspace, ids)
 
 
 @router.get(
     "/{id}.csv",
-    summary="A bill as CSV",
+    summary="Export a bill as CSV",
     responses={**READ, 200: {"content": {CSV: {"schema": {"type": "string"}}}}},
     response_class=Response,
 )
 def get_bill_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: BillId) -> Response:
-    """Read the lines in the language of Accept-Language; text that looks like a formula is marked as text."""
+    """Return lines in the language of Accept-Language; text that looks like a formula is marked as
+    text.
+    """
     content = bills.export_csv(bench, workspace, identifier, voice_of(request))
     return Response(content, media_type=CSV, headers=attachment(identifier, "csv"))
 
 
 @router.get(
     "/{id}.xlsx",
-    summary="A bill as a workbook",
+    summary="Export a bill as a workbook",
     responses={**READ, 200: {"content": {XLSX: {"schema": {"type": "string", "format": "binary"}}}}},
     response_class=Response,
 )
 def get_bill_workbook(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: BillId
 ) -> Response:
-    """Read lines and racks as a workbook; totals are formulas over quantity and unit price."""
+    """Return lines and racks as a workbook; totals are formulas over quantity and unit price."""
     content = bills.export_workbook(bench, workspace, identifier, voice_of(request))
     return Response(content, media_type=XLSX, headers=attachment(identifier, "xlsx"))
 
 
-@router.get("/{id}", summary="Read a bill of materials", responses=READ)
+@router.get("/{id}", summary="Retrieve a bill of materials", responses=READ)
 def get_bill(bench: BenchDep, workspace: WorkspaceDep, identifier: BillId) -> Bill:
-    """Read the bill as it was answered when it was made."""
+    """Return the bill as computed when it was created."""
     return bills.get_bill(bench, workspace, identifier)
 
 
@@ -107,5 +109,7 @@ fabrics_router = api_router("bills")
 @fabrics_router.post("/fabrics", summary="Plan a network", responses=ASK)
 @needs(Right.ASK)
 def plan_fabric(body: Annotated[FabricRequest, Body(examples=[FABRIC])]) -> FabricPlan:
-    """Leaf, spine and core switches and cables; declared switches are asked about, not corrected."""
+    """Compute leaf, spine and core switches and cables; declared switches are questioned, not
+    corrected.
+    """
     return fabric.plan_fabric(body)

@@ -85,7 +85,7 @@ class BillRequest(Schema):
         "korea",
         description="Region of purchase. Its tax and duty are listed; neither is included in any price.",
     )
-    price_book_id: str | None = Field(None, description="Identifier of a workspace's own prices.")
+    price_book_id: str | None = Field(None, description="Identifier of a price book of the workspace.")
     currency: Literal["USD", "KRW"] = Field("USD", description="Currency of every price.")
     label: str | None = Field(None, max_length=200, description="Name of the bill.")
 
@@ -187,37 +187,37 @@ class BillTotals(Document):
 
 
 class Placement(Document):
-    """One thing in a rack."""
+    """One item in a rack."""
 
     item: str = Field(description="Identifier of the part.")
     name: str = Field(description="Name of the part.")
     use: str = Field(description="Purpose.")
-    bottom: int = Field(description="Lowest unit it takes, 1 at the floor. [U]")
+    bottom: int = Field(description="Lowest rack unit that it occupies; 1 is at the floor. [U]")
     height: int = Field(description="Height. [U]")
 
 
 class Rack(Document):
-    """Racks that are filled alike."""
+    """Racks with identical contents."""
 
-    count: int = Field(description="How many are filled like this.")
-    height: int = Field(description="Height of the rack. [U]")
+    count: int = Field(description="Number of racks with these contents.")
+    height: int = Field(description="Rack height. [U]")
     used: int = Field(description="Height in use. [U]")
     power: float = Field(description="Power under load. [W]")
-    power_max: float = Field(description="Greatest power. [W]")
-    power_limit: float = Field(description="Power one rack may draw. [W]")
-    weight: float = Field(description="Weight of what it carries. [kg]")
-    placements: list[Placement] = Field(description="What stands in it, from the floor up.")
+    power_max: float = Field(description="Maximum power. [W]")
+    power_limit: float = Field(description="Power limit of one rack. [W]")
+    weight: float = Field(description="Weight of the contents. [kg]")
+    placements: list[Placement] = Field(description="Contents of the rack, from the bottom up.")
 
 
 class Tax(Document):
-    """A tax or duty that no price of a bill holds."""
+    """A tax or duty that is not included in any price of a bill."""
 
-    name: Literal["vat", "duty"] = Field(description="Value-added or sales tax, or customs duty.")
-    rate: float = Field(description="Rate.")
-    amount: Quantity = Field(description="What it comes to on the total.")
-    source: SourceRef = Field(description="Where the rate comes from.")
+    name: Literal["vat", "duty"] = Field(description="Name: value-added or sales tax, or customs duty.")
+    rate: float = Field(description="Tax rate.")
+    amount: Quantity = Field(description="Amount on the total.")
+    source: SourceRef = Field(description="Source of the rate.")
     as_of: str = Field(description="Date of the rate.")
-    note: str = Field(description="What it is charged on.")
+    note: str = Field(description="Basis on which it is charged.")
 
 
 class Bill(Document):
@@ -268,13 +268,15 @@ Measure = Literal["package", "total", "power", "power_max", "rack_units"]
 
 
 class Ratio(Document):
-    """One figure of two bills."""
+    """One figure compared across two bills."""
 
-    measure: Measure = Field(description="What is compared.")
-    first: Quantity = Field(description="Of the first bill.")
-    second: Quantity = Field(description="Of the second bill.")
-    ratio: Quantity = Field(description="First over second; its range holds every combination of the ends.")
-    parity: bool = Field(description="True where they are equal within the catalogue's margin.")
+    measure: Measure = Field(description="Metric compared.")
+    first: Quantity = Field(description="Value for the first bill.")
+    second: Quantity = Field(description="Value for the second bill.")
+    ratio: Quantity = Field(
+        description="Ratio of first to second; its range covers every combination of the ends."
+    )
+    parity: bool = Field(description="True if the values are equal within the catalogue's margin.")
 
 
 class GroupPair(Document):

@@ -17,15 +17,15 @@ from app.platform.web.needs import Right, needs
 router = api_router("planning")
 
 
-@router.post("/breakevens", summary="Build or rent", responses=ASK)
+@router.post("/breakevens", summary="Compare owning with renting", responses=ASK)
 @needs(Right.ASK, CostClass.SEARCH)
 def find_break_even(
     bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[BreakEvenRequest, Body(examples=[BREAK_EVEN, BREAK_EVEN_PRICED])],
 ) -> BreakEven:
-    """Months until owning has cost no more than renting, or never; what each input does to it.
+    """Compute the months until owning has cost no more than renting, and the effect of each input.
 
-    Amounts are stated, or described and priced from the catalogue. Nothing is kept.
+    Give amounts, or describe them to have them priced from the catalogue. Nothing is stored.
     """
     return break_evens.break_even(bench, workspace, body)

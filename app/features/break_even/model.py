@@ -31,13 +31,14 @@ class HardwareInput(Schema):
 
 
 class RunningInput(Schema):
-    """What the running cost is made of; what is left out is the catalogue's."""
+    """Components of the running cost. Omitted fields come from the catalogue."""
 
     power_kw: Number | None = Field(
         None,
         gt=0,
         le=1e7,
-        description="Mean draw of the machines; left out, that of the hardware under a training load. [kW]",
+        description="Mean power draw of the machines; if omitted, that of the hardware under a "
+        "training load. [kW]",
     )
     pue: Number | None = Field(
         None,
@@ -46,25 +47,27 @@ class RunningInput(Schema):
         description="Power usage effectiveness (PUE): power of the site over that of the machines.",
     )
     tariff: Number | None = Field(
-        None, ge=0, le=1e6, description="Price of electricity in the currency. [currency/kWh]"
+        None, ge=0, le=1e6, description="Electricity price, in the currency. [currency/kWh]"
     )
     staff: Number | None = Field(
         None,
         ge=0,
         le=1e5,
-        description="Posts that run it; left out, by the number of machines.",
+        description="Full-time positions that operate the cluster; if omitted, computed from "
+        "the number of machines.",
     )
     staff_cost: Number | None = Field(
-        None, ge=0, le=DEAREST, description="Cost of a full-time post in the currency. [currency/year]"
+        None, ge=0, le=DEAREST, description="Cost of a full-time position, in the currency. [currency/year]"
     )
     space: Number | None = Field(
         None,
         ge=0,
         le=DEAREST,
-        description="Rent of the floor or the racks; left out, by the power drawn. [currency/month]",
+        description="Rent of floor space or racks; if omitted, computed from the power draw. "
+        "[currency/month]",
     )
     support: Share | None = Field(
-        None, ge=0, le=1, description="Support contract, share of the purchase price a year. [1/year]"
+        None, ge=0, le=1, description="Annual support contract, as a share of the purchase price. [1/year]"
     )
 
 
@@ -89,25 +92,25 @@ class CloudInput(Schema):
 
 
 class RangeInput(Schema):
-    """How far an input may be off: 10th and 90th percentile."""
+    """Range of an input: 10th and 90th percentile."""
 
     low: Number = Field(description="10th percentile, in the unit of the input.")
     high: Number = Field(description="90th percentile, in the unit of the input.")
 
 
 class RangesInput(Schema):
-    """Inputs that are not known exactly; the answer then has a range and a probability."""
+    """Ranges of inputs that are not known exactly; the answer then has a range and a probability."""
 
     capex: RangeInput | None = None
-    """Of the purchase price."""
+    """Range of the purchase price."""
     onprem_monthly: RangeInput | None = None
-    """Of the running cost."""
+    """Range of the running cost."""
     cloud_monthly: RangeInput | None = None
-    """Of the cloud bill."""
+    """Range of the cloud bill."""
     growth: RangeInput | None = None
-    """Of the growth of the bill."""
+    """Range of the growth of the bill."""
     utilisation: RangeInput | None = None
-    """Of the share of the cluster that is in use."""
+    """Range of the share of the cluster in use."""
 
 
 class BreakEvenRequest(Schema):
@@ -200,7 +203,7 @@ class BreakEvenRequest(Schema):
     ranges: RangesInput | None = None
     """Ranges of inputs that are not known exactly."""
     price_book_id: str | None = Field(
-        None, max_length=100, description="Identifier of a workspace's own prices."
+        None, max_length=100, description="Identifier of a price book of the workspace."
     )
 
 
@@ -287,24 +290,24 @@ class AmountLine(Document):
 
 
 class TornadoRow(Document):
-    """What one input alone does to the break-even."""
+    """Effect of one input alone on the break-even."""
 
     input: str
     """Field of the request."""
     value: float
-    """What is given."""
+    """Given value."""
     low_input: float
-    """The input at its low end, 20 % less."""
+    """Low end of the input: 20 % less."""
     high_input: float
-    """The input at its high end, 20 % more or as far as it goes."""
+    """High end of the input: 20 % more, or its limit."""
     low: float | None
-    """Break-even at the low end of the input; null where it never comes. [month]"""
+    """Break-even at the low end of the input; null if never reached. [month]"""
     high: float | None
-    """Break-even at the high end of the input; null where it never comes. [month]"""
+    """Break-even at the high end of the input; null if never reached. [month]"""
     spread: float | None
-    """Distance of the two ends; null where an end never comes. [month]"""
+    """Difference between the two ends; null if break-even is never reached at one end. [month]"""
     reason: Text | None
-    """Why an end is null."""
+    """Why one end is null."""
 
 
 class CashPoint(Document):

@@ -26,16 +26,16 @@ def create_calibration(
     body: Annotated[AnyCalibrationRequest, Body(examples=[CALIBRATION, FABRIC_GAIN])],
     key: KeyHeader = None,
 ) -> AnyCalibration:
-    """Fit a software profile to measured runs, or hold the runs of alternatives against each other.
+    """Fit a software profile to measured runs, or compare the runs of alternatives with each other.
 
-    The identifier that is answered can be named as ``software`` of any estimate, comparison or
-    search. With ``reference`` and runs by label nothing is fitted: the gain of the means is held
-    against ``threshold``.
+    The returned identifier can be used as ``software`` in any estimate, comparison or search. With
+    ``reference`` and runs by label, nothing is fitted: the gain of the means is compared with
+    ``threshold``.
     """
     return calibrations.create_calibration(bench, workspace, body, key)
 
 
-@router.get("", summary="Calibrations made so far", responses=LIST)
+@router.get("", summary="List calibrations", responses=LIST)
 def list_calibrations(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[CalibrationSummary]:
@@ -43,11 +43,11 @@ def list_calibrations(
     return calibrations.list_calibrations(bench, workspace, limit, cursor)
 
 
-@router.get("/{id}", summary="Read a calibration", responses=READ)
+@router.get("/{id}", summary="Retrieve a calibration", responses=READ)
 def get_calibration(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: Annotated[str, Path(alias="id", description=ID, examples=["cal_a2b3c4d5e6f7g2h3"])],
 ) -> AnyCalibration:
-    """Read the answer as it was given when the calibration was made."""
+    """Return the result as computed when the calibration was created."""
     return calibrations.get_calibration(bench, workspace, identifier)

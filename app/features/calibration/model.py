@@ -16,24 +16,26 @@ LONGEST_NOTE = 500
 
 
 class RunSystem(Schema):
-    """The system of a run: on its own where ``id`` is given, else the estimate's with changes."""
+    """System of a run: a separate one if ``id`` is given, otherwise the estimate's with changes."""
 
     id: str | None = Field(
-        None, description="Identifier of a system; left out, the estimate's.", examples=["dgx-a100-640gb"]
+        None, description="Identifier of a system; if omitted, the estimate's.", examples=["dgx-a100-640gb"]
     )
     count: Whole | None = Field(None, description="Number of systems.", examples=[1])
     fabric: str | None = Field(None, description="Identifier of a fabric.")
-    ports_per_node: Whole | None = Field(None, description="Fabric ports of one node.")
+    ports_per_node: Whole | None = Field(None, description="Number of fabric ports per node.")
     streaming_memory_gb: Number | None = Field(None, description="Streaming memory per IPU machine. [GB]")
 
 
 class RunWorkload(Schema):
-    """What of the workload a run had otherwise than the estimate."""
+    """Differences in the workload of a run from that of the estimate."""
 
     global_batch: Whole | None = Field(None, description="Samples per step over all devices.")
-    seq_len: Whole | None = Field(None, description="Length of a row of the batch. [tokens]")
+    seq_len: Whole | None = Field(None, description="Sequence length of a batch row. [tokens]")
     image_size: Whole | None = Field(None, description="Image size, as the length of a side. [pixels]")
-    mean_tokens: Number | None = Field(None, description="Real tokens of a sample where rows are packed.")
+    mean_tokens: Number | None = Field(
+        None, description="Mean number of real tokens per sample, if rows are packed."
+    )
     precision: Literal["bf16", "fp16", "tf32", "fp32", "fp16.16"] | None = Field(
         None, description="Number format."
     )

@@ -38,100 +38,100 @@ SOFTWARE = Narrowing(Software, "id", "name", "kind", "preset", "as_of", "familie
 router = api_router("catalogue", "/catalog")
 
 
-@router.get("/chips", summary="All chips", responses=LIST, dependencies=[Depends(CHIPS)])
+@router.get("/chips", summary="List chips", responses=LIST, dependencies=[Depends(CHIPS)])
 def list_chips(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Chip]:
-    """Accelerators with peaks, memory, bandwidths and what follows from them."""
+    """List accelerators with peaks, memory, bandwidths and derived figures."""
     return bench.catalogue.chips.page(limit, cursor)
 
 
-@router.get("/chips/{id}", summary="One chip", responses=READ)
+@router.get("/chips/{id}", summary="Retrieve a chip", responses=READ)
 def get_chip(
     bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["a100-sxm-80gb"])]
 ) -> Chip:
-    """One accelerator."""
+    """Return one accelerator."""
     return bench.catalogue.chips.get(identifier)
 
 
-@router.get("/machines", summary="All machines", responses=LIST, dependencies=[Depends(MACHINES)])
+@router.get("/machines", summary="List machines", responses=LIST, dependencies=[Depends(MACHINES)])
 def list_machines(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Machine]:
-    """Nodes and IPU machines with the links inside them."""
+    """List nodes and IPU machines with their internal links."""
     return bench.catalogue.machines.page(limit, cursor)
 
 
-@router.get("/machines/{id}", summary="One machine", responses=READ)
+@router.get("/machines/{id}", summary="Retrieve a machine", responses=READ)
 def get_machine(
     bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["dgx-a100-640gb"])]
 ) -> Machine:
-    """One node or IPU machine."""
+    """Return one node or IPU machine."""
     return bench.catalogue.machines.get(identifier)
 
 
-@router.get("/systems", summary="All systems", responses=LIST, dependencies=[Depends(SYSTEMS)])
+@router.get("/systems", summary="List systems", responses=LIST, dependencies=[Depends(SYSTEMS)])
 def list_systems(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[System]:
-    """Systems that can be bought or rented, with bill, price and power."""
+    """List systems that can be bought or rented, with bill, price and power."""
     return bench.catalogue.systems.page(limit, cursor)
 
 
-@router.get("/systems/{id}", summary="One system", responses=READ)
+@router.get("/systems/{id}", summary="Retrieve a system", responses=READ)
 def get_system(
     bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["ipu-pod64"])]
 ) -> System:
-    """One system; requests multiply it by ``count``."""
+    """Return one system; requests multiply it by ``count``."""
     return bench.catalogue.systems.get(identifier)
 
 
-@router.get("/fabrics", summary="All fabrics", responses=LIST, dependencies=[Depends(FABRICS)])
+@router.get("/fabrics", summary="List fabrics", responses=LIST, dependencies=[Depends(FABRICS)])
 def list_fabrics(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Fabric]:
-    """Scale-out networks, per port."""
+    """List scale-out networks, per port."""
     return bench.catalogue.fabrics.page(limit, cursor)
 
 
-@router.get("/fabrics/{id}", summary="One fabric", responses=READ)
+@router.get("/fabrics/{id}", summary="Retrieve a fabric", responses=READ)
 def get_fabric(
     bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["hdr-infiniband"])]
 ) -> Fabric:
-    """One scale-out network, per port."""
+    """Return one scale-out network, per port."""
     return bench.catalogue.fabrics.get(identifier)
 
 
-@router.get("/models", summary="All model presets", responses=LIST, dependencies=[Depends(MODELS)])
+@router.get("/models", summary="List model presets", responses=LIST, dependencies=[Depends(MODELS)])
 def list_models(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Model]:
-    """Models as published, with the parameters counted from their operators."""
+    """List models as published, with the parameters counted from their operators."""
     return bench.catalogue.models.page(limit, cursor)
 
 
-@router.get("/models/{id}", summary="One model preset", responses=READ)
+@router.get("/models/{id}", summary="Retrieve a model preset", responses=READ)
 def get_model(
     bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["gpt3-175b"])]
 ) -> ModelWithOperators:
-    """One published model with its operators."""
+    """Return one published model with its operators."""
     return bench.catalogue.model_with_operators(identifier)
 
 
-@router.get("/software", summary="All software profiles", responses=LIST, dependencies=[Depends(SOFTWARE)])
+@router.get("/software", summary="List software profiles", responses=LIST, dependencies=[Depends(SOFTWARE)])
 def list_software(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Software]:
-    """Software stacks as dated, sourced sets of a few efficiencies."""
+    """List software stacks as dated, sourced sets of a few efficiencies."""
     return bench.catalogue.software.page(limit, cursor)
 
 
-@router.get("/software/{id}", summary="One software profile", responses=READ)
+@router.get("/software/{id}", summary="Retrieve a software profile", responses=READ)
 def get_software(
     bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["megatron-2022"])]
 ) -> Software:
-    """One software stack."""
+    """Return one software stack."""
     return bench.catalogue.software.get(identifier)
 
 
-@router.get("/sources", summary="All sources", responses=LIST)
+@router.get("/sources", summary="List sources", responses=LIST)
 def list_sources(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[SourceRef]:
-    """Where the figures were read."""
+    """List the sources of the figures."""
     return bench.catalogue.sources.page(limit, cursor)
 
 
-@router.get("/sources/{id}", summary="One source", responses=READ)
+@router.get("/sources/{id}", summary="Retrieve a source", responses=READ)
 def get_source(
     bench: BenchDep,
     identifier: Annotated[str, Path(alias="id", description=ID, examples=["lablup-ipu-2022"])],
 ) -> SourceRef:
-    """One source."""
+    """Return one source."""
     return bench.catalogue.sources.get(identifier)

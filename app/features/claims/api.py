@@ -18,22 +18,23 @@ router = api_router("claims", "/claims")
 ClaimId = Annotated[str, Path(alias="id", description=ID, examples=["bert-large-3-dgx"])]
 
 
-@router.get("", summary="Vendor claims and what becomes of them", responses=READ)
+@router.get("", summary="List vendor claims", responses=READ)
 @needs(cost=CostClass.SEARCH)
 def list_claims(
     bench: BenchDep, workspace: WorkspaceDep, asked: Annotated[ClaimsRequest, Query()]
 ) -> VendorClaims:
-    """Give published ratios with their base, our own per chip, dollar and watt, and a verdict by one rule.
+    """Return published ratios with their base, our own per chip, dollar and watt, and a verdict by one
+    rule.
 
-    A claim that is not about training of a network, or whose base is not stated, carries no number of ours.
+    A claim that is not about training a network, or whose base is not stated, has no figure of ours.
     """
     return claims.list_claims(bench, workspace, asked)
 
 
-@router.get("/{id}", summary="Read one vendor claim", responses=READ)
+@router.get("/{id}", summary="Retrieve a vendor claim", responses=READ)
 @needs(cost=CostClass.SEARCH)
 def get_claim(
     bench: BenchDep, workspace: WorkspaceDep, identifier: ClaimId, asked: Annotated[ClaimsRequest, Query()]
 ) -> VendorClaim:
-    """Both sides as they are estimated, with software of the time and later, and the request of each."""
+    """Return estimates of both sides, with software of the time and later, and the request of each."""
     return claims.get_claim(bench, workspace, identifier, asked)

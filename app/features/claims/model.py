@@ -28,12 +28,12 @@ class ClaimsRequest(Schema):
 
     scaling_efficiency: Number = Field(
         1.0,
-        description="Share of linear scaling that published figures reach which were scaled up, not run.",
+        description="Share of linear scaling that published figures reach if they were scaled up, not run.",
         examples=[0.85],
     )
     dgx_per_pod64: Number | None = Field(
         None,
-        description="DGX A100 that one IPU-POD64 equals in price and in power; the article says 3.",
+        description="Number of DGX A100 that one IPU-POD64 equals in price and in power; the article says 3.",
         examples=[3],
     )
     pod64_price: Number | None = Field(
@@ -44,7 +44,7 @@ class ClaimsRequest(Schema):
         None, description="Price of one IPU-M2000 with its host. [USD]", examples=[57_450]
     )
     price_book_id: str | None = Field(
-        None, max_length=80, description="Identifier of a workspace's own prices.", examples=[None]
+        None, max_length=80, description="Identifier of a price book of the workspace.", examples=[None]
     )
 
 
@@ -166,80 +166,82 @@ class FootingRatio(Document):
 
 
 class Reading(Document):
-    """A claim estimated with software of one time."""
+    """Estimate of a claim with software of one era."""
 
     era: Era
-    """Software nearest to the time of the claim, or the best later one."""
+    """Software era: nearest to the time of the claim, or the best later one."""
     claimed: ClaimSide
-    """The side that is claimed to be faster."""
+    """Side that is claimed to be faster."""
     baseline: ClaimSide
-    """What it is compared with, as the claim states it."""
+    """Side with which it is compared, as stated by the claim."""
     whole: ClaimSide
-    """The baseline in whole systems, as they are bought."""
+    """Baseline in whole systems, as they are bought."""
     footings: list[FootingRatio]
-    """The ratio on each footing."""
+    """Ratio on each footing."""
 
 
 class VendorClaim(Document):
-    """One published ratio and what becomes of it."""
+    """A published ratio and the verdict on it."""
 
     id: str
     """Identifier."""
     statement: Text
-    """What is claimed."""
+    """Statement of the claim."""
     quote: str
     """Sentence as published, in Chinese."""
     ratio: float
-    """The ratio as published."""
+    """Published ratio."""
     also: float | None
-    """The same ratio as its hours give it, or as it is printed elsewhere in the source."""
+    """The same ratio as its hours imply, or as printed elsewhere in the source."""
     restated: float | None
-    """The ratio at the scaling efficiency asked for; null where nothing was scaled."""
+    """The ratio at the requested scaling efficiency; null if nothing was scaled."""
     metric: Literal["time_to_train", "training_throughput", "unstated_throughput", "inference_throughput"]
-    """What is compared."""
+    """Metric compared."""
     model: str
-    """What is run."""
+    """Model that is run."""
     base: Text
-    """What is set against what."""
+    """What is compared with what."""
     software_era: str
-    """Software of the claim."""
+    """Software behind the claim."""
     unclear: Text
-    """What the source leaves open."""
+    """What the source leaves unclear."""
     source: SourceRef
     """Source of the claim."""
     others: list[SourceRef]
-    """What else is known of it."""
+    """Other sources on the claim."""
     as_of: str
     """Date of the claim."""
     verdict: Verdict
     """Verdict on the claim."""
     sentence: Text
-    """The verdict in a sentence."""
+    """Verdict in one sentence."""
     readings: list[Reading]
-    """Estimates of both sides, in a list those with software of the time; empty where there is none."""
+    """Estimates of both sides; in a list, only those with software of the time; empty if there are
+    none.
+    """
     warnings: list[CheckWarning]
     """Warnings."""
 
 
 class PublishedHours(Document):
-    """One time to train as it was published, scaled or derived from what was."""
+    """A time to train, as published or as scaled or derived from a published one."""
 
     label: str
-    """What ran, or would have run."""
+    """System and count that ran, or would have run."""
     kind: Literal["vendor", "linear"]
-    """Who says so; linear is an extrapolation."""
+    """Origin of the figure; linear is an extrapolation."""
     hours: float
     """Time to train. [h]"""
     ceiling: bool
-    """True for a best case of the vendor: “up to”."""
+    """True if it is the vendor's best case (“up to”)."""
     system: str
     """Identifier of the system."""
     count: int
     """Number of units."""
     ours: Quantity | None
-    """The estimate; null where there is none."""
+    """Our estimate; null if there is none."""
     ratio: float
-    """Its hours over those of the claimed system."""
+    """Ratio of these hours to those of the claimed system."""
 
 
 class ParityRow(Document):
@@ -278,16 +280,16 @@ class VendorClaims(Document):
     """All vendor claims under one set of assumptions."""
 
     items: list[VendorClaim]
-    """The claims in the order of the catalogue."""
+    """Claims, in catalogue order."""
     next: str | None = None
-    """The list is short: there is never a next part."""
+    """Always null: the list has only one page."""
     hours: list[PublishedHours]
-    """The published times to train side by side."""
+    """Published times to train, side by side."""
     parity: Parity
-    """Equal price and power, looked at."""
+    """Check of equal price and power."""
     assumptions: ClaimsRequest
-    """What was asked to be assumed."""
+    """Requested assumptions."""
     catalog_version: str
     """Version of the catalogue."""
     warnings: list[CheckWarning]
-    """What to beware of in all of them."""
+    """Warnings that apply to all claims."""

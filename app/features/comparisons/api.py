@@ -46,7 +46,7 @@ Efficiency = Annotated[
         ge=LEAST_SHARE,
         le=1,
         allow_inf_nan=False,
-        description="Share of linear scaling that linear rows reach; restates their hours and the ratios.",
+        description="Share of linear scaling that linear rows reach; recomputes their hours and the ratios.",
         examples=[0.85],
     ),
 ]
@@ -57,8 +57,8 @@ Utilisation = Annotated[
         ge=BOUNDS["utilisation"][0],
         le=BOUNDS["utilisation"][1],
         allow_inf_nan=False,
-        description="Share of the calendar in which every option works; costs are compared on it. Left out, "
-        "that of the first owned option.",
+        description="Utilisation of every option as a share of calendar time; costs are "
+        "compared on this basis. If omitted, that of the first owned option.",
         examples=[0.5],
     ),
 ]
@@ -69,13 +69,13 @@ TermYears = Annotated[
         ge=BOUNDS["amortisation_years"][0],
         le=BOUNDS["amortisation_years"][1],
         allow_inf_nan=False,
-        description="Years over which every option is paid for. Left out, those of the first owned option.",
+        description="Years over which every option is paid for. If omitted, those of the first owned option.",
         examples=[3],
     ),
 ]
 
 
-@router.post("", status_code=201, summary="Put options side by side", responses=ASK, dependencies=NARROW)
+@router.post("", status_code=201, summary="Create a comparison", responses=ASK, dependencies=NARROW)
 @needs(Right.MAKE, CostClass.SEARCH)
 def create_comparison(
     bench: BenchDep,
@@ -83,11 +83,11 @@ def create_comparison(
     body: Annotated[ComparisonRequest, Body(examples=[HEAD_TO_HEAD, MODELLED])],
     key: KeyHeader = None,
 ) -> Comparison:
-    """Hours of each option and the ratios between them; rows are estimates to make or published figures."""
+    """Compute hours of each option and their ratios; rows are estimates to make or published figures."""
     return comparisons.create_comparison(bench, workspace, body, key)
 
 
-@router.get("", summary="Comparisons made so far", responses=LIST)
+@router.get("", summary="List comparisons", responses=LIST)
 def list_comparisons(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[ComparisonSummary]:
@@ -96,7 +96,7 @@ def list_comparisons(
 
 
 @router.get(
-    "/{id}", summary="Read a comparison", responses={**READ, **TAGGED}, dependencies=[*REMEMBER, *NARROW]
+    "/{id}", summary="Retrieve a comparison", responses={**READ, **TAGGED}, dependencies=[*REMEMBER, *NARROW]
 )
 def get_comparison(
     bench: BenchDep,
@@ -107,14 +107,14 @@ def get_comparison(
     utilisation: Utilisation = None,
     term_years: TermYears = None,
 ) -> Comparison:
-    """Read the options as they stand; the ETag is for If-Match when changing them."""
+    """Return the options in their current state; use the ETag in If-Match to change them."""
     basis = BasisAsked(utilisation, term_years)
     found = comparisons.get_comparison(bench, workspace, identifier, scaling_efficiency, basis)
     response.headers["ETag"] = write_tag(found.version)
     return found.comparison
 
 
-@router.patch("/{id}", summary="Change a comparison", responses={**ASK, **CHANGED}, dependencies=NARROW)
+@router.patch("/{id}", summary="Update a comparison", responses={**ASK, **CHANGED}, dependencies=NARROW)
 @needs(Right.MAKE, CostClass.SEARCH)
 def change_comparison(
     bench: BenchDep,
@@ -124,7 +124,7 @@ def change_comparison(
     response: Response,
     tag: MatchHeader = None,
 ) -> Comparison:
-    """Change title, language, currency or rows; what is left out stays."""
+    """Change title, language, currency or rows. Omitted fields are unchanged."""
     changed = comparisons.change_comparison(bench, workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(changed.version)
     return changed.comparison

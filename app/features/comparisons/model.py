@@ -89,22 +89,24 @@ class ComparisonRow(Document):
 
 
 class Ratio(Document):
-    """Hours of one row over those of another."""
+    """Time to train of one row relative to another."""
 
     slower: str
     """Label of the slower row."""
     faster: str
     """Label of the faster row."""
     ratio: float
-    """Hours of the slower over those of the faster."""
+    """Hours of the slower row divided by those of the faster row."""
     low: float | None = None
-    """10th percentile of the ratio, from samples that share what both rows have in common."""
+    """10th percentile of the ratio, from samples that share what the two rows have in common."""
     high: float | None = None
     """90th percentile."""
     probability: float | None = None
-    """Share of the samples in which the faster row is the faster; null where neither has samples."""
+    """Share of samples in which the faster row is faster; null if neither row has samples."""
     tie: bool = False
-    """Whether nothing separates the two: within 1 %, or the order holds in fewer than 4 of 5 samples."""
+    """Whether the two are too close to call: within 1 %, or the order holds in fewer than 4 of 5
+    samples.
+    """
 
 
 class CostRatio(Document):
@@ -185,24 +187,24 @@ LEAST_SHARE = 1e-6
 
 
 class PublishedFigure(Schema):
-    """A time to train that somebody states; a linear one is scaled from another row."""
+    """A stated time to train; a linear one is scaled from another row."""
 
-    label: str = Field(min_length=1, max_length=200, description="Name of the row; no two are alike.")
+    label: str = Field(min_length=1, max_length=200, description="Label of the row; must be unique.")
     hours: Number | None = Field(
         None,
         ge=LEAST_SHARE,
         le=MOST_HOURS,
-        description="Time to train. A linear row may leave it out and scale another row. [h]",
+        description="Time to train. A linear row can omit it and is then scaled from another row. [h]",
     )
-    kind: ClaimKind = Field(description="Who says so; “linear” is an extrapolation.")
+    kind: ClaimKind = Field(description="Origin of the figure; “linear” is an extrapolation.")
     scaled_from: str | None = Field(
-        None, description="Label of the row a linear one is scaled from.", examples=["1 × DGX A100"]
+        None, description="Label of the row from which a linear row is scaled.", examples=["1 × DGX A100"]
     )
     factor: Number | None = Field(
         None,
         ge=LEAST_SHARE,
         le=MOST_TIMES,
-        description="How many times the hardware of that row a linear one has.",
+        description="Hardware of a linear row as a multiple of that of the row from which it is scaled.",
     )
     system: str | None = Field(None, description="Identifier of a system.", examples=["ipu-pod64"])
 

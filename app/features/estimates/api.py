@@ -34,7 +34,7 @@ router = api_router("estimates", "/estimates")
 NARROW = [Depends(ESTIMATES)]
 
 
-@router.post("", status_code=201, summary="Make an estimate", responses=ASK, dependencies=NARROW)
+@router.post("", status_code=201, summary="Create an estimate", responses=ASK, dependencies=NARROW)
 @needs(Right.MAKE)
 def create_estimate(
     bench: BenchDep,
@@ -42,15 +42,15 @@ def create_estimate(
     body: Annotated[EstimateRequest, Body(examples=[GPT3, RESNET, OWN_MODEL, BERT_ON_IPUS, BARE_FIGURE])],
     key: KeyHeader = None,
 ) -> Estimate:
-    """Time to train, memory, energy and cost, each with its range, its warnings and its trace.
+    """Compute time to train, memory, energy and cost, each with its range, its warnings and its trace.
 
-    A model that does not fit is an answer too: ``fits`` is false and the warning ``does_not_fit``
-    says what would.
+    A model that does not fit is also a result: ``fits`` is false and the warning ``does_not_fit`` says
+    what would fit.
     """
     return estimates.create_estimate(bench, workspace, body, key)
 
 
-@router.get("", summary="Estimates made so far", responses=LIST)
+@router.get("", summary="List estimates", responses=LIST)
 def list_estimates(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[EstimateSummary]:
@@ -58,11 +58,11 @@ def list_estimates(
     return estimates.list_estimates(bench, workspace, limit, cursor)
 
 
-@router.get("/{id}", summary="Read an estimate", responses=READ, dependencies=NARROW)
+@router.get("/{id}", summary="Retrieve an estimate", responses=READ, dependencies=NARROW)
 def get_estimate(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: Annotated[str, Path(alias="id", description=ID, examples=["est_a2b3c4d5e6f7g2h3"])],
 ) -> Estimate:
-    """Read the answer as it was given when the estimate was made."""
+    """Return the result as computed when the estimate was created."""
     return estimates.get_estimate(bench, workspace, identifier)

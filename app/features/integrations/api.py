@@ -31,7 +31,7 @@ KeyId = Annotated[str, Path(alias="id", description=ID, examples=["key_a2b3c4d5e
 USUAL_ROTATION = RotationRequest()
 
 
-@keys_router.post("", status_code=201, summary="Create key", responses=ASK)
+@keys_router.post("", status_code=201, summary="Create an API key", responses=ASK)
 @needs(Right.MANAGE)
 def create_key(
     bench: BenchDep,
@@ -39,34 +39,38 @@ def create_key(
     body: Annotated[KeyRequest, Body(examples=[KEY])],
     key: KeyHeader = None,
 ) -> NewApiKey:
-    """Make a key to be sent as ``Authorization: Bearer``; its secret is told once and not kept."""
+    """Create a key to send as ``Authorization: Bearer``; its secret is returned only once and not
+    stored.
+    """
     return keys.create_key(bench, workspace, body, key)
 
 
-@keys_router.get("", summary="Keys made so far", responses=LIST)
+@keys_router.get("", summary="List API keys", responses=LIST)
 @needs(Right.MANAGE)
 def list_keys(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[ApiKey]:
-    """List names, beginnings, scopes, ends and last uses, newest first; never a secret."""
+    """List names, prefixes, scopes, expiry and last use, newest first; never a secret."""
     return keys.list_keys(bench, workspace, limit, cursor)
 
 
-@keys_router.get("/{id}", summary="Read a key", responses=READ)
+@keys_router.get("/{id}", summary="Retrieve an API key", responses=READ)
 @needs(Right.MANAGE)
 def get_key(bench: BenchDep, workspace: WorkspaceDep, identifier: KeyId) -> ApiKey:
-    """Read what a key may do and when it was last used."""
+    """Return the scopes of a key and the time of its last use."""
     return keys.get_key(bench, workspace, identifier)
 
 
-@keys_router.delete("/{id}", status_code=204, summary="Revoke a key", responses=READ, response_class=Response)
+@keys_router.delete(
+    "/{id}", status_code=204, summary="Revoke an API key", responses=READ, response_class=Response
+)
 @needs(Right.MANAGE)
 def revoke_key(bench: BenchDep, workspace: WorkspaceDep, identifier: KeyId) -> None:
-    """Make a key stop working at once; it stays in the list as revoked."""
+    """Revoke a key immediately; it stays in the list as revoked."""
     keys.revoke_key(bench, workspace, identifier)
 
 
-@keys_router.post("/{id}/rotate", status_code=201, summary="Replace a key", responses=ASK)
+@keys_router.post("/{id}/rotate", status_code=201, summary="Rotate an API key", responses=ASK)
 @needs(Right.MANAGE)
 def rotate_key(
     bench: BenchDep,
@@ -75,7 +79,7 @@ def rotate_key(
     body: Annotated[RotationRequest, Body(examples=[ROTATION])] = USUAL_ROTATION,
     key: KeyHeader = None,
 ) -> NewApiKey:
-    """Make a key with the same scopes in the place of this one, which works on until the grace is over."""
+    """Create a key with the same scopes to replace this one, which works until the grace period ends."""
     return keys.rotate_key(bench, workspace, identifier, body, key)
 
 
@@ -86,7 +90,7 @@ WebhookId = Annotated[str, Path(alias="id", description=ID, examples=["whk_a2b3c
 MessageId = Annotated[str, Path(description=ID, examples=["msg_a2b3c4d5e6f7g2h3"])]
 
 
-@webhooks_router.post("", status_code=201, summary="Create webhook", responses=ASK)
+@webhooks_router.post("", status_code=201, summary="Create a webhook", responses=ASK)
 @needs(Right.MANAGE)
 def create_webhook(
     bench: BenchDep,
@@ -94,7 +98,7 @@ def create_webhook(
     body: Annotated[WebhookRequest, Body(examples=[WEBHOOK])],
     key: KeyHeader = None,
 ) -> NewWebhook:
-    """Have an address told of events, in messages signed as Standard Webhooks; the secret is told once."""
+    """Send events to a URL in messages signed as Standard Webhooks; the secret is returned only once."""
     return webhooks.create_webhook(bench, workspace, body, key)
 
 
@@ -103,18 +107,18 @@ def create_webhook(
 def list_webhooks(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[Webhook]:
-    """List addresses and what they are told of, newest first; never a secret."""
+    """List URLs and their events, newest first; never a secret."""
     return webhooks.list_webhooks(bench, workspace, limit, cursor)
 
 
-@webhooks_router.get("/{id}", summary="Read a webhook", responses=READ)
+@webhooks_router.get("/{id}", summary="Retrieve a webhook", responses=READ)
 @needs(Right.MANAGE)
 def get_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId) -> Webhook:
-    """Read what a webhook is told of and, where it was switched off, why."""
+    """Return the events of a webhook and, if it was switched off, the reason."""
     return webhooks.get_webhook(bench, workspace, identifier)
 
 
-@webhooks_router.patch("/{id}", summary="Change a webhook", responses=ASK)
+@webhooks_router.patch("/{id}", summary="Update a webhook", responses=ASK)
 @needs(Right.MANAGE)
 def change_webhook(
     bench: BenchDep,
@@ -122,20 +126,20 @@ def change_webhook(
     identifier: WebhookId,
     body: Annotated[WebhookPatch, Body(examples=[WEBHOOK_CHANGED])],
 ) -> Webhook:
-    """Change address, events or name, or switch it on or off; what waits for one that is off is dropped."""
+    """Change URL, events or name, or switch it on or off; pending messages are dropped if it is off."""
     return webhooks.change_webhook(bench, workspace, identifier, body)
 
 
 @webhooks_router.delete(
-    "/{id}", status_code=204, summary="Remove a webhook", responses=READ, response_class=Response
+    "/{id}", status_code=204, summary="Delete a webhook", responses=READ, response_class=Response
 )
 @needs(Right.MANAGE)
 def remove_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId) -> None:
-    """Forget a webhook, its secret and its log."""
+    """Delete a webhook, its secret and its log."""
     webhooks.remove_webhook(bench, workspace, identifier)
 
 
-@webhooks_router.post("/{id}/rotate", status_code=201, summary="Replace a webhook's secret", responses=ASK)
+@webhooks_router.post("/{id}/rotate", status_code=201, summary="Rotate a webhook secret", responses=ASK)
 @needs(Right.MANAGE)
 def rotate_webhook_secret(
     bench: BenchDep,
@@ -144,20 +148,20 @@ def rotate_webhook_secret(
     body: Annotated[RotationRequest, Body(examples=[ROTATION])] = USUAL_ROTATION,
     key: KeyHeader = None,
 ) -> NewWebhook:
-    """Make a new secret; until the grace is over messages carry a signature by the old one as well."""
+    """Create a new secret; until the grace period ends, messages are also signed with the old one."""
     return webhooks.rotate_secret(bench, workspace, identifier, body, key)
 
 
-@webhooks_router.post("/{id}/test", status_code=202, summary="Try a webhook", responses=CHANGE)
+@webhooks_router.post("/{id}/test", status_code=202, summary="Test a webhook", responses=CHANGE)
 @needs(Right.MANAGE)
 def send_webhook_test(
     bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId, key: KeyHeader = None
 ) -> Delivery:
-    """Send a message of the type ``webhook.test``; the log says what came of it."""
+    """Send a message of type ``webhook.test``; the log shows the result."""
     return webhooks.send_test(bench, workspace, identifier, key)
 
 
-@webhooks_router.get("/{id}/deliveries", summary="Log of a webhook", responses=READ)
+@webhooks_router.get("/{id}/deliveries", summary="List webhook deliveries", responses=READ)
 @needs(Right.MANAGE)
 def list_deliveries(
     bench: BenchDep,
@@ -166,16 +170,18 @@ def list_deliveries(
     limit: LimitQuery = USUAL,
     cursor: CursorQuery = None,
 ) -> Page[Delivery]:
-    """List messages with tries, next try and the beginning of the last answer, newest first, for 30 days."""
+    """List messages with attempts, next attempt and start of the last response, newest first, for 30
+    days.
+    """
     return webhooks.list_deliveries(bench, workspace, identifier, limit, cursor)
 
 
 @webhooks_router.post(
-    "/{id}/deliveries/{message_id}/resend", status_code=202, summary="Send a message again", responses=CHANGE
+    "/{id}/deliveries/{message_id}/resend", status_code=202, summary="Resend a message", responses=CHANGE
 )
 @needs(Right.MANAGE)
 def resend_delivery(
     bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId, message_id: MessageId
 ) -> Delivery:
-    """Send a message that has ended once more, under the same ``webhook-id``; one that waits still does."""
+    """Resend a completed message under the same ``webhook-id``; a waiting message is unchanged."""
     return webhooks.send_again(bench, workspace, identifier, message_id)

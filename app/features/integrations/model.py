@@ -51,35 +51,37 @@ class KeyRequest(Schema):
 
 
 class RotationRequest(Schema):
-    """A new secret to make in the place of another one."""
+    """A new secret that replaces an existing one."""
 
     grace_hours: int = Field(
-        24, ge=0, le=MOST_GRACE, description="Hours for which the old one works beside it. [h]"
+        24, ge=0, le=MOST_GRACE, description="Grace period during which the old secret also works. [h]"
     )
 
 
 class WebhookRequest(Schema):
-    """An address to tell of events."""
+    """A URL to which event messages are sent."""
 
     url: Url = Field(
-        description="Where messages go: https, a public address, no user name in it.",
+        description="URL to which messages are sent: https, a public address, no user name in it.",
         examples=["https://crm.example.com/hooks/rackline"],
     )
     events: Events = Field(
         ["proposal.frozen", "proposal.shared", "proposal.opened", "proposal.expired"],
         description="Events for which the webhook receives messages.",
     )
-    name: Annotated[str, Field(max_length=100)] = Field("", description="What it is for; left out, its host.")
+    name: Annotated[str, Field(max_length=100)] = Field(
+        "", description="Purpose; if omitted, the host of the URL."
+    )
 
 
 class WebhookPatch(Schema):
-    """What to change of a webhook; what is left out stays."""
+    """Fields of a webhook to change. Omitted fields are unchanged."""
 
     url: Url | None = Field(None, description="URL to which messages are sent.")
     events: Events | None = Field(None, description="Events for which the webhook receives messages.")
     name: Annotated[str, Field(max_length=100)] | None = Field(None, description="Purpose.")
     active: bool | None = Field(
-        None, description="Whether it is told of anything; true brings back what was switched off."
+        None, description="Whether the webhook receives events; true re-enables one that was switched off."
     )
 
 
@@ -123,7 +125,7 @@ class NewApiKey(ApiKey):
 
 
 class Webhook(Document):
-    """An address that is told of events."""
+    """A URL that receives event messages."""
 
     id: str = Field(description="Identifier of the webhook.")
     name: str = Field(description="Purpose.")

@@ -24,9 +24,9 @@ def choose_fabric(
     workspace: WorkspaceDep,
     body: Annotated[FabricChoiceRequest, Body(examples=[FABRIC_CHOICE, FABRICS_MEASURED])],
 ) -> FabricChoice:
-    """One workload on several networks: gain, price, which term decides, and whether it is worth it.
+    """Compare networks for one workload: gain, price, deciding term, and whether they are worth it.
 
-    A dearer network is recommended only where it gains the threshold over the cheaper one. Measured runs by
-    label take the place of the model. Nothing is kept.
+    A dearer network is recommended only if its gain over the cheaper one reaches the threshold.
+    Measured runs by label replace those of the model. Nothing is stored.
     """
     return weigh_fabrics(bench, workspace, body)

@@ -51,7 +51,7 @@ class NetworkGain:
     probability_real: float
     """Probability that it is above zero."""
     probability_above: float
-    """Probability that it is above the threshold."""
+    """Probability that the gain is above the threshold."""
     measured: bool
 
 

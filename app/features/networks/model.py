@@ -75,7 +75,7 @@ class FabricChoiceRequest(Schema):
         "the predicted ones. [samples/s]",
     )
     price_book_id: str | None = Field(
-        None, max_length=64, description="Identifier of a workspace's own prices."
+        None, max_length=64, description="Identifier of a price book of the workspace."
     )
 
 
@@ -182,7 +182,7 @@ class MeasuredThroughput(Document):
     deviation: float | None
     """Standard deviation of the runs; null for a single run. [samples/s]"""
     predicted: Quantity
-    """Throughput predicted without the runs."""
+    """Throughput predicted without the measured runs."""
     gap: float
     """Logarithm of predicted over measured throughput; above 0 if the prediction was too fast."""
     fitted: Quantity | None
@@ -254,12 +254,12 @@ class FabricOption(Document):
 
 
 class TermShare(Document):
-    """What one term adds to the difference of two networks."""
+    """Contribution of one term to the difference between two networks."""
 
     term: Term
-    """The term."""
+    """Name of the term."""
     seconds: float
-    """Time of a step that it saves on the faster network. [s]"""
+    """Step time that it saves on the faster network. [s]"""
 
 
 class FabricGain(Document):
@@ -297,55 +297,59 @@ class DecidedBy(Document):
 
 
 class Advice(Document):
-    """What to do."""
+    """Advice on the network."""
 
     recommendation: str | None
-    """Identifier of the network to take; null where none is needed."""
+    """Identifier of the recommended network; null if none is needed."""
     against: str | None
-    """Identifier of the network it is held against; null where there is none to weigh."""
+    """Identifier of the network with which it is compared; null if there is none to compare."""
     not_worth_it: bool
-    """True where a dearer network was weighed and is not worth its price."""
+    """True if a dearer network was compared and is not worth its price."""
     sentence: Text
     """Recommendation in one sentence."""
     more: list[Text]
     """Further remarks."""
     gain: Quantity | None
-    """Gain of the dearer over the cheaper of the two."""
+    """Gain of the dearer of the two networks over the cheaper one."""
     probability_real: float | None
-    """Probability that this gain is above zero."""
+    """Probability that the gain is above zero."""
     probability_above_threshold: float | None
-    """Probability that it is above the threshold."""
+    """Probability that the gain is above the threshold."""
     money_saved: Quantity | None
-    """Price of the network not taken over that taken; below zero where that taken is the dearer."""
+    """Price of the network not recommended minus that of the recommended one; below zero if the
+    recommended one is dearer.
+    """
     run_cost_difference: Quantity | None
-    """Cost of the run on the network taken over that on the other: what the cheaper network costs in time."""
+    """Cost of the run on the recommended network minus that on the other: what the cheaper network
+    costs in time.
+    """
     not_bought: list[NetworkLine]
     """Parts of the network that is not recommended."""
     instead: list[NetworkLine]
-    """Parts of the network taken."""
+    """Parts of the recommended network."""
     decided_by: DecidedBy
     """Deciding factor."""
 
 
 class Rung(Document):
-    """One network of the ladder from one port of 100 Gb/s to all ports of 200."""
+    """One network of the ladder, from one port at 100 Gb/s to all ports at 200 Gb/s."""
 
     label: str
-    """Ports × rate."""
+    """Label of the network: ports × rate."""
     fabric: str
     """Identifier of the fabric."""
     ports_per_node: int
     """Number of ports per machine."""
     node_bandwidth: float
-    """Out of one machine, one direction. [B/s]"""
+    """Bandwidth out of one machine, in one direction. [B/s]"""
     step_time: float
-    """Time of one step. [s]"""
+    """Time per step. [s]"""
     exposed: Exposed
-    """Communication that is not hidden."""
+    """Exposed communication."""
     left_to_gain: float
-    """What the fastest network of the ladder gains over this one."""
+    """Gain of the fastest network of the ladder over this one."""
     enough: bool
-    """True where that is below the threshold."""
+    """True if that gain is below the threshold."""
 
 
 class AccumulationPoint(Document):
@@ -366,16 +370,18 @@ class AccumulationPoint(Document):
 
 
 class Turning(Document):
-    """Where the advice turns: along the bandwidth of a machine, and along accumulation."""
+    """Points at which the advice changes: along the bandwidth of a machine, and along accumulation."""
 
     rungs: list[Rung]
-    """From the slowest network to the fastest."""
+    """Networks, slowest to fastest."""
     turns_at: str | None
-    """Label of the first rung that is enough."""
+    """Label of the first rung that is sufficient."""
     accumulation: list[AccumulationPoint]
-    """From one micro-batch a step upwards."""
+    """Points from one micro-batch per step upwards."""
     slowest_enough_from: int | None
-    """Accumulation from which the slowest network is enough; null where none of those shown is."""
+    """Accumulation from which the slowest network is sufficient; null if it is sufficient at none of
+    those shown.
+    """
 
 
 class FittedEfficiencies(Document):

@@ -32,17 +32,17 @@ class Health(BaseModel):
     status: str = Field(description="Always “ok”; treat anything else as no answer.", examples=["ok"])
 
 
-@router.get("/healthz", summary="Whether the server serves")
+@router.get("/healthz", summary="Check liveness")
 def health() -> Health:
-    """Answer 200 when the server serves."""
+    """Return 200 if the server is up."""
     return Health(status="ok")
 
 
-@router.get("/readyz", summary="Whether the server can answer now", responses=problems(503))
+@router.get("/readyz", summary="Check readiness", responses=problems(503))
 def ready(request: Request, bench: BenchDep) -> Health:
-    """Answer 200 when the database answers and its tables are up to date, else 503; 503 too when it ends.
+    """Return 200 if the database responds and its tables are up to date, else 503; also 503 on shutdown.
 
-    The catalogue has been read and checked before the server answers at all.
+    The catalogue has been read and checked before the server accepts any request.
     """
     if request.app.state.stopping.is_set():
         raise Unavailable("the server is shutting down; use another one, or this one once it is back")

@@ -15,28 +15,28 @@ from app.features.uploads.model import ProfileRequest
 from app.platform.web.problems import Problem
 from app.platform.workbench import Workbench
 
-DESCRIPTION = """
-Sizes AI-training infrastructure: how long a training run takes, what it costs and why.
-
-Quantities carry `value`, `low` and `high` (an 80 % band) and an SI `unit`. Failures are
-`application/problem+json` (RFC 9457). `Idempotency-Key` is honoured on every POST that stores.
-Without accounts the server answers on this machine alone and needs no key; with accounts it asks for
-`Authorization: Bearer KEY`.
-"""
+DESCRIPTION = (
+    "Sizes AI-training infrastructure: how long a training run takes, what it costs "
+    "and why.\n\nQuantities have `value`, `low` and `high` (an 80 % interval) and an "
+    "SI `unit`. Errors are\n`application/problem+json` (RFC 9457). `Idempotency-Key` "
+    "is supported on every POST that stores data.\nWithout accounts, the server "
+    "responds only on this machine and needs no key; with accounts, it requires\n"
+    "`Authorization: Bearer KEY`."
+)
 
 TAGS = [
-    {"name": "catalogue", "description": "Every figure with its source, date and status."},
-    {"name": "uploads", "description": "Model profiles and samples of the data."},
+    {"name": "catalogue", "description": "Figures with source, date and status."},
+    {"name": "uploads", "description": "Model profiles and data samples."},
     {"name": "estimates", "description": "One model on one system."},
-    {"name": "sizings", "description": "Which system, and how many of it, by deadline and budget."},
+    {"name": "sizings", "description": "Systems and counts for a deadline and a budget."},
     {"name": "comparisons", "description": "Options side by side."},
     {"name": "studies", "description": "A customer's question with its options, in versions."},
     {"name": "proposals", "description": "Comparisons for a customer: frozen, shared and replayed."},
     {"name": "sweeps", "description": "Every combination of models, systems, prices and scenarios."},
-    {"name": "planning", "description": "Arithmetic before anything is estimated."},
-    {"name": "audit", "description": "Who did what, for the owners of the workspace."},
-    {"name": "keys", "description": "Keys of the API: scopes, ends, replacement."},
-    {"name": "webhooks", "description": "Addresses that are told of events of proposals."},
+    {"name": "planning", "description": "Arithmetic before an estimate."},
+    {"name": "audit", "description": "Audit log, for the owners of the workspace."},
+    {"name": "keys", "description": "API keys: scopes, expiry, rotation."},
+    {"name": "webhooks", "description": "URLs that receive proposal events."},
     {"name": "operation", "description": "The server itself."},
 ]
 

@@ -25,10 +25,10 @@ def run_search(
     workspace: WorkspaceDep,
     body: Annotated[SearchRequest, Body(examples=[SEARCH, MIXTURE_SEARCH])],
 ) -> Search:
-    """Every legal plan, memory first, then time for what fits; the best that differ, and why they win.
+    """Evaluate every legal plan for memory and, if it fits, time; return the best that differ, and why.
 
-    Plans are ranked by an upper quantile of their time, so that a kind of plan that was never measured has to
-    be faster by more. Nothing is kept.
+    Plans are ranked by an upper quantile of their time, so that a kind of plan that was never measured
+    must be faster by a larger margin. Nothing is stored.
     """
     return searches.run_search(bench, workspace, body)
 
@@ -39,12 +39,14 @@ planning_router = api_router("planning")
 @planning_router.post("/mappings", summary="Map a model onto IPUs", responses=ASK)
 @needs(Right.ASK)
 def map_model(bench: BenchDep, body: Annotated[MappingRequest, Body(examples=[MAPPING])]) -> Mapping:
-    """IPUs, global batch, weights per IPU and phases of a mapping; 409 where the pod is too small."""
+    """Compute IPUs, global batch, weights per IPU and phases of a mapping; 409 if the pod is too
+    small.
+    """
     return searches.map_onto_ipus(bench, body)
 
 
 @planning_router.post("/checks", summary="Check a plan", responses=ASK)
 @needs(Right.ASK)
 def check_plan(body: Annotated[ChecksRequest, Body(examples=[CHECK])]) -> Checks:
-    """Named warnings about a plan, and the most devices over which its batch divides."""
+    """Return named warnings about a plan, and the largest device count that divides its batch evenly."""
     return mapping.check_plan(body)

@@ -56,7 +56,7 @@ Shardings: TypeAlias = Annotated[
 
 
 class SearchConstraints(Schema):
-    """What a plan may be: one value or several for each field; what is left out is free."""
+    """Constraints on a plan: one value or several per field. Omitted fields are unconstrained."""
 
     tensor: Wholes | None = None
     """Tensor-parallel degree: devices that share each layer."""
@@ -91,37 +91,38 @@ class SearchConstraints(Schema):
     phases: Wholes | None = None
     """IPU: number of phases per stage; 1 keeps the stage in the processor."""
     memory_margin: Number | None = None
-    """Share of device memory left free; left out, that of the hardware."""
+    """Share of device memory to leave free; if omitted, the default of the hardware."""
 
 
 class SearchRequest(Schema):
-    """The best plans of a model on a system."""
+    """A search for the best plans of a model on a system."""
 
     model: ModelInput
     """Model to train."""
     workload: WorkloadInput = WorkloadInput()
-    """In which batches; how much of it matters only where the batch is left open."""
+    """Batch settings of the workload; its size matters only if the batch is not given."""
     system: SystemInput
     """System that the model is trained on."""
     software: str | None = None
     """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     constraints: SearchConstraints = SearchConstraints()
-    """What a plan may be."""
+    """Constraints on the plan."""
     assumptions: AssumptionsInput = AssumptionsInput()
-    """Taken over into the estimates of the plans."""
-    keep: Whole = Field(10, description="Most plans of the answer.", examples=[10])
+    """Assumptions used in the estimates of the plans."""
+    keep: Whole = Field(10, description="Maximum number of plans to return.", examples=[10])
     beside: PlanInput | None = Field(
         None,
-        description="A plan to hold against the best: where it fits and the constraints allow it, the answer "
-        "has it too, in its place. What it leaves out is taken as is fastest.",
+        description="A plan to compare with the best. If it fits and the constraints allow it, "
+        "the answer includes it at its rank. Omitted fields take the fastest "
+        "values.",
     )
     probability: Number = Field(
         0.8,
-        description="Share of the runs of a plan that stay below the time by which it is ranked; 0.5 ranks "
-        "by central times.",
+        description="Share of a plan's runs that stay below the time by which it is ranked; "
+        "0.5 ranks by central times.",
     )
     what_if: bool = True
-    """Whether to search again with twice the memory, memory bandwidth and network."""
+    """Whether to repeat the search with twice the memory, memory bandwidth and network bandwidth."""
     currency: Literal["USD", "KRW"] = "USD"
     """Currency of the estimates of the plans."""
 
@@ -143,23 +144,25 @@ class SearchedPlan(Document):
     step_time: Quantity
     """Time per step."""
     ranked_time: float
-    """Time by which it is ranked: the quantile asked for of what is not known of its kind. [s]"""
+    """Time by which the plan is ranked: the requested quantile of the uncertainty of its kind. [s]"""
     behind: float
-    """By how much that is above the first plan's; 0 for the first."""
+    """Relative difference from the ranked time of the first plan; 0 for the first."""
     throughput: Quantity
-    """Samples a second."""
+    """Samples per second."""
     mfu: Quantity
-    """Model FLOP over the peak of the devices."""
+    """Model FLOPs utilization (MFU): model FLOP per second over the peak of the devices."""
     memory: Quantity
     """Memory in use on the fullest device."""
     memory_share: float
-    """The same over the memory of the device."""
+    """Memory in use as a share of the device memory."""
     parts: list[Part]
-    """Parts of one step."""
+    """Components of one step."""
     more: list[Part]
-    """Seconds of a step above the first plan's by part, largest first; negative where it is faster."""
+    """Difference from the first plan by component, in seconds per step, largest first; negative if
+    this plan is faster.
+    """
     unmeasured: list[str]
-    """What no measured run covers of such a plan."""
+    """Features of the plan that no measured run covers."""
 
 
 class PlanPoint(Document):
@@ -193,22 +196,22 @@ class MapCell(Document):
 
 
 class WhatIf(Document):
-    """What would be best on other hardware."""
+    """Best plan on changed hardware."""
 
     change: str
-    """What is changed: memory_capacity, memory_bandwidth or network_bandwidth."""
+    """Property that is changed: memory_capacity, memory_bandwidth or network_bandwidth."""
     factor: float
-    """By how much."""
+    """Factor of the change."""
     plan: PlanSummary
-    """The plan that would be best."""
+    """Best plan with the change."""
     step_time: float
-    """Its central step time. [s]"""
+    """Central time per step of that plan. [s]"""
     gain: float
-    """Share of the best plan's ranked time that it saves."""
+    """Share of the best plan's ranked time that is saved."""
 
 
 class Search(Document):
-    """The best plans of a model on a system, and what they were taken from."""
+    """Best plans of a model on a system, and the set from which they were selected."""
 
     engine_version: str
     """Version of the engine."""
@@ -221,38 +224,41 @@ class Search(Document):
     software: str
     """Software profile."""
     precision_used: str
-    """Number format of the products."""
+    """Number format of the matrix products."""
     global_batch: int
     """Samples per step."""
     defaults: list[Default]
-    """What was taken where nothing was asked."""
+    """Default values that were used."""
     probability: float
-    """Share of the runs of a plan that stay below the time by which it is ranked."""
+    """Share of a plan's runs that stay below the time by which it is ranked."""
     fits: bool
     """Whether any plan fits."""
     memory_limit: Quantity
-    """Memory of one device that a plan may fill."""
+    """Memory of one device that a plan can use."""
     memory_capacity: Quantity
     """Memory of one device."""
     enumerated: int
-    """Combinations of the values of all dimensions, legal or not."""
+    """Number of combinations of the values of all dimensions, legal or not."""
     evaluated: int
-    """Distinct legal plans whose memory was computed and, where they fit, whose full step time was."""
+    """Number of distinct legal plans whose memory was computed and, if they fit, whose full step time
+    was computed.
+    """
     feasible: int
     """Number of plans that fit."""
     seconds: float
-    """Time of the search. [s]"""
+    """Duration of the search. [s]"""
     dimensions: list[Dimension]
-    """What spans the plans."""
+    """Dimensions of the search space."""
     plans: list[SearchedPlan]
-    """The best plans that differ in their degrees, recomputation, offload or phases, and the one to be held
-    against them, best first."""
+    """Best plans that differ in their degrees, recompute, offload or phases, and the plan to compare
+    with them, best first.
+    """
     pareto: list[PlanPoint]
-    """Plans that no other beats in both time and memory, fastest first."""
+    """Pareto-optimal plans for time and memory, fastest first."""
     map: list[MapCell]
-    """The best plan of every tensor and pipeline degree."""
+    """Best plan for each tensor and pipeline degree."""
     what_if: list[WhatIf]
-    """What would be best with twice the memory or bandwidth."""
+    """Best plans with twice the memory or bandwidth."""
     warnings: list[CheckWarning]
     """Warnings."""
 

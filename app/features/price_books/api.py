@@ -39,7 +39,7 @@ CSV = "text/csv; charset=utf-8"
 
 REQUEST: TypeAdapter[PriceBookRequest] = TypeAdapter(PriceBookRequest)
 
-NAME = {"type": "string", "description": "What to call the book; left out, the name of the file."}
+NAME = {"type": "string", "description": "Name of the book; if omitted, the name of the file."}
 
 BOOK_BODY = {
     "requestBody": {
@@ -57,7 +57,7 @@ BOOK_BODY = {
 BookId = Annotated[str, Path(alias="id", description=ID, examples=["pbk_a2b3c4d5e6f7g2h3"])]
 
 VersionQuery = Annotated[
-    int | None, Query(ge=1, description="A version; left out, the newest.", examples=[1])
+    int | None, Query(ge=1, description="Version; if omitted, the newest.", examples=[1])
 ]
 
 
@@ -68,7 +68,7 @@ async def book_body(request: Request) -> Upload | Any:
     return await read_upload_or_json(request)
 
 
-@router.post("", status_code=201, summary="Make a price book", responses=ASK, openapi_extra=BOOK_BODY)
+@router.post("", status_code=201, summary="Create a price book", responses=ASK, openapi_extra=BOOK_BODY)
 @needs(Right.MAKE)
 def create_price_book(
     bench: BenchDep,
@@ -76,9 +76,9 @@ def create_price_book(
     body: Annotated[Any, Depends(book_body)],
     key: KeyHeader = None,
 ) -> PriceBookDocument:
-    """Keep own prices, discounts and rates; estimates name the book as ``assumptions.price_book_id``.
+    """Store your own prices, discounts and rates, for use in estimates as ``assumptions.price_book_id``.
 
-    As JSON, or as a CSV file with the columns item, parameter, condition, value, unit and note.
+    Send JSON, or a CSV file with the columns item, parameter, condition, value, unit and note.
     """
     if isinstance(body, Upload):
         name = body.fields.get("name") or body.name.removesuffix(".csv")
@@ -90,7 +90,7 @@ def create_price_book(
     return price_books.create_book(bench, workspace, request, key)
 
 
-@router.get("", summary="Existing price books", responses=LIST)
+@router.get("", summary="List price books", responses=LIST)
 def list_price_books(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[PriceBookSummary]:
@@ -100,17 +100,17 @@ def list_price_books(
 
 @router.get(
     "/{id}.csv",
-    summary="Price book as CSV",
+    summary="Export a price book as CSV",
     responses={**READ, 200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
     response_class=Response,
 )
 def get_price_book_csv(
     bench: BenchDep, workspace: WorkspaceDep, identifier: BookId, version: VersionQuery = None
 ) -> Response:
-    """Read the rows as a file that can be edited and sent back.
+    """Return the rows as a file that can be edited and sent back.
 
-    Text that a spreadsheet would take for a formula begins with an apostrophe, which is dropped when it is
-    read again.
+    Text that a spreadsheet would interpret as a formula is prefixed with an apostrophe, which is
+    removed when the file is read again.
     """
     text = price_books.book_csv(bench, workspace, identifier, version)
     name = "".join(letter for letter in identifier if letter.isalnum() or letter in "_-")
@@ -119,7 +119,7 @@ def get_price_book_csv(
     )
 
 
-@router.get("/{id}", summary="Read a price book", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get("/{id}", summary="Retrieve a price book", responses={**READ, **TAGGED}, dependencies=REMEMBER)
 def get_price_book(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -127,13 +127,13 @@ def get_price_book(
     response: Response,
     version: VersionQuery = None,
 ) -> PriceBookDocument:
-    """Read the rows beside the catalogue's figures, and the versions; the ETag is for If-Match."""
+    """Return the rows with the catalogue's figures, and the versions; use the ETag in If-Match."""
     found = price_books.get_book(bench, workspace, identifier, version)
     response.headers["ETag"] = write_tag(found.newest)
     return found
 
 
-@router.put("/{id}", summary="Replace the rows of a price book", responses={**ASK, **CHANGED})
+@router.put("/{id}", summary="Replace price book rows", responses={**ASK, **CHANGED})
 @needs(Right.MAKE)
 def replace_price_book(
     bench: BenchDep,
@@ -143,13 +143,13 @@ def replace_price_book(
     response: Response,
     tag: MatchHeader = None,
 ) -> PriceBookDocument:
-    """Keep other rows as a new version; estimates made with an earlier one stay as they are."""
+    """Store other rows as a new version; estimates made with an earlier version are unchanged."""
     found = price_books.replace_book(bench, workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(found.newest)
     return found
 
 
-@router.patch("/{id}", summary="Change rows of a price book", responses={**ASK, **CHANGED})
+@router.patch("/{id}", summary="Update price book rows", responses={**ASK, **CHANGED})
 @needs(Right.MAKE)
 def change_price_book(
     bench: BenchDep,
@@ -159,7 +159,7 @@ def change_price_book(
     response: Response,
     tag: MatchHeader = None,
 ) -> PriceBookDocument:
-    """Put some rows in, take some out, as a new version."""
+    """Add, replace or remove some rows, as a new version."""
     found = price_books.change_book(bench, workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(found.newest)
     return found

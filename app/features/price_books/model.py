@@ -88,22 +88,22 @@ class BookRowDocument(Document):
 
 
 class RowChange(Document):
-    """One row that a version changed."""
+    """One row changed by a version."""
 
     kind: Literal["added", "changed", "removed"]
-    """What happened to it."""
+    """Kind of change."""
     item: str
     """Identifier of the item."""
     parameter: str
     """Name of the parameter."""
     condition: str
-    """What tells apart several figures."""
+    """Condition that distinguishes several figures."""
     before: float | None
-    """The figure before; null where there was none."""
+    """Figure before the change; null if there was none."""
     after: float | None
-    """The figure since; null where there is none."""
+    """Figure after the change; null if there is none."""
     unit: str
-    """Unit of the figure; of both, where it stayed the same."""
+    """Unit of the figure; of both figures if it is unchanged."""
 
 
 class BookVersion(Document):

@@ -42,7 +42,7 @@ def file_of(kind: str, meaning: str) -> dict[int | str, dict[str, Any]]:
     return {**READ, 200: {"description": meaning, "content": content}}
 
 
-@router.post("", status_code=201, summary="Create proposal", responses=ASK)
+@router.post("", status_code=201, summary="Create a proposal", responses=ASK)
 @needs(Right.PROPOSE, CostClass.SEARCH)
 def create_proposal(
     bench: BenchDep,
@@ -50,76 +50,79 @@ def create_proposal(
     body: Annotated[ProposalRequest, Body(examples=[PROPOSAL])],
     key: KeyHeader = None,
 ) -> Proposal:
-    """Put together what a comparison says for a customer: recommendation, parts, costs, warnings, sources."""
+    """Compile a comparison for a customer: recommendation, parts, costs, warnings and sources."""
     return proposals.create_proposal(bench, workspace, body, key)
 
 
-@router.get("", summary="Proposals made so far", responses=LIST)
+@router.get("", summary="List proposals", responses=LIST)
 def list_proposals(
     bench: BenchDep,
     workspace: WorkspaceDep,
     limit: LimitQuery = USUAL,
     cursor: CursorQuery = None,
     status: Annotated[
-        Standing | None, Query(description="How they stand today; left out, all.", examples=["frozen"])
+        Standing | None,
+        Query(description="Only proposals with this current status; if omitted, all.", examples=["frozen"]),
     ] = None,
 ) -> Page[ProposalSummary]:
-    """List identifiers, customers and how they stand, newest first."""
+    """List identifiers, customers and statuses, newest first."""
     return proposals.list_proposals(bench, workspace, limit, cursor, status)
 
 
 @router.get(
     "/{id}.pdf",
-    summary="Proposal as PDF",
+    summary="Export a proposal as PDF",
     responses=file_of(PDF, "PDF/UA-1 with the content attached."),
     response_class=Response,
 )
 @needs(cost=CostClass.SEARCH)
 def proposal_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
-    """Give the document: of a frozen proposal the one that was kept, the same bytes every time."""
+    """Return the document; for a frozen proposal, the stored one, with the same bytes every time."""
     return attachment(proposals.pdf_of(bench, workspace, identifier), PDF, f"{identifier}.pdf")
 
 
 @router.get(
     "/{id}.xlsx",
-    summary="Proposal as workbook",
-    responses=file_of(XLSX, "Workbook whose totals are formulas."),
+    summary="Export a proposal as a workbook",
+    responses=file_of(XLSX, "Workbook with totals as formulas."),
     response_class=Response,
 )
 @needs(cost=CostClass.SEARCH)
 def proposal_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
-    """Give the tables; totals are formulas, so that other quantities and terms can be tried."""
+    """Return the tables; totals are formulas, so that other quantities and terms can be tried."""
     return attachment(proposals.workbook_of(bench, workspace, identifier), XLSX, f"{identifier}.xlsx")
 
 
 @router.get(
     "/{id}.csv",
-    summary="Proposal as CSV",
-    responses=file_of(CSV, "One line for every figure, warning, assumption and source."),
+    summary="Export a proposal as CSV",
+    responses=file_of(CSV, "One line per figure, warning, assumption and source."),
     response_class=Response,
 )
 def proposal_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
-    """Give every line; text that a spreadsheet would read as a formula begins with an apostrophe."""
+    """Return all lines; text that a spreadsheet would read as a formula is prefixed with an
+    apostrophe.
+    """
     return attachment(proposals.csv_of(bench, workspace, identifier).encode(), CSV, f"{identifier}.csv")
 
 
-@router.get("/{id}.json", summary="Proposal as a file of JSON", responses=READ)
+@router.get("/{id}.json", summary="Export a proposal as JSON", responses=READ)
 def proposal_json(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Proposal:
-    """Give the proposal; the canonical form (RFC 8785) of its content has the hash beside it."""
+    """Return the proposal with the hash of the canonical form (RFC 8785) of its content."""
     return proposals.get_proposal(bench, workspace, identifier)
 
 
-@router.get("/{id}", summary="Read a proposal", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get("/{id}", summary="Retrieve a proposal", responses={**READ, **TAGGED}, dependencies=REMEMBER)
 def get_proposal(
     bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, response: Response
 ) -> Proposal:
-    """Read the proposal as it stands; the ETag is for If-Match when changing it."""
+    """Return the proposal in its current state; use the ETag in If-Match to change it."""
     found = proposals.get_proposal(bench, workspace, identifier)
     response.headers["ETag"] = write_tag(found.version)
     return found
 
 
-@router.patch("/{id}", summary="Change a draft", responses={**ASK, **CHANGED})
+@router.patch("/{id}", summary="Update a draft", responses={**ASK, **CHANGED})
 @needs(Right.PROPOSE, CostClass.SEARCH)
 def change_proposal(
     bench: BenchDep,
@@ -129,7 +132,7 @@ def change_proposal(
     response: Response,
     tag: MatchHeader = None,
 ) -> Proposal:
-    """Change what is given and put the figures together anew; frozen proposals answer 409."""
+    """Change the given fields and recompute the figures; returns 409 for frozen proposals."""
     changed = proposals.change_proposal(bench, workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(changed.version)
     return changed
@@ -138,22 +141,22 @@ def change_proposal(
 @router.post("/{id}/freeze", summary="Freeze a draft", responses=CHANGE)
 @needs(Right.PROPOSE, CostClass.SEARCH)
 def freeze_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Frozen:
-    """Hash the content, set the document and keep both for good; repeating it changes nothing."""
+    """Hash the content, render the document and store both permanently; repeating it changes nothing."""
     return proposals.freeze_proposal(bench, workspace, identifier)
 
 
-@router.post("/{id}/replay", summary="Compare with current prices", responses=CHANGE)
+@router.post("/{id}/replay", summary="Replay a proposal", responses=CHANGE)
 @needs(Right.PROPOSE, CostClass.SEARCH)
 def replay_proposal(
     bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, key: KeyHeader = None
 ) -> Replay:
-    """Compute the proposal anew and list the lines that changed; the proposal stays as it is."""
+    """Recompute the proposal and list the lines that changed; the proposal itself is unchanged."""
     return proposals.replay_proposal(bench, workspace, identifier, key)
 
 
-@router.get("/{id}/events", summary="What happened to a proposal", responses=READ)
+@router.get("/{id}/events", summary="List events of a proposal", responses=READ)
 def list_events(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> ProposalEvents:
-    """List what happened: created, changed, frozen, shared, opened, replayed, in that order."""
+    """List events in the order they happened: created, changed, frozen, shared, opened, replayed."""
     return proposals.list_events(bench, workspace, identifier)
 
 
@@ -166,15 +169,15 @@ def share_proposal(
     body: Annotated[ShareRequest, Body(examples=[SHARE])] = USUAL_SHARE,
     key: KeyHeader = None,
 ) -> Share:
-    """Make a link that shows this proposal alone, without a login; an earlier link stops working.
+    """Create a link that shows only this proposal, without a login; an earlier link stops working.
 
-    The token is told once and not kept: an answer repeated by its key comes without it.
+    The token is returned only once and not stored: a response repeated for its key omits it.
     """
     return sharing.create_share(bench, workspace, identifier, body, key)
 
 
-@router.delete("/{id}/share", status_code=204, summary="Revoke link", responses=READ)
+@router.delete("/{id}/share", status_code=204, summary="Revoke a share link", responses=READ)
 @needs(Right.PROPOSE)
 def revoke_share(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> None:
-    """Make the link stop working at once."""
+    """Revoke the link immediately."""
     sharing.revoke_share(bench, workspace, identifier)

@@ -21,7 +21,7 @@ class ProposalLine:
     """One figure of a proposal with its name: what tables, CSV and the replay are made of."""
 
     path: str
-    """Where it stands in the content."""
+    """Path in the content."""
     section: str
     option: str | None
     """Label of the option; None where it concerns all."""

@@ -15,19 +15,23 @@ from app.features.networks.model import FabricChoiceRequest
 
 
 class WeighedOption(Document):
-    """One alternative or network that was measured, or held against one."""
+    """One alternative or network that was measured, or compared with a measured one."""
 
     label: str = Field(description="Name.")
-    fabric: str | None = Field(description="Identifier of its fabric; null where only a label is known.")
+    fabric: str | None = Field(description="Identifier of the fabric; null if only a label is known.")
     runs: list[float] = Field(description="Measured throughputs. [samples/s]")
-    mean: float | None = Field(description="Their mean; null without runs. [samples/s]")
-    deviation: float | None = Field(description="Their standard deviation; null below two. [samples/s]")
-    predicted: Quantity | None = Field(description="Throughput predicted without the runs.")
+    mean: float | None = Field(description="Mean of the measured throughputs; null without runs. [samples/s]")
+    deviation: float | None = Field(
+        description="Standard deviation of the measured "
+        "throughputs; null with fewer than two runs. "
+        "[samples/s]"
+    )
+    predicted: Quantity | None = Field(description="Throughput predicted without the measured runs.")
     gap: float | None = Field(description="Logarithm of predicted over measured throughput.")
     gain: float = Field(description="Throughput relative to that of the reference, minus one.")
-    price: Quantity | None = Field(description="What the network costs to buy; null where not known.")
-    switches: int | None = Field(description="Switches of the network.")
-    cables: int | None = Field(description="Cables of the network.")
+    price: Quantity | None = Field(description="Purchase price of the network; null if unknown.")
+    switches: int | None = Field(description="Number of switches in the network.")
+    cables: int | None = Field(description="Number of cables in the network.")
 
 
 class PartLeftOut(Document):
@@ -152,72 +156,76 @@ class BrandingInput(Schema):
 
 
 class ProposalRequest(Schema):
-    """A proposal to make of a comparison."""
+    """A proposal to create from a comparison."""
 
-    comparison_id: str = Field(max_length=100, description="Identifier of the comparison it is made of.")
-    customer: Customer = Field(description="Whom it is for.", examples=["하이퍼커넥트"])
-    locale: ProposalLocale = Field("ko", description="Language of the document.")
-    currency: ProposalCurrency = Field("KRW", description="Currency of every price in it.")
-    reason: Reason | None = Field(None, description="Why this choice, in the author's words.")
-    valid_until: date | None = Field(None, description="Last day on which it holds.", examples=["2099-12-31"])
-    title: str | None = Field(None, max_length=200, description="Left out, the title of the comparison.")
-    options: Options | None = Field(None, description="Labels of the rows to show; left out, all of them.")
-    recommended: str | None = Field(
-        None, max_length=200, description="Label of the row to recommend; left out, found by rule."
+    comparison_id: str = Field(
+        max_length=100, description="Identifier of the comparison from which to create it."
     )
-    deadline_s: Limit | None = Field(None, description="Time the training may take. [s]")
-    budget: Limit | None = Field(None, description="What the run may cost. [currency]")
+    customer: Customer = Field(description="Name of the customer.", examples=["하이퍼커넥트"])
+    locale: ProposalLocale = Field("ko", description="Language of the document.")
+    currency: ProposalCurrency = Field("KRW", description="Currency of all prices in the proposal.")
+    reason: Reason | None = Field(None, description="Reason for the choice, in the author's words.")
+    valid_until: date | None = Field(None, description="Last day of validity.", examples=["2099-12-31"])
+    title: str | None = Field(
+        None, max_length=200, description="Title; if omitted, the title of the comparison."
+    )
+    options: Options | None = Field(None, description="Labels of the rows to show; if omitted, all rows.")
+    recommended: str | None = Field(
+        None, max_length=200, description="Label of the row to recommend; if omitted, chosen by rule."
+    )
+    deadline_s: Limit | None = Field(None, description="Maximum time to train. [s]")
+    budget: Limit | None = Field(None, description="Maximum cost of the run. [currency]")
     scaling_efficiency: Efficiency = Field(
         1.0, description="Scaling efficiency of linear rows, as a share of linear scaling."
     )
     term_years: Years | None = Field(
-        None, description="Years over which costs are added up; left out, the catalogue's. [a]"
+        None, description="Term over which costs are added up; if omitted, the catalogue's. [a]"
     )
     price_book_id: str | None = Field(
-        None, max_length=100, description="Identifier of a workspace's own prices."
+        None, max_length=100, description="Identifier of a price book of the workspace."
     )
     calibration_id: str | None = Field(
         None,
         max_length=100,
-        description="Identifier of a calibration: measured runs of the customer, fitted or held against "
-        "each other; they appear in the document.",
+        description="Identifier of a calibration with measured runs of the customer, either "
+        "fitted or compared with each other; the runs appear in the document.",
         examples=["cal_a2b3c4d5e6f7g2h3"],
     )
     fabric_choice: FabricChoiceRequest | None = Field(
         None,
-        description="Networks to weigh, with the customer's runs where there are any; what is not worth its "
-        "price is named under what not to buy.",
+        description="Networks to compare, with the customer's runs if there are any; networks "
+        "that are not worth their price are listed under what not to buy.",
     )
     confidential: bool = Field(True, description="Whether every page is marked confidential.")
     branding: BrandingInput = Field(BrandingInput(), description="Appearance of the document.")
 
 
 class ProposalPatch(Schema):
-    """What to change of a draft; what is left out stays, null takes a limit, a date or a choice away."""
+    """Fields of a draft to change. Omitted fields are unchanged; null removes a limit, date or choice."""
 
-    comparison_id: str | None = Field(None, max_length=100, description="Another comparison.")
-    customer: Customer | None = Field(None, description="Whom it is for.")
+    comparison_id: str | None = Field(None, max_length=100, description="Identifier of another comparison.")
+    customer: Customer | None = Field(None, description="Name of the customer.")
     locale: ProposalLocale | None = Field(None, description="Language of the document.")
-    currency: ProposalCurrency | None = Field(None, description="Currency of every price in it.")
-    reason: Reason | None = Field(None, description="Why this choice, in the author's words.")
-    valid_until: date | None = Field(None, description="Last day on which it holds.")
+    currency: ProposalCurrency | None = Field(None, description="Currency of all prices in the proposal.")
+    reason: Reason | None = Field(None, description="Reason for the choice, in the author's words.")
+    valid_until: date | None = Field(None, description="Last day of validity.")
     title: str | None = Field(None, max_length=200, description="Title.")
     options: Options | None = Field(None, description="Labels of the rows to show.")
     recommended: str | None = Field(None, max_length=200, description="Label of the row to recommend.")
-    deadline_s: Limit | None = Field(None, description="Time the training may take. [s]")
-    budget: Limit | None = Field(None, description="What the run may cost. [currency]")
+    deadline_s: Limit | None = Field(None, description="Maximum time to train. [s]")
+    budget: Limit | None = Field(None, description="Maximum cost of the run. [currency]")
     scaling_efficiency: Efficiency | None = Field(
         None, description="Scaling efficiency of linear rows, as a share of linear scaling."
     )
-    term_years: Years | None = Field(None, description="Years over which costs are added up. [a]")
+    term_years: Years | None = Field(None, description="Term over which costs are added up. [a]")
     price_book_id: str | None = Field(
-        None, max_length=100, description="Identifier of a workspace's own prices."
+        None, max_length=100, description="Identifier of a price book of the workspace."
     )
     calibration_id: str | None = Field(
-        None, max_length=100, description="Identifier of a calibration; null takes it away."
+        None, max_length=100, description="Identifier of a calibration; null removes it."
     )
     fabric_choice: FabricChoiceRequest | None = Field(
-        None, description="Networks to weigh; null takes them away."
+        None, description="Networks to compare; null removes them."
     )
     confidential: bool | None = Field(None, description="Whether every page is marked confidential.")
     branding: BrandingInput | None = Field(None, description="Appearance of the document.")
@@ -230,11 +238,11 @@ REQUIRED = frozenset(
 
 
 class ShareRequest(Schema):
-    """A link to share a frozen proposal by."""
+    """A share link to create for a frozen proposal."""
 
-    expires_in_days: int = Field(30, ge=1, le=365, description="Days for which the link works.")
+    expires_in_days: int = Field(30, ge=1, le=365, description="Number of days for which the link works.")
     passphrase: str | None = Field(
-        None, min_length=8, max_length=200, description="What a reader must know to open the link."
+        None, min_length=8, max_length=200, description="Passphrase required to open the link."
     )
 
 
@@ -257,32 +265,33 @@ class Branding(Document):
 
 
 class Reasoned(Document):
-    """An option with what speaks about it."""
+    """An option with reasons."""
 
     label: str = Field(description="Label of the option.")
-    reasons: list[Text] = Field(description="Why, the weightiest first.")
+    reasons: list[Text] = Field(description="Reasons, most important first.")
 
 
 class Advice(Document):
-    """What to take and what not to."""
+    """Recommendation and options to avoid."""
 
-    recommended: str | None = Field(description="Label of the recommended option; null for none.")
+    recommended: str | None = Field(description="Label of the recommended option; null if there is none.")
     by_rule: str | None = Field(
-        description="Label that cost, limits and networks that were weighed would recommend."
+        description="Label of the option that the rule recommends, based on cost, limits and "
+        "compared networks."
     )
-    reasons: list[Text] = Field(description="Why it is recommended.")
+    reasons: list[Text] = Field(description="Reasons for the recommendation.")
     cheapest: str | None = Field(
-        description="Label of the cheapest that meets the limits; null where options tie."
+        description="Label of the cheapest option that meets the limits; null if options tie."
     )
     fastest: str | None = Field(
-        description="Label of the fastest that meets the limits; null where options tie."
+        description="Label of the fastest option that meets the limits; null if options tie."
     )
     tied: list[str] = Field(
-        default=[], description="Labels of options between which nothing decides, where none is recommended."
+        default=[], description="Labels of the options that are too close to call, if none is recommended."
     )
     avoid: list[Reasoned] = Field(description="Options not to buy, and why.")
-    deadline_s: float | None = Field(description="Time the training may take. [s]")
-    budget: float | None = Field(description="What the run may cost.")
+    deadline_s: float | None = Field(description="Maximum time to train. [s]")
+    budget: float | None = Field(description="Maximum cost of the run.")
 
 
 class BillItem(Document):
@@ -326,10 +335,10 @@ class OptionBill(Document):
 
 
 class TermLine(Document):
-    """One line of the cost over the term."""
+    """One cost line over the term."""
 
     item: str = Field(description="Cost item.")
-    amount: float = Field(description="Over the whole term.")
+    amount: float = Field(description="Amount over the whole term.")
 
 
 class OptionTerm(Document):
@@ -349,12 +358,12 @@ class OptionTerm(Document):
 
 
 class Term(Document):
-    """Costs over a term, all options for the same useful hours."""
+    """Costs over a term, with the same useful hours for all options."""
 
     years: float = Field(description="Length of the term. [a]")
-    useful_hours_per_year: float = Field(description="Hours of work a year that are paid for. [h/a]")
+    useful_hours_per_year: float = Field(description="Useful hours of work paid for per year. [h/a]")
     options: list[OptionTerm] = Field(
-        description="Options with a known cost, each way to pay; the option's own way first."
+        description="Options with a known cost, for each way of paying; the option's own way first."
     )
 
     @property
@@ -364,7 +373,7 @@ class Term(Document):
 
 
 class SaidWarning(Document):
-    """A warning with the options it concerns; none where it concerns the comparison."""
+    """A warning with the options to which it applies; no options if it applies to the comparison."""
 
     code: str = Field(description="Name of the check.")
     severity: Literal["info", "caution", "serious"] = Field(description="Severity.")
@@ -382,63 +391,66 @@ class Assumption(Document):
 
 
 class ProposalContent(Document):
-    """Everything a proposal says. Frozen, its canonical JSON (RFC 8785) is what the hash is of."""
+    """Content of a proposal. Once frozen, the hash is that of its canonical JSON (RFC 8785)."""
 
-    edition: int = Field(description="Edition of this layout of the content.")
+    edition: int = Field(description="Version of the layout of the content.")
     title: str = Field(description="Title.")
-    customer: str = Field(description="Whom it is for.")
+    customer: str = Field(description="Name of the customer.")
     locale: str = Field(description="Language of the document.")
-    currency: str = Field(description="Currency of every price in it.")
-    reason: str | None = Field(description="Why this choice, in the author's words.")
-    valid_until: date | None = Field(description="Last day on which it holds.")
-    price_book_id: str | None = Field(description="Prices that were taken; null for the catalogue's.")
+    currency: str = Field(description="Currency of all prices in the proposal.")
+    reason: str | None = Field(description="Reason for the choice, in the author's words.")
+    valid_until: date | None = Field(description="Last day of validity.")
+    price_book_id: str | None = Field(
+        description="Identifier of the price book used; null for catalogue prices."
+    )
     confidential: bool = Field(description="Whether every page is marked confidential.")
     branding: Branding = Field(description="Appearance of the document.")
-    made_on: date = Field(description="Day on which its figures were put together.")
+    made_on: date = Field(description="Date on which the figures were compiled.")
     engine_version: str = Field(description="Version of the engine.")
     catalog_version: str = Field(description="Version of the catalogue.")
-    requests: list[dict[str, Any]] = Field(description="What was asked of each option, to replay it.")
-    comparison: Comparison = Field(description="The options side by side.")
-    advice: Advice = Field(description="What to take and what not to.")
+    requests: list[dict[str, Any]] = Field(description="Estimate request of each option, for replay.")
+    comparison: Comparison = Field(description="Comparison of the options.")
+    advice: Advice = Field(description="Recommendation and options to avoid.")
     evidence: Evidence | None = Field(
         None,
         # Proposals that name no runs are written, and hashed, as they were before runs could be named.
         exclude_if=lambda found: found is None,
-        description="The customer's own measured runs; left out where none are named.",
+        description="Measured runs of the customer; omitted if none are used.",
     )
-    bills: list[OptionBill] = Field(description="Parts of each option.")
-    term: Term | None = Field(description="Costs over a term; null where no cost is known.")
-    warnings: list[SaidWarning] = Field(description="Every warning, the gravest first.")
-    assumptions: list[Assumption] = Field(description="Everything that was taken for granted.")
-    sources: list[SourceRef] = Field(description="Every source of a figure in it.")
+    bills: list[OptionBill] = Field(description="Bill of materials of each option.")
+    term: Term | None = Field(description="Costs over a term; null if no cost is known.")
+    warnings: list[SaidWarning] = Field(description="All warnings, most severe first.")
+    assumptions: list[Assumption] = Field(description="All assumptions.")
+    sources: list[SourceRef] = Field(description="Sources of all figures in the proposal.")
 
 
 class ShareState(Document):
-    """The link a proposal is shared by."""
+    """Share link of a proposal."""
 
-    created_at: datetime = Field(description="When the link was made.")
-    expires_at: datetime = Field(description="When it stops working.")
-    passphrase: bool = Field(description="Whether a reader must know a passphrase.")
-    opened: int = Field(description="How often it was opened.")
+    created_at: datetime = Field(description="Creation time of the link.")
+    expires_at: datetime = Field(description="Expiry time.")
+    passphrase: bool = Field(description="Whether a passphrase is required.")
+    opened: int = Field(description="Number of times the link was opened.")
 
 
 class Proposal(Document):
-    """A proposal: a draft that can be changed, or frozen for good."""
+    """A proposal: an editable draft, or permanently frozen."""
 
     id: str = Field(description="Identifier.")
-    comparison_id: str = Field(description="Identifier of the comparison it was made of.")
+    comparison_id: str = Field(description="Identifier of the comparison from which it was created.")
     status: Literal["draft", "frozen", "expired"] = Field(
-        description="Drafts can be changed; frozen ones never; expired ones are past their last day."
+        description="Status: draft (can be changed), frozen (can never be changed) or expired "
+        "(past its last day of validity)."
     )
-    version: int = Field(description="Counts the edits.")
+    version: int = Field(description="Version number, incremented with each edit.")
     sha256: str | None = Field(
         description="SHA-256 of the canonical JSON (RFC 8785) of the content; null for a draft."
     )
-    frozen_at: datetime | None = Field(description="When it was frozen; null for a draft.")
+    frozen_at: datetime | None = Field(description="Time at which it was frozen; null for a draft.")
     created_at: datetime = Field(description="Creation time.")
     updated_at: datetime = Field(description="Time of the last change.")
-    share: ShareState | None = Field(description="The link it is shared by; null where there is none.")
-    content: ProposalContent = Field(description="Everything it says.")
+    share: ShareState | None = Field(description="Share link; null if there is none.")
+    content: ProposalContent = Field(description="Content of the proposal.")
 
 
 class Frozen(Document):
@@ -451,72 +463,74 @@ class Frozen(Document):
 
 
 class Share(Document):
-    """A new link; its token is told this once and not kept."""
+    """A new share link. Its token is returned only once and is not stored."""
 
-    url: str | None = Field(description="Path of the page, to be put behind this server's address.")
-    token: str | None = Field(description="The secret in it; null where a key repeats an earlier answer.")
-    expires_at: datetime = Field(description="When it stops working.")
-    passphrase: bool = Field(description="Whether a reader must know a passphrase.")
+    url: str | None = Field(description="Path of the shared page; append it to the URL of this server.")
+    token: str | None = Field(description="Secret of the link; null in the answer to a repeated request.")
+    expires_at: datetime = Field(description="Expiry time.")
+    passphrase: bool = Field(description="Whether a passphrase is required.")
 
 
 class ProposalEvent(Document):
-    """Something that happened to a proposal."""
+    """An event in the history of a proposal."""
 
-    position: int = Field(description="Its place in the order of events.")
+    position: int = Field(description="Position in the order of events.")
     kind: Literal["created", "changed", "frozen", "replayed", "shared", "unshared", "opened", "expired"] = (
-        Field(description="What happened.")
+        Field(description="Kind of event.")
     )
-    at: datetime = Field(description="When.")
-    detail: dict[str, JsonValue] = Field(description="What there is to say about it.")
+    at: datetime = Field(description="Time of the event.")
+    detail: dict[str, JsonValue] = Field(description="Details of the event.")
 
 
 class ProposalEvents(Document):
-    """Everything that happened to a proposal."""
+    """Event history of a proposal."""
 
-    items: list[ProposalEvent] = Field(description="In the order it happened.")
+    items: list[ProposalEvent] = Field(description="Events, in chronological order.")
 
 
 class Change(Document):
-    """A line that today's catalogue changes."""
+    """A line that changes with the current catalogue."""
 
-    path: str = Field(description="Where it stands in the content.")
-    section: str = Field(description="Part of the document.")
-    option: str | None = Field(description="Label of the option; null where it concerns all.")
-    name: str = Field(description="What it is, as a name of the schema.")
-    unit: str = Field(description="SI unit or currency; empty where there is none.")
-    then: JsonValue = Field(description="As the proposal says; null where it says nothing.")
-    now: JsonValue = Field(description="As it would be today; null where it would not be there.")
-    relative: float | None = Field(description="Now over then, less one; null where they are no numbers.")
+    path: str = Field(description="Path in the content.")
+    section: str = Field(description="Section of the document.")
+    option: str | None = Field(description="Label of the option; null if the line applies to all options.")
+    name: str = Field(description="Name of the line in the schema.")
+    unit: str = Field(description="SI unit or currency; empty if there is none.")
+    then: JsonValue = Field(description="Value in the proposal; null if it has none.")
+    now: JsonValue = Field(description="Current value; null if the line would not exist.")
+    relative: float | None = Field(
+        description="Relative change: now divided by then, minus one; null if the values are not numbers."
+    )
 
 
 class Refused(Document):
-    """An option that today's catalogue cannot answer any more."""
+    """An option that can no longer be estimated with the current catalogue."""
 
     label: str = Field(description="Label of the option.")
-    text: Text = Field(description="Why not.")
+    text: Text = Field(description="Reason.")
 
 
 class Replay(Document):
-    """What changed since; the proposal itself is left as it is."""
+    """Changes since the proposal was made; the proposal itself is unchanged."""
 
     id: str = Field(description="Identifier of the proposal.")
     sha256: str | None = Field(description="SHA-256 of the frozen content; null for a draft.")
-    replayed_at: datetime = Field(description="When this was computed.")
-    engine_version: dict[str, str] = Field(description="Version of the formulas then and now.")
-    catalog_version: dict[str, str] = Field(description="Version of the figures then and now.")
-    compared: int = Field(description="Lines that were held against each other.")
-    changes: list[Change] = Field(description="Lines that differ, in the order of the document.")
-    refused: list[Refused] = Field(description="Options that cannot be answered any more.")
+    replayed_at: datetime = Field(description="Time of the replay.")
+    engine_version: dict[str, str] = Field(description="Version of the engine then and now.")
+    catalog_version: dict[str, str] = Field(description="Version of the catalogue then and now.")
+    compared: int = Field(description="Number of lines compared.")
+    changes: list[Change] = Field(description="Lines that differ, in document order.")
+    refused: list[Refused] = Field(description="Options that can no longer be estimated.")
 
 
 class ProposalSummary(Document):
-    """One line of the list of proposals."""
+    """Summary of a proposal in a list."""
 
     id: str = Field(description="Identifier of the proposal.")
     title: str = Field(description="Title.")
-    customer: str = Field(description="Whom it is for.")
-    status: str = Field(description="draft, frozen or expired.")
-    sha256: str | None = Field(description="Hash of the frozen content; null for a draft.")
-    valid_until: date | None = Field(description="Last day on which it holds.")
+    customer: str = Field(description="Name of the customer.")
+    status: str = Field(description="Status: draft, frozen or expired.")
+    sha256: str | None = Field(description="SHA-256 of the frozen content; null for a draft.")
+    valid_until: date | None = Field(description="Last day of validity.")
     created_at: datetime = Field(description="Creation time.")
     updated_at: datetime = Field(description="Time of the last change.")

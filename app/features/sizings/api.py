@@ -36,7 +36,7 @@ router = api_router("sizings")
 NARROW = [Depends(SIZINGS)]
 
 OptionsQuery = Annotated[
-    int, Query(ge=1, le=OPTIONS, description="Most options of the answer.", examples=[20])
+    int, Query(ge=1, le=OPTIONS, description="Maximum number of options to return.", examples=[20])
 ]
 
 
@@ -51,17 +51,17 @@ def create_sizing(
     key: KeyHeader = None,
     limit: OptionsQuery = OPTIONS,
 ) -> Sizing:
-    """Options over systems and counts, the cheapest and the fastest that meet, and the front of both.
+    """Return options over systems and counts, the cheapest and fastest that meet, and the Pareto front.
 
-    ``budget_kind`` says what the budget has to pay. ``margin`` says how far the winner is ahead and which
-    price would overturn it. Where none meets it, ``nearest`` names the closest option and what would change
-    the answer. A hundred options are answered, or fewer by ``limit``; read those that follow ``next`` with
-    its cursor.
+    ``budget_kind`` says what the budget must cover. ``margin`` says how far the winner is ahead and
+    which price would overturn it. If no option meets the requirements, ``nearest`` names the closest
+    one and what would change the answer. At most a hundred options are returned, or fewer with
+    ``limit``; ``next`` is the cursor for those that follow.
     """
     return sizings.paged(sizings.create_sizing(bench, workspace, body, key), limit, None)
 
 
-@router.get("/sizings", summary="Sizings made so far", responses=LIST)
+@router.get("/sizings", summary="List sizings", responses=LIST)
 def list_sizings(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[SizingSummary]:
@@ -69,7 +69,7 @@ def list_sizings(
     return sizings.list_sizings(bench, workspace, limit, cursor)
 
 
-@router.get("/sizings/{id}", summary="Read a sizing", responses=READ, dependencies=NARROW)
+@router.get("/sizings/{id}", summary="Retrieve a sizing", responses=READ, dependencies=NARROW)
 def get_sizing(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -77,14 +77,18 @@ def get_sizing(
     limit: OptionsQuery = OPTIONS,
     cursor: CursorQuery = None,
 ) -> Sizing:
-    """Read the answer as it was given when the sizing was made; a cursor gives the options that follow."""
+    """Return the result as computed when the sizing was created; a cursor returns the options that
+    follow.
+    """
     return sizings.paged(sizings.get_sizing(bench, workspace, identifier), limit, cursor)
 
 
-@router.post("/scalings", summary="Scaling curve of a system", responses=ASK)
+@router.post("/scalings", summary="Compute a scaling curve", responses=ASK)
 @needs(Right.ASK, CostClass.SEARCH)
 def scale_system(
     bench: BenchDep, workspace: WorkspaceDep, body: Annotated[SizingRequest, Body(examples=[SCALING])]
 ) -> ScalingCurve:
-    """Time, cost and efficiency of the one system named over counts; where more machines stop paying."""
+    """Compute time, cost and efficiency of one system over counts, and where more machines stop
+    paying.
+    """
     return sizings.scale_system(bench, workspace, body)

@@ -91,7 +91,7 @@ class Verdict:
     """By the kind of cost that ranks. [currency]"""
     probability: Floats
     in_time: Floats
-    """Share of samples that keep the deadline."""
+    """Share of samples that meet the deadline."""
     in_budget: Floats
     """Share of samples that keep the budget."""
     meets: NDArray[np.bool_]

@@ -43,7 +43,7 @@ KINDS: tuple[BudgetKind, ...] = ("purchase", "run", "term")
 
 
 class SizingRequest(Schema):
-    """A model and what is to be done by when and for how much; systems and counts are found."""
+    """A model and a workload with an optional deadline and budget; systems and counts are found."""
 
     model: ModelInput
     """Model to train."""
@@ -51,42 +51,41 @@ class SizingRequest(Schema):
     """How much to train, and in which batches."""
     systems: list[str] | None = Field(
         None,
-        description="Identifiers of the systems to consider; left out, the whole catalogue.",
+        description="Identifiers of the systems to consider; if omitted, the whole catalogue.",
         examples=[["dgx-a100-640gb", "bow-pod64"]],
         max_length=MOST_SYSTEMS,
     )
     counts: list[Whole] | None = Field(
         None,
-        description="Counts of each system to consider; left out, powers of two and multiples of 20 nodes.",
+        description="Counts of each system to consider; if omitted, powers of two and multiples of 20 nodes.",
         max_length=MOST_COUNTS,
     )
     most_accelerators: Whole = Field(
-        MOST_ACCELERATORS, description="Accelerators of the largest option that is considered."
+        MOST_ACCELERATORS, description="Number of accelerators of the largest option to consider."
     )
-    deadline_s: Number | None = Field(
-        None, description="Time to train that is to be kept. [s]", examples=[2_592_000]
-    )
-    budget: Number | None = Field(
-        None, description="Amount that is not to be exceeded, in the currency. [currency]"
-    )
+    deadline_s: Number | None = Field(None, description="Maximum time to train. [s]", examples=[2_592_000])
+    budget: Number | None = Field(None, description="Maximum amount, in the currency. [currency]")
     budget_kind: BudgetKind | None = Field(
         None,
-        description="What the budget has to pay: purchase (machines, hosts, network, installation), run "
-        "(share of ownership, or rent, for this run) or term (all costs over the term). Left out, purchase "
-        "for what is owned and run for what is rented.",
+        description="Cost that the budget must cover: purchase (machines, hosts, network, "
+        "installation), run (share of ownership, or rent, for this run) or term "
+        "(all costs over the term). If omitted, purchase for owned systems and run "
+        "for rented systems.",
         examples=["purchase"],
     )
     currency: Literal["USD", "KRW"] = "USD"
     """Currency of budget, prices and costs."""
     probability: Number = Field(
-        USUAL_PROBABILITY, description="Share of the samples in which deadline and budget are kept."
+        USUAL_PROBABILITY, description="Share of samples in which deadline and budget must be met."
     )
     software: str | None = None
-    """Identifier of a software profile, for the systems of its kind; else the usual one for the model."""
+    """Identifier of a software profile, for systems of its kind; otherwise the usual one for the
+    model.
+    """
     assumptions: AssumptionsInput = AssumptionsInput()
     """Assumptions of the estimate."""
     label: str | None = Field(None, max_length=200)
-    """What to call the sizing."""
+    """Name of the sizing."""
 
     @property
     def limited(self) -> bool:
@@ -153,9 +152,9 @@ class OptionCosts(Document):
 class PriceShares(Document):
     """Shares of the costs of an option that are proportional to one price."""
 
-    purchase: float | None = Field(description="Of the purchase; null where rented.")
+    purchase: float | None = Field(description="Share of the purchase cost; null if rented.")
     run: float = Field(description="For the run.")
-    term: float = Field(description="Of the term.")
+    term: float = Field(description="Share of the cost over the term.")
 
 
 class OptionPrice(Document):
@@ -173,53 +172,56 @@ class OptionPrice(Document):
 
 
 class SizingOption(Document):
-    """One system at one count with the plan found for it."""
+    """One system at one count, with the plan found for it."""
 
-    id: str = Field(description="Identifier within the sizing: system and count.")
+    id: str = Field(description="Identifier within the sizing, made of system and count.")
     system: str = Field(description="Identifier of the system.")
     name: str = Field(description="Name of the system.")
     count: int = Field(description="Number of systems.")
-    machines: int = Field(description="Machines in all.")
-    idle_machines: int = Field(0, description="Machines that the plan does not use.")
+    machines: int = Field(description="Total number of machines.")
+    idle_machines: int = Field(0, description="Number of machines that the plan does not use.")
     accelerators: int = Field(description="Total number of accelerators.")
     chip: str = Field(description="Identifier of the chip.")
-    fits: bool = Field(description="Whether the model fits in the memory of its accelerators.")
-    plan: PlanInput = Field(description="The plan found, or the leanest where none fits.")
+    fits: bool = Field(description="Whether the model fits in the memory of the accelerators.")
+    plan: PlanInput = Field(description="Plan found; the plan with the lowest memory use if none fits.")
     global_batch: int = Field(description="Samples per step.")
-    batch_searched: bool = Field(description="Whether the batch was chosen here.")
+    batch_searched: bool = Field(description="Whether the global batch size was chosen by the search.")
     software: str = Field(description="Software profile.")
     precision: str = Field(description="Number format.")
-    memory_share: float = Field(description="Filled share of the memory of the fullest accelerator.")
-    step_time: Quantity | None = Field(description="One step; null where it does not fit.")
-    time_to_train: Quantity | None = Field(description="The run; null where it does not fit.")
-    cost: Quantity | None = Field(description="Cost of the run; null where no price is published.")
-    hourly: Quantity | None = Field(description="Cost of one hour.")
+    memory_share: float = Field(
+        description="Memory in use on the fullest accelerator, as a share of its memory."
+    )
+    step_time: Quantity | None = Field(description="Time per step; null if the model does not fit.")
+    time_to_train: Quantity | None = Field(description="Time to train; null if the model does not fit.")
+    cost: Quantity | None = Field(description="Cost of the run; null if no price is published.")
+    hourly: Quantity | None = Field(description="Cost per hour.")
     capex: Quantity | None = Field(
-        description="Price of machines, hosts and network; null where rented or not published."
+        description="Price of machines, hosts and network; null if rented or not published."
     )
     costs: OptionCosts = Field(OptionCosts(), description="Costs: purchase, run and term.")
-    acquisition: Literal["own", "rent"] = Field("own", description="Whether it is bought or rented.")
-    term_years: float | None = Field(None, description="Term of its costs; null without a price. [year]")
+    acquisition: Literal["own", "rent"] = Field("own", description="Whether the system is bought or rented.")
+    term_years: float | None = Field(None, description="Term of the costs; null without a price. [year]")
     budget_kind: BudgetKind | None = Field(
-        None, description="Which of its costs the budget is held against; null without a budget."
+        None, description="Kind of cost that is compared with the budget; null without a budget."
     )
-    price: OptionPrice | None = Field(None, description="Price that most of its cost hangs on.")
+    price: OptionPrice | None = Field(None, description="Price that accounts for most of the cost.")
     power: Quantity = Field(description="Power of the systems under a training load.")
-    rack_units: float = Field(description="Height in racks. [U]")
+    rack_units: float = Field(description="Total height in racks. [U]")
     probability: float | None = Field(
-        description="Share of samples that keep deadline and budget; null where neither is given."
+        description="Share of samples that meet deadline and budget; null if neither is given."
     )
-    probability_deadline: float | None = Field(description="Share of samples that keep the deadline.")
-    probability_budget: float | None = Field(description="Share of the same samples that keep the budget.")
+    probability_deadline: float | None = Field(description="Share of samples that meet the deadline.")
+    probability_budget: float | None = Field(description="Share of the same samples that meet the budget.")
     meets: bool = Field(
-        description="Whether the probability is reached; true for all that fit without limits."
+        description="Whether the requested probability is reached; without limits, true for "
+        "all options that fit."
     )
     on_front: bool = Field(description="Whether no other option is both faster and cheaper.")
     status: Literal["validated", "extrapolated", "unvalidated"] = Field(
-        description="Whether measured runs reach as far as the option."
+        description="Whether the option is covered by measured runs."
     )
-    warnings: list[str] = Field(description="Codes of the warnings its estimate carries.")
-    estimate: dict[str, JsonValue] = Field(description="The estimate request that gives the option in full.")
+    warnings: list[str] = Field(description="Codes of the warnings of the estimate.")
+    estimate: dict[str, JsonValue] = Field(description="Estimate request that returns the option in full.")
 
 
 class FrontPoint(Document):
@@ -242,15 +244,15 @@ class LeftOut(Document):
 
 
 class Change(Document):
-    """One change of what is asked that would let an option meet it."""
+    """A change to the request that would let an option meet the requirements."""
 
-    field: str = Field(description="Field of the request that changes.")
-    value: float | None = Field(description="Value that suffices; null where no single value does.")
+    field: str = Field(description="Field of the request to change.")
+    value: float | None = Field(description="Sufficient value; null if no single value is sufficient.")
     also: dict[str, float] = Field(
-        default={}, description="Other fields that have to change with it, where none is enough alone."
+        default={}, description="Other fields that must change with it, if no single change is enough."
     )
-    kind: BudgetKind | None = Field(None, description="What a budget that changes has to pay.")
-    option: str | None = Field(description="Option that meets it then.")
+    kind: BudgetKind | None = Field(None, description="Kind of cost that a changed budget must cover.")
+    option: str | None = Field(description="Option that then meets the requirements.")
     text: Text = Field(description="Sentence.")
 
 
@@ -262,13 +264,15 @@ class Nearest(Document):
 
 
 class PriceLimit(Document):
-    """A price, and the value at which the answer turns."""
+    """A price, and the value at which the answer changes."""
 
-    option: str = Field(description="Option whose price it is.")
-    price: OptionPrice = Field(description="The price that was taken.")
-    value: float = Field(description="Value at which the answer turns, in the currency. [currency]")
-    direction: Literal["below", "above"] = Field(description="On which side of it the answer is another.")
-    wins: str = Field(description="Option that would be named there.")
+    option: str = Field(description="Option to which the price belongs.")
+    price: OptionPrice = Field(description="Price used.")
+    value: float = Field(description="Value at which the answer changes, in the currency. [currency]")
+    direction: Literal["below", "above"] = Field(
+        description="Side of the value on which the answer is different."
+    )
+    wins: str = Field(description="Option that would be recommended on that side.")
     text: Text = Field(description="Sentence.")
 
 
@@ -293,33 +297,37 @@ class Margin(Document):
 
 
 class ScalingPoint(Document):
-    """One count of a scaling curve."""
+    """One point of a scaling curve."""
 
-    count: int = Field(description="How many systems.")
+    count: int = Field(description="Number of systems.")
     accelerators: int = Field(description="Total number of accelerators.")
     time_to_train: Quantity = Field(description="Time to train.")
     cost: Quantity | None = Field(description="Cost of the run.")
-    efficiency: Quantity = Field(description="Share of linear speed-up over the smallest count that fits.")
+    efficiency: Quantity = Field(
+        description="Scaling efficiency: share of linear speedup relative to the smallest count that fits."
+    )
     global_batch: int = Field(description="Samples per step.")
 
 
 class ScalingCurve(Document):
-    """Time, cost and efficiency of one system over counts."""
+    """Time, cost and efficiency of one system at different counts."""
 
     system: str = Field(description="Identifier of the system.")
     name: str = Field(description="Name of the system.")
-    points: list[ScalingPoint] = Field(description="Counts that fit, rising.")
+    points: list[ScalingPoint] = Field(description="Counts that fit, in ascending order.")
     knee: int | None = Field(
-        description="Count from which adding machines stops paying: one per cent more of them takes less "
-        "than half a per cent off the time."
+        description="Count from which adding machines no longer pays off: 1 % more machines "
+        "reduce the time by less than 0.5 %."
     )
-    knee_inside: bool = Field(description="Whether larger counts were tried and pay less.")
-    batch_limit: int | None = Field(description="Smallest count the global batch no longer divides over.")
+    knee_inside: bool = Field(description="Whether larger counts were tried and pay off less.")
+    batch_limit: int | None = Field(
+        description="Smallest count over which the global batch can no longer be divided."
+    )
     warnings: list[CheckWarning] = Field(description="Warnings to consider when reading the result.")
 
 
 class Sizing(Document):
-    """Every option worth considering, the best of them, and what would change the answer."""
+    """All options worth considering, the best of them, and what would change the answer."""
 
     id: str = Field(description="Identifier.")
     label: str = Field(description="Name.")
@@ -329,44 +337,49 @@ class Sizing(Document):
     model: ModelSummary = Field(description="Resolved model.")
     currency: str = Field(description="Currency of budget and costs.")
     outcome: Literal["met", "not_met", "front"] = Field(
-        description="Whether an option meets what is asked; front where no limit is given."
+        description="Whether an option meets the requirements; front if no limit is given."
     )
     recommended: str | None = Field(
-        description="Option the answer names first; null where nothing separates the best."
+        description="Option that the answer names first; null if the best options are too close to call."
     )
     ranked_by: BudgetKind = Field(
         "run",
-        description="Cost by which options are ranked: the kind asked for; else that which the budget is "
-        "held against where it is the same for all; else run.",
+        description="Cost by which options are ranked: the requested kind; otherwise the kind "
+        "compared with the budget, if it is the same for all options; otherwise "
+        "run.",
     )
     margin: Margin | None = Field(
-        None, description="How far the winner is ahead; null where nothing meets or nothing else does."
+        None, description="Lead of the winner; null if no option meets the requirements, or no other does."
     )
     purchase_needed: Change | None = Field(
-        None, description="Where only rented systems keep the budget, the least that would buy one in time."
+        None,
+        description="Smallest purchase budget that buys a system in time, if only rented "
+        "systems meet the budget.",
     )
-    cheapest: str | None = Field(description="Cheapest option that meets what is asked.")
-    fastest: str | None = Field(description="Fastest option that meets what is asked.")
+    cheapest: str | None = Field(description="Cheapest option that meets the requirements.")
+    fastest: str | None = Field(description="Fastest option that meets the requirements.")
     nearest: Nearest | None = Field(
-        description="Where no option meets it, the nearest and what would change it."
+        description="Nearest option and what would change the answer, if no option meets the requirements."
     )
-    options: list[SizingOption] = Field(description="Options, the cheapest that meet first.")
-    next: str | None = Field(
-        None, description="Cursor of the options that follow; null where these are the last."
+    options: list[SizingOption] = Field(
+        description="Options; those that meet the requirements come first, the cheapest first."
     )
-    pareto: list[FrontPoint] = Field(
-        description="Options no other beats in both time and cost, fastest first."
+    next: str | None = Field(None, description="Cursor of the next page of options; null on the last page.")
+    pareto: list[FrontPoint] = Field(description="Pareto-optimal options for time and cost, fastest first.")
+    scaling: ScalingCurve | None = Field(description="Scaling curve of the recommended system.")
+    considered: int = Field(description="Number of combinations of system and count that were considered.")
+    searched: int = Field(
+        description="Number of plan searches; systems with the same hardware share a search."
     )
-    scaling: ScalingCurve | None = Field(description="Scaling of the recommended system.")
-    considered: int = Field(description="Systems at counts that were looked at.")
-    searched: int = Field(description="Searches for a plan; systems of the same hardware share them.")
-    left_out: list[LeftOut] = Field(description="Systems at counts without an option, and why.")
-    defaults: list[Default] = Field(description="What was not asked for and taken.")
+    left_out: list[LeftOut] = Field(
+        description="Combinations of system and count without an option, and why."
+    )
+    defaults: list[Default] = Field(description="Default values that were used.")
     warnings: list[CheckWarning] = Field(description="Warnings to consider when reading the result.")
 
 
 class SizingSummary(Document):
-    """One line of the list of sizings."""
+    """Summary of a sizing in a list."""
 
     id: str = Field(description="Identifier of the sizing.")
     label: str = Field(description="Name.")

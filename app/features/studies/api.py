@@ -41,11 +41,11 @@ router = api_router("studies", "/studies")
 StudyId = Annotated[str, Path(alias="id", description=ID, examples=["stu_a2b3c4d5e6f7g2h3"])]
 
 VersionQuery = Annotated[
-    int | None, Query(ge=1, description="Version to read; the newest if left out.", examples=[1])
+    int | None, Query(ge=1, description="Version to read; if omitted, the newest.", examples=[1])
 ]
 
 
-@router.post("", status_code=201, summary="Make a study", responses=ASK)
+@router.post("", status_code=201, summary="Create a study", responses=ASK)
 @needs(Right.MAKE, CostClass.SEARCH)
 def create_study(
     bench: BenchDep,
@@ -53,9 +53,9 @@ def create_study(
     body: Annotated[StudyContent, Body(examples=[STUDY])],
     key: KeyHeader = None,
 ) -> Study:
-    """Keep a question: a base that all options share, and what each option changes of it.
+    """Store a question: a base shared by all options, and what each option changes.
 
-    Options are estimates or figures somebody states. An option that cannot be estimated is refused by name.
+    Options are estimates or stated figures. An option that cannot be estimated is rejected by name.
     """
     return studies.create_study(bench, workspace, body, key)
 
@@ -67,9 +67,11 @@ def list_studies(
     limit: LimitQuery = USUAL,
     cursor: CursorQuery = None,
     search: Annotated[
-        str, Query(max_length=200, description="Search by name, in any case.", examples=["bert seoul"])
+        str, Query(max_length=200, description="Search by name, case-insensitive.", examples=["bert seoul"])
     ] = "",
-    archived: Annotated[bool, Query(description="Those put away in place of those at hand.")] = False,
+    archived: Annotated[
+        bool, Query(description="Whether to list archived studies instead of active ones.")
+    ] = False,
 ) -> Page[StudySummary]:
     """List studies, newest first."""
     return studies.list_studies(bench, workspace, limit, cursor, search, archived)
@@ -83,14 +85,14 @@ def import_study(
     body: Annotated[StudyFile, Body(examples=[STUDY_FILE])],
     key: KeyHeader = None,
 ) -> Study:
-    """Keep the study of an exported file under a new identifier.
+    """Store the study of an exported file under a new identifier.
 
-    Uploads and calibrations that the study names must be known in this workspace.
+    Uploads and calibrations to which the study refers must exist in this workspace.
     """
     return studies.import_study(bench, workspace, body, key)
 
 
-@router.get("/{id}", summary="Read a study", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get("/{id}", summary="Retrieve a study", responses={**READ, **TAGGED}, dependencies=REMEMBER)
 def get_study(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -98,13 +100,13 @@ def get_study(
     response: Response,
     version: VersionQuery = None,
 ) -> Study:
-    """Read what a study states; the ETag is for If-Match when changing it."""
+    """Return the content of a study; use the ETag in If-Match to change it."""
     found = studies.get_study(bench, workspace, identifier, version)
     response.headers["ETag"] = write_tag(found.latest)
     return found
 
 
-@router.patch("/{id}", summary="Change a study", responses={**ASK, **CHANGED})
+@router.patch("/{id}", summary="Update a study", responses={**ASK, **CHANGED})
 @needs(Right.MAKE, CostClass.SEARCH)
 def change_study(
     bench: BenchDep,
@@ -114,19 +116,19 @@ def change_study(
     response: Response,
     tag: MatchHeader = None,
 ) -> Study:
-    """Keep a new version; what is left out stays. A conflict names what the other has changed."""
+    """Store a new version; omitted fields are unchanged. A conflict names what the other edit changed."""
     found = studies.change_study(bench, workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(found.latest)
     return found
 
 
-@router.get("/{id}/versions", summary="Versions of a study", responses=READ)
+@router.get("/{id}/versions", summary="List versions of a study", responses=READ)
 def list_versions(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> StudyVersions:
-    """Every version with what changed, the newest first; none is ever dropped."""
+    """List every version with its changes, newest first; versions are never dropped."""
     return studies.list_versions(bench, workspace, identifier)
 
 
-@router.post("/{id}/answers", summary="Answer a state", responses=ASK)
+@router.post("/{id}/answers", summary="Evaluate a study state", responses=ASK)
 @needs(Right.ASK, CostClass.SEARCH)
 def answer_study(
     bench: BenchDep,
@@ -134,16 +136,16 @@ def answer_study(
     identifier: StudyId,
     body: Annotated[StateRequest, Body(examples=[STUDY_STATE])],
 ) -> StudyAnswer:
-    """Answer a version with knobs turned; nothing is stored.
+    """Evaluate a version with knobs applied; nothing is stored.
 
-    Per option the estimate and its change against the best, every option against every other, where the time
-    goes, why one and not another, and what would change the best.
+    Returns the estimate of each option and its difference from the best, every option against every
+    other, where the time goes, why one option and not another, and what would change the best.
     """
     state = states.state_of(bench, workspace, identifier, body.knobs, body.version)
     return states.answer_state(bench, workspace, state, body.pair)
 
 
-@router.post("/{id}/comparison", status_code=201, summary="Compare the options of a state", responses=ASK)
+@router.post("/{id}/comparison", status_code=201, summary="Create a comparison from a state", responses=ASK)
 @needs(Right.MAKE, CostClass.SEARCH)
 def compare_study(
     bench: BenchDep,
@@ -152,7 +154,7 @@ def compare_study(
     body: Annotated[ComparisonOfState, Body(examples=[STUDY_TO_COMPARE])],
     key: KeyHeader = None,
 ) -> Comparison:
-    """Make a comparison of a state, from which a proposal can be made."""
+    """Create a comparison from a state, for use in a proposal."""
     return states.comparison_of_state(bench, workspace, identifier, body, key)
 
 
@@ -165,21 +167,21 @@ def duplicate_study(
     body: Annotated[DuplicateRequest, Body(examples=[STUDY_COPY])],
     key: KeyHeader = None,
 ) -> Study:
-    """Keep a copy of any state under a new identifier, beginning at version 1."""
+    """Store a copy of any state under a new identifier, starting at version 1."""
     return states.duplicate_study(bench, workspace, identifier, body, key)
 
 
 @router.post("/{id}/archive", summary="Archive a study", responses=READ)
 @needs(Right.MAKE)
 def archive_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> Study:
-    """Put a study away: it leaves the list and cannot be changed until it is restored."""
+    """Archive a study: it leaves the list and cannot be changed until it is restored."""
     return studies.archive_study(bench, workspace, identifier, True)
 
 
 @router.post("/{id}/restore", summary="Restore a study", responses=READ)
 @needs(Right.MAKE)
 def restore_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> Study:
-    """Bring an archived study back to the list."""
+    """Restore an archived study to the list."""
     return studies.archive_study(bench, workspace, identifier, False)
 
 
@@ -188,9 +190,9 @@ def restore_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId)
 def delete_study(
     bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId, tag: MatchHeader = None
 ) -> None:
-    """Delete a study with all its versions and the uploads that nothing else names.
+    """Delete a study with all its versions and the uploads to which nothing else refers.
 
-    Only an archived study can be deleted. Comparisons and proposals made of it stay.
+    Only an archived study can be deleted. Comparisons and proposals made from it are kept.
     """
     studies.delete_study(bench, workspace, identifier, read_tag(tag))
 
@@ -199,5 +201,7 @@ def delete_study(
 def export_study(
     bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId, version: VersionQuery = None
 ) -> StudyFile:
-    """Return one version as a file that can be imported; the same version always gives the same file."""
+    """Return one version as a file that can be imported; the same version always returns the same
+    file.
+    """
     return studies.export_study(bench, workspace, identifier, version)

@@ -239,7 +239,7 @@ class ClaimView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyTracePage:
-    """Where a figure comes from."""
+    """Source of a figure."""
 
     trace: StudyTrace
     back_url: str

@@ -56,68 +56,73 @@ Knobs = Annotated[
 
 
 class StudyBase(Schema):
-    """What all options share; each may change parts of it."""
+    """Fields shared by all options; each option can change some of them."""
 
     model: ModelInput
     """Model to train."""
     workload: WorkloadInput = WorkloadInput()
     """How much to train, and in which batches."""
     software: str | None = None
-    """Identifier of a software profile; left out, the usual one for the model on each chip."""
+    """Identifier of a software profile; if omitted, the usual one for the model on each chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """Assumptions of the estimate."""
     currency: Currency = "USD"
     """Currency of every price and cost."""
     scaling_efficiency: Number = Field(
-        1.0, gt=0, le=1, description="Share of linear scaling that scaled figures reach."
+        1.0, gt=0, le=1, description="Scaling efficiency of scaled figures, as a share of linear scaling."
     )
 
 
 class StatedFigure(Schema):
-    """A time to train that somebody states; a linear one may be scaled from another option."""
+    """A stated time to train; a linear one can be scaled from another option."""
 
     hours: Number | None = Field(
         None,
         ge=LEAST_SHARE,
         le=MOST_HOURS,
-        description="Time to train; a linear figure may leave it out and scale another. [h]",
+        description="Time to train; a linear figure can omit it and is then scaled from another. [h]",
     )
-    kind: ClaimKind = Field(description="Who says so; “linear” is an extrapolation.")
-    scaled_from: Key | None = Field(None, description="Key of the option a linear figure is scaled from.")
+    kind: ClaimKind = Field(description="Origin of the figure; “linear” is an extrapolation.")
+    scaled_from: Key | None = Field(
+        None, description="Key of the option from which a linear figure is scaled."
+    )
     factor: Number | None = Field(
-        None, ge=LEAST_SHARE, le=MOST_TIMES, description="How many times the hardware of that option."
+        None,
+        ge=LEAST_SHARE,
+        le=MOST_TIMES,
+        description="Hardware of this option as a multiple of that option's.",
     )
     system: str | None = Field(None, max_length=100, description="Identifier of a system.")
 
 
 class StudyOption(Schema):
-    """One system choice: an estimate that changes parts of the base, or a figure somebody states."""
+    """One system choice: an estimate that changes parts of the base, or a stated figure."""
 
     key: Key
     label: Name | None = None
-    """What to call it; left out, count and system."""
+    """Label; if omitted, count and system."""
     system: SystemInput | None = None
-    """On what an estimate is made; left out for a stated figure."""
+    """System of the estimate; omitted for a stated figure."""
     workload: WorkloadInput = WorkloadInput()
-    """What differs from the base's workload."""
+    """Differences from the workload of the base."""
     plan: PlanInput = PlanInput()
     """How the model is mapped to devices. Omitted fields are searched."""
     software: str | None = None
-    """Software profile in place of the base's."""
+    """Software profile to use instead of that of the base."""
     assumptions: AssumptionsInput = AssumptionsInput()
-    """What differs from the base's assumptions."""
+    """Differences from the assumptions of the base."""
     figure: StatedFigure | None = None
-    """A time that somebody states, in place of an estimate."""
+    """A stated time to train, instead of an estimate."""
 
 
 class StudyContent(Schema):
     """A study: its name, its base, its options and notes."""
 
-    name: Name = Field(description="What the study is called.", examples=["BERT-Large for Seoul"])
+    name: Name = Field(description="Name of the study.", examples=["BERT-Large for Seoul"])
     base: StudyBase
-    """What all options share."""
+    """Base shared by all options."""
     options: list[StudyOption] = Field(
-        min_length=1, max_length=MAX_OPTIONS, description="1 to 8 options; a key left out is given."
+        min_length=1, max_length=MAX_OPTIONS, description="1 to 8 options; omitted keys are assigned."
     )
     notes: str = Field("", max_length=MAX_NOTES, description="Notes on the question, in plain text.")
 
@@ -152,23 +157,26 @@ def free_keys(taken: set[Any]) -> Iterator[str]:
 
 
 class StudyPatch(Schema):
-    """What to change of a study; what is left out stays. Every change makes a version."""
+    """Fields of a study to change. Omitted fields are unchanged. Every change creates a version."""
 
     name: Name | None = Field(None, description="New name.")
     notes: str | None = Field(None, max_length=MAX_NOTES, description="New notes.")
-    base: StudyBase | None = Field(None, description="New base in place of the old one.")
+    base: StudyBase | None = Field(None, description="New base; it replaces the existing base.")
     options: list[StudyOption] | None = Field(
-        None, min_length=1, max_length=MAX_OPTIONS, description="New options in place of all there are."
+        None,
+        min_length=1,
+        max_length=MAX_OPTIONS,
+        description="New options; they replace all existing options.",
     )
     knobs: Knobs = Field(
         default={},
-        description="Knobs to turn on what there is, as an address holds them, before it is kept.",
+        description="Knobs to apply to the study before it is stored, as written in a URL.",
         examples=[{"count.a": 4, "batch": 1024}],
     )
 
 
 class StateRequest(Schema):
-    """A state of a study: a version and the knobs that were turned on it."""
+    """A state of a study: a version and the knobs applied to it."""
 
     knobs: Knobs = Field(
         default={},
@@ -200,11 +208,13 @@ class DuplicateRequest(StateRequest):
 
 
 class StudyFile(Schema):
-    """A study as one file."""
+    """A study as a single file."""
 
-    format: Literal["rackline-study"] = Field(description="What the file is.")
+    format: Literal["rackline-study"] = Field(description="Format of the file.")
     format_version: Literal[1] = Field(description="Version of the format.")
-    engine_version: str = Field("", max_length=40, description="Version of the formulas it was written with.")
+    engine_version: str = Field(
+        "", max_length=40, description="Version of the engine with which the file was written."
+    )
     catalog_version: str = Field("", max_length=100, description="Version of the catalogue.")
     study: StudyContent = Field(description="The study.")
 
@@ -255,12 +265,12 @@ Metric = Literal["time", "cost"]
 class Change(Document):
     """One field that differs between two versions, or between a state and its version."""
 
-    field: str = Field(description="Dotted path of the field inside the base or the option.")
-    option: str | None = Field(description="Key of the option; null for what all share.")
-    knob: str | None = Field(description="Knob that turns it; null where none does.")
-    before: JsonValue = Field(description="Value before; null where it was left out.")
-    after: JsonValue = Field(description="Value after; null where it is left out.")
-    message: str = Field(description="The change as an English sentence.")
+    field: str = Field(description="Dotted path of the field within the base or the option.")
+    option: str | None = Field(description="Key of the option; null for a field shared by all options.")
+    knob: str | None = Field(description="Knob for the field; null if there is none.")
+    before: JsonValue = Field(description="Value before the change; null if omitted.")
+    after: JsonValue = Field(description="Value after the change; null if omitted.")
+    message: str = Field(description="The change as a sentence in English.")
     text: Text = Field(description="Sentence with its template and values, for translation.")
 
 
@@ -276,23 +286,27 @@ class Delta(Document):
 
 
 class StudyOptionAnswer(Document):
-    """One option in one state."""
+    """Result of one option in one state."""
 
     key: str = Field(description="Key of the option.")
     label: str = Field(description="Name.")
     kind: ClaimKind = Field(description="Origin of the figure; estimates are modelled.")
     system: str | None = Field(description="Identifier of the system.")
-    time: Quantity | None = Field(description="Time to train; null where it does not fit or cannot be made.")
+    time: Quantity | None = Field(
+        description="Time to train; null if it does not fit or cannot be estimated."
+    )
     cost: Quantity | None = Field(
-        description="Cost of the run on the basis of all options; null where none is known."
+        description="Cost of the run on the basis shared by all options; null if no cost is known."
     )
     costs: list[BasisCost] = Field(
-        default=[], description="What it costs on the basis of all options, each way to pay; its own first."
+        default=[],
+        description="Cost on the basis shared by all options, for each way of "
+        "paying; the option's own way first.",
     )
-    time_against_best: Delta | None = Field(description="Against the fastest option.")
-    cost_against_best: Delta | None = Field(description="Against the cheapest option.")
-    refusal: Text | None = Field(description="Why it cannot run or cannot be estimated; null where it can.")
-    estimate: Estimate | None = Field(description="The whole estimate, where the option is one.")
+    time_against_best: Delta | None = Field(description="Comparison with the fastest option.")
+    cost_against_best: Delta | None = Field(description="Comparison with the cheapest option.")
+    refusal: Text | None = Field(description="Why the option cannot run or be estimated; null if it can.")
+    estimate: Estimate | None = Field(description="Full estimate, if the option is an estimate.")
 
 
 class Contest(Document):
@@ -316,119 +330,131 @@ class PartAcross(Document):
 
 
 class WhyPart(Document):
-    """One part in which the times of two options differ."""
+    """One component in which the times of two options differ."""
 
     part: str = Field(description="Name of the part.")
-    first: float = Field(description="Seconds of the first option. [s]")
-    second: float = Field(description="Seconds of the second option. [s]")
-    difference: float = Field(description="Second less first. [s]")
-    text: Text = Field(description="The same as a sentence.")
+    first: float = Field(description="Duration for the first option. [s]")
+    second: float = Field(description="Duration for the second option. [s]")
+    difference: float = Field(description="Second option minus first. [s]")
+    text: Text = Field(description="Explanation in one sentence.")
 
 
 class Why(Document):
-    """Why one option and not another."""
+    """Explanation of the difference between two options."""
 
-    first: str = Field(description="Key of the option that is held against the other.")
-    second: str = Field(description="Key of the other.")
-    difference: float | None = Field(description="Time of the second less that of the first. [s]")
-    parts: list[WhyPart] = Field(description="Parts that differ, the largest first; they add up to that.")
-    sentences: list[Text] = Field(description="What it comes to, the time first, then the cost.")
+    first: str = Field(description="Key of the first option.")
+    second: str = Field(description="Key of the second option.")
+    difference: float | None = Field(description="Time of the second option minus that of the first. [s]")
+    parts: list[WhyPart] = Field(
+        description="Components that differ, largest first; they add up to the difference."
+    )
+    sentences: list[Text] = Field(description="Explanation in sentences, time first, then cost.")
 
 
 class Swing(Document):
-    """What one input alone does to the lead of the best option."""
+    """Effect of one input alone on the lead of the best option."""
 
-    input: str = Field(description="Input that is off.")
-    option: str | None = Field(description="Key of the option it belongs to; null for all.")
+    input: str = Field(description="Input that is varied.")
+    option: str | None = Field(
+        description="Key of the option to which the input belongs; null if it applies to all options."
+    )
     basis: Literal["assumed", "model"] = Field(
-        description="“assumed”: off by the share looked at; “model”: its share of the range of the lead."
+        description="“assumed”: varied by the assumed share; “model”: its share of the range of the lead."
     )
-    low: float = Field(description="Lead with the input at its low end.")
-    high: float = Field(description="Lead with the input at its high end.")
+    low: float = Field(description="Lead at the low end of the input.")
+    high: float = Field(description="Lead at the high end of the input.")
     overtaken_by: str | None = Field(
-        description="Key of the option that is then the best; null where none is."
+        description="Key of the option that is then the best; null if there is none."
     )
-    text: Text = Field(description="The same as a sentence.")
+    text: Text = Field(description="Explanation in one sentence.")
 
 
 class Tornado(Document):
     """What would change which option is the best."""
 
-    metric: Metric = Field(description="What the best option is the best in.")
+    metric: Metric = Field(description="Metric in which the option is best.")
     best: str = Field(description="Key of the best option.")
-    runner_up: str = Field(description="Key of the second.")
-    lead: float = Field(description="The second over the best; it is overtaken at 1.")
+    runner_up: str = Field(description="Key of the runner-up.")
+    lead: float = Field(
+        description="Ratio of the runner-up to the best option; at 1, the best option is overtaken."
+    )
     low: float | None = Field(
         None,
-        description="10th percentile of the lead, from paired samples; null where nothing has a range.",
+        description="10th percentile of the lead, from paired samples; null if nothing has a range.",
     )
     high: float | None = Field(None, description="90th percentile.")
-    share: float = Field(description="How far off each assumed input is looked at.")
-    swings: list[Swing] = Field(description="Inputs, the one with the widest swing first.")
+    share: float = Field(description="Share by which each assumed input is varied.")
+    swings: list[Swing] = Field(description="Inputs, widest swing first.")
 
 
 class StudyAnswer(Document):
-    """A study in one state."""
+    """Results of a study in one state."""
 
     id: str = Field(description="Identifier of the study.")
-    version: int = Field(description="Version whose knobs were turned.")
-    latest: int = Field(description="Newest version there is.")
-    archived: bool = Field(description="Whether it has been put away.")
-    content: StudyContent = Field(description="The study with its knobs turned.")
-    knobs: dict[str, str] = Field(description="What differs from the version, as an address holds it.")
-    changes: list[Change] = Field(description="The same as fields and sentences.")
+    version: int = Field(description="Version to which the knobs apply.")
+    latest: int = Field(description="Newest version.")
+    archived: bool = Field(description="Whether the study is archived.")
+    content: StudyContent = Field(description="The study with the knobs applied.")
+    knobs: dict[str, str] = Field(description="Knobs that differ from the version, as written in a URL.")
+    changes: list[Change] = Field(description="Differences from the version, as fields and sentences.")
     options: list[StudyOptionAnswer] = Field(description="Options, in order.")
-    fastest: str | None = Field(description="Key of the fastest option; null where options tie.")
-    cheapest: str | None = Field(description="Key of the cheapest option; null where options tie.")
+    fastest: str | None = Field(description="Key of the fastest option; null if options tie.")
+    cheapest: str | None = Field(description="Key of the cheapest option; null if options tie.")
     fastest_tied: list[str] = Field(
-        default=[], description="Keys of the options that tie for the least time."
+        default=[], description="Keys of the options that tie for the shortest time."
     )
-    cheapest_tied: list[str] = Field(default=[], description="Keys of those that tie for the least cost.")
+    cheapest_tied: list[str] = Field(
+        default=[], description="Keys of the options that tie for the lowest cost."
+    )
     one_basis: OneBasis | None = Field(
-        None, description="What the costs of all options share; null where none is known."
+        None, description="Basis shared by the costs of all options; null if no cost is known."
     )
-    contests: list[Contest] = Field(description="Every option against every other, in time and in cost.")
-    where_time_goes: list[PartAcross] = Field(description="Parts of the time to train, the largest first.")
-    why: Why | None = Field(description="Two options held against each other; null with fewer than two.")
+    contests: list[Contest] = Field(
+        description="Comparison of every option with every other, in time and in cost."
+    )
+    where_time_goes: list[PartAcross] = Field(description="Components of the time to train, largest first.")
+    why: Why | None = Field(
+        description="Explanation of the difference between two options; null with fewer than two."
+    )
     tornados: list[Tornado] = Field(description="What would change the best option, in time and in cost.")
     warnings: list[CheckWarning] = Field(description="Warnings to consider when comparing the options.")
 
 
 class Study(Document):
-    """A study as it is kept."""
+    """A stored study."""
 
     id: str = Field(description="Identifier.")
-    version: int = Field(description="This version.")
+    version: int = Field(description="Number of this version.")
     latest: int = Field(description="Newest version.")
-    archived: bool = Field(description="Whether it has been put away.")
-    created_at: datetime = Field(description="When the study was made.")
-    changed_at: datetime = Field(description="When this version was made.")
-    content: StudyContent = Field(description="What it states.")
+    archived: bool = Field(description="Whether the study is archived.")
+    created_at: datetime = Field(description="Creation time of the study.")
+    changed_at: datetime = Field(description="Creation time of this version.")
+    content: StudyContent = Field(description="Content of the study.")
 
 
 class StudyVersion(Document):
-    """One version and what changed with it."""
+    """One version and its changes."""
 
-    version: int = Field(description="Number, from 1.")
+    version: int = Field(description="Version number, from 1.")
     created_at: datetime = Field(description="Creation time.")
-    changes: list[Change] = Field(description="What differs from the version before.")
+    changes: list[Change] = Field(description="Differences from the previous version.")
 
 
 class StudyVersions(Document):
-    """Every version of a study, the newest first."""
+    """All versions of a study, newest first."""
 
     id: str = Field(description="Identifier of the study.")
-    items: list[StudyVersion] = Field(description="The newest first.")
+    items: list[StudyVersion] = Field(description="Versions, newest first.")
 
 
 class StudySummary(Document):
-    """One line of the list of studies."""
+    """Summary of a study in a list."""
 
     id: str = Field(description="Identifier.")
     name: str = Field(description="Name.")
     version: int = Field(description="Newest version.")
-    options: int = Field(description="Options it has.")
-    archived: bool = Field(description="Whether it has been put away.")
+    options: int = Field(description="Number of options.")
+    archived: bool = Field(description="Whether the study is archived.")
     created_at: datetime = Field(description="Creation time.")
     updated_at: datetime = Field(description="Time of the last change.")
 
@@ -453,7 +479,7 @@ class StudyAssumptions(Document):
     """Everything a study takes for granted, and what changes it."""
 
     id: str = Field(description="Identifier of the study.")
-    version: int = Field(description="Version whose knobs were turned.")
+    version: int = Field(description="Version to which the knobs apply.")
     name: str = Field(description="Name of the study.")
     knobs: dict[str, str] = Field(description="Knobs that were turned.")
     labels: dict[str, str] = Field(description="Name of each estimated option by its key.")

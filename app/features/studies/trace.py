@@ -36,7 +36,7 @@ class StudyTrace(Document):
     """How one figure of one option comes about."""
 
     id: str = Field(description="Identifier of the study.")
-    version: int = Field(description="Version whose knobs were turned.")
+    version: int = Field(description="Version to which the knobs apply.")
     knobs: dict[str, str] = Field(description="Knobs that were turned.")
     option: str = Field(description="Key of the option.")
     label: str = Field(description="What the option is called.")

@@ -29,7 +29,7 @@ LabelQuery = Annotated[str | None, Query(max_length=200, description="Only rows 
 
 OrderQuery = Annotated[
     sweeps.RowOrder,
-    Query(description="What rows are sorted by; those without the figure come last.", examples=["cost"]),
+    Query(description="Figure by which rows are sorted; rows without it come last.", examples=["cost"]),
 ]
 
 CSV = "text/csv; charset=utf-8"
@@ -42,7 +42,7 @@ def attachment(identifier: str, ending: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{identifier}.{ending}"'}
 
 
-@router.post("", status_code=201, summary="Sweep over combinations", responses=ASK)
+@router.post("", status_code=201, summary="Create a sweep", responses=ASK)
 @needs(Right.MAKE, CostClass.SEARCH)
 def create_sweep(
     bench: BenchDep,
@@ -52,30 +52,30 @@ def create_sweep(
 ) -> SweepState:
     """Estimate every model on every system at every price in every scenario, in the background.
 
-    A combination that cannot be estimated gets a row that says why. Uploaded profiles, samples and
-    calibrations are named as in an estimate and must exist when the sweep is asked for.
+    A combination that cannot be estimated has a row with the reason. Uploaded profiles, samples and
+    calibrations are referred to as in an estimate and must exist when the sweep is created.
     """
     return sweeps.create_sweep(bench, workspace, body, key)
 
 
-@router.get("", summary="Sweeps asked for so far", responses=LIST)
+@router.get("", summary="List sweeps", responses=LIST)
 def list_sweeps(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[SweepState]:
-    """List identifiers, titles and how far each is, newest first."""
+    """List identifiers, titles and progress, newest first."""
     return sweeps.list_sweeps(bench, workspace, limit, cursor)
 
 
 @router.get(
     "/{id}.csv",
-    summary="Results as CSV",
+    summary="Export results as CSV",
     responses={**READ, 200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
     response_class=StreamingResponse,
 )
 def get_sweep_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> Response:
-    """Read the rows there are in the order of the sweep, one line each; figures in SI units.
+    """Return the available rows in the order of the sweep, one line each; figures in SI units.
 
-    Text that a spreadsheet would take for a formula begins with an apostrophe.
+    Text that a spreadsheet would interpret as a formula is prefixed with an apostrophe.
     """
     lines = sweeps.sweep_csv(bench, workspace, identifier)
     return StreamingResponse(lines, media_type=CSV, headers=attachment(identifier, "csv"))
@@ -83,17 +83,17 @@ def get_sweep_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId)
 
 @router.get(
     "/{id}.parquet",
-    summary="Results as Parquet",
+    summary="Export results as Parquet",
     responses={**READ, 200: {"content": {PARQUET: {"schema": {"type": "string", "format": "binary"}}}}},
     response_class=Response,
 )
 def get_sweep_parquet(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> Response:
-    """Read the rows there are as a Parquet file."""
+    """Return the available rows as a Parquet file."""
     content = sweeps.sweep_parquet(bench, workspace, identifier)
     return Response(content, media_type=PARQUET, headers=attachment(identifier, "parquet"))
 
 
-@router.get("/{id}", summary="Read a sweep", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get("/{id}", summary="Retrieve a sweep", responses={**READ, **TAGGED}, dependencies=REMEMBER)
 def get_sweep(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -107,7 +107,9 @@ def get_sweep(
     price: LabelQuery = None,
     scenario: LabelQuery = None,
 ) -> SweepAnswer:
-    """Read how far a sweep is, with a stretch of the rows there are; the ETag is for If-None-Match."""
+    """Return the progress of a sweep and one page of its available rows; use the ETag in
+    If-None-Match.
+    """
     labels = sweeps.stated(model, system, price, scenario)
     place = sweeps.read_place(cursor, order)
     found = sweeps.get_sweep(
@@ -123,27 +125,27 @@ def get_sweep(
     responses={
         **READ,
         200: {"description": "Events until the sweep has ended.", "content": event_stream_content()},
-        204: {"description": "The last event was received before; there is nothing to follow."},
+        204: {"description": "The last event was already received; no further events follow."},
     },
     response_class=StreamingResponse,
 )
 def follow_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> Response:
-    """Follow a sweep as server-sent events: ``progress`` with its state, at last ``end``."""
+    """Follow a sweep as server-sent events: ``progress`` with its state, finally ``end``."""
     read = partial(sweeps.get_state, bench, workspace, identifier)
     return event_stream.response(request, read, event_stream.as_json)
 
 
-@router.post("/{id}/cancel", summary="Stop a sweep", responses=CHANGE)
+@router.post("/{id}/cancel", summary="Cancel a sweep", responses=CHANGE)
 @needs(Right.MAKE)
 def cancel_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> SweepState:
-    """Stop a sweep; the rows there are stay, and it can be resumed."""
+    """Cancel a sweep; the available rows are kept, and it can be resumed."""
     return sweeps.cancel_sweep(bench, workspace, identifier)
 
 
-@router.post("/{id}/resume", summary="Go on with a sweep", responses=CHANGE)
+@router.post("/{id}/resume", summary="Resume a sweep", responses=CHANGE)
 @needs(Right.MAKE, CostClass.SEARCH)
 def resume_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> SweepState:
-    """Go on with a sweep that was cancelled or has failed, from the rows there are."""
+    """Resume a sweep that was cancelled or has failed, starting from the available rows."""
     return sweeps.resume_sweep(bench, workspace, identifier)
 
 
@@ -152,7 +154,7 @@ jobs_router = api_router("operation", "/jobs")
 
 @jobs_router.get(
     "/{id}",
-    summary="Follow long work",
+    summary="Retrieve a job",
     responses={**READ, 200: {"content": event_stream_content()}},
     response_model=Job,
 )
@@ -162,9 +164,9 @@ def get_job(
     workspace: WorkspaceDep,
     identifier: Annotated[str, Path(alias="id", description=ID, examples=["swp_a2b3c4d5e6f7g2h3"])],
 ) -> Job | Response:
-    """Read how far a job is; with ``Accept: text/event-stream``, as events until it has ended.
+    """Return the progress of a job; with ``Accept: text/event-stream``, as events until it has ended.
 
-    The identifier of a job is that of what it makes, such as a sweep's.
+    The identifier of a job is that of the object that it creates, such as a sweep.
     """
     found = sweeps.get_job(bench, workspace, identifier)
     if event_stream.MEDIA_TYPE not in request.headers.get("accept", ""):

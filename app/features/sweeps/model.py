@@ -29,7 +29,7 @@ class SweepModel(Schema):
     """A model with its workload."""
 
     label: Label | None = None
-    """What to call it; left out, the identifier of its preset or profile."""
+    """Label; if omitted, the identifier of its preset or profile."""
     model: ModelInput
     """Model to train."""
     workload: WorkloadInput = WorkloadInput()
@@ -37,40 +37,42 @@ class SweepModel(Schema):
 
 
 class SweepSystem(Schema):
-    """A system in one or several counts."""
+    """A system at one or several counts."""
 
     label: Label | None = None
-    """What to call it; left out, its identifier."""
+    """Label; if omitted, the identifier of the system."""
     id: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole | None = None
-    """How many of the system; left out, 1."""
+    """Number of systems; if omitted, 1."""
     counts: list[Whole] | None = Field(
-        None, description="Several counts instead of one.", min_length=1, max_length=MOST_COUNTS
+        None, description="Several counts, instead of one.", min_length=1, max_length=MOST_COUNTS
     )
     fabric: str | None = None
     """Identifier of a fabric; if omitted, the system's default."""
     ports_per_node: Whole | None = None
-    """Fabric ports of one node; left out, what the system comes with."""
+    """Number of fabric ports per node; if omitted, the default of the system."""
     streaming_memory_gb: Number | None = Field(
-        None, description="Streaming memory of each IPU machine where it is not the default. [GB]"
+        None, description="Streaming memory of each IPU machine, if not the default. [GB]"
     )
     software: str | None = None
-    """Identifier of a software profile for this system; left out, the usual one for the model on its chip."""
+    """Identifier of a software profile for this system; if omitted, the usual one for the model on its
+    chip.
+    """
 
 
 class Prices(Schema):
-    """Prices and how they are counted, in the currency of the sweep; what is left out is the catalogue's."""
+    """Prices and cost settings, in the currency of the sweep. Omitted fields come from the catalogue."""
 
     acquisition: Literal["own", "rent"] | None = None
     """Whether the system is bought or rented."""
     system_price: Number | None = Field(
-        None, description="Price of one system in the currency of the sweep. [currency]"
+        None, description="Price of one system, in the currency of the sweep. [currency]"
     )
     hourly_price: Number | None = Field(
-        None, description="Rent of one system in the currency of the sweep. [currency/h]"
+        None, description="Hourly price of one rented system, in the currency of the sweep. [currency/h]"
     )
     electricity_per_kwh: Number | None = Field(
-        None, description="Tariff in the currency of the sweep. [currency/kWh]"
+        None, description="Electricity tariff, in the currency of the sweep. [currency/kWh]"
     )
     amortisation_years: Number | None = None
     """Amortisation period of a bought system. [a]"""
@@ -79,30 +81,31 @@ class Prices(Schema):
     include: list[Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]] | None = None
     """Cost items to include besides the machines."""
     price_book_id: str | None = None
-    """Identifier of a workspace's own prices."""
+    """Identifier of a price book of the workspace."""
 
 
 class SweepPrices(Prices):
-    """One price list: what holds for every system, and what differs by system."""
+    """One price list: prices for all systems, and exceptions by system."""
 
     label: Label
     """Name."""
     by_system: dict[str, Prices] = Field(
         default={},
-        description="Prices of single systems by identifier, before those that hold for all.",
+        description="Prices of individual systems by identifier; they take precedence over "
+        "those for all systems.",
         max_length=MOST_ENTRIES,
     )
 
 
 class SweepScenario(Schema):
-    """One set of circumstances; what it states goes before what models, systems and prices state."""
+    """One scenario. Its values take precedence over those of models, systems and prices."""
 
     label: Label
     """Name."""
     workload: WorkloadInput = WorkloadInput()
-    """What is different about the workload."""
+    """Differences in the workload."""
     plan: PlanInput = PlanInput()
-    """How models are laid over the devices; what is left out is searched."""
+    """Plan of the models; omitted fields are searched."""
     software: str | None = None
     """Identifier of a software profile."""
     assumptions: AssumptionsInput = AssumptionsInput()
@@ -110,23 +113,23 @@ class SweepScenario(Schema):
 
 
 class SweepRequest(Schema):
-    """Estimates of every combination of the lists, in their order; the last list varies fastest."""
+    """Estimates of every combination of the lists, in order; the last list varies fastest."""
 
-    title: str | None = Field(None, max_length=200, description="What to call the sweep.")
+    title: str | None = Field(None, max_length=200, description="Title of the sweep.")
     models: list[SweepModel] = Field(
         description="Models with their workloads.", min_length=1, max_length=MOST_ENTRIES
     )
     systems: list[SweepSystem] = Field(
-        description="Systems in their counts.", min_length=1, max_length=MOST_ENTRIES
+        description="Systems and their counts.", min_length=1, max_length=MOST_ENTRIES
     )
     prices: list[SweepPrices] = Field(
         default=[],
-        description="Price lists; left out, the catalogue's prices alone.",
+        description="Price lists; if omitted, only the catalogue's prices.",
         max_length=MOST_ENTRIES,
     )
     scenarios: list[SweepScenario] = Field(
         default=[],
-        description="Circumstances; left out, the usual ones alone.",
+        description="Scenarios; if omitted, only the default one.",
         max_length=MOST_ENTRIES,
     )
     currency: Literal["USD", "KRW"] = "USD"

@@ -51,15 +51,15 @@ class SweepPoint:
     """One combination and the estimate it asks for."""
 
     position: int
-    """Place in the order of the sweep, from 0."""
+    """Position in the order of the sweep, from 0."""
     key: str
     """Name that follows from what is asked, the same wherever and whenever the sweep is run."""
     model: str
     system: str
     price: str
-    """Label of the price list; empty where there is none."""
+    """Label of the price list; empty if there is none."""
     scenario: str
-    """Label of the scenario; empty where there is none."""
+    """Label of the scenario; empty if there is none."""
     request: EstimateRequest
 
 

@@ -22,7 +22,7 @@ class SweepProblem(Document):
     """Why a point has no estimate."""
 
     field: str
-    """Dotted path in the estimate request of the point; empty where no field is to blame."""
+    """Dotted path in the estimate request of the point; empty if no field is at fault."""
     message: str
     """What is wrong and what is allowed, in English."""
     text: Text
@@ -30,12 +30,12 @@ class SweepProblem(Document):
 
 
 class SweepRow(Document):
-    """One point of a sweep. Where it has a problem or does not fit, figures are null."""
+    """One point of a sweep. Figures are null if it has a problem or does not fit."""
 
     position: int
-    """Place in the order of the sweep, from 0."""
+    """Position in the order of the sweep, from 0."""
     key: str
-    """Name of the point that follows from what is asked."""
+    """Key of the point, derived from its request."""
     model: str
     """Label of the model."""
     system: str
@@ -43,9 +43,9 @@ class SweepRow(Document):
     count: int
     """Number of systems."""
     price: str
-    """Label of the price list; empty where there is none."""
+    """Label of the price list; empty if there is none."""
     scenario: str
-    """Label of the scenario; empty where there is none."""
+    """Label of the scenario; empty if there is none."""
     model_id: str | None
     """Identifier of the preset or profile."""
     system_id: str
@@ -59,7 +59,7 @@ class SweepRow(Document):
     precision_used: str | None
     """Number format that the system uses."""
     fits: bool | None
-    """Whether the plan fits the memory; null where there is a problem."""
+    """Whether the plan fits in memory; null if there is a problem."""
     tensor: int | None
     """Tensor-parallel degree: devices that share each layer."""
     pipeline: int | None
@@ -81,33 +81,33 @@ class SweepRow(Document):
     global_batch: int | None
     """Samples per step."""
     steps: int | None
-    """Steps of the run."""
+    """Number of steps in the run."""
     step_time: float | None
-    """Time of one step. [s]"""
+    """Time per step. [s]"""
     time_to_train: float | None
-    """Time of the run. [s]"""
+    """Time to train. [s]"""
     time_to_train_low: float | None
-    """10th percentile of it. [s]"""
+    """10th percentile of the time to train. [s]"""
     time_to_train_high: float | None
-    """90th percentile of it. [s]"""
+    """90th percentile of the time to train. [s]"""
     cost: float | None
-    """Cost of the run; null where no price is known. [currency]"""
+    """Cost of the run; null if no price is known. [currency]"""
     cost_low: float | None
-    """10th percentile of it. [currency]"""
+    """10th percentile of the cost. [currency]"""
     cost_high: float | None
-    """90th percentile of it. [currency]"""
+    """90th percentile of the cost. [currency]"""
     capex: float | None
-    """Price of the system; null where it is rented. [currency]"""
+    """Price of the system; null if rented. [currency]"""
     currency: str
     """Currency of every price and cost."""
     energy: float | None
-    """Energy of the run. [J]"""
+    """Energy use of the run. [J]"""
     mfu: float | None
     """Model FLOPs utilization (MFU): model FLOP per second over the peak."""
     memory_share: float | None
-    """Share of the memory of the fullest device that is filled."""
+    """Memory in use on the fullest device, as a share of its memory."""
     status: str | None
-    """Whether measured runs reach as far: validated, extrapolated or unvalidated."""
+    """Whether the point is covered by measured runs: validated, extrapolated or unvalidated."""
     warnings: list[str]
     """Codes of the warnings of the estimate."""
     engine_version: str
@@ -244,24 +244,24 @@ ENDED = frozenset({"done", "cancelled", "failed"})
 
 
 class SweepState(Document):
-    """How far a sweep is."""
+    """Progress of a sweep."""
 
     id: str
     """Identifier of the sweep."""
     title: str
     """Title."""
     status: Status
-    """Whether it waits, is computed, or has ended."""
+    """Status: queued, running or ended (done, cancelled or failed)."""
     total: int
-    """Points there are."""
+    """Total number of points."""
     done: int
-    """Points that have a row."""
+    """Number of points with a row."""
     message: Text | None = None
-    """Why it failed."""
+    """Why the sweep failed."""
     created_at: datetime
-    """When it was asked for."""
+    """Creation time."""
     updated_at: datetime
-    """When a row last came or the status last changed."""
+    """Time at which a row was last added or the status last changed."""
 
     @property
     def ended(self) -> bool:
@@ -270,20 +270,20 @@ class SweepState(Document):
 
 
 class SweepAnswer(SweepState):
-    """A sweep with a stretch of its rows."""
+    """A sweep with one page of its rows."""
 
     refused: int
-    """Points whose row has a problem instead of an estimate."""
+    """Number of points whose row has a problem instead of an estimate."""
     labels: dict[str, list[str]]
-    """Labels of models, systems, prices and scenarios, to narrow rows by."""
+    """Labels of models, systems, prices and scenarios, for filtering rows."""
     sizes: dict[str, int]
-    """How many of each are combined, systems in their counts."""
+    """Number of models, systems at each count, prices and scenarios that are combined."""
     matching: int
-    """Rows that what was asked for leaves over."""
+    """Number of rows that match the filters."""
     rows: list[SweepRow]
-    """Rows in the order asked for."""
+    """Rows, in the requested order."""
     next: str | None
-    """Cursor of the next rows; null at the end."""
+    """Cursor of the next page of rows; null on the last page."""
     request: dict[str, JsonValue]
     """Original request."""
 

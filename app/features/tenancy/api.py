@@ -22,17 +22,18 @@ router = api_router("planning")
 def plan_partitions(
     bench: BenchDep, body: Annotated[PartitionRequest, Body(examples=[PARTITIONS, SLICES])]
 ) -> PartitionPlan:
-    """Who gets which devices, what stays free, and what does not keep teams apart.
+    """Allocate devices to teams; report what stays free and what does not keep teams isolated.
 
-    409 names the nearest sizes allowed, who could move, and how many systems would do.
+    409 names the nearest allowed sizes, the teams that could move, and how many systems would be
+    enough.
     """
     return tenancy.share_devices(bench, body)
 
 
-@router.post("/queues", summary="Waits of teams that share machines", responses=ASK)
+@router.post("/queues", summary="Simulate queues on shared machines", responses=ASK)
 @needs(Right.ASK, CostClass.SEARCH)
 def simulate_queue(
     bench: BenchDep, workspace: WorkspaceDep, body: Annotated[QueueRequest, Body(examples=[QUEUE])]
 ) -> QueueAnswer:
-    """Simulate a year of jobs: the wait each team sees, and the fewest systems that keep it short."""
+    """Simulate a year of jobs: the wait of each team, and the fewest systems that keep it short."""
     return tenancy.share_time(bench, workspace, body)

@@ -21,28 +21,31 @@ Team = Annotated[str, Field(min_length=1, max_length=60)]
 
 
 class TeamRequest(Schema):
-    """Devices for one team."""
+    """Devices requested by one team."""
 
-    team: Team = Field(description="Who asks.", examples=["vision"])
+    team: Team = Field(description="Name of the team.", examples=["vision"])
     devices: Whole = Field(
-        ge=1, le=MOST_DEVICES, description="Accelerators; with `slice`, instances of that profile."
+        ge=1,
+        le=MOST_DEVICES,
+        description="Number of accelerators; with `slice`, number of instances of that profile.",
     )
     slice: str | None = Field(
-        None, max_length=40, description="MIG profile, where parts of a GPU will do.", examples=["1g.10gb"]
+        None, max_length=40, description="MIG profile, if part of a GPU is enough.", examples=["1g.10gb"]
     )
     spanning: bool | None = Field(
         None,
-        description="True for a session over several pods, which an orchestrator must join. Left out, it is "
-        "one where a pod is too small and the orchestrator can.",
+        description="True for a session that spans several pods, which an orchestrator must "
+        "join. If omitted, the session spans pods if one pod is too small and the "
+        "orchestrator supports it.",
     )
     pod: Whole | None = Field(
         None,
         ge=0,
         le=MOST_DEVICES,
-        description="Pod or node the team already runs on, from 0; with `first_device`.",
+        description="Pod or node on which the team already runs, from 0; requires `first_device`.",
     )
     first_device: Whole | None = Field(
-        None, ge=0, le=MOST_DEVICES, description="First device it holds there, from 0."
+        None, ge=0, le=MOST_DEVICES, description="First device that the team holds there, from 0."
     )
 
 
@@ -63,33 +66,34 @@ class PartitionRequest(Schema):
 
 
 class TeamLoad(Schema):
-    """Jobs of one team, arriving at random."""
+    """Jobs of one team, with random arrivals."""
 
-    team: Team = Field(description="Whose jobs.", examples=["vision"])
+    team: Team = Field(description="Name of the team.", examples=["vision"])
     jobs_per_month: Number = Field(
-        gt=0, le=100_000, description="Jobs that arrive in a month of 30.4375 days on average. [1/month]"
+        gt=0, le=100_000, description="Mean number of jobs that arrive per month of 30.4375 days. [1/month]"
     )
     devices: Whole | None = Field(
         None,
         ge=1,
         le=MOST_DEVICES,
-        description="Accelerators of one job; left out, those of the estimate.",
+        description="Number of accelerators per job; if omitted, that of the estimate.",
     )
     hours: Number | None = Field(
         None,
         ge=SHORTEST,
         le=8766,
-        description="Mean duration; left out, the time to train of the estimate. [h]",
+        description="Mean duration; if omitted, the time to train of the estimate. [h]",
     )
     hours_deviation: Number | None = Field(
         None, ge=SHORTEST, le=87_660, description="Standard deviation of the duration, for “lognormal”. [h]"
     )
     distribution: Literal["exponential", "lognormal", "fixed"] | None = Field(
         None,
-        description="Of the duration. Left out: lognormal where a deviation is given, else exponential.",
+        description="Distribution of the duration. If omitted, lognormal if a deviation is "
+        "given, otherwise exponential.",
     )
     estimate_id: str | None = Field(
-        None, max_length=60, description="Identifier of an estimate that says how long a job takes."
+        None, max_length=60, description="Identifier of an estimate that gives the duration of a job."
     )
 
 
@@ -98,36 +102,43 @@ class QueueRequest(Schema):
 
     system: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole = Field(1, ge=1, le=MOST_COUNT, description="Number of systems.")
-    teams: list[TeamLoad] = Field(min_length=1, max_length=MOST_TEAMS, description="Who sends which jobs.")
+    teams: list[TeamLoad] = Field(
+        min_length=1, max_length=MOST_TEAMS, description="Teams and the jobs they submit."
+    )
     discipline: Literal["fifo", "backfill", "fair"] = Field(
         "fifo",
-        description="Order of the line: as they came; as they came, but short jobs may pass where they delay "
-        "nobody in front; the team that has used least first, with passing.",
+        description="Queueing discipline: fifo, in order of arrival; backfill, in order of "
+        "arrival, but short jobs can overtake if they delay no job ahead of them; "
+        "fair, the team with the least usage first, with backfill.",
     )
     failures: bool = Field(
-        False, description="Whether failing machines interrupt jobs, at the catalogue's rate."
+        False, description="Whether machine failures interrupt jobs, at the catalogue's rate."
     )
-    days: Number = Field(365, ge=7, le=1830, description="Length of the run that is counted. [day]")
+    days: Number = Field(365, ge=7, le=1830, description="Length of the run, excluding warm-up. [day]")
     target_wait_hours: Number = Field(
-        24, gt=0, le=8766, description="Wait that nine jobs in ten of every team shall not exceed. [h]"
+        24, gt=0, le=8766, description="Target for the P90 wait of every team. [h]"
     )
-    seed: Whole = Field(1, ge=0, le=2**31 - 1, description="Start of the random numbers.")
+    seed: Whole = Field(1, ge=0, le=2**31 - 1, description="Seed of the random number generator.")
 
 
 class Placement(Document):
     """Devices of one team on one pod or node."""
 
     request: int = Field(description="Position of the request, from 0.")
-    team: str = Field(description="Who has them.")
-    devices: int = Field(description="Accelerators; one for an instance of a GPU.")
+    team: str = Field(description="Name of the team.")
+    devices: int = Field(description="Number of accelerators; one for an instance of a GPU.")
     pod: int = Field(description="Pod or node, from 0.")
-    first_device: int = Field(description="First device on it, from 0.")
+    first_device: int = Field(description="First device on the pod or node, from 0.")
     partition: str = Field(description="Name of the partition, unique in the plan.")
-    part: int = Field(description="Which part of its request this is, from 1.")
-    parts: int = Field(description="Parts of the request.")
+    part: int = Field(description="Number of this part within the request, from 1.")
+    parts: int = Field(description="Number of parts of the request.")
     slice: str | None = Field(description="MIG profile; null for whole accelerators.")
-    first_slice: int | None = Field(description="First memory slice of the instance; null for whole ones.")
-    memory_slices: int | None = Field(description="Memory slices of the instance; null for whole ones.")
+    first_slice: int | None = Field(
+        description="First memory slice of the instance; null for whole accelerators."
+    )
+    memory_slices: int | None = Field(
+        description="Number of memory slices of the instance; null for whole accelerators."
+    )
 
 
 class FreeBlock(Document):
@@ -139,10 +150,10 @@ class FreeBlock(Document):
 
 
 class SliceRoom(Document):
-    """Room for further instances on GPUs that are already cut."""
+    """Room for more instances on GPUs that are already split into slices."""
 
     slice: str = Field(description="MIG profile.")
-    more: int = Field(description="Instances of it alone that still fit on those GPUs.")
+    more: int = Field(description="Number of instances of this profile alone that still fit on those GPUs.")
 
 
 class OtherClaim(Document):
@@ -203,20 +214,20 @@ class PartitionPlan(Document):
 
 
 class TeamWait(Document):
-    """Wait of one team over the run."""
+    """Waiting times of one team over the run."""
 
-    team: str = Field(description="Whose jobs.")
-    devices: int = Field(description="Accelerators of one job.")
-    hours: float = Field(description="Mean duration of a job as it was asked for. [h]")
-    distribution: str = Field(description="Of the duration.")
-    jobs: Quantity = Field(description="Jobs that arrived in a run.")
-    finished: Quantity = Field(description="Of those, jobs finished before it ended.")
+    team: str = Field(description="Name of the team.")
+    devices: int = Field(description="Number of accelerators per job.")
+    hours: float = Field(description="Mean duration of a job, as requested. [h]")
+    distribution: str = Field(description="Distribution of the duration.")
+    jobs: Quantity = Field(description="Number of jobs that arrived in a run.")
+    finished: Quantity = Field(description="Number of those jobs that finished before the run ended.")
     mean_wait: Quantity = Field(description="Mean wait.")
-    median_wait: Quantity = Field(description="Wait that half of the jobs do not exceed.")
-    ninetieth_wait: Quantity = Field(description="Wait that nine jobs in ten do not exceed.")
-    longest_wait: Quantity = Field(description="Longest wait of a run.")
-    at_once: Quantity = Field(description="Share of the jobs that need not wait.")
-    meets: bool = Field(description="Whether nine jobs in ten wait no longer than the target.")
+    median_wait: Quantity = Field(description="Median wait.")
+    ninetieth_wait: Quantity = Field(description="P90 wait.")
+    longest_wait: Quantity = Field(description="Longest wait in a run.")
+    at_once: Quantity = Field(description="Share of jobs that start without waiting.")
+    meets: bool = Field(description="Whether the P90 wait meets the target.")
 
 
 class LinePoint(Document):
@@ -252,34 +263,44 @@ class ClosedForm(Document):
 
 
 class QueueAnswer(Document):
-    """A simulated time of teams that share machines."""
+    """Simulated queue of teams that share machines."""
 
     system: str = Field(description="Identifier of the system.")
     name: str = Field(description="Name of the system.")
     count: int = Field(description="Number of systems.")
     devices: int = Field(description="Total number of accelerators.")
-    discipline: str = Field(description="Order of the line.")
-    days: float = Field(description="Length of a run. [day]")
-    warm_up_days: float = Field(description="Before it, simulated and not counted. [day]")
-    runs: int = Field(description="Runs simulated, each with other arrivals.")
-    batches: int = Field(description="Pieces of these runs, over which the ranges are taken.")
-    seed: int = Field(description="Start of the random numbers.")
+    discipline: str = Field(description="Queueing discipline.")
+    days: float = Field(description="Length of each run. [day]")
+    warm_up_days: float = Field(
+        description="Warm-up period before each run, simulated but not counted. [day]"
+    )
+    runs: int = Field(description="Number of simulated runs, each with different arrivals.")
+    batches: int = Field(description="Number of batches of these runs from which the ranges are computed.")
+    seed: int = Field(description="Seed of the random number generator.")
     failures_per_1000_node_days: float | None = Field(
-        description="Rate at which a machine interrupts its job; null where failures are left out."
+        description="Rate at which machine failures interrupt jobs; null if failures are not simulated."
     )
-    offered_load: float = Field(description="Accelerators that the work keeps busy, held ones included.")
+    offered_load: float = Field(
+        description="Offered load: mean number of accelerators that "
+        "the workload occupies, including those held but "
+        "not used."
+    )
     utilisation: Quantity = Field(description="Share of accelerators in use.")
-    mean_line: Quantity = Field(description="Jobs that wait, mean over time.")
-    target_wait: float = Field(description="Wait nine jobs in ten shall not exceed. [s]")
-    meets: bool = Field(description="Whether every team meets it.")
-    teams: list[TeamWait] = Field(description="Wait of each team.")
-    line: list[LinePoint] = Field(description="The line over time.")
+    mean_line: Quantity = Field(description="Mean number of waiting jobs over time.")
+    target_wait: float = Field(description="Target for the P90 wait. [s]")
+    meets: bool = Field(description="Whether every team meets the target.")
+    teams: list[TeamWait] = Field(description="Waiting times of each team.")
+    line: list[LinePoint] = Field(description="Queue over time.")
     machines_needed: int | None = Field(
-        description="Fewest systems with which every team meets the target; null where none tried do."
+        description="Smallest number of systems with which every team meets the target; null "
+        "if none of the numbers tried is enough."
     )
-    most_searched: int = Field(description="Most systems that were tried.")
-    by_count: list[CountPoint] = Field(description="Waits with other numbers of systems, rising.")
+    most_searched: int = Field(description="Largest number of systems tried.")
+    by_count: list[CountPoint] = Field(
+        description="Waiting times at other numbers of systems, in ascending order."
+    )
     closed_form: ClosedForm | None = Field(
-        description="Erlang's formula beside it, where all jobs are of one size, exponential and in order."
+        description="Result of Erlang's formula for comparison, if all jobs have the same "
+        "size, exponential durations and run in order of arrival."
     )
     warnings: list[CheckWarning] = Field(description="Warnings.")

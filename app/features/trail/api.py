@@ -38,31 +38,34 @@ class TrailParameters:
     def __init__(
         self,
         action: Annotated[
-            str | None, Query(max_length=80, description="Only this action.", examples=["proposal.frozen"])
+            str | None,
+            Query(max_length=80, description="Only events with this action.", examples=["proposal.frozen"]),
         ] = None,
         actor_kind: Annotated[
-            str | None, Query(max_length=80, description="Only what this kind did.", examples=["link"])
+            str | None,
+            Query(max_length=80, description="Only events by this kind of actor.", examples=["link"]),
         ] = None,
         actor_id: Annotated[
             str | None,
-            Query(max_length=80, description="Only what this did.", examples=["acc_a2b3c4d5e6f7g2h3"]),
+            Query(max_length=80, description="Only events by this actor.", examples=["acc_a2b3c4d5e6f7g2h3"]),
         ] = None,
         object_kind: Annotated[
             str | None,
-            Query(max_length=80, description="Only what was done to this kind.", examples=["proposal"]),
+            Query(max_length=80, description="Only events on this kind of object.", examples=["proposal"]),
         ] = None,
         object_id: Annotated[
             str | None,
             Query(
-                max_length=80, description="Only what was done to this.", examples=["prp_a2b3c4d5e6f7g2h3"]
+                max_length=80, description="Only events on this object.", examples=["prp_a2b3c4d5e6f7g2h3"]
             ),
         ] = None,
         since: Annotated[
             Moment | None,
-            Query(description="From this moment on.", examples=["2026-11-01T00:00:00Z"]),
+            Query(description="Only events from this time on.", examples=["2026-11-01T00:00:00Z"]),
         ] = None,
         until: Annotated[
-            Moment | None, Query(description="Before this moment.", examples=["2026-12-01T00:00:00Z"])
+            Moment | None,
+            Query(description="Only events before this time.", examples=["2026-12-01T00:00:00Z"]),
         ] = None,
     ) -> None:
         given = {
@@ -75,7 +78,7 @@ class TrailParameters:
 NarrowingDep = Annotated[TrailParameters, Depends()]
 
 
-@router.get("", summary="Who did what", responses=LIST)
+@router.get("", summary="List audit events", responses=LIST)
 @needs(Right.MANAGE)
 def list_audit_events(
     bench: BenchDep,
@@ -84,21 +87,21 @@ def list_audit_events(
     limit: LimitQuery = USUAL,
     cursor: CursorQuery = None,
 ) -> Page[TrailEvent]:
-    """List what was done in the workspace, by whom and from where, newest first; owners only, no key."""
+    """List actions in the workspace with actor and address, newest first; owners only, no API keys."""
     return trail.list_events(bench, workspace, narrowing.chosen, limit, cursor)
 
 
 @router.get(
     ".csv",
-    summary="Who did what, as CSV",
+    summary="Export audit events as CSV",
     responses={**LIST, 200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
     response_class=StreamingResponse,
 )
 @needs(Right.MANAGE)
 def export_audit_events(bench: BenchDep, workspace: WorkspaceDep, narrowing: NarrowingDep) -> Response:
-    """Read every event that is meant as a file, newest first.
+    """Return all matching events as a file, newest first.
 
-    Text that a spreadsheet would take for a formula begins with an apostrophe.
+    Text that a spreadsheet would interpret as a formula is prefixed with an apostrophe.
     """
     lines = trail.events_csv(bench, workspace, narrowing.chosen)
     headers = {"Content-Disposition": 'attachment; filename="audit-events.csv"'}

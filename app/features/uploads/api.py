@@ -45,12 +45,12 @@ PROFILE_BODY = {
     }
 }
 
-SEQ_LEN = {"type": "integer", "description": "Length of a row; left out, enough for the longest sample."}
+SEQ_LEN = {"type": "integer", "description": "Row length; if omitted, enough for the longest sample."}
 
 FILE = {
     **READ,
     200: {
-        "description": "The file as it was uploaded.",
+        "description": "File as uploaded.",
         "content": {
             "application/octet-stream": {"schema": {"type": "string", "format": "binary"}, "example": "{…}"}
         },
@@ -97,13 +97,13 @@ def create_profile(
     upload: Annotated[Any, Depends(read_upload_or_json)],
     key: KeyHeader = None,
 ) -> KeptProfile:
-    """Read a model from an ONNX graph, a Hugging Face config.json or a layer table, and keep it."""
+    """Read a model from an ONNX graph, a Hugging Face config.json or a layer table, and store it."""
     if isinstance(upload, Upload):
         return uploads.upload_profile(bench, workspace, upload.name, upload.content, key)
     return uploads.describe_profile(bench, workspace, profile_request(upload), key)
 
 
-@router.get("/profiles", summary="Models uploaded so far", responses=LIST)
+@router.get("/profiles", summary="List uploaded models", responses=LIST)
 def list_profiles(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[UploadSummary]:
@@ -111,23 +111,23 @@ def list_profiles(
     return uploads.list_profiles(bench, workspace, limit, cursor)
 
 
-@router.get("/profiles/{id}", summary="Read an uploaded model", responses=READ)
+@router.get("/profiles/{id}", summary="Retrieve an uploaded model", responses=READ)
 def get_profile(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
 ) -> KeptProfile:
-    """Read a model as it was understood, with its operators."""
+    """Return the resolved model with its operators."""
     return uploads.get_profile(bench, workspace, identifier)
 
 
-@router.get("/profiles/{id}/file", summary="The file of an uploaded model", responses=FILE)
+@router.get("/profiles/{id}/file", summary="Download an uploaded model file", responses=FILE)
 def get_profile_file(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
 ) -> Response:
-    """Send the file as it was uploaded; models described in JSON have none."""
+    """Return the file as uploaded; models described in JSON have none."""
     name, content = uploads.original_file(bench, workspace, identifier)
     return attachment(name, content)
 
@@ -139,9 +139,9 @@ def delete_profile(
     workspace: WorkspaceDep,
     identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
 ) -> None:
-    """Delete a model and its file; answers made of it stay.
+    """Delete a model and its file; results computed from it are kept.
 
-    Refused while a study or an open sweep asks for it.
+    Refused while a study or an open sweep refers to it.
     """
     uploads.delete_profile(bench, workspace, identifier)
 
@@ -156,11 +156,11 @@ def create_workload(
     upload: Annotated[Upload, Depends(workload_upload)],
     key: KeyHeader = None,
 ) -> KeptWorkload:
-    """Count the lengths in JSON lines, CSV, text or Parquet; the text is let go after counting."""
+    """Count the lengths in JSON lines, CSV, text or Parquet; the text is discarded after counting."""
     return uploads.upload_workload(bench, workspace, upload.name, upload.content, row_length(upload), key)
 
 
-@router.get("/workloads", summary="Samples uploaded so far", responses=LIST)
+@router.get("/workloads", summary="List uploaded samples", responses=LIST)
 def list_workloads(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[UploadSummary]:
@@ -168,13 +168,13 @@ def list_workloads(
     return uploads.list_workloads(bench, workspace, limit, cursor)
 
 
-@router.get("/workloads/{id}", summary="Read an uploaded sample", responses=READ)
+@router.get("/workloads/{id}", summary="Retrieve an uploaded sample", responses=READ)
 def get_workload(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3c4d5e6f7g2h3"])],
 ) -> KeptWorkload:
-    """Read what was counted in a sample of the data."""
+    """Return the counts of a data sample."""
     return uploads.get_workload(bench, workspace, identifier)
 
 
@@ -185,8 +185,8 @@ def delete_workload(
     workspace: WorkspaceDep,
     identifier: Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3c4d5e6f7g2h3"])],
 ) -> None:
-    """Delete what was counted in a sample; answers made of it stay.
+    """Delete the counts of a sample; results computed from it are kept.
 
-    Refused while a study or an open sweep asks for it.
+    Refused while a study or an open sweep refers to it.
     """
     uploads.delete_workload(bench, workspace, identifier)

@@ -14,13 +14,13 @@ from app.platform.catalogue_model import OperatorSummary
 
 
 class UploadSummary(Document):
-    """One line of a list of uploads."""
+    """Summary of an upload in a list."""
 
     id: str = Field(description="Identifier.")
     name: str = Field(description="Name.")
-    created_at: datetime = Field(description="When it was uploaded.")
+    created_at: datetime = Field(description="Upload time.")
     size: int | None = Field(
-        None, description="Size of the file that is kept; null where none is, as of samples. [B]"
+        None, description="Size of the stored file; null if none is stored, as for samples. [B]"
     )
 
 
@@ -65,9 +65,9 @@ class KeptWorkload(Document):
 
 
 class ProfileRequest(Schema):
-    """A model to keep: exactly one of ``config``, ``transformer``, ``layers``.
+    """A model to store: exactly one of ``config``, ``transformer``, ``layers``.
 
-    A Hugging Face configuration or a layer table may also be sent as it stands.
+    You can also send a Hugging Face configuration or a layer table directly.
     """
 
     name: str | None = Field(None, max_length=200, description="Name.", examples=["our 7B"])

@@ -168,7 +168,7 @@ class RateWindow(SQLModel, table=True):
 
 
 class WebhookRecord(Owned, table=True):
-    """An address that is told of events."""
+    """A URL that receives event messages."""
 
     __tablename__ = "webhook"
     __table_args__ = (

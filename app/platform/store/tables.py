@@ -328,7 +328,7 @@ class ProposalRecord(Owned, table=True):
 
 
 class ProposalEventRecord(SQLModel, table=True):
-    """Something that happened to a proposal."""
+    """An event in the history of a proposal."""
 
     __tablename__ = "proposal_event"
     __table_args__ = (
@@ -376,7 +376,7 @@ class ProposalShare(SQLModel, table=True):
     expires_at: datetime = Field(sa_type=UtcDateTime)
     revoked_at: datetime | None = Field(sa_type=UtcDateTime)
     opened: int
-    """How often it was opened."""
+    """Number of times the link was opened."""
     noted_at: datetime | None = Field(sa_type=UtcDateTime)
     """When an opening was last written down as an event."""
     failures: int

@@ -65,16 +65,16 @@ EXAMPLES: dict[int, AppError] = {
 }
 
 MEANINGS = {
-    400: "Right type, but out of range, not finite or contradictory.",
-    401: "Nobody known asks; send `Authorization: Bearer KEY`. A server without accounts never says so.",
-    404: "Nobody knows this identifier; the answer names close ones.",
-    409: "More devices than exist, an edit conflict, or a key used for another body.",
-    412: "The ETag in If-Match is that of another version.",
-    413: "Larger than the server takes.",
-    415: "Not a format this address reads.",
+    400: "A value has the right type but is out of range, not finite or contradictory.",
+    401: "Not authenticated; send `Authorization: Bearer KEY`. A server without accounts never returns this.",
+    404: "Unknown identifier; the response names similar ones.",
+    409: "More devices than exist, an edit conflict, or an idempotency key used for another body.",
+    412: "The ETag in If-Match belongs to another version.",
+    413: "Larger than the server accepts.",
+    415: "Format not supported by this endpoint.",
     422: "A field is missing, unknown or of the wrong type.",
-    429: "Asked too often; Retry-After says how long to wait.",
-    503: "The database cannot be used now; Retry-After says when to ask again.",
+    429: "Rate limit exceeded; Retry-After says how long to wait.",
+    503: "The database is currently unavailable; Retry-After says when to retry.",
 }
 
 
@@ -106,8 +106,8 @@ def event_stream_content() -> dict[str, Any]:
         "required": ["event", "data"],
         "properties": {
             "event": {"enum": ["progress", "end"], "description": "“end” once the work has ended."},
-            "data": {"type": "string", "description": "The state as JSON; of “end”, the status alone."},
-            "id": {"const": "end", "description": "Sent back as Last-Event-ID, nothing follows any more."},
+            "data": {"type": "string", "description": "State as JSON; for “end”, only the status."},
+            "id": {"const": "end", "description": "If sent back as Last-Event-ID, no further events follow."},
         },
     }
     return {"text/event-stream": {"itemSchema": event, "example": example}}
@@ -128,7 +128,7 @@ KNOWN = problems(401, 429)
 
 ETAG = {
     "ETag": {
-        "description": "Version and digest of the answer, for If-Match and If-None-Match.",
+        "description": "Version and digest of the response, for If-Match and If-None-Match.",
         "schema": {"type": "string", "pattern": '^"[0-9]+-[0-9a-f]{16}"$'},
         "example": '"3-9f86d081884c7d65"',
     }
@@ -136,7 +136,7 @@ ETAG = {
 
 TAGGED: dict[int | str, dict[str, Any]] = {
     200: {"headers": ETAG},
-    304: {"description": "What the caller has still holds.", "headers": ETAG},
+    304: {"description": "Not modified; the cached response is still current.", "headers": ETAG},
 }
 
 CHANGED: dict[int | str, dict[str, Any]] = {200: {"headers": ETAG}, **problems(412)}
@@ -230,7 +230,7 @@ async def read_upload_or_json(request: Request) -> Upload | Any:
 
 def form_body(fields: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
     """Return a multipart form with a file for OpenAPI."""
-    file = {"type": "string", "format": "binary", "description": "The file itself."}
+    file = {"type": "string", "format": "binary", "description": "File to upload."}
     return {
         "multipart/form-data": {
             "schema": {

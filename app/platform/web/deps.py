@@ -45,19 +45,26 @@ KeyHeader = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
-        description="The same key with the same body gives the same answer and stores once, for 24 hours.",
+        description="The same key with the same body returns the same response and stores "
+        "once, for 24 hours.",
         examples=["5f0c6a52-quote-17"],
         json_schema_extra={"minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
     ),
 ]
 
-LimitQuery = Annotated[int, Query(ge=1, le=MAX_ITEMS, description="Most items of the answer.", examples=[20])]
-
-CursorQuery = Annotated[
-    str | None, Query(max_length=200, description="The “next” of an earlier answer; left out, the beginning.")
+LimitQuery = Annotated[
+    int, Query(ge=1, le=MAX_ITEMS, description="Maximum number of items to return.", examples=[20])
 ]
 
-ID = "Identifier, from a list or an earlier answer."
+CursorQuery = Annotated[
+    str | None,
+    Query(
+        max_length=200,
+        description="Cursor: the “next” value of an earlier response; if omitted, the first page.",
+    ),
+]
+
+ID = "Identifier, from a list or an earlier response."
 
 USUAL = USUAL_ITEMS
 

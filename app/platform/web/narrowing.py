@@ -23,15 +23,17 @@ FieldsQuery = Annotated[
     str | None,
     Query(
         max_length=2000,
-        description="Fields to answer with, separated by commas; parts of a field behind a dot. Beside "
-        "“view=summary”, more of them. In a list those of its items.",
+        description="Fields to return, comma-separated; use a dot for nested fields. With "
+        "“view=summary”, additional fields. In a list, fields of its items.",
         examples=["id,time_to_train,cost.run"],
     ),
 ]
 
 ViewQuery = Annotated[
     Literal["full", "summary"],
-    Query(description="“summary” leaves out how the figures came about: trace, lines, sources, rivals."),
+    Query(
+        description="“summary” omits how the figures were derived: trace, lines, sources, competing figures."
+    ),
 ]
 
 

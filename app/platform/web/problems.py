@@ -108,27 +108,27 @@ PageRenderer = Callable[[Request, AppError], Response]
 
 
 class ProblemField(BaseModel):
-    """One wrong field."""
+    """An invalid field."""
 
     model_config = ConfigDict(frozen=True)
 
-    field: str = Field(description="Dotted path in the request.", examples=["plan.tensor"])
+    field: str = Field(description="Dotted path of the field in the request.", examples=["plan.tensor"])
     message: str = Field(description="What is wrong with it and what is allowed.")
 
 
 class Problem(BaseModel):
-    """What went wrong (RFC 9457)."""
+    """An error (RFC 9457)."""
 
     model_config = ConfigDict(frozen=True)
 
-    type: str = Field(description="Kind of problem, as a reference.", examples=["/problems/bad-input"])
-    title: str = Field(description="Kind of problem in words.", examples=["Invalid input"])
+    type: str = Field(description="URI reference of the problem type.", examples=["/problems/bad-input"])
+    title: str = Field(description="Short description of the problem type.", examples=["Invalid input"])
     status: int = Field(description="HTTP status.", examples=[400])
     detail: str = Field(description="What happened and what to do about it.")
-    errors: list[ProblemField] = Field(description="The fields it concerns; may be empty.")
+    errors: list[ProblemField] = Field(description="Fields that caused the error; can be empty.")
     instance: str | None = Field(
         None,
-        description="This very occurrence, as a reference with the identifier of the request.",
+        description="Reference to this occurrence, which contains the identifier of the request.",
         examples=["/requests/8f14e45fceea167a5a36dedd"],
     )
 

@@ -65,7 +65,7 @@ def remember(
         Header(
             alias="If-None-Match",
             max_length=MOST,
-            description="ETags of answers that are at hand; 304 if one of them still holds.",
+            description="ETags of cached responses; returns 304 if one of them is still current.",
         ),
     ] = None,
 ) -> None:
@@ -79,7 +79,7 @@ MatchHeader = Annotated[
     Header(
         alias="If-Match",
         max_length=60,
-        description="The ETag last read; 412 if somebody else has changed it since.",
+        description="ETag last read; returns 412 if there has been another change since.",
         examples=["*"],
     ),
 ]
