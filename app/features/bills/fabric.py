@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.engine.fat_tree import FatTree, fat_tree, node_bandwidth
+from app.engine.fat_tree import FatTree, fat_tree
 from app.errors import BadInput, FieldError, Message
 from app.estimating.documents import CheckWarning
 from app.features.bills.model import FabricPlan, FabricRequest
@@ -52,7 +52,7 @@ def described(tree: FatTree, nodes: int, switch_ports: int, port_gbps: float) ->
         switches=int(tree.switches),
         cables=int(tree.minimum_cables),
         balanced_cables=int(tree.cables),
-        node_tbps=float(node_bandwidth(int(tree.rails), port_gbps)) / TERA,
+        node_tbps=float(tree.rails) * port_gbps / TERA,
         oversubscription=float(tree.oversubscription),
         declared_switches=None,
         warnings=[],

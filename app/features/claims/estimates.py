@@ -11,7 +11,7 @@ from app.catalog.catalog import Catalog
 from app.catalog.entries import HOST, SystemEntry
 from app.catalog.figures import Figure, Spread
 from app.catalog.vendor_ratios import Machinery, Side, VendorRatio, VendorRun
-from app.engine.equal_footing import two_piece_samples
+from app.engine.comparison import two_piece_samples
 from app.engine.records import Floats
 from app.errors import BadInput, CatalogError
 from app.estimating.context import SizingContext

@@ -11,7 +11,7 @@ import numpy as np
 from app.catalog.catalog import Catalog
 from app.catalog.figures import Spread
 from app.catalog.vendor_ratios import VendorRatio
-from app.engine.equal_footing import footing_ratio, speed_ratio
+from app.engine.comparison import footing_ratio, speed_ratio
 from app.engine.records import Floats
 from app.engine.uncertainty import probability_below
 from app.errors import Message

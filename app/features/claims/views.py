@@ -89,8 +89,7 @@ def claims_page(
             "claims",
             drawn,
             "claims",
-            voice.gettext("The line marks 1, where both sides are equally fast. Bars are 80 % "
-                          "intervals."),
+            voice.gettext("The line marks 1, where both sides are equally fast. Bars are 80 % intervals."),
         ),
         warnings=grouped(("", warning) for warning in found.warnings),
     )

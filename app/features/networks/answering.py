@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from app import __version__
-from app.engine.gains import relative_gain
+from app.engine.comparison import relative_gain
 from app.engine.records import GpuSystem
 from app.errors import BadInput, Conflict, Message
 from app.estimating.context import SizingContext

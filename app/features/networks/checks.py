@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from app.engine.gains import relative_gain
+from app.engine.comparison import relative_gain
 from app.errors import Message
 from app.estimating.documents import CheckWarning, Text
 from app.estimating.nearest import MeasuredRun, status_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.catalog.figures import Figure, Spread
+from app.engine.comparison import relative_gain, sufficient_rung
 from app.engine.cost.hours import run_cost
-from app.engine.gains import relative_gain, sufficient_rung
 from app.engine.records import Floats
 from app.engine.uncertainty import probability_below
 from app.estimating.costing import Charges

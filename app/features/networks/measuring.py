@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.catalog.software import SoftwareProfile
-from app.engine.gains import student_t_probability, welch_degrees
+from app.engine.comparison import student_t_probability, welch_degrees
 from app.errors import AppError, FieldError
 from app.estimating.calibrated import NOISE
 from app.estimating.context import SizingContext

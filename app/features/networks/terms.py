@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from app.compiled import record
 from app.engine.collectives import (
     Links,
     Network,
@@ -15,11 +16,11 @@ from app.engine.collectives import (
     node_bandwidth,
     takes_tree,
 )
-from app.engine.gains import relative_gain, sufficient_rung
-from app.engine.gpu.case import Case, Plan, Software, plan_at
+from app.engine.comparison import relative_gain, sufficient_rung
+from app.engine.gpu.case import Case, Software
 from app.engine.gpu.collectives import MessageGroup, device_weights, message_group
 from app.engine.gpu.step import row_exchange_time, stage_message_size
-from app.engine.plans import Plans, Recompute, Sharding
+from app.engine.plans import Plan, Plans, Recompute, Sharding
 from app.engine.records import Fabric, Floats, GpuSystem
 from app.estimating.scenario import Scenario
 from app.features.networks.model import (
@@ -90,8 +91,8 @@ class CollectiveTimer:
 def messages_of(scenario: Scenario, plans: Plans) -> list[NetworkMessage]:
     """Return the messages of one step of a plan on the fullest device, the largest kinds first."""
     case = scenario.gpu_case()
-    post = CollectiveTimer(case.case(), case.stack())
-    plan = plan_at(plans.rows, 0)
+    post = CollectiveTimer(case.case, case.software)
+    plan = record(Plan, plans.rows[0])
     found = [
         *_of_gradients(scenario, plans, plan, post),
         *_of_tensors(plan, post),

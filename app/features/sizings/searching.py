@@ -10,8 +10,8 @@ import numpy as np
 
 from app.catalog.entries import ChipKind
 from app.catalog.software import SoftwareProfile
+from app.engine.comparison import scaling_knee
 from app.engine.cost.hours import run_cost
-from app.engine.frontier import scaling_knee
 from app.engine.plans import Plans
 from app.engine.records import Floats
 from app.engine.search.evaluate import GpuEvaluator
