@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from app.catalog.figures import Direction, Figure, FigureStatus, Source, SourceKind
-from app.catalog.lookup import Key, Lookup
+from app.catalog.figures import Direction, Figure, FigureStatus, Key, Lookup, Source, SourceKind
 from app.errors import FieldError, Message
 
 DISCOUNT = "discount"

@@ -13,11 +13,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from app.engine.records import FloatLike, Floats, GpuKernels, GpuSoftware, IpuSoftware
 from app.errors import CatalogError, NotFound
+
+LISTS = ("families", "chips")
+"""Columns of data/software_defaults.csv that list several."""
 
 STATUSES = frozenset({"fitted", "measured", "assumed"})
 """How a figure was found: by the fit of all runs, read off single measured runs, or on physical grounds."""
@@ -296,14 +300,9 @@ def load_software(directory: Path) -> SoftwareCatalog:
             raise CatalogError(
                 f"software.csv line {line}: a finite value, {', '.join(sorted(STATUSES))}, is needed"
             )
-        own.setdefault(row["profile"], {})[row["parameter"]] = ProfileFigure(
-            parameter=row["parameter"],
-            value=value,
-            deviation=deviation,
-            status=row["status"],
-            note=row["note"],
-            profile=row["profile"],
-        )
+        values: dict[str, Any] = {**row, "value": value, "deviation": deviation}
+        figure = ProfileFigure(**values)
+        own.setdefault(figure.profile, {})[figure.parameter] = figure
     profiles: dict[str, SoftwareProfile] = {}
     for row in _rows(directory / "software_profiles.csv"):
         figures: dict[str, ProfileFigure] = {}
@@ -352,18 +351,9 @@ def _defaults(directory: Path, profiles: Mapping[str, SoftwareProfile]) -> tuple
             date.fromisoformat(row["since"])
         except ValueError as error:
             raise CatalogError(f"software_defaults.csv line {line}: since must be a date") from error
-        found.append(
-            DefaultSoftware(
-                kind=row["kind"],
-                families=frozenset(filter(None, row["families"].split(";"))),
-                network=row["network"],
-                chips=frozenset(filter(None, row["chips"].split(";"))),
-                format=row["format"],
-                since=row["since"],
-                profile=row["profile"],
-                models=row["models"],
-            )
-        )
+        cells: dict[str, Any] = {entry.name: row[entry.name] for entry in fields(DefaultSoftware)}
+        cells |= {name: frozenset(filter(None, row[name].split(";"))) for name in LISTS}
+        found.append(DefaultSoftware(**cells))
     for kind in ("gpu", "ipu"):
         if not any(row.kind == kind and not any(row.rank[:-1]) for row in found):
             raise CatalogError(f"software_defaults.csv: no row holds for every model on {kind}")

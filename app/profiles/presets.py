@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from app.catalog.load import load_training
+from app.catalog.catalog import load_training
 from app.errors import CatalogError, Message, NotFound
 from app.profiles.model import ModelProfile
 

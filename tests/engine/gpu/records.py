@@ -3,8 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from app.catalog.catalog import Catalog
-from app.catalog.load import load_catalog
+from app.catalog.catalog import Catalog, load_catalog
 from app.catalog.software import SoftwareCatalog, load_software
 from app.compiled import record
 from app.engine.gpu.case import GpuCase
