@@ -2,17 +2,21 @@
 
 The parser and the shape inference are native code that cannot be interrupted; see
 :mod:`app.profiles.onnx_graph` for what they do and :mod:`app.profiles.sandbox` for the bounds.
+``python -m app.profiles.onnx_file NAME`` writes a profile or a refusal to standard output, nothing else; it
+bounds itself before the native reader is even loaded.
 """
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Mapping
 from typing import cast
 
 from app.errors import AppError, BadInput, FieldError, TooLarge, Unprocessable
 from app.profiles.documents import check_size, unreadable
 from app.profiles.model import ModelProfile, message_from_json, message_to_json
-from app.profiles.sandbox import read_apart
+from app.profiles.sandbox import bound_memory, read_apart
 
 MOST_BYTES = 25_000_000
 """Largest file. [B]"""
@@ -29,7 +33,7 @@ REFUSALS: Mapping[str, type[AppError]] = {kind.__name__: kind for kind in (BadIn
 def read_onnx_file(name: str, data: bytes) -> ModelProfile:
     """Return the profile of an ONNX model, read apart."""
     check_size(name, len(data), MOST_BYTES)
-    answer = read_apart(name, "app.profiles.onnx_child", name, content=data, seconds=SECONDS)
+    answer = read_apart(name, "app.profiles.onnx_file", name, content=data, seconds=SECONDS)
     match answer:
         case {"profile": dict(profile)}:
             return ModelProfile.from_json(profile)
@@ -59,3 +63,18 @@ def refusal_from_json(document: Mapping[str, object]) -> AppError:
         message_from_json(cast("Mapping[str, object]", document["message"])),
         [FieldError(field, message_from_json(message)) for field, message in entries],
     )
+
+
+def told(name: str, data: bytes) -> dict[str, object]:
+    """Return what is to be said of a file."""
+    from app.profiles.onnx_graph import read_onnx
+
+    try:
+        return {"profile": read_onnx(name, data).to_json()}
+    except AppError as error:
+        return {"refused": refusal_to_json(error)}
+
+
+if __name__ == "__main__":
+    bound_memory(MOST_MEMORY)
+    sys.stdout.write(json.dumps(told(sys.argv[1], sys.stdin.buffer.read()), allow_nan=False))

@@ -13,9 +13,8 @@ from typing import BinaryIO, cast
 
 from app.errors import BadInput, Message
 from app.profiles.documents import Deadline, too_large, unreadable
-from app.profiles.lengths import RULE, estimated_tokens
 from app.profiles.model import message_from_json, message_to_json
-from app.profiles.sample_files import Sample, open_samples
+from app.profiles.sample_files import RULE, Sample, estimated_tokens, open_samples
 
 MOST_BYTES = 200_000_000
 MOST_SAMPLES = 5_000_000
