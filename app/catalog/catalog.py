@@ -70,7 +70,6 @@ class Catalog(Lookup):
         return tuple(self.fabric_entry(name) for name in self.names("fabric"))
 
     def chip_figures(self, chip_id: str) -> records.Figures:
-        """Return the figure behind each field of a chip's record."""
         if self.chip(chip_id).kind is ChipKind.IPU:
             return records.ipu_figures(self, chip_id)
         return records.gpu_figures(self, chip_id)

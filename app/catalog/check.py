@@ -51,7 +51,6 @@ def check_directory(directory: Path) -> list[DataProblem]:
 
 
 def check_sheets(sheets: Sheets) -> list[DataProblem]:
-    """Return every fault of files already read."""
     problems = list(sheets.problems)
     if problems:
         return problems
@@ -114,7 +113,6 @@ def _provenance(row: DataRow, sources: set[str]) -> Iterator[DataProblem]:
 
 
 def _facts(sheets: Sheets) -> Iterator[DataProblem]:
-    """Check each figure on its own."""
     items, sources = _names(sheets, "items", "item"), _names(sheets, "sources", "id")
     dimension = {row["unit"]: row["dimension"] for row in sheets.rows["units"]}
     numeric = {row["unit"] for row in sheets.rows["units"] if row["factor"]}
@@ -229,7 +227,6 @@ TRAINING = frozenset((
 
 
 def _training(sheets: Sheets) -> Iterator[DataProblem]:
-    """Check how the model presets were trained."""
     sources = _names(sheets, "sources", "id")
     targets = {row["item"] for row in sheets.rows["items"] if "target" in row["kinds"].split()}
     seen: set[tuple[str, str]] = set()

@@ -155,7 +155,6 @@ def cost_defaults(
 
 
 def reliability_defaults(lookup: Lookup, chip_kind: ChipKind) -> ReliabilityDefaults:
-    """Return failure and checkpoint figures of a GPU node or an IPU machine."""
     item = "reliability-gpu-node" if chip_kind is ChipKind.GPU else "reliability-ipu-machine"
     elsewhere = {
         "storage_write_rate": "storage-server",

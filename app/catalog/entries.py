@@ -42,15 +42,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ChipEntry(Entry):
-    """An accelerator."""
-
     kind: ChipKind
 
 
 @dataclass(frozen=True, slots=True)
 class MachineEntry(Entry):
-    """A node or an IPU machine."""
-
     chip: str
     devices: int
     intra: Intra
@@ -58,8 +54,6 @@ class MachineEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class FabricEntry(Entry):
-    """A scale-out network, per port."""
-
     protocol: str
 
 
@@ -108,7 +102,6 @@ class SystemEntry(Entry):
 
     @property
     def devices(self) -> int:
-        """Accelerators of one system."""
         return self.machines * self.devices_per_machine
 
 
@@ -124,13 +117,11 @@ def _shared(lookup: Lookup, kind: str, name: str) -> dict[str, Any]:
 
 
 def chip_entry(lookup: Lookup, name: str) -> ChipEntry:
-    """Return a chip."""
     kind = ChipKind.IPU if is_ipu(lookup, name) else ChipKind.GPU
     return ChipEntry(**_shared(lookup, "chip", name), kind=kind)
 
 
 def machine_entry(lookup: Lookup, name: str) -> MachineEntry:
-    """Return a machine with its figures."""
     shared = _shared(lookup, "machine", name)
     chip, intra = (lookup.figure(name, parameter).text for parameter in ("chip", "intra"))
     devices = round(lookup.figure(name, "devices").si)
@@ -138,7 +129,6 @@ def machine_entry(lookup: Lookup, name: str) -> MachineEntry:
 
 
 def fabric_entry(lookup: Lookup, name: str) -> FabricEntry:
-    """Return a fabric with its figures."""
     shared = _shared(lookup, "fabric", name)
     return FabricEntry(**shared, protocol=lookup.figure(name, "protocol").text)
 

@@ -65,8 +65,6 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a figure was read."""
-
     id: str
     kind: SourceKind
     title: str
@@ -87,8 +85,6 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something the catalogue has figures of."""
-
     id: str
     kinds: tuple[str, ...]
     name: str
@@ -136,7 +132,6 @@ class Figure:
 
     @property
     def si_unit(self) -> str:
-        """Unit of :attr:`si`."""
         return self.unit.si_unit
 
     @property
@@ -157,8 +152,6 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """One point of a measured curve, in the units of the curve."""
-
     x: float
     y: float
 
@@ -241,7 +234,6 @@ class Lookup:
         return series[-1] if series else None
 
     def figure(self, item: str, parameter: str, condition: str = "", on: str | None = None) -> Figure:
-        """Return the accepted figure as :meth:`find` does, or raise NotFound."""
         found = self.find(item, parameter, condition, on)
         if found is None:
             known = {f"{item} {key[1]}" for key in self.accepted if key[0] == item}
@@ -270,7 +262,6 @@ class Lookup:
 
     @cached_property
     def by_parameter(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
-        """Conditions by item and parameter, sorted."""
         found: dict[tuple[str, str], list[str]] = {}
         for item, parameter, condition in self.accepted:
             found.setdefault((item, parameter), []).append(condition)
@@ -308,7 +299,6 @@ class Lookup:
         return found
 
     def claims(self, source_id: str | None = None, status: FigureStatus | None = None) -> tuple[Claim, ...]:
-        """Return published statements with their verdicts."""
         return tuple(
             claim
             for claim in self.all_claims

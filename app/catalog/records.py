@@ -52,7 +52,6 @@ def gpu_figures(lookup: Lookup, chip_id: str) -> Figures:
 
 
 def gpu_chip(lookup: Lookup, chip_id: str) -> GpuChip:
-    """Return the engine's record of a GPU."""
     figures = gpu_figures(lookup, chip_id)
     numbers: dict[str, Any] = {name: figure.si for name, figure in figures.items() if "." not in name}
     named = {precision: f"matrix_peak.{precision}" for precision in PEAKS}
@@ -122,7 +121,6 @@ def machine_figures(lookup: Lookup, name: str, devices: int | None = None) -> Fi
 
 
 def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool = False) -> Machine:
-    """Return the engine's record of one node."""
     figures = machine_figures(lookup, name, devices)
     fitted = round(figures["devices"].si)
     count = fitted if devices is None else devices
@@ -170,7 +168,6 @@ def _curve(lookup: Lookup, figures: Figures) -> tuple[Floats, Floats]:
 
 
 def fabric_figures(lookup: Lookup, fabric_id: str) -> Figures:
-    """Return the figures of a fabric's record."""
     lookup.item("fabric", fabric_id)
     measured = ("port_bandwidth", "hop_latency", "tree_latency", "message_latency")
     figures = {name: lookup.figure(fabric_id, name) for name in measured}

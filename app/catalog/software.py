@@ -51,8 +51,6 @@ def figure_unit(parameter: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProfileFigure:
-    """One figure of a profile."""
-
     parameter: str
     value: float
     deviation: float
@@ -155,7 +153,6 @@ class SoftwareProfile:
         return name.startswith("gpu-") or name == "ipu-base"
 
     def value(self, parameter: str, normals: Mapping[str, Floats] | None = None) -> FloatLike:
-        """Return a figure, or samples of it from standard normals of its name."""
         figure = self.figures[parameter]
         if normals is None or figure.deviation == 0 or parameter not in normals:
             return figure.value
@@ -183,7 +180,6 @@ class SoftwareProfile:
         return np.asarray(np.exp(self.calibration.offset + self.calibration.offset_deviation * column))
 
     def gpu(self, normals: Mapping[str, Floats] | None = None) -> GpuSoftware:
-        """Return the engine's record, single or as samples."""
         normals = self.correlated(normals)
         values: dict[str, object] = {}
         for entry in fields(GpuSoftware):
@@ -196,7 +192,6 @@ class SoftwareProfile:
         return GpuSoftware(**values)  # type: ignore[arg-type]
 
     def ipu(self, normals: Mapping[str, Floats] | None = None) -> IpuSoftware:
-        """Return the engine's record, single or as samples."""
         normals = self.correlated(normals)
         values: dict[str, object] = {
             entry.name: self.value(entry.name, normals) for entry in fields(IpuSoftware)
@@ -256,13 +251,11 @@ class SoftwareCatalog:
     def default(
         self, family: str, network: str, kind: str, chip: str, formats: Collection[str]
     ) -> DefaultSoftware:
-        """Return what usually runs a model on a chip."""
         return next(
             row for row in self.defaults if row.kind == kind and row.holds_for(family, network, chip, formats)
         )
 
     def profile(self, name: str, field: str = "software") -> SoftwareProfile:
-        """Return a profile by its identifier."""
         if name not in self.profiles:
             raise NotFound.named("software profile", name, self.profiles, field)
         return self.profiles[name]
@@ -289,7 +282,6 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 def load_software(directory: Path) -> SoftwareCatalog:
-    """Load the software profiles and kernel constants from the data directory."""
     own: dict[str, dict[str, ProfileFigure]] = {}
     for line, row in enumerate(_rows(directory / "software.csv"), start=2):
         try:

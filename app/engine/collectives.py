@@ -12,8 +12,6 @@ from app.engine.records import Fabric, FloatLike, Floats, Intra, Machine
 
 
 class Links(NamedTuple):
-    """Links between the accelerators of one machine."""
-
     devices: float
     bus_bandwidth: float
     """Of an all-reduce at large messages. [B/s]"""

@@ -126,11 +126,9 @@ class BuddyPool:
 
     @property
     def largest_free(self) -> int:
-        """Devices of the largest free block."""
         return max((1 << order for order, blocks in enumerate(self._blocks) if blocks), default=0)
 
     def free_blocks(self) -> list[Block]:
-        """Return the free blocks in the order of their addresses."""
         found = [(start, 1 << order) for order, blocks in enumerate(self._blocks) for start in blocks]
         return [(start // self.size, start % self.size, devices) for start, devices in sorted(found)]
 
@@ -156,7 +154,6 @@ class BuddyPool:
         return self._take(pod * self.size + first, devices)
 
     def give_back(self, blocks: tuple[Block, ...]) -> None:
-        """Return blocks, joining each with its free buddy as far as that goes."""
         for pod, first, devices in blocks:
             start, order = pod * self.size + first, devices.bit_length() - 1
             self.free += devices
@@ -168,7 +165,6 @@ class BuddyPool:
             insort(self._blocks[order], start)
 
     def copy(self) -> BuddyPool:
-        """Return a pool with the same blocks free."""
         made = BuddyPool(0, self.size)
         made.pods, made.free = self.pods, self.free
         made._blocks = [list(blocks) for blocks in self._blocks]
@@ -214,7 +210,6 @@ class NodePool:
 
     @property
     def largest_free(self) -> int:
-        """Largest job that fits: all empty nodes together, else the emptiest one."""
         empty = len(self._by_free[self.size])
         return empty * self.size or max(self._left, default=0)
 
@@ -232,12 +227,10 @@ class NodePool:
         return None
 
     def give_back(self, blocks: tuple[Block, ...]) -> None:
-        """Return accelerators to their nodes."""
         for node, _, devices in blocks:
             self._move(node, self._left[node] + devices)
 
     def copy(self) -> NodePool:
-        """Return a pool in the same state."""
         made = NodePool(0, self.size)
         made.nodes, made.free, made._left = self.nodes, self.free, list(self._left)
         made._by_free = [list(nodes) for nodes in self._by_free]
@@ -258,8 +251,6 @@ class NodePool:
 
 @dataclass(frozen=True, slots=True, order=True)
 class SliceProfile:
-    """A kind of instance."""
-
     memory: int
     """Memory slices it takes. [-]"""
     compute: int
@@ -271,8 +262,6 @@ class SliceProfile:
 
 @dataclass(frozen=True, slots=True)
 class SlicedGpu:
-    """A GPU that can be cut into instances."""
-
     compute: int
     """Compute slices of the whole GPU. [-]"""
     memory: int

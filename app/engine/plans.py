@@ -96,7 +96,6 @@ class Plans(_Laid):
 
     @classmethod
     def joined(cls, parts: Sequence[Plans]) -> Plans:
-        """Return the plans of several, one after the other."""
         return cls.of_rows(np.concatenate([part.rows for part in parts]))
 
     def take(self, index: Indices) -> Plans:
@@ -120,7 +119,6 @@ class Plans(_Laid):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape that the fields broadcast to."""
         return np.broadcast_shapes(*(np.shape(getattr(self, name)) for name in PLAN_FIELDS))
 
     @property

@@ -59,8 +59,6 @@ class RunCase(NamedTuple):
 
 
 class RunTime(NamedTuple):
-    """What a run takes."""
-
     samples: float
     steps: float
     input_wait: float

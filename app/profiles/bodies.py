@@ -156,7 +156,6 @@ def operator_to_json(operator: Operator) -> dict[str, object]:
 
 
 def operator_from_json(document: Mapping[str, object]) -> Operator:
-    """Return the operator that :func:`operator_to_json` wrote."""
     values = dict(document)
     for name, enum in _ENUMS.items():
         if name in values:

@@ -224,12 +224,10 @@ class Reader:
         return value
 
     def assume(self, template: str, **values: object) -> None:
-        """Note what is taken for granted."""
         self.assumptions.append(Message(template, values))
 
 
 def config_profile(document: object, *, name: str = "config.json", where: str = WHERE) -> ModelProfile:
-    """Return the profile of a Hugging Face configuration."""
     if not isinstance(document, Mapping):
         raise Unprocessable.at(
             where, "a configuration must be a JSON object, not {value}", value=shown(document)

@@ -170,7 +170,6 @@ KINDS["depthwise"] = KINDS["conv"]
 def layers_profile(
     layers: object, *, name: str = "layer table", where: str = "model.layers", lines: list[int] | None = None
 ) -> ModelProfile:
-    """Return the profile of a list of layers."""
     if not isinstance(layers, list):
         raise Unprocessable.at(where, "layers must be a list of objects, not {value}", value=shown(layers))
     if not 1 <= len(layers) <= MOST_ROWS:

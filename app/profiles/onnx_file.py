@@ -31,7 +31,6 @@ REFUSALS: Mapping[str, type[AppError]] = {kind.__name__: kind for kind in (BadIn
 
 
 def read_onnx_file(name: str, data: bytes) -> ModelProfile:
-    """Return the profile of an ONNX model, read apart."""
     check_size(name, len(data), MOST_BYTES)
     answer = read_apart(name, "app.profiles.onnx_file", name, content=data, seconds=SECONDS)
     match answer:
@@ -48,7 +47,6 @@ def read_onnx_file(name: str, data: bytes) -> ModelProfile:
 
 
 def refusal_to_json(error: AppError) -> dict[str, object]:
-    """Return an error as JSON."""
     return {
         "kind": type(error).__name__,
         "message": message_to_json(error.message),
@@ -57,7 +55,6 @@ def refusal_to_json(error: AppError) -> dict[str, object]:
 
 
 def refusal_from_json(document: Mapping[str, object]) -> AppError:
-    """Return the error that :func:`refusal_to_json` wrote."""
     entries = cast("list[tuple[str, Mapping[str, object]]]", document["errors"])
     return REFUSALS[str(document["kind"])](
         message_from_json(cast("Mapping[str, object]", document["message"])),
@@ -66,7 +63,6 @@ def refusal_from_json(document: Mapping[str, object]) -> AppError:
 
 
 def told(name: str, data: bytes) -> dict[str, object]:
-    """Return what is to be said of a file."""
     from app.profiles.onnx_graph import read_onnx
 
     try:

@@ -52,7 +52,6 @@ class Sizes:
 
 
 def read_onnx(name: str, data: bytes) -> ModelProfile:
-    """Return the profile of an ONNX model."""
     check_size(name, len(data), MOST_BYTES)
     deadline = Deadline(name, SECONDS)
     try:

@@ -130,12 +130,10 @@ class Scores:
 
 
 def integer(node: onnx.NodeProto, name: str, default: int) -> int:
-    """Return a whole-number attribute of a node."""
     return next((attribute.i for attribute in node.attribute if attribute.name == name), default)
 
 
 def integers(node: onnx.NodeProto, name: str) -> list[int]:
-    """Return an attribute of a node that lists whole numbers."""
     return next((list(attribute.ints) for attribute in node.attribute if attribute.name == name), [])
 
 
@@ -156,7 +154,6 @@ class Converter:
 
     @property
     def notes(self) -> tuple[Message, ...]:
-        """What was assumed on the way."""
         return tuple(
             Message(
                 "operator {operator} is unknown; it is counted as one pass", {"operator": printable(kind)}
@@ -391,7 +388,6 @@ class Converter:
         ]
 
     def run(self) -> list[Operator]:
-        """Return the operators of one sample."""
         for index, node in enumerate(self._graph.nodes):
             if index % 256 == 0:
                 self._deadline.check()

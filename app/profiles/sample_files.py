@@ -167,7 +167,6 @@ def _text(name: str, raw: bytes, line: int) -> str:
 
 
 def json_samples(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sample]:
-    """Return the samples of a file with one JSON object a line."""
     for number, text in lines:
         if not text.strip():
             continue
@@ -238,7 +237,6 @@ def _length(name: str, line: int, column: str, value: object) -> int:
 
 
 def csv_samples(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sample]:
-    """Return the samples of a CSV file, whose first row names the columns."""
     source = iter(lines)
     _, header = next(source)
     separator = max(",;\t", key=header.count)

@@ -50,8 +50,6 @@ PASSES = {"ReLU": Pointwise.RELU, "GELU": Pointwise.GELU, "SiLU": Pointwise.SWIS
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One printed row."""
-
     line: int
     depth: int
     type: str
@@ -62,7 +60,6 @@ class Module:
 
 
 def read_summary(name: str, text: str) -> ModelProfile:
-    """Return the profile of a printed summary."""
     torchinfo = TORCHINFO in text
     operators = list(_torchinfo(name, text) if torchinfo else _fvcore(name, text))
     if not operators:

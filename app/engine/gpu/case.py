@@ -209,7 +209,6 @@ class Case(NamedTuple):
 
 
 def element_bytes(precision: Precision) -> float:
-    """Bytes of one activation or weight in the products."""
     return 4.0 if precision in (Precision.TF32, Precision.FP32) else 2.0
 
 

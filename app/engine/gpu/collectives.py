@@ -15,8 +15,6 @@ ALL, TRAINED, QUANTISED = 0, 1, 2
 
 
 class Weights(NamedTuple):
-    """Weights of the fullest device."""
-
     share: float
     """Share of the layers on the fullest stage. [-]"""
     layers: float

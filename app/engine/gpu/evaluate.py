@@ -116,7 +116,6 @@ class Evaluated(NamedTuple):
 
     @classmethod
     def room(cls, count: int) -> Evaluated:
-        """Return room for so many plans."""
         return cls(*(np.empty(count) for _ in cls._fields))
 
     @classmethod
@@ -148,7 +147,6 @@ def find_work(case: Case, software: Software, micro: MicroBatch, row: Vector, co
 
 
 def room_for_costs(case: Case) -> Matrix:
-    """Return costs of no micro-batch yet."""
     return np.zeros((len(case.operators) + 1, COSTS))
 
 
@@ -234,7 +232,6 @@ def sampled_steps(
 
 @kernel
 def memory_of_plans(case: Case, plans: Matrix, parts: Matrix) -> None:
-    """Write the memory of every plan by part."""
     for place in range(plans.shape[0]):
         plan = record(Plan, plans[place])
         activations = micro_batch_activations(case, micro_batch_of(plan))

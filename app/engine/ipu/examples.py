@@ -48,7 +48,6 @@ POPART = IpuSoftware(
 
 
 def table(operator: Operator) -> OperatorTable:
-    """Return a model of one operator."""
     return OperatorTable.of([operator], depth=1, hidden=1024, tokens=1)
 
 
@@ -59,5 +58,4 @@ def case() -> IpuCase:
 
 
 def row(operator: Operator) -> IpuOperator:
-    """Return an operator as kernels read it."""
     return record(IpuOperator, model_of(table(operator)).operators[0])

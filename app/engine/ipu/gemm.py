@@ -52,8 +52,6 @@ class Shapes(NamedTuple):
 
 
 class Gemm(NamedTuple):
-    """One matrix product."""
-
     rows: float
     inner: float
     columns: float

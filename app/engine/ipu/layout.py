@@ -181,13 +181,11 @@ TINY = float(np.finfo(float).tiny)
 
 @inner
 def stage_of(stages: Matrix, c: int, g: int) -> Stage:
-    """Return a stage of the layout in a row of a matrix."""
     return record(Stage, stages[c, g * STAGE :])
 
 
 @inner
 def put_stage(stages: Matrix, c: int, g: int, stage: Stage) -> None:
-    """Write a stage into a row of a matrix."""
     store(stages[c, g * STAGE :], stage)
 
 
@@ -248,7 +246,6 @@ def like_stage(case: IpuCase, plan: Plan, layers: Stages, kind: int) -> Stage:
 
 @inner
 def stated_stage(case: IpuCase, split: Vector, place: int) -> Stage:
-    """Return a stage as a configuration states its layers."""
     last = 0 if case.tied > 0.0 else split.shape[0] - 1
     embedding, head = 1.0 if place == 0 else 0.0, 1.0 if place == last else 0.0
     return Stage(split[place], split[place] / case.depth, embedding, head, 1.0 * place, 1.0, split[place])

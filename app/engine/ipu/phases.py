@@ -116,7 +116,6 @@ def resident_weight_fraction(tensor: float, pipeline: float, sharding: float) ->
 
 
 def layers_per_stage(layers: float, pipeline: float) -> float:
-    """Return the mean layers of one stage."""
     return layers / pipeline
 
 

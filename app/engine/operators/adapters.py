@@ -174,7 +174,6 @@ def adapted(
 
 
 def _operator(table: OperatorTable, place: int) -> Operator:
-    """Return one row of a table as an operator."""
     values: dict[str, Any] = {name: float(getattr(table, name)[place]) for name in COLUMNS}
     return Operator(name=table.names[place], **values)
 
@@ -223,7 +222,6 @@ def _adapter(operator: Operator, target: _Target, rank: float) -> list[Operator]
 
 
 def _dequantise(operator: Operator) -> Operator:
-    """Return the operator that turns the weights of a product from 4 bit."""
     divided = operator.split in (Split.COLUMNS, Split.INNER, Split.BATCH)
     return pointwise_layer(
         f"{operator.name}.dequantise",

@@ -206,7 +206,6 @@ class OperatorTable:
         heads: float = 0.0,
         master_weights: float = 1.0,
     ) -> OperatorTable:
-        """Return the table of the given operators."""
         rows = tuple(operators)
         columns = {name: np.array([float(getattr(row, name)) for row in rows]) for name in COLUMNS}
         return cls(

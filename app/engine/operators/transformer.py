@@ -28,8 +28,6 @@ class Stack(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerShape:
-    """The dimensions of a transformer."""
-
     layers: int
     hidden: int
     heads: int

@@ -39,7 +39,6 @@ def gpu_plans(space: Space) -> tuple[Plans, int]:
 
 
 def plans_of(spread: Options) -> Plans:
-    """Return the plans of layouts with every option."""
     rows = np.empty((plan_count(spread)[0], len(Plans.__slots__)))
     spread_options(spread, rows, np.zeros(2, dtype=np.int64))
     return Plans.of_rows(rows)

@@ -41,13 +41,11 @@ class Given(NamedTuple):
 
 @inner
 def is_power_of_two(number: int) -> bool:
-    """Return whether a number of at least 1 is 1, 2, 4, 8 and so on."""
     return number & (number - 1) == 0
 
 
 @inner
 def bit_length(number: int) -> int:
-    """Return how many binary digits a number has."""
     found = 0
     while number > 0:
         number >>= 1
@@ -65,7 +63,6 @@ def _allows(values: Places, value: int) -> bool:
 
 @inner
 def _add(shares: Matrix, count: int, data: int, micro_batch: int, accumulation: int) -> int:
-    """Write a share and return how many there are."""
     if count < shares.shape[1]:
         shares[0, count], shares[1, count], shares[2, count] = data, micro_batch, accumulation
     return count + 1

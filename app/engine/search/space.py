@@ -83,12 +83,10 @@ class Space:
         return bounds, Given(*(whole(self.allowed.get(name, ())) for name in Given._fields))
 
     def allows(self, name: str, value: float) -> bool:
-        """Return whether a value of a field may be taken."""
         return name not in self.allowed or value in self.allowed[name]
 
 
 def divisors(number: int) -> list[int]:
-    """Return the divisors of a whole number, rising."""
     return list(_divisors(number))
 
 
@@ -209,5 +207,4 @@ def filled(write: Callable[[Floats, Whole], None], *, width: int, expected: int)
 
 
 def whole(values: Sequence[float]) -> Whole:
-    """Return whole numbers as an array."""
     return np.array(values, dtype=np.int64)

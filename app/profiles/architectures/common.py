@@ -31,7 +31,6 @@ class Blocks:
         self._blocks = 0
 
     def add(self, operators: Iterable[Operator]) -> None:
-        """Add operators that belong to no block of their own."""
         self.operators.extend(operators)
 
     def block(self, operators: Iterable[Operator], *, output: float, count: int = 1) -> None:
@@ -50,7 +49,6 @@ class Blocks:
 
 
 def classifier(channels: int, positions: float, classes: int) -> list[Operator]:
-    """Return global average pooling, the output layer and its loss."""
     return [
         pointwise_layer("pool", Pointwise.AVERAGE_POOL, channels * positions, section=Section.HEAD),
         dense_layer("classes", channels, classes, section=Section.HEAD),
@@ -64,7 +62,6 @@ def head_loss(elements: float, name: str = "cross_entropy") -> Operator:
 
 
 def embedding(name: str, entries: int, width: int, tokens: float) -> Operator:
-    """Return a look-up of one vector for each token."""
     return Operator(
         name=name,
         kind=Kind.EMBEDDING,
