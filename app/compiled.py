@@ -7,8 +7,9 @@ after the sources and the processor they were made for. Kernels are loaded by ll
 second: importing numba takes two. Where nothing can be compiled the same functions run interpreted, some
 hundred times slower, and :func:`state` says so.
 
-A kernel takes arrays and numbers (:data:`Vector`, :data:`Matrix`, :data:`Places`, ``float``, ``int``), writes
-into arrays it is given and returns nothing; neither it nor what it calls may make arrays or raise.
+A kernel takes arrays and numbers (:data:`Vector`, :data:`Matrix`, :data:`Places`, ``float``, ``int``,
+``bool``) and named tuples of these, writes into arrays it is given and returns nothing; neither it nor what
+it calls may make arrays or raise. :func:`record` reads a named tuple from a row of a matrix.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import contextlib
 import functools
 import hashlib
 import importlib
+import itertools
 import os
 import pkgutil
 import re
@@ -26,15 +28,16 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload
+from typing import Any, ForwardRef, Protocol, TypeAlias, TypeVar, cast, overload
 
 import cffi
 import numpy as np
 from numpy.typing import NDArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Record = TypeVar("Record", bound=tuple[Any, ...])
 
 
 class Formula(Protocol):
@@ -58,6 +61,7 @@ Places: TypeAlias = NDArray[np.int64]
 
 IMPORTS = re.compile(r"^from (app\.engine[\w.]*) import", re.MULTILINE)
 AXES = {"Vector": 1, "Matrix": 2, "Places": 1}
+C_TYPES = {"float": "double", "int": "int64_t", "bool": "int64_t", **dict.fromkeys(AXES, "void *")}
 ENGINE = Path(__file__).parent / "engine"
 FOLDER = "rackline-engine"
 SWITCH = "RACKLINE_COMPILED"
@@ -117,6 +121,26 @@ def formula(function: Callable[..., float]) -> Formula:
     return cast(Formula, broadcast)
 
 
+def record(kind: type[Record], row: Vector) -> Record:
+    """Return the named tuple whose numbers, with those of tuples in it, stand in a row in their order."""
+    return cast(Record, _filled(kind, iter(row)))
+
+
+def _filled(kind: Any, values: Iterator[float]) -> Any:
+    return kind(*(next(values) if isinstance(part, str) else _filled(part, values) for part in parts(kind)))
+
+
+def parts(kind: Any) -> list[Any]:
+    """Return the kinds of a named tuple's fields: names of arrays and numbers, or named tuples."""
+    known = vars(sys.modules[kind.__module__])
+    return [_kind(text, known) for text in kind.__annotations__.values()]
+
+
+def _kind(annotation: Any, known: Mapping[str, Any]) -> Any:
+    text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation
+    return text if text in C_TYPES else known[text]
+
+
 def kernel(function: Callable[..., None]) -> Kernel:
     """Mark a loop that Python calls."""
     made = Kernel(function)
@@ -131,10 +155,13 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.function = function
         self.name = f"{function.__module__}.{function.__name__}"
-        kinds = function.__annotations__
-        names = function.__code__.co_varnames[: function.__code__.co_argcount]
-        self.kinds = tuple(str(kinds[name]) for name in names)
         self._call: Callable[..., None] | None = None
+
+    @functools.cached_property
+    def kinds(self) -> list[Any]:
+        """Kinds of its parameters: names of arrays and numbers, or named tuples of them."""
+        names = self.function.__code__.co_varnames[: self.function.__code__.co_argcount]
+        return [_kind(self.function.__annotations__[name], self.function.__globals__) for name in names]
 
     def __call__(self, *values: Any) -> None:
         """Run it."""
@@ -148,21 +175,20 @@ class Kernel:
         address = library().address(self.name)
         if address is None:
             return self._interpreted
-        argument_types: list[str] = []
-        for kind in self.kinds:
-            if kind in AXES:
-                argument_types += ["void *", *["int64_t"] * AXES[kind]]
-            else:
-                argument_types.append("double" if kind == "float" else "int64_t")
+        kinds = list(_leaves(self.kinds))
+        lengths = [["int64_t"] * AXES.get(kind, 0) for kind in kinds]
+        argument_types = [
+            name for kind, more in zip(kinds, lengths, strict=True) for name in (C_TYPES[kind], *more)
+        ]
         interface = cffi.FFI()
         native = interface.cast(f"void (*)({', '.join(argument_types)})", address)
         buffer = interface.from_buffer
-        axes = tuple(AXES.get(kind, 0) for kind in self.kinds)
-        types = tuple(np.dtype(np.int64 if kind == "Places" else np.float64) for kind in self.kinds)
+        axes = tuple(AXES.get(kind, 0) for kind in kinds)
+        types = tuple(np.dtype(np.int64 if kind == "Places" else np.float64) for kind in kinds)
 
         def call(*values: Any) -> None:
             arguments: list[Any] = []
-            for value, count, kind in zip(values, axes, types, strict=True):
+            for value, count, kind in zip(_flat(values), axes, types, strict=True):
                 if not count:
                     arguments.append(value)
                     continue
@@ -180,6 +206,24 @@ class Kernel:
         # The processor's arithmetic: a quotient by zero is infinite, and nobody is warned.
         with np.errstate(all="ignore"):
             self.function(*values)
+
+
+def _leaves(kinds: Iterable[Any]) -> Iterator[str]:
+    """Give the kinds of arrays and numbers, those in named tuples included."""
+    for kind in kinds:
+        if isinstance(kind, str):
+            yield kind
+        else:
+            yield from _leaves(parts(kind))
+
+
+def _flat(values: Iterable[Any]) -> Iterator[Any]:
+    """Give arrays and numbers, those in tuples included."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _flat(value)
+        else:
+            yield value
 
 
 class Library:
@@ -321,6 +365,8 @@ def build(folder: Path) -> None:
     import numba
 
     _building = numba
+    options: Any = {"error_model": "numpy", "forceinline": True}
+    numba.extending.overload(record, jit_options=options, strict=False)(_compiled_record)
     package = importlib.import_module("app.engine")
     for module in pkgutil.walk_packages(package.__path__, "app.engine."):
         importlib.import_module(module.name)
@@ -343,27 +389,46 @@ def build(folder: Path) -> None:
 def _compiled(made: Kernel, numba: Any) -> tuple[str, bytes]:
     """Return the name and the object file of a kernel that takes arrays as addresses and lengths."""
     types = numba.types
-    function = numba.njit(error_model="numpy")(made.function)
     signature: list[Any] = []
     parameters: list[str] = []
-    arguments: list[str] = []
-    for place, kind in enumerate(made.kinds):
-        name = f"a{place}"
+    known: dict[str, Any] = {"carray": numba.carray}
+
+    def argument(kind: Any) -> str:
+        """Return how one argument is made of parameters, which are declared."""
+        if not isinstance(kind, str):
+            known[kind.__name__] = kind
+            return f"{kind.__name__}({', '.join(argument(part) for part in parts(kind))})"
+        name = f"a{len(parameters)}"
         parameters.append(name)
         if kind not in AXES:
             signature.append(types.float64 if kind == "float" else types.int64)
-            arguments.append(name)
-            continue
+            return f"{name} != 0" if kind == "bool" else name
         lengths = [f"{name}_{axis}" for axis in range(AXES[kind])]
-        parameters += lengths
+        parameters.extend(lengths)
         pointed = types.int64 if kind == "Places" else types.float64
-        signature += [types.CPointer(pointed), *[types.int64] * AXES[kind]]
-        arguments.append(f"carray({name}, ({', '.join(lengths)},))")
-    source = f"def call({', '.join(parameters)}):\n    function({', '.join(arguments)})\n"
-    known = {"carray": numba.carray, "function": function}
-    exec(source, known)
+        signature.extend([types.CPointer(pointed), *[types.int64] * AXES[kind]])
+        return f"carray({name}, ({', '.join(lengths)},))"
+
+    arguments = ", ".join(argument(kind) for kind in made.kinds)
+    known["function"] = numba.njit(error_model="numpy")(made.function)
+    exec(f"def call({', '.join(parameters)}):\n    function({arguments})\n", known)
     native = numba.cfunc(types.void(*signature), nopython=True, error_model="numpy")(known["call"])
     return native._wrapper_name, native._library._get_compiled_object()
+
+
+def _compiled_record(kind: Any, row: Any) -> Callable[..., Any]:
+    """Return :func:`record` for one kind of named tuple, written out number by number."""
+    known: dict[str, Any] = {}
+    places = itertools.count()
+
+    def written(part: Any) -> str:
+        if isinstance(part, str):
+            return f"row[{next(places)}]"
+        known[part.__name__] = part
+        return f"{part.__name__}({', '.join(map(written, parts(part)))})"
+
+    exec(f"def read(kind, row):\n    return {written(kind.instance_class)}\n", known)
+    return cast("Callable[..., Any]", known["read"])
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -14,7 +14,7 @@ import pytest
 
 from app import compiled
 from app.compiled import Kernel, Library, sources_digest, state
-from app.engine.distinct import number_columns
+from app.engine.arrays import number_columns
 from tests.sizing.asking import answer
 
 ROOT = Path(__file__).parents[1]
@@ -98,7 +98,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 import numpy as np
-from app.engine.distinct import distinct_columns
+from app.engine.arrays import distinct_columns
 together = Barrier(8)
 def first(_):
     together.wait()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from app.catalog.figures import Direction, Figure, FigureStatus, Source, SourceKind
-from app.catalog.lookup import Key, Lookup
+from app.catalog.figures import Direction, Figure, FigureStatus, Key, Lookup, Source, SourceKind
 from app.errors import FieldError, Message
 
 DISCOUNT = "discount"
@@ -68,8 +67,6 @@ RENTALS = {
 
 @dataclass(frozen=True, slots=True)
 class BookRow:
-    """One price, rate or discount of a book."""
-
     item: str
     """Identifier of the catalogue; of a discount also ``maker:…`` or ``kind:…``."""
     parameter: str
@@ -81,8 +78,6 @@ class BookRow:
 
 @dataclass(frozen=True, slots=True)
 class PriceBook:
-    """One version of a workspace's prices."""
-
     id: str
     name: str
     version: int
@@ -92,7 +87,6 @@ class PriceBook:
 
     @property
     def source(self) -> Source:
-        """The book as the source of its figures."""
         return Source(
             id=f"{self.id}@{self.version}",
             kind=SourceKind.CUSTOMER,
@@ -104,7 +98,6 @@ class PriceBook:
 
 
 def units_of(lookup: Lookup, parameter: str) -> tuple[str, ...]:
-    """Return the units in which a book may state a parameter."""
     if parameter == DISCOUNT:
         return ("1", "%")
     return MONEY_UNITS if parameter == "price" else lookup.fields[parameter].units
@@ -130,7 +123,6 @@ def faults(lookup: Lookup, rows: Iterable[BookRow]) -> list[FieldError]:
 
 
 def _fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
-    """Return the first fault of a row and its column."""
     if row.parameter not in LIMITS:
         known = ", ".join(LIMITS)
         return "parameter", Message(

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from app.catalog import entries, records
+from app.catalog import defaults, entries, records
 from app.catalog.books import PriceBook, overlay
-from app.catalog.defaults import (
-    ConvergenceTarget,
-    CostDefaults,
-    ReliabilityDefaults,
-    convergence_target,
-    cost_defaults,
-    reliability_defaults,
-    tariffs,
-)
+from app.catalog.check import check_sheets
 from app.catalog.entries import ChipEntry, ChipKind, FabricEntry, MachineEntry, SystemEntry
-from app.catalog.figures import Derived, Figure
-from app.catalog.lookup import Lookup
-from app.engine.records import Fabric, GpuChip, IpuChip, Machine
-from app.errors import NotFound
+from app.catalog.figures import (
+    Claim,
+    Curve,
+    CurvePoint,
+    Derived,
+    Field,
+    Figure,
+    FigureStatus,
+    Item,
+    Key,
+    Lookup,
+    Source,
+    Unit,
+)
+from app.catalog.files import DataRow, Sheets, read_sheets, record_of
+from app.catalog.vendor_ratios import vendor_ratios
+from app.errors import CatalogError, NotFound
 
 
 @dataclass(frozen=True)
@@ -31,108 +37,49 @@ class Catalog(Lookup):
     prices_on: str | None = None
     """Day as of which it shows what varies; None for the newest."""
 
+    chip = entries.chip_entry
+    machine_entry = entries.machine_entry
+    system = entries.system_entry
+    fabric_entry = entries.fabric_entry
+    derived = entries.system_derived
+    chip_derived = entries.chip_derived
+    gpu_chip = records.gpu_chip
+    ipu_chip = records.ipu_chip
+    machine = records.machine
+    machine_figures = records.machine_figures
+    host_memory = records.host_memory
+    host_memory_bandwidth = records.host_memory_bandwidth
+    fabric = records.fabric
+    fabric_figures = records.fabric_figures
+    convergence = defaults.convergence_target
+    cost_defaults = defaults.cost_defaults
+    reliability_defaults = defaults.reliability_defaults
+    tariffs = defaults.tariffs
+
     def chips(self) -> tuple[ChipEntry, ...]:
         """Return every chip the engine can time."""
-        return tuple(entries.chip_entry(self, name) for name in self.names("chip"))
-
-    def chip(self, chip_id: str) -> ChipEntry:
-        """Return one chip."""
-        return entries.chip_entry(self, self.item("chip", chip_id).id)
+        return tuple(self.chip(name) for name in self.names("chip"))
 
     def machines(self) -> tuple[MachineEntry, ...]:
-        """Return every machine."""
-        return tuple(entries.machine_entry(self, name) for name in self.names("machine"))
-
-    def machine_entry(self, machine_id: str) -> MachineEntry:
-        """Return one machine with its figures; :meth:`machine` is the engine's record."""
-        return entries.machine_entry(self, self.item("machine", machine_id).id)
+        return tuple(self.machine_entry(name) for name in self.names("machine"))
 
     def systems(self) -> tuple[SystemEntry, ...]:
-        """Return every system."""
-        return tuple(entries.system_entry(self, name) for name in self.names("system"))
-
-    def system(self, system_id: str) -> SystemEntry:
-        """Return one system."""
-        return entries.system_entry(self, self.item("system", system_id).id)
+        return tuple(self.system(name) for name in self.names("system"))
 
     def fabrics(self) -> tuple[FabricEntry, ...]:
-        """Return every fabric."""
-        return tuple(entries.fabric_entry(self, name) for name in self.names("fabric"))
-
-    def fabric_entry(self, fabric_id: str) -> FabricEntry:
-        """Return one fabric with its figures; :meth:`fabric` is the engine's record."""
-        return entries.fabric_entry(self, self.item("fabric", fabric_id).id)
-
-    def gpu_chip(self, chip_id: str) -> GpuChip:
-        """Return the engine's record of a GPU."""
-        return records.gpu_chip(self, chip_id)
-
-    def ipu_chip(self, chip_id: str, streaming_memory: float | None = None) -> IpuChip:
-        """Return the engine's record of an IPU; ``streaming_memory`` is that of its machine in bytes."""
-        return records.ipu_chip(self, chip_id, streaming_memory)
-
-    def machine(self, name: str, devices: int | None = None, bridged: bool = False) -> Machine:
-        """Return the engine's record of a node, of a system or machine, perhaps with fewer devices."""
-        return records.machine(self, name, devices, bridged)
-
-    def host_memory(self, name: str) -> float:
-        """Return the memory of a machine's host, of a system or machine; 0 where it is not known. [B]"""
-        return records.host_memory(self, name)
-
-    def host_memory_bandwidth(self, name: str) -> float:
-        """Return the bandwidth of that memory; infinite where it is not known. [B/s]"""
-        return records.host_memory_bandwidth(self, name)
-
-    def fabric(self, fabric_id: str, ports_per_node: int, oversubscription: float = 1.0) -> Fabric:
-        """Return the engine's record of a fabric."""
-        return records.fabric(self, fabric_id, ports_per_node, oversubscription)
+        return tuple(self.fabric_entry(name) for name in self.names("fabric"))
 
     def chip_figures(self, chip_id: str) -> records.Figures:
-        """Return the figure behind each field of a chip's record."""
         if self.chip(chip_id).kind is ChipKind.IPU:
             return records.ipu_figures(self, chip_id)
         return records.gpu_figures(self, chip_id)
 
-    def machine_figures(self, name: str, devices: int | None = None) -> records.Figures:
-        """Return the figure behind each field of a machine's record."""
-        return records.machine_figures(self, name, devices)
-
-    def fabric_figures(self, fabric_id: str) -> records.Figures:
-        """Return the figure behind each field of a fabric's record."""
-        return records.fabric_figures(self, fabric_id)
-
-    def derived(self, system_id: str) -> tuple[Derived, ...]:
-        """Return the figures that follow for a system, with formula and inputs."""
-        return entries.system_derived(self, self.item("system", system_id).id)
-
-    def chip_derived(self, chip_id: str) -> tuple[Derived, ...]:
-        """Return the figures that follow for a chip, with formula and inputs."""
-        return entries.chip_derived(self, self.item("chip", chip_id).id)
-
     def peak(self, chip_id: str, name: str, field: str = "") -> Derived:
         """Return a peak of a chip by name: ``fp16_dense``, ``fp16_sparse``, ``tf32_dense``, ``fp32`` …"""
-        peaks = {peak.name: peak for peak in entries.chip_peaks(self, self.item("chip", chip_id).id)}
+        peaks = {peak.name: peak for peak in entries.chip_peaks(self, chip_id)}
         if name not in peaks:
             raise NotFound.named("peak", name, peaks, field)
         return peaks[name]
-
-    def convergence(self, target_id: str) -> ConvergenceTarget:
-        """Return a convergence target."""
-        return convergence_target(self, target_id)
-
-    def cost_defaults(
-        self, chip_kind: ChipKind, region: str = "korea", tier: str | None = None, operator: str = ""
-    ) -> CostDefaults:
-        """Return the defaults of the cost model in a region, on a tier of its tariff, at a site."""
-        return cost_defaults(self, chip_kind, region, tier, operator)
-
-    def tariffs(self, region: str) -> tuple[str, ...]:
-        """Return the tiers of a region's electricity tariff, the usual one first."""
-        return tariffs(self, region)
-
-    def reliability_defaults(self, chip_kind: ChipKind) -> ReliabilityDefaults:
-        """Return the defaults of the reliability model."""
-        return reliability_defaults(self, chip_kind)
 
     def rents(self, system_id: str, condition: str = "") -> tuple[Figure, ...]:
         """Return the dated hourly rents of a system under a condition ("", "spot", …), oldest first."""
@@ -153,3 +100,107 @@ class Catalog(Lookup):
     def overlaid(self, book: PriceBook) -> Catalog:
         """Return the catalogue with the prices, discounts and rates of a price book laid over it."""
         return replace(self, accepted={**self.accepted, **overlay(self, book)}, book=book)
+
+
+SHOWN = 20
+"""Faults named in the error; the check command prints all."""
+
+
+def load_catalog(directory: Path) -> Catalog:
+    """Read and check data/; raise CatalogError with file, line and column of each fault.
+
+    The caller keeps the result: the files are read once per process.
+    """
+    sheets = read_sheets(directory)
+    problems = check_sheets(sheets)
+    if problems:
+        lines = [str(problem) for problem in problems[:SHOWN]]
+        if len(problems) > SHOWN:
+            lines.append(f"and {len(problems) - SHOWN} more")
+        raise CatalogError("\n".join(lines).replace("{", "{{").replace("}", "}}"))
+    return _catalog(sheets)
+
+
+def _catalog(sheets: Sheets) -> Catalog:
+    units, sources = _units(sheets), _sources(sheets)
+    accepted: dict[Key, list[Figure]] = {}
+    declined = []
+    for row in sheets.facts():
+        figure = _figure(row, units, sources)
+        if figure.status is FigureStatus.ACCEPTED:
+            accepted.setdefault((figure.item, figure.parameter, figure.condition), []).append(figure)
+        else:
+            declined.append(figure)
+    dates = [row["as_of"] for row in sheets.facts()]
+    return Catalog(
+        version=sheets.version,
+        as_of=max(dates, default=""),
+        items={
+            row["item"]: record_of(Item, row, id=row["item"], kinds=tuple(row["kinds"].split()))
+            for row in sheets.rows["items"]
+        },
+        fields={
+            row["parameter"]: record_of(Field, row, units=tuple(row["units"].split(";")))
+            for row in sheets.rows["fields"]
+        },
+        known_sources=sources,
+        accepted={
+            key: tuple(sorted(series, key=lambda figure: figure.as_of)) for key, series in accepted.items()
+        },
+        declined=tuple(declined),
+        curves=_curves(sheets, units, sources),
+        all_claims=tuple(
+            record_of(Claim, row, id=row["claim"], unit=units[row["unit"]], source=sources[row["source"]])
+            for row in sheets.rows["claims"]
+        ),
+        vendor_ratios=vendor_ratios(sheets, sources),
+        units=units,
+    )
+
+
+def load_training(directory: Path) -> dict[str, tuple[Figure, ...]]:
+    """Return how each model preset was trained, as far as it was published: data/training.csv."""
+    sheets = read_sheets(directory)
+    units, sources = _units(sheets), _sources(sheets)
+    found: dict[str, tuple[Figure, ...]] = {}
+    for row in sheets.rows["training"]:
+        for model in row["models"].split():
+            cells = {**row.cells, "item": model, "condition": "", "low": "", "high": "", "direction": ""}
+            figure = _figure(replace(row, cells=cells), units, sources)
+            if figure.status is FigureStatus.ACCEPTED:
+                found[model] = (*found.get(model, ()), figure)
+    return found
+
+
+def _units(sheets: Sheets) -> dict[str, Unit]:
+    return {row["unit"]: record_of(Unit, row, name=row["unit"]) for row in sheets.rows["units"]}
+
+
+def _sources(sheets: Sheets) -> dict[str, Source]:
+    return {row["id"]: record_of(Source, row) for row in sheets.rows["sources"]}
+
+
+def _figure(row: DataRow, units: dict[str, Unit], sources: dict[str, Source]) -> Figure:
+    unit, text = units[row["unit"]], row["value"]
+    value = float(text) if text and unit.numeric else None
+    return record_of(Figure, row, value=value, text=text, unit=unit, source=sources[row["source"]])
+
+
+def _curves(sheets: Sheets, units: dict[str, Unit], sources: dict[str, Source]) -> dict[str, Curve]:
+    points: dict[str, list[CurvePoint]] = {}
+    first: dict[str, DataRow] = {}
+    for row in sheets.points():
+        first.setdefault(row["curve"], row)
+        points.setdefault(row["curve"], []).append(CurvePoint(float(row["x"]), float(row["y"])))
+    return {
+        name: Curve(
+            name,
+            units[row["x_unit"]],
+            units[row["y_unit"]],
+            tuple(points[name]),
+            sources[row["source"]],
+            row["as_of"],
+            row["note"],
+        )
+        for name, row in first.items()
+    }

@@ -6,83 +6,39 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from app.catalog.figures import RECALLED, Direction, FigureStatus, SourceKind
-from app.catalog.files import UNDATED, DataProblem, DataRow, Sheets, date_problems, number, read_sheets
+from app.catalog.files import UNDATED, DataProblem, DataRow, Sheets, date_problems, numbers, read_sheets
 from app.catalog.vendor_ratios import ratio_problems
 
-CHIPS = (
-    "a100-sxm-40gb",
-    "a100-sxm-80gb",
-    "a100-pcie-40gb",
-    "a100-pcie-80gb",
-    "gc200",
-    "bow",
-    "v100",
-    "p100",
-)
-
-SYSTEMS = (
-    "dgx-a100-320gb",
-    "dgx-a100-640gb",
-    "dgx1-v100",
-    "big-basin-p100",
-    "ipu-m2000",
-    "ipu-pod4",
-    "ipu-pod16",
-    "ipu-pod64",
-    "ipu-pod128",
-    "ipu-pod256",
-    "bow-2000",
-    "bow-pod16",
-    "bow-pod64",
-    "bow-pod128",
-    "bow-pod256",
-    "bow-pod1024",
-    "a100-sxm-40gb",
-    "a100-sxm-80gb",
-    "a100-pcie-40gb",
-    "a100-pcie-80gb",
-    "aws-p4d",
-    "aws-p4de",
-    "azure-nd96amsr",
-    "azure-nd96asr",
-    "gcp-a2-highgpu-8g",
-    "gcp-a2-ultragpu-8g",
-    "lambda-8xa100",
-)
-
-FABRICS = (
-    "hdr-infiniband",
-    "edr-infiniband",
-    "ndr-infiniband",
-    "roce-200",
-    "roce-100",
-    "ethernet-100",
-    "ethernet-50",
-    "ethernet-25",
-    "efa-400",
-    "ipu-fabric",
-)
-
-TARGETS = ("mlperf-bert", "mlperf-resnet50")
-
-REQUIRED = {"chip": CHIPS, "system": SYSTEMS, "fabric": FABRICS, "target": TARGETS}
+REQUIRED = {
+    "chip": (
+        "a100-sxm-40gb", "a100-sxm-80gb", "a100-pcie-40gb", "a100-pcie-80gb", "gc200", "bow",
+        "v100", "p100",
+    ),
+    "system": (
+        "dgx-a100-320gb", "dgx-a100-640gb", "dgx1-v100", "big-basin-p100", "ipu-m2000", "ipu-pod4",
+        "ipu-pod16", "ipu-pod64", "ipu-pod128", "ipu-pod256", "bow-2000", "bow-pod16", "bow-pod64",
+        "bow-pod128", "bow-pod256", "bow-pod1024", "a100-sxm-40gb", "a100-sxm-80gb",
+        "a100-pcie-40gb", "a100-pcie-80gb", "aws-p4d", "aws-p4de", "azure-nd96amsr",
+        "azure-nd96asr", "gcp-a2-highgpu-8g", "gcp-a2-ultragpu-8g", "lambda-8xa100",
+    ),
+    "fabric": (
+        "hdr-infiniband", "edr-infiniband", "ndr-infiniband", "roce-200", "roce-100",
+        "ethernet-100", "ethernet-50", "ethernet-25", "efa-400", "ipu-fabric",
+    ),
+    "target": ("mlperf-bert", "mlperf-resnet50"),
+}  # fmt: skip
+"""Identifiers of the contract by kind."""
 
 ITEM_PARAMETERS = {
     "machine": (
-        "devices",
-        "chip",
-        "intra",
-        "bus_bandwidth",
-        "collective_latency",
-        "power_max",
-        "power_typical",
+        "devices", "chip", "intra", "bus_bandwidth", "collective_latency", "power_max", "power_typical",
         "rack_units",
     ),
     "system": ("machine", "machines", "hosts", "fabric", "ports_per_node", "acquisition", "availability"),
     "fabric": ("line_rate", "port_bandwidth", "hop_latency", "tree_latency", "message_latency", "protocol"),
     "target": ("model", "law_samples", "law_batch", "law_exponent", "run_scatter"),
     "switch": ("ports", "port_rate", "power_typical", "price"),
-}
+}  # fmt: skip
 """Parameters without which an item of the kind cannot be used."""
 
 NOT_FOUND = "not found"
@@ -95,22 +51,11 @@ def check_directory(directory: Path) -> list[DataProblem]:
 
 
 def check_sheets(sheets: Sheets) -> list[DataProblem]:
-    """Return every fault of files already read."""
     problems = list(sheets.problems)
     if problems:
         return problems
-    for part in (
-        _lists,
-        _facts,
-        _competitors,
-        _claims,
-        _curves,
-        _aliases,
-        _training,
-        _presence,
-        ratio_problems,
-    ):
-        problems.extend(part(sheets))
+    for check in (_lists, _facts, _competitors, _claims, _curves, _training, _presence, ratio_problems):
+        problems.extend(check(sheets))
     return sorted(problems, key=lambda problem: (problem.file, problem.line))
 
 
@@ -133,9 +78,7 @@ def _lists(sheets: Sheets) -> Iterator[DataProblem]:
     for sheet, column in (("units", "unit"), ("sources", "id"), ("fields", "parameter"), ("items", "item")):
         yield from _unique(sheets.rows[sheet], column)
     for row in sheets.rows["units"]:
-        faults: list[DataProblem] = []
-        factor = number(row, "factor", faults)
-        yield from faults
+        (factor,) = yield from numbers(row, "factor")
         if factor is not None and factor <= 0:
             yield row.problem("factor", "the factor must be positive")
         if not row["dimension"] or not row["si_unit"]:
@@ -170,7 +113,6 @@ def _provenance(row: DataRow, sources: set[str]) -> Iterator[DataProblem]:
 
 
 def _facts(sheets: Sheets) -> Iterator[DataProblem]:
-    """Check each figure on its own."""
     items, sources = _names(sheets, "items", "item"), _names(sheets, "sources", "id")
     dimension = {row["unit"]: row["dimension"] for row in sheets.rows["units"]}
     numeric = {row["unit"] for row in sheets.rows["units"] if row["factor"]}
@@ -210,9 +152,7 @@ def _value(row: DataRow, numeric: bool, items: set[str]) -> Iterator[DataProblem
         yield row.problem("value", f"unknown item “{row['value']}”")
     if not numeric:
         return
-    faults: list[DataProblem] = []
-    value, low, high = (number(row, column, faults) for column in ("value", "low", "high"))
-    yield from faults
+    value, low, high = yield from numbers(row, "value", "low", "high")
     if value is None:
         return
     if (low is not None and value < low) or (high is not None and value > high):
@@ -247,9 +187,7 @@ def _claims(sheets: Sheets) -> Iterator[DataProblem]:
     yield from _unique(sheets.rows["claims"], "claim")
     for row in sheets.rows["claims"]:
         yield from _provenance(row, sources)
-        faults: list[DataProblem] = []
-        number(row, "value", faults)
-        yield from faults
+        yield from numbers(row, "value")
         if row["unit"] not in units:
             yield row.problem("unit", f"unknown unit “{row['unit']}”")
         if not row["statement"] or not row["verdict"]:
@@ -262,16 +200,14 @@ def _curves(sheets: Sheets) -> Iterator[DataProblem]:
     last: dict[str, tuple[float, DataRow]] = {}
     for row in sheets.points():
         yield from _provenance(row, sources)
-        faults: list[DataProblem] = []
-        x, y = number(row, "x", faults), number(row, "y", faults)
-        yield from faults
+        x, y = yield from numbers(row, "x", "y")
         if row["curve"] not in items:
             yield row.problem("curve", f"unknown item “{row['curve']}”")
         for column in ("x_unit", "y_unit"):
             if row[column] not in units:
                 yield row.problem(column, f"unknown unit “{row[column]}”")
         if x is None or y is None:
-            if not faults:
+            if not (row["x"] and row["y"]):
                 yield row.problem("x", "a point needs both numbers")
             continue
         before = last.get(row["curve"])
@@ -283,32 +219,14 @@ def _curves(sheets: Sheets) -> Iterator[DataProblem]:
         last[row["curve"]] = (x, row)
 
 
-def _aliases(sheets: Sheets) -> Iterator[DataProblem]:
-    systems = {row["item"] for row in sheets.rows["items"] if "system" in row["kinds"].split()}
-    yield from _unique(sheets.rows["aliases"], "alias")
-    for row in sheets.rows["aliases"]:
-        if row["system"] not in systems:
-            yield row.problem("system", f"“{row['system']}” is not a system")
-
-
-TRAINING = frozenset(
-    (
-        "seq_len",
-        "image_size",
-        "tokens",
-        "samples",
-        "epochs",
-        "dataset_samples",
-        "target",
-        "global_batch",
-        "batch_tokens",
-    )
-)
+TRAINING = frozenset((
+    "seq_len", "image_size", "tokens", "samples", "epochs", "dataset_samples", "target", "global_batch",
+    "batch_tokens",
+))  # fmt: skip
 """Parameters of a published training."""
 
 
 def _training(sheets: Sheets) -> Iterator[DataProblem]:
-    """Check how the model presets were trained."""
     sources = _names(sheets, "sources", "id")
     targets = {row["item"] for row in sheets.rows["items"] if "target" in row["kinds"].split()}
     seen: set[tuple[str, str]] = set()
@@ -322,9 +240,7 @@ def _training(sheets: Sheets) -> Iterator[DataProblem]:
             if row["unit"] != "id" or row["value"] not in targets:
                 yield row.problem("value", f"unknown target “{row['value']}”")
         else:
-            faults: list[DataProblem] = []
-            value = number(row, "value", faults)
-            yield from faults
+            (value,) = yield from numbers(row, "value")
             if row["unit"] != "1" or value is None or value <= 0:
                 yield row.problem("value", "a positive number with unit 1 is needed")
         for model in row["models"].split():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from app.catalog.entries import ChipKind
-from app.catalog.figures import Curve, Figure, Source
-from app.catalog.lookup import Lookup
+from app.catalog.figures import Curve, Figure, Lookup, Source
 from app.engine.records import Floats
 from app.errors import CatalogError
 
@@ -111,6 +110,15 @@ class ConvergenceTarget:
     points_source: Source
 
 
+OPTIONAL_FIGURES = (
+    "dataset_samples",
+    "mean_tokens",
+    "mean_square_share",
+    "evaluation_samples",
+    "evaluated_samples",
+)
+"""Numbers of a target that are not always known."""
+
 REGIONS = ("korea", "us", "eu")
 """Regions whose tariffs, salaries, space and grid the catalogue knows."""
 
@@ -130,45 +138,33 @@ def cost_defaults(
     operator: str = "",
 ) -> CostDefaults:
     """Return the cost defaults for an architecture, a region, a tier of its tariff and who runs the site."""
-    return CostDefaults(
-        amortisation=lookup.figure(COST, "amortisation"),
-        residual=lookup.figure(COST, "residual", chip_kind.value),
-        capital_rate=lookup.figure(COST, "capital_rate"),
-        support_rate=lookup.figure(COST, "support_rate"),
-        installation_share=lookup.figure(COST, "installation_share"),
-        spares_share=lookup.figure(COST, "spares_share"),
-        utilisation=lookup.figure(COST, "utilisation"),
-        pue=lookup.figure("facility", "pue", operator),
-        tariff=lookup.figure(f"{region}-{tier or tariffs(lookup, region)[0]}", "tariff"),
-        colocation=lookup.figure("us-primary" if region == "us" else f"{region}-colocation", "colocation"),
-        staff_per_node=lookup.figure(COST, "staff_per_node"),
-        staff_per_appliance=lookup.figure(COST, "staff_per_appliance"),
-        staff_cost=lookup.figure(COST, "staff_cost", region),
-        storage_flash=lookup.figure(COST, "storage_flash"),
-        storage_object=lookup.figure(COST, "storage_object"),
-        storage_per_node=lookup.figure(COST, "storage_per_node"),
-        egress=lookup.figure("korea-cloud" if region == "korea" else COST, "egress"),
-        carbon=lookup.figure(f"{region}-grid", "carbon"),
-        interruptions=lookup.figure(COST, "interruption_rate", "spot"),
-        won_per_dollar=lookup.figure(COST, "exchange_rate", "krw"),
-        euro_per_dollar=lookup.figure(COST, "exchange_rate", "eur"),
-    )
+    elsewhere = {
+        "residual": (COST, "residual", chip_kind.value),
+        "pue": ("facility", "pue", operator),
+        "tariff": (f"{region}-{tier or tariffs(lookup, region)[0]}", "tariff"),
+        "colocation": ("us-primary" if region == "us" else f"{region}-colocation", "colocation"),
+        "staff_cost": (COST, "staff_cost", region),
+        "egress": ("korea-cloud" if region == "korea" else COST, "egress"),
+        "carbon": (f"{region}-grid", "carbon"),
+        "interruptions": (COST, "interruption_rate", "spot"),
+        "won_per_dollar": (COST, "exchange_rate", "krw"),
+        "euro_per_dollar": (COST, "exchange_rate", "eur"),
+    }
+    keys = (elsewhere.get(field.name, (COST, field.name)) for field in fields(CostDefaults))
+    return CostDefaults(*(lookup.figure(*key) for key in keys))
 
 
 def reliability_defaults(lookup: Lookup, chip_kind: ChipKind) -> ReliabilityDefaults:
-    """Return failure and checkpoint figures of a GPU node or an IPU machine."""
     item = "reliability-gpu-node" if chip_kind is ChipKind.GPU else "reliability-ipu-machine"
+    elsewhere = {
+        "storage_write_rate": "storage-server",
+        "storage_per_node": COST,
+        "operational_share": "published-runs",
+    }
+    names = [field.name for field in fields(ReliabilityDefaults) if field.name != "checkpoint_interval"]
     return ReliabilityDefaults(
-        failure_rate=lookup.figure(item, "failure_rate"),
-        failure_growth=lookup.figure(item, "failure_growth"),
-        restart=lookup.figure(item, "restart"),
         checkpoint_interval=lookup.find(item, "checkpoint_interval"),
-        checkpoint_bandwidth=lookup.figure(item, "checkpoint_bandwidth"),
-        storage_bandwidth=lookup.figure(item, "storage_bandwidth"),
-        storage_write_rate=lookup.figure("storage-server", "storage_write_rate"),
-        storage_per_node=lookup.figure(COST, "storage_per_node"),
-        startup=lookup.figure(item, "startup"),
-        operational_share=lookup.figure("published-runs", "operational_share"),
+        **{name: lookup.figure(elsewhere.get(name, item), name) for name in names},
     )
 
 
@@ -177,12 +173,12 @@ def convergence_target(lookup: Lookup, target: str) -> ConvergenceTarget:
     item = lookup.item("target", target)
 
     def number(parameter: str) -> float | None:
-        found = lookup.find(target, parameter)
-        return None if found is None else found.si
+        figure = lookup.find(target, parameter)
+        return None if figure is None else figure.si
 
     def whole(parameter: str) -> int | None:
-        found = number(parameter)
-        return None if found is None else round(found)
+        value = number(parameter)
+        return None if value is None else round(value)
 
     curve = lookup.curves[target]
     return ConvergenceTarget(
@@ -195,13 +191,9 @@ def convergence_target(lookup: Lookup, target: str) -> ConvergenceTarget:
         law_batch=lookup.figure(target, "law_batch").si,
         law_exponent=lookup.figure(target, "law_exponent").si,
         scatter=lookup.figure(target, "run_scatter").si,
-        dataset_samples=number("dataset_samples"),
         seq_len=whole("seq_len"),
         image_size=whole("image_size"),
-        mean_tokens=number("mean_tokens"),
-        mean_square_share=number("mean_square_share"),
-        evaluation_samples=number("evaluation_samples"),
-        evaluated_samples=number("evaluated_samples"),
+        **{name: number(name) for name in OPTIONAL_FIGURES},
         early_recipe_samples=number("early_recipe_samples") or 1.0,
         figures=lookup.figures_of(target),
         points_source=curve.source,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from app.catalog.figures import Derived, Figure, Spread
-from app.catalog.lookup import Lookup
+from app.catalog.figures import Derived, Figure, Lookup, Spread
 from app.catalog.records import PEAKS, is_ipu
 from app.engine.records import Intra, Precision
 
@@ -42,15 +42,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ChipEntry(Entry):
-    """An accelerator."""
-
     kind: ChipKind
 
 
 @dataclass(frozen=True, slots=True)
 class MachineEntry(Entry):
-    """A node or an IPU machine."""
-
     chip: str
     devices: int
     intra: Intra
@@ -58,8 +54,6 @@ class MachineEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class FabricEntry(Entry):
-    """A scale-out network, per port."""
-
     protocol: str
 
 
@@ -108,43 +102,40 @@ class SystemEntry(Entry):
 
     @property
     def devices(self) -> int:
-        """Accelerators of one system."""
         return self.machines * self.devices_per_machine
 
 
 def entry_of(lookup: Lookup, kind: str, name: str) -> Entry:
     """Return an item with its figures; items of several kinds show all of them."""
+    return Entry(**_shared(lookup, kind, name))
+
+
+def _shared(lookup: Lookup, kind: str, name: str) -> dict[str, Any]:
     item = lookup.item(kind, name)
-    return Entry(item.id, item.name, item.maker, lookup.figures_of(name), lookup.rejected(name))
-
-
-def _shared(entry: Entry) -> tuple[str, str, str, tuple[Figure, ...], tuple[Figure, ...]]:
-    return entry.id, entry.name, entry.maker, entry.figures, entry.rejected
+    figures = {"figures": lookup.figures_of(name), "rejected": lookup.rejected(name)}
+    return {"id": item.id, "name": item.name, "maker": item.maker, **figures}
 
 
 def chip_entry(lookup: Lookup, name: str) -> ChipEntry:
-    """Return a chip."""
     kind = ChipKind.IPU if is_ipu(lookup, name) else ChipKind.GPU
-    return ChipEntry(*_shared(entry_of(lookup, "chip", name)), kind)
+    return ChipEntry(**_shared(lookup, "chip", name), kind=kind)
 
 
 def machine_entry(lookup: Lookup, name: str) -> MachineEntry:
-    """Return a machine."""
-    shared = _shared(entry_of(lookup, "machine", name))
+    shared = _shared(lookup, "machine", name)
+    chip, intra = (lookup.figure(name, parameter).text for parameter in ("chip", "intra"))
     devices = round(lookup.figure(name, "devices").si)
-    chip, intra = lookup.figure(name, "chip").text, Intra(lookup.figure(name, "intra").text)
-    return MachineEntry(*shared, chip, devices, intra)
+    return MachineEntry(**shared, chip=chip, devices=devices, intra=Intra(intra))
 
 
 def fabric_entry(lookup: Lookup, name: str) -> FabricEntry:
-    """Return a fabric."""
-    shared = _shared(entry_of(lookup, "fabric", name))
-    return FabricEntry(*shared, lookup.figure(name, "protocol").text)
+    shared = _shared(lookup, "fabric", name)
+    return FabricEntry(**shared, protocol=lookup.figure(name, "protocol").text)
 
 
 def system_entry(lookup: Lookup, name: str) -> SystemEntry:
     """Return a system with its bill, price and power added up."""
-    shared = _shared(entry_of(lookup, "system", name))
+    shared = _shared(lookup, "system", name)
 
     def count(parameter: str) -> int:
         return round(lookup.figure(name, parameter).si)
@@ -159,7 +150,7 @@ def system_entry(lookup: Lookup, name: str) -> SystemEntry:
     whole = lookup.find(name, "price") if owned and name != machine.id else None
     priced = [(line.count, line.price) for line in bill] if whole is None else [(1, whole)]
     return SystemEntry(
-        *shared,
+        **shared,
         machine=machine.id,
         machines=count("machines"),
         devices_per_machine=machine.devices,
@@ -187,16 +178,9 @@ def _bill(lookup: Lookup, system: str, machine: str, machines: int, hosts: int) 
         (condition, round(lookup.figure(system, "part", condition).si))
         for condition in lookup.conditions(system, "part")
     ]
+    named = ("price", "power_typical", "power_max", "rack_units")
     return tuple(
-        SystemPart(
-            item,
-            lookup.items[item].name,
-            count,
-            lookup.find(item, "price"),
-            lookup.find(item, "power_typical"),
-            lookup.find(item, "power_max"),
-            lookup.find(item, "rack_units"),
-        )
+        SystemPart(item, lookup.items[item].name, count, *(lookup.find(item, name) for name in named))
         for item, count in counts
         if count
     )

@@ -1,11 +1,17 @@
-"""The parts of the catalogue: units, sources, figures, curves, claims. All frozen."""
+"""The parts of the catalogue, all frozen: units, sources, figures, curves, claims; and how they are found."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from app.errors import CatalogError
+from app.errors import CatalogError, NotFound
+
+if TYPE_CHECKING:
+    from app.catalog.vendor_ratios import VendorRatio
 
 
 class FigureStatus(StrEnum):
@@ -59,8 +65,6 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a figure was read."""
-
     id: str
     kind: SourceKind
     title: str
@@ -81,8 +85,6 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something the catalogue has figures of."""
-
     id: str
     kinds: tuple[str, ...]
     name: str
@@ -130,7 +132,6 @@ class Figure:
 
     @property
     def si_unit(self) -> str:
-        """Unit of :attr:`si`."""
         return self.unit.si_unit
 
     @property
@@ -151,8 +152,6 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """One point of a measured curve, in the units of the curve."""
-
     x: float
     y: float
 
@@ -205,3 +204,109 @@ class Derived:
     unit: str
     formula: str
     inputs: tuple[Figure, ...]
+
+
+Key = tuple[str, str, str]
+"""Item, parameter, condition."""
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Everything data/ says, indexed; accepted figures of one key stand oldest first."""
+
+    version: str
+    as_of: str
+    items: Mapping[str, Item]
+    fields: Mapping[str, Field]
+    known_sources: Mapping[str, Source]
+    accepted: Mapping[Key, tuple[Figure, ...]]
+    declined: tuple[Figure, ...]
+    curves: Mapping[str, Curve]
+    all_claims: tuple[Claim, ...]
+    vendor_ratios: tuple[VendorRatio, ...]
+    units: Mapping[str, Unit]
+
+    def find(self, item: str, parameter: str, condition: str = "", on: str | None = None) -> Figure | None:
+        """Return the accepted figure, None where there is none."""
+        series = self.accepted.get((item, parameter, condition), ())
+        if on is not None:
+            series = tuple(figure for figure in series if figure.as_of <= on)
+        return series[-1] if series else None
+
+    def figure(self, item: str, parameter: str, condition: str = "", on: str | None = None) -> Figure:
+        found = self.find(item, parameter, condition, on)
+        if found is None:
+            known = {f"{item} {key[1]}" for key in self.accepted if key[0] == item}
+            raise NotFound.named("figure", f"{item} {parameter}", known or self.items)
+        return found
+
+    def series(self, item: str, parameter: str, condition: str = "") -> tuple[Figure, ...]:
+        return self.accepted.get((item, parameter, condition), ())
+
+    def conditions(self, item: str, parameter: str) -> tuple[str, ...]:
+        return self.by_parameter.get((item, parameter), ())
+
+    def figures_of(self, item: str, parameters: Iterable[str] | None = None) -> tuple[Figure, ...]:
+        """Return all accepted figures of an item in the order of the files."""
+        wanted = None if parameters is None else set(parameters)
+        known = self.by_item.get(item, ())
+        return tuple(figure for figure in known if wanted is None or figure.parameter in wanted)
+
+    @cached_property
+    def by_item(self) -> Mapping[str, tuple[Figure, ...]]:
+        """Accepted figures by item, in the order of the files."""
+        found: dict[str, list[Figure]] = {}
+        for (item, _, _), series in self.accepted.items():
+            found.setdefault(item, []).extend(series)
+        return {item: tuple(figures) for item, figures in found.items()}
+
+    @cached_property
+    def by_parameter(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
+        found: dict[tuple[str, str], list[str]] = {}
+        for item, parameter, condition in self.accepted:
+            found.setdefault((item, parameter), []).append(condition)
+        return {key: tuple(sorted(conditions)) for key, conditions in found.items()}
+
+    def rejected(self, item: str, parameter: str | None = None) -> tuple[Figure, ...]:
+        """Return the competing claims that are not used; the note of each says why."""
+        return tuple(
+            figure
+            for figure in self.declined
+            if figure.item == item and parameter in (None, figure.parameter)
+        )
+
+    def all_figures(self) -> tuple[Figure, ...]:
+        return tuple(figure for series in self.accepted.values() for figure in series) + self.declined
+
+    def item(self, kind: str, name: str) -> Item:
+        """Return an item of a kind or raise NotFound with the close identifiers."""
+        found = self.items.get(name)
+        if found is None or kind not in found.kinds:
+            raise NotFound.named(kind, name, self.names(kind))
+        return found
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """Return the identifiers of a kind in the order of data/items.csv."""
+        return tuple(item.id for item in self.items.values() if kind in item.kinds)
+
+    def sources(self) -> tuple[Source, ...]:
+        return tuple(self.known_sources.values())
+
+    def source(self, source_id: str) -> Source:
+        found = self.known_sources.get(source_id)
+        if found is None:
+            raise NotFound.named("source", source_id, self.known_sources)
+        return found
+
+    def claims(self, source_id: str | None = None, status: FigureStatus | None = None) -> tuple[Claim, ...]:
+        return tuple(
+            claim
+            for claim in self.all_claims
+            if source_id in (None, claim.source.id) and status in (None, claim.status)
+        )
+
+    def claim(self, claim_id: str) -> Claim:
+        for claim in self.all_claims:
+            if claim.id == claim_id:
+                return claim
+        raise NotFound.named("claim", claim_id, (claim.id for claim in self.all_claims))

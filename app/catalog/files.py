@@ -3,108 +3,48 @@
 from __future__ import annotations
 
 import csv
+import functools
 import hashlib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar, get_args, get_type_hints
 
 FACT_FILES = (
-    "chips",
-    "machines",
-    "systems",
-    "links",
-    "prices",
-    "cloud",
-    "energy",
-    "tco",
-    "reliability",
+    "chips", "machines", "systems", "links", "prices", "cloud", "energy", "tco", "reliability",
     "convergence",
-)
+)  # fmt: skip
 CURVE_FILES = ("collectives", "convergence_points")
 FACT_COLUMNS = (
-    "item",
-    "parameter",
-    "condition",
-    "value",
-    "unit",
-    "low",
-    "high",
-    "direction",
-    "source",
-    "as_of",
-    "status",
-    "note",
-)
+    "item", "parameter", "condition", "value", "unit", "low", "high", "direction", "source", "as_of",
+    "status", "note",
+)  # fmt: skip
 CURVE_COLUMNS = ("curve", "x", "x_unit", "y", "y_unit", "source", "as_of", "status", "note")
 COLUMNS = {
     **dict.fromkeys(FACT_FILES, FACT_COLUMNS),
     **dict.fromkeys(CURVE_FILES, CURVE_COLUMNS),
     "claims": (
-        "claim",
-        "source",
-        "as_of",
-        "statement",
-        "value",
-        "unit",
-        "status",
-        "verdict",
-        "use",
+        "claim", "source", "as_of", "statement", "value", "unit", "status", "verdict", "use",
         "warning",
     ),
     "vendor_ratios": (
-        "ratio",
-        "statement",
-        "quote",
-        "value",
-        "also",
-        "unit",
-        "metric",
-        "model",
-        "claimed",
-        "claimed_count",
-        "claimed_devices",
-        "claimed_hours",
-        "baseline",
-        "baseline_count",
-        "baseline_devices",
-        "baseline_hours",
-        "linear",
-        "software_era",
-        "source",
-        "others",
-        "as_of",
-        "status",
-        "modelled",
-        "reason",
-        "unclear",
+        "ratio", "statement", "quote", "value", "also", "unit", "metric", "model", "claimed",
+        "claimed_count", "claimed_devices", "claimed_hours", "baseline", "baseline_count",
+        "baseline_devices", "baseline_hours", "linear", "software_era", "source", "others", "as_of",
+        "status", "modelled", "reason", "unclear",
     ),
     "vendor_runs": (
-        "ratio",
-        "side",
-        "phase",
-        "preset",
-        "seq_len",
-        "image_size",
-        "samples",
-        "global_batch",
-        "precision",
-        "optimizer",
-        "software",
-        "software_later",
-        "source",
-        "as_of",
-        "status",
-        "note",
+        "ratio", "side", "phase", "preset", "seq_len", "image_size", "samples", "global_batch",
+        "precision", "optimizer", "software", "software_later", "source", "as_of", "status", "note",
     ),
     "training": ("models", "parameter", "value", "unit", "source", "as_of", "status", "note"),
     "sources": ("id", "kind", "title", "publisher", "published", "url"),
     "units": ("unit", "dimension", "factor", "si_unit", "description"),
     "fields": ("parameter", "units", "varies", "description"),
     "items": ("item", "kinds", "name", "maker"),
-    "aliases": ("alias", "system"),
-}
+}  # fmt: skip
 DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 UNDATED = "undated"
 """A source that bears no date; its figures carry the day they were read."""
@@ -136,7 +76,6 @@ class DataRow:
         return self.cells[column]
 
     def problem(self, column: str, message: str) -> DataProblem:
-        """Return a fault of this line."""
         return DataProblem(self.file, self.line, column, message)
 
 
@@ -149,12 +88,10 @@ class Sheets:
     version: str = ""
 
     def facts(self) -> Iterator[DataRow]:
-        """Rows of the files of figures."""
         for name in FACT_FILES:
             yield from self.rows[name]
 
     def points(self) -> Iterator[DataRow]:
-        """Rows of the files of curves."""
         for name in CURVE_FILES:
             yield from self.rows[name]
 
@@ -205,20 +142,20 @@ def _rows(file: str, text: str, columns: tuple[str, ...], problems: list[DataPro
         yield DataRow(file, reader.line_num, stripped)
 
 
-def number(row: DataRow, column: str, problems: list[DataProblem]) -> float | None:
-    """Read a number; None where the cell is empty or wrong (a fault is noted)."""
-    text = row[column]
-    if not text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        problems.append(row.problem(column, f"“{text[:40]}” is not a number"))
-        return None
-    if not math.isfinite(value):
-        problems.append(row.problem(column, f"“{text[:40]}” is not finite"))
-        return None
-    return value
+def numbers(row: DataRow, *columns: str) -> Generator[DataProblem, None, list[float | None]]:
+    """Give what is wrong with numbers, and return them: None where a cell is empty or wrong."""
+    found: list[float | None] = []
+    for column in columns:
+        text, value = row[column], None
+        try:
+            value = float(text) if text else None
+        except ValueError:
+            yield row.problem(column, f"“{text[:40]}” is not a number")
+        if value is not None and not math.isfinite(value):
+            yield row.problem(column, f"“{text[:40]}” is not finite")
+            value = None
+        found.append(value)
+    return found
 
 
 def date_problems(row: DataRow, column: str) -> Iterator[DataProblem]:
@@ -227,3 +164,26 @@ def date_problems(row: DataRow, column: str) -> Iterator[DataProblem]:
         yield row.problem(column, "the date is missing")
     elif not DATE.fullmatch(row[column]):
         yield row.problem(column, f"“{row[column][:40]}” is not a date (2026, 2026-11 or 2026-11-21)")
+
+
+Record = TypeVar("Record")
+
+
+def record_of(kind: Callable[..., Record], row: DataRow, **given: object) -> Record:
+    """Return a record of a checked row: what is not given are cells of the fields' names and types."""
+    cells = {name: _value(hint, row[name]) for name, hint in _hints(kind).items() if name not in given}
+    return kind(**cells, **given)
+
+
+@functools.cache
+def _hints(kind: Callable[..., object]) -> dict[str, object]:
+    return get_type_hints(kind)
+
+
+def _value(hint: object, text: str) -> object:
+    if hint is bool:
+        return text == "yes"
+    choices = get_args(hint)
+    if type(None) in choices:
+        return _value(choices[0], text) if text else None
+    return hint(text) if isinstance(hint, type) else text

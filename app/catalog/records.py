@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 
-from app.catalog.figures import Figure
-from app.catalog.lookup import Lookup
+from app.catalog.figures import Figure, Lookup
 from app.engine.records import Fabric, Floats, GpuChip, Intra, IpuChip, Machine, Precision
 from app.errors import BadInput, Conflict, NotFound
 
@@ -19,15 +19,21 @@ PEAKS = {
     Precision.TF32: "peak_tf32_dense",
     Precision.FP32: "peak_fp32",
 }
-MATRIX_UNITS, TILES = "matrix_units", "tiles"
-
 Figures = Mapping[str, Figure]
 """Figure by the name of the record's field."""
 
 
 def is_ipu(lookup: Lookup, chip_id: str) -> bool:
     """Tell an IPU from a GPU by its tiles."""
-    return lookup.find(chip_id, TILES) is not None
+    return lookup.find(chip_id, "tiles") is not None
+
+
+def _same_named(
+    lookup: Lookup, item: str, record: type[Any], skipped: Collection[str] = ()
+) -> dict[str, Figure]:
+    """Return the figures of an item that are called as the fields of a record."""
+    names = (field.name for field in dataclasses.fields(record) if field.name not in skipped)
+    return {name: lookup.figure(item, name) for name in names}
 
 
 def gpu_figures(lookup: Lookup, chip_id: str) -> Figures:
@@ -37,12 +43,7 @@ def gpu_figures(lookup: Lookup, chip_id: str) -> Figures:
         raise NotFound.named(
             "GPU", chip_id, (name for name in lookup.names("chip") if not is_ipu(lookup, name))
         )
-    skipped = {"name", "matrix_peak"}
-    figures = {
-        field.name: lookup.figure(chip_id, field.name)
-        for field in dataclasses.fields(GpuChip)
-        if field.name not in skipped
-    }
+    figures = _same_named(lookup, chip_id, GpuChip, {"name", "matrix_peak"})
     for precision, parameter in PEAKS.items():
         peak = lookup.find(chip_id, parameter)
         if peak is not None:
@@ -51,25 +52,13 @@ def gpu_figures(lookup: Lookup, chip_id: str) -> Figures:
 
 
 def gpu_chip(lookup: Lookup, chip_id: str) -> GpuChip:
-    """Return the engine's record of a GPU."""
     figures = gpu_figures(lookup, chip_id)
-    numbers = {name: figure.si for name, figure in figures.items() if "." not in name}
-    peaks = {
-        precision: figures[f"matrix_peak.{precision}"].si
-        for precision in PEAKS
-        if f"matrix_peak.{precision}" in figures
-    }
-    return GpuChip(
-        name=chip_id,
-        matrix_peak=peaks,
-        sustained_clock=numbers["sustained_clock"],
-        multiprocessors=round(numbers["multiprocessors"]),
-        memory_bandwidth=numbers["memory_bandwidth"],
-        achieved_bandwidth=numbers["achieved_bandwidth"],
-        memory_capacity=numbers["memory_capacity"],
-        kernel_overhead=numbers["kernel_overhead"],
-        matrix_units=numbers[MATRIX_UNITS] > 0,
-    )
+    numbers: dict[str, Any] = {name: figure.si for name, figure in figures.items() if "." not in name}
+    named = {precision: f"matrix_peak.{precision}" for precision in PEAKS}
+    numbers["matrix_peak"] = {key: figures[name].si for key, name in named.items() if name in figures}
+    numbers["multiprocessors"] = round(numbers["multiprocessors"])
+    numbers["matrix_units"] = numbers["matrix_units"] > 0
+    return GpuChip(name=chip_id, **numbers)
 
 
 def ipu_figures(lookup: Lookup, chip_id: str) -> Figures:
@@ -77,12 +66,7 @@ def ipu_figures(lookup: Lookup, chip_id: str) -> Figures:
     lookup.item("chip", chip_id)
     if not is_ipu(lookup, chip_id):
         raise NotFound.named("IPU", chip_id, (name for name in lookup.names("chip") if is_ipu(lookup, name)))
-    skipped = {"name", "streaming_capacity"}
-    figures = {
-        field.name: lookup.figure(chip_id, field.name)
-        for field in dataclasses.fields(IpuChip)
-        if field.name not in skipped
-    }
+    figures = _same_named(lookup, chip_id, IpuChip, {"name", "streaming_capacity"})
     figures["streaming_capacity"] = lookup.figure(home_machine(lookup, chip_id), "streaming_memory")
     return figures
 
@@ -97,32 +81,12 @@ def home_machine(lookup: Lookup, chip_id: str) -> str:
 
 def ipu_chip(lookup: Lookup, chip_id: str, streaming_memory: float | None = None) -> IpuChip:
     """Return the engine's record of an IPU."""
-    figures = ipu_figures(lookup, chip_id)
-    number = {name: figure.si for name, figure in figures.items()}
-    memory = number["streaming_capacity"] if streaming_memory is None else streaming_memory
+    numbers: dict[str, Any] = {name: figure.si for name, figure in ipu_figures(lookup, chip_id).items()}
+    memory = numbers["streaming_capacity"] if streaming_memory is None else streaming_memory
     devices = lookup.figure(home_machine(lookup, chip_id), "devices").si
-    return IpuChip(
-        name=chip_id,
-        tiles=round(number["tiles"]),
-        clock=number["clock"],
-        products_per_cycle=number["products_per_cycle"],
-        sram_per_tile=number["sram_per_tile"],
-        exchange_bytes_per_cycle=number["exchange_bytes_per_cycle"],
-        streaming_bandwidth=number["streaming_bandwidth"],
-        streaming_capacity=memory / devices,
-        link_bandwidth=number["link_bandwidth"],
-        allreduce_bandwidth=number["allreduce_bandwidth"],
-        gateway_bandwidth=number["gateway_bandwidth"],
-        exchange_multiplier=number["exchange_multiplier"],
-        amp_efficiency=number["amp_efficiency"],
-        operation_cycles=number["operation_cycles"],
-        elementwise_operation_cycles=number["elementwise_operation_cycles"],
-        element_cycles=number["element_cycles"],
-        host_return=number["host_return"],
-        update_overhead=number["update_overhead"],
-        code_share=number["code_share"],
-        pod_size=round(number["pod_size"]),
-    )
+    numbers["streaming_capacity"] = memory / devices
+    numbers |= {name: round(numbers[name]) for name in ("tiles", "pod_size")}
+    return IpuChip(name=chip_id, **numbers)
 
 
 def machine_name(lookup: Lookup, name: str) -> str:
@@ -157,7 +121,6 @@ def machine_figures(lookup: Lookup, name: str, devices: int | None = None) -> Fi
 
 
 def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool = False) -> Machine:
-    """Return the engine's record of one node."""
     figures = machine_figures(lookup, name, devices)
     fitted = round(figures["devices"].si)
     count = fitted if devices is None else devices
@@ -205,7 +168,6 @@ def _curve(lookup: Lookup, figures: Figures) -> tuple[Floats, Floats]:
 
 
 def fabric_figures(lookup: Lookup, fabric_id: str) -> Figures:
-    """Return the figures of a fabric's record."""
     lookup.item("fabric", fabric_id)
     measured = ("port_bandwidth", "hop_latency", "tree_latency", "message_latency")
     figures = {name: lookup.figure(fabric_id, name) for name in measured}
@@ -222,11 +184,7 @@ def fabric(lookup: Lookup, fabric_id: str, ports_per_node: int, oversubscription
         raise BadInput.at("oversubscription", template, given=oversubscription)
     return Fabric(
         name=fabric_id,
-        port_bandwidth=figures["port_bandwidth"].si,
         ports_per_node=ports_per_node,
-        hop_latency=figures["hop_latency"].si,
-        tree_latency=figures["tree_latency"].si,
-        message_latency=figures["message_latency"].si,
         oversubscription=oversubscription,
-        tree_share=figures["tree_share"].si,
+        **{name: figure.si for name, figure in figures.items()},
     )

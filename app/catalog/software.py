@@ -13,11 +13,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from app.engine.records import FloatLike, Floats, GpuKernels, GpuSoftware, IpuSoftware
 from app.errors import CatalogError, NotFound
+
+LISTS = ("families", "chips")
+"""Columns of data/software_defaults.csv that list several."""
 
 STATUSES = frozenset({"fitted", "measured", "assumed"})
 """How a figure was found: by the fit of all runs, read off single measured runs, or on physical grounds."""
@@ -47,8 +51,6 @@ def figure_unit(parameter: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProfileFigure:
-    """One figure of a profile."""
-
     parameter: str
     value: float
     deviation: float
@@ -151,7 +153,6 @@ class SoftwareProfile:
         return name.startswith("gpu-") or name == "ipu-base"
 
     def value(self, parameter: str, normals: Mapping[str, Floats] | None = None) -> FloatLike:
-        """Return a figure, or samples of it from standard normals of its name."""
         figure = self.figures[parameter]
         if normals is None or figure.deviation == 0 or parameter not in normals:
             return figure.value
@@ -179,7 +180,6 @@ class SoftwareProfile:
         return np.asarray(np.exp(self.calibration.offset + self.calibration.offset_deviation * column))
 
     def gpu(self, normals: Mapping[str, Floats] | None = None) -> GpuSoftware:
-        """Return the engine's record, single or as samples."""
         normals = self.correlated(normals)
         values: dict[str, object] = {}
         for entry in fields(GpuSoftware):
@@ -192,7 +192,6 @@ class SoftwareProfile:
         return GpuSoftware(**values)  # type: ignore[arg-type]
 
     def ipu(self, normals: Mapping[str, Floats] | None = None) -> IpuSoftware:
-        """Return the engine's record, single or as samples."""
         normals = self.correlated(normals)
         values: dict[str, object] = {
             entry.name: self.value(entry.name, normals) for entry in fields(IpuSoftware)
@@ -252,13 +251,11 @@ class SoftwareCatalog:
     def default(
         self, family: str, network: str, kind: str, chip: str, formats: Collection[str]
     ) -> DefaultSoftware:
-        """Return what usually runs a model on a chip."""
         return next(
             row for row in self.defaults if row.kind == kind and row.holds_for(family, network, chip, formats)
         )
 
     def profile(self, name: str, field: str = "software") -> SoftwareProfile:
-        """Return a profile by its identifier."""
         if name not in self.profiles:
             raise NotFound.named("software profile", name, self.profiles, field)
         return self.profiles[name]
@@ -285,7 +282,6 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 def load_software(directory: Path) -> SoftwareCatalog:
-    """Load the software profiles and kernel constants from the data directory."""
     own: dict[str, dict[str, ProfileFigure]] = {}
     for line, row in enumerate(_rows(directory / "software.csv"), start=2):
         try:
@@ -296,14 +292,9 @@ def load_software(directory: Path) -> SoftwareCatalog:
             raise CatalogError(
                 f"software.csv line {line}: a finite value, {', '.join(sorted(STATUSES))}, is needed"
             )
-        own.setdefault(row["profile"], {})[row["parameter"]] = ProfileFigure(
-            parameter=row["parameter"],
-            value=value,
-            deviation=deviation,
-            status=row["status"],
-            note=row["note"],
-            profile=row["profile"],
-        )
+        values: dict[str, Any] = {**row, "value": value, "deviation": deviation}
+        figure = ProfileFigure(**values)
+        own.setdefault(figure.profile, {})[figure.parameter] = figure
     profiles: dict[str, SoftwareProfile] = {}
     for row in _rows(directory / "software_profiles.csv"):
         figures: dict[str, ProfileFigure] = {}
@@ -352,18 +343,9 @@ def _defaults(directory: Path, profiles: Mapping[str, SoftwareProfile]) -> tuple
             date.fromisoformat(row["since"])
         except ValueError as error:
             raise CatalogError(f"software_defaults.csv line {line}: since must be a date") from error
-        found.append(
-            DefaultSoftware(
-                kind=row["kind"],
-                families=frozenset(filter(None, row["families"].split(";"))),
-                network=row["network"],
-                chips=frozenset(filter(None, row["chips"].split(";"))),
-                format=row["format"],
-                since=row["since"],
-                profile=row["profile"],
-                models=row["models"],
-            )
-        )
+        cells: dict[str, Any] = {entry.name: row[entry.name] for entry in fields(DefaultSoftware)}
+        cells |= {name: frozenset(filter(None, row[name].split(";"))) for name in LISTS}
+        found.append(DefaultSoftware(**cells))
     for kind in ("gpu", "ipu"):
         if not any(row.kind == kind and not any(row.rank[:-1]) for row in found):
             raise CatalogError(f"software_defaults.csv: no row holds for every model on {kind}")

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from app.catalog.figures import FigureStatus, Source
-from app.catalog.files import DataProblem, DataRow, Sheets, date_problems, number
+from app.catalog.files import DataProblem, DataRow, Sheets, date_problems, numbers, record_of
 
 Metric = Literal["time_to_train", "training_throughput", "unstated_throughput", "inference_throughput"]
 Side = Literal["claimed", "baseline"]
-METRICS = ("time_to_train", "training_throughput", "unstated_throughput", "inference_throughput")
-SIDES = ("claimed", "baseline")
+METRICS, SIDES = get_args(Metric), get_args(Side)
 ANSWERS = ("yes", "no")
 
 
@@ -154,11 +153,9 @@ def _listed(row: DataRow, column: str, known: Iterable[str]) -> Iterator[DataPro
 
 
 def _positive(row: DataRow, column: str, *, needed: bool) -> Iterator[DataProblem]:
-    faults: list[DataProblem] = []
-    value = number(row, column, faults)
-    yield from faults
+    (value,) = yield from numbers(row, column)
     if value is None:
-        if needed and not faults:
+        if needed and not row[column]:
             yield row.problem(column, "the number is missing")
     elif value <= 0:
         yield row.problem(column, "must be above 0")
@@ -174,64 +171,24 @@ def vendor_ratios(sheets: Sheets, sources: Mapping[str, Source]) -> tuple[Vendor
     """Return the ratios of checked files in their order."""
     runs: dict[str, list[VendorRun]] = {}
     for row in sheets.rows["vendor_runs"]:
-        runs.setdefault(row["ratio"], []).append(_run(row, sources))
+        run = record_of(VendorRun, row, source=sources[row["source"]])
+        runs.setdefault(row["ratio"], []).append(run)
     return tuple(
-        VendorRatio(
+        record_of(
+            VendorRatio,
+            row,
             id=row["ratio"],
-            statement=row["statement"],
-            quote=row["quote"],
-            value=float(row["value"]),
-            also=_float(row["also"]),
-            metric=_one_of(METRICS, row["metric"]),  # type: ignore[arg-type]
-            model=row["model"],
             claimed=_machinery(row, "claimed"),
             baseline=_machinery(row, "baseline"),
-            linear=row["linear"] == "yes",
-            software_era=row["software_era"],
             source=sources[row["source"]],
             others=tuple(sources[name] for name in row["others"].split(";") if name),
-            as_of=row["as_of"],
-            status=FigureStatus(row["status"]),
-            modelled=row["modelled"] == "yes",
-            reason=row["reason"],
-            unclear=row["unclear"],
             runs=tuple(runs.get(row["ratio"], ())),
         )
         for row in sheets.rows["vendor_ratios"]
     )
 
 
-def _one_of(known: tuple[str, ...], text: str) -> str:
-    return known[known.index(text)]
-
-
-def _float(text: str) -> float | None:
-    return float(text) if text else None
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if text else None
-
-
 def _machinery(row: DataRow, side: str) -> Machinery:
+    hours = row[f"{side}_hours"]
     count, devices = int(row[f"{side}_count"]), int(row[f"{side}_devices"])
-    return Machinery(row[side], count, devices, _float(row[f"{side}_hours"]))
-
-
-def _run(row: DataRow, sources: Mapping[str, Source]) -> VendorRun:
-    return VendorRun(
-        side=_one_of(SIDES, row["side"]),  # type: ignore[arg-type]
-        phase=row["phase"],
-        preset=row["preset"],
-        seq_len=_whole(row["seq_len"]),
-        image_size=_whole(row["image_size"]),
-        samples=float(row["samples"]),
-        global_batch=_whole(row["global_batch"]),
-        precision=row["precision"],
-        optimizer=row["optimizer"],
-        software=row["software"],
-        software_later=row["software_later"],
-        source=sources[row["source"]],
-        as_of=row["as_of"],
-        note=row["note"],
-    )
+    return Machinery(row[side], count, devices, float(hours) if hours else None)

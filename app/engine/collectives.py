@@ -12,8 +12,6 @@ from app.engine.records import Fabric, FloatLike, Floats, Intra, Machine
 
 
 class Links(NamedTuple):
-    """Links between the accelerators of one machine."""
-
     devices: float
     bus_bandwidth: float
     """Of an all-reduce at large messages. [B/s]"""
@@ -128,27 +126,10 @@ def intra_node_allreduce_time(size: float, ranks: float, links: Links) -> float:
 
 
 def node_bandwidth(fabric: Fabric, efficiency: FloatLike = 1.0) -> Floats:
-    """Bandwidth of one machine into the fabric, one direction, under load from all.
+    """Bandwidth of one machine into the fabric, one direction, under load from all. [B/s]
 
-    Parameters
-    ----------
-    fabric : Fabric
-        Ports and their achieved bandwidth. [-]
-    efficiency : float or array
-        Share that the software stack reaches. [-]
+    All ports together, as far as software reaches them, over the oversubscription.
 
-    Returns
-    -------
-    bandwidth : array
-        All ports together, divided by the oversubscription. [B/s]
-
-    References
-    ----------
-    .. [1] C. Leiserson, "Fat-trees: universal networks for hardware-efficient supercomputing," IEEE
-       Trans. Computers C-34(10), 1985.
-
-    Examples
-    --------
     >>> float(node_bandwidth(Fabric("hdr", 24e9, 8, 7.5e-6, 14e-6, 30e-6, 1.0, 0.92)))
     192000000000.0
     """
@@ -239,31 +220,8 @@ def collective_time(
 def takes_tree(size: float, ranks: float, ranks_per_node: float, links: Links, network: Network) -> bool:
     """Tell whether an all-reduce over machines is faster as a double binary tree than as a ring.
 
-    Parameters
-    ----------
-    size : float
-        Bytes of the whole message. [B]
-    ranks : float
-        Ranks. [-]
-    ranks_per_node : float
-        Ranks of the group in one machine. [-]
-    links : Links
-        Links inside a machine. [-]
-    network : Network
-        Links between machines, as the software stack reaches them. [-]
+    A tree waits for few hops and wins for small messages over many machines (Sanders, Speck, Träff 2009).
 
-    Returns
-    -------
-    tree : bool
-        True for the tree, which waits for few hops and wins for small messages over many machines. [-]
-
-    References
-    ----------
-    .. [1] P. Sanders, J. Speck, J. Träff, "Two-tree algorithms for full bandwidth broadcast, reduction
-       and scan," Parallel Computing 35(12), 2009.
-
-    Examples
-    --------
     >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92)
     >>> node = Links(8.0, 232e9, 3.4e-6, np.empty((3, 0)))
     >>> [bool(takes_tree(size, 512, 8, node, hdr)) for size in (1e6, 10e9)]

@@ -1,4 +1,4 @@
-"""How many samples reach the target, by global batch, and what evaluating on the way costs.
+"""How many samples reach the target, by global batch, what evaluating costs, and what loss a model reaches.
 
 A reference convergence point is the mean over some twenty seeds of one tuned recipe.
 """
@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from app.compiled import Vector, formula, inner
+from app.engine.records import FloatLike, Floats
 
 _ROUNDING = 1e-12
 """Relative excess over a whole number of steps that is rounding, not work."""
@@ -68,42 +71,11 @@ def samples_to_target(
 ) -> float:
     """Return the samples to target from reference points, continued by the law beyond them.
 
-    Between two points ``log samples`` is linear in ``log batch``. Outside, the value at the
-    nearest end of the table is multiplied by the ratio of :func:`samples_law` at the batch and at
-    that end, and never falls below the smallest value of the table.
+    Between two points ``log samples`` is linear in ``log batch`` (MLCommons, rcp_checker). Outside, the
+    value at the nearest end of the table is multiplied by the ratio of :func:`samples_law` at the batch and
+    at that end, and never falls below the smallest value of the table. Single runs scatter by 5 to 10 %
+    around a point.
 
-    Parameters
-    ----------
-    global_batch : float
-        Samples per step, above zero. [samples]
-    reference_batches : array
-        Batches of the reference points, rising. [samples]
-    reference_samples : array
-        Samples to target at each of them. [samples]
-    smallest_samples : float
-        Samples to target of the law for small batches. [samples]
-    critical_batch : float
-        Batch at which the law has doubled. [samples]
-    exponent : float
-        Exponent of the law. [-]
-
-    Returns
-    -------
-    samples : float
-        Samples until the target is reached. [samples]
-
-    Notes
-    -----
-    Single runs scatter by 5 to 10 % around a point.
-
-    References
-    ----------
-    .. [1] MLCommons, "Reference convergence points," mlcommons/logging, rcp_checker (points, and
-       interpolation between them).
-    .. [2] S. McCandlish, J. Kaplan, D. Amodei, arXiv:1812.06162, 2018.
-
-    Examples
-    --------
     BERT needs about the same number of samples at any batch up to 4,600:
 
     >>> import numpy as np
@@ -130,62 +102,12 @@ def samples_to_target(
 
 
 @formula
-def samples_of_epochs(epochs: float, dataset_samples: float) -> float:
-    """Return the samples seen in passes over a data set.
-
-    Parameters
-    ----------
-    epochs : float
-        Passes over the data. [-]
-    dataset_samples : float
-        Samples of the data set. [samples]
-
-    Returns
-    -------
-    samples : float
-        Samples seen. [samples]
-
-    References
-    ----------
-    .. [1] O. Russakovsky et al., "ImageNet large scale visual recognition challenge," IJCV, 2015
-       (1,281,167 training images).
-
-    Examples
-    --------
-    >>> float(samples_of_epochs(35.0, 1_281_167))
-    44840845.0
-    """
-    return epochs * dataset_samples
-
-
-@formula
 def training_steps(samples: float, global_batch: float) -> float:
-    """Whole steps that a number of samples takes, rounded up.
+    """Whole steps that a number of samples takes, rounded up: the last one may be padded.
 
-    Parameters
-    ----------
-    samples : float
-        Samples to train on. [samples]
-    global_batch : float
-        Samples per step. [samples]
+    An excess over a whole number of less than a millionth of a millionth is rounding in the caller's
+    arithmetic and adds no step. GPT-3 on 300 billion tokens at batch 1536 and 2048 tokens per sample:
 
-    Returns
-    -------
-    steps : float
-        Whole number of steps; the last one may be padded. [steps]
-
-    Notes
-    -----
-    An excess over a whole number of less than a millionth of a millionth is rounding in the
-    caller's arithmetic and adds no step.
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., "Efficient large-scale language model training on GPU clusters,"
-       SC21, 2021 (300 billion tokens at batch 1536 and 2048 tokens per sample).
-
-    Examples
-    --------
     >>> int(training_steps(300e9 / 2048, 1536))
     95368
     """
@@ -240,3 +162,88 @@ def evaluation_time(
     122.0
     """
     return samples / interval_samples * (evaluation_overhead + evaluated_samples / evaluation_throughput)
+
+
+def language_loss(
+    parameters: FloatLike,
+    tokens: FloatLike,
+    parameters_scale: FloatLike,
+    parameters_exponent: FloatLike,
+    tokens_scale: FloatLike,
+    tokens_exponent: FloatLike,
+) -> Floats:
+    r"""Return the loss of a language model after training.
+
+    .. math:: L = \left( (N_c / N)^{\alpha_N / \alpha_D} + D_c / D \right)^{\alpha_D}
+
+    Parameters
+    ----------
+    parameters : FloatLike
+        Weights, :math:`N`. [-]
+    tokens : FloatLike
+        Tokens trained on, :math:`D`. [tokens]
+    parameters_scale : FloatLike
+        :math:`N_c`. [-]
+    parameters_exponent : FloatLike
+        :math:`\alpha_N`. [-]
+    tokens_scale : FloatLike
+        :math:`D_c`. [tokens]
+    tokens_exponent : FloatLike
+        :math:`\alpha_D`. [-]
+
+    Returns
+    -------
+    loss : Floats
+        Cross-entropy of one token. [nat]
+
+    Notes
+    -----
+    Fitted on models of up to 1.5 billion parameters on WebText; other text has other losses.
+
+    References
+    ----------
+    .. [1] J. Kaplan et al., "Scaling laws for neural language models," arXiv:2001.08361, 2020
+       (equation 1.5, table 2).
+
+    Examples
+    --------
+    GPT-3 of 175 billion parameters after 300 billion tokens:
+
+    >>> round(float(language_loss(175e9, 300e9, 6.4e13, 0.076, 1.8e13, 0.103)), 2)
+    1.66
+    """
+    size = (np.asarray(parameters_scale) / parameters) ** (np.asarray(parameters_exponent) / tokens_exponent)
+    return np.asarray((size + np.asarray(tokens_scale) / tokens) ** np.asarray(tokens_exponent))
+
+
+def critical_batch_at_loss(loss: FloatLike, scale: FloatLike, exponent: FloatLike) -> Floats:
+    r"""Return the batch at which a language model of a loss needs twice its fewest tokens.
+
+    .. math:: B_c = B_* / L^{1 / \alpha_B}
+
+    Parameters
+    ----------
+    loss : FloatLike
+        Cross-entropy of one token, :math:`L`. [nat]
+    scale : FloatLike
+        :math:`B_*`. [tokens]
+    exponent : FloatLike
+        :math:`\alpha_B`. [-]
+
+    Returns
+    -------
+    batch : Floats
+        Critical batch. [tokens]
+
+    References
+    ----------
+    .. [1] J. Kaplan et al., arXiv:2001.08361, 2020 (equation 5.3).
+
+    Examples
+    --------
+    GPT-3 was trained on steps of 3.2 million tokens, a sixth of it:
+
+    >>> round(float(critical_batch_at_loss(1.66, 2.1e8, 0.21)) / 1e6)
+    19
+    """
+    return np.asarray(np.asarray(scale) / np.asarray(loss, dtype=float) ** (1.0 / np.asarray(exponent)))

@@ -64,33 +64,10 @@ def leaf_capacity(switch_ports: ArrayLike, oversubscription: FloatLike = 1.0) ->
 def leaf_switches(
     nodes: ArrayLike, ports_per_node: ArrayLike, switch_ports: ArrayLike, oversubscription: FloatLike = 1.0
 ) -> Counts:
-    r"""Leaf switches of a rail-wise network: each rail has its own.
+    """Leaf switches of a rail-wise network: each rail, one for every port of a node, has its own.
 
-    .. math:: L = R \left\lceil \frac{N}{D} \right\rceil
+    Twenty nodes on eight rails of 40-port switches need eight (Hyperconnect AI Lab 2020):
 
-    Parameters
-    ----------
-    nodes : ArrayLike
-        Nodes, :math:`N`. [-]
-    ports_per_node : ArrayLike
-        Ports of a node and so rails, :math:`R`. [-]
-    switch_ports : ArrayLike
-        Ports of a switch. [-]
-    oversubscription : FloatLike
-        Ports towards nodes per uplink. [-]
-
-    Returns
-    -------
-    leaves : Counts
-        Leaf switches, with :math:`D` of :func:`leaf_capacity`. [-]
-
-    References
-    ----------
-    .. [1] Hyperconnect AI Lab, "Building a high-performance deep-learning cluster, part 1," 2020:
-       eight leaves of 40 ports for eight rails of 20 nodes.
-
-    Examples
-    --------
     >>> int(leaf_switches(20, 8, 40)), int(leaf_switches(140, 8, 40))
     (8, 56)
     """
@@ -99,31 +76,9 @@ def leaf_switches(
 
 
 def switches_for(links: ArrayLike, ports: ArrayLike) -> Counts:
-    r"""Least switches with so many free ports that all links end in one.
+    """Least switches with so many free ports that all links end in one.
 
-    .. math:: n = \left\lceil \frac{U}{P} \right\rceil
-
-    Parameters
-    ----------
-    links : ArrayLike
-        Links from the level below, :math:`U`. [-]
-    ports : ArrayLike
-        Ports of a switch that face down, :math:`P`. [-]
-
-    Returns
-    -------
-    switches : Counts
-        Switches; a bound, since the links of a lower switch need not divide evenly over them. [-]
-
-    References
-    ----------
-    .. [1] C. Clos, "A study of non-blocking switching networks," Bell System Technical Journal,
-       vol. 32, no. 2, 1953.
-
-    Examples
-    --------
-    >>> int(switches_for(160, 40)), int(switches_for(320, 40))
-    (4, 8)
+    A bound, since the links of a lower switch need not divide evenly over them.
     """
     return -(-_whole(links) // _whole(ports))
 
@@ -188,36 +143,6 @@ def balanced_core(
         chosen = np.take_along_axis(links, first[..., np.newaxis], axis=-1)[..., 0]
         core, wired = np.where(better, total, core), np.where(better, chosen, wired)
     return _whole(core), _whole(wired)
-
-
-def node_bandwidth(ports_per_node: ArrayLike, port_bandwidth: FloatLike) -> Floats:
-    r"""Line rate of all ports of one node.
-
-    .. math:: B = R b
-
-    Parameters
-    ----------
-    ports_per_node : ArrayLike
-        Ports, :math:`R`. [-]
-    port_bandwidth : FloatLike
-        Line rate of one in one direction, :math:`b`. [B/s]
-
-    Returns
-    -------
-    bandwidth : Floats
-        Line rate of the node in one direction. [B/s]
-
-    References
-    ----------
-    .. [1] Hyperconnect AI Lab, "Building a high-performance deep-learning cluster, part 1," 2020:
-       eight ports of 200 Gb/s are 1.6 Tb/s.
-
-    Examples
-    --------
-    >>> float(node_bandwidth(8, 25e9))
-    200000000000.0
-    """
-    return np.asarray(np.asarray(ports_per_node, dtype=float) * port_bandwidth)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,39 +227,11 @@ def fat_tree(
 ) -> FatTree:
     """Switches and cables of a network: one level, two or three, whichever is enough.
 
-    All endpoints on one switch need no tree. Else nodes spread evenly over the leaves of each rail, and
-    leaves over spines; more leaves than a spine has ports make pods under a core, whose spines pass as
-    much up as they take from below.
+    All endpoints on one switch need no tree. Else nodes spread evenly over the leaves of each rail, one for
+    every port of a node, and leaves over spines; more leaves than a spine has ports make pods under a core,
+    whose spines pass as much up as they take from below (Leiserson 1985). Where a count is below 1 or three
+    levels do not suffice it raises :class:`BadInput`.
 
-    Parameters
-    ----------
-    nodes : ArrayLike
-        Nodes. [-]
-    ports_per_node : ArrayLike
-        Ports of a node, one rail each. [-]
-    switch_ports : ArrayLike
-        Ports of a switch. [-]
-    oversubscription : FloatLike
-        Ports towards nodes per uplink that a leaf may have, at least 1. [-]
-
-    Returns
-    -------
-    tree : FatTree
-        Counts of switches and links at the bound and balanced. [-]
-
-    Raises
-    ------
-    BadInput
-        Where a count is below 1 or three levels do not suffice.
-
-    References
-    ----------
-    .. [1] C. E. Leiserson, "Fat-trees: universal networks for hardware-efficient supercomputing,"
-       IEEE Trans. Computers, vol. C-34, no. 10, 1985.
-    .. [2] Hyperconnect AI Lab, "Building a high-performance deep-learning cluster, part 1," 2020.
-
-    Examples
-    --------
     Twenty nodes of eight ports on switches of 40, and forty of them:
 
     >>> tree = fat_tree([20, 40], 8, 40)

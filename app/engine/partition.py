@@ -1,13 +1,17 @@
-"""Devices shared out: aligned powers of two on pods, whole accelerators on nodes.
+"""Devices shared out: aligned powers of two on pods, whole accelerators on nodes, instances of one GPU.
 
 A pod hands out blocks as a buddy allocator does: a block of 2^k devices begins at a multiple of 2^k
 and is half of a block of 2^(k+1). Nodes hand out any number of theirs; a job larger than a node takes
-whole ones. Both pools give the smallest place that holds a job, the lowest address first.
+whole ones. Both pools give the smallest place that holds a job, the lowest address first. Instances of one
+GPU (MIG) take compute slices, and memory slices that begin where their profile, which is data, allows.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -35,34 +39,7 @@ def nearest_partition_sizes(size: FloatLike, largest: FloatLike) -> tuple[Floats
 
 
 def fragmentation(largest_free: FloatLike, free: FloatLike) -> Floats:
-    r"""Share of the free devices that the largest request which still fits would leave over.
-
-    .. math:: f = 1 - \frac{b}{F}
-
-    Parameters
-    ----------
-    largest_free : FloatLike
-        Devices of the largest request that fits, :math:`b`. [-]
-    free : FloatLike
-        Free devices, :math:`F`. [-]
-
-    Returns
-    -------
-    share : Floats
-        0 where one request could take all that is free, or nothing is free. [-]
-
-    References
-    ----------
-    .. [1] P. R. Wilson et al., "Dynamic storage allocation: a survey and critical review," International
-       Workshop on Memory Management, 1995.
-
-    Examples
-    --------
-    Twelve free devices as a block of 8 and one of 4:
-
-    >>> round(float(fragmentation(8, 12)), 4)
-    0.3333
-    """
+    """Share of the free devices that the largest request which fits would leave over; 0 if none is free."""
     left = np.asarray(free, dtype=float)
     return np.where(
         left > 0, 1.0 - np.asarray(largest_free, dtype=float) / np.where(left > 0, left, 1.0), 0.0
@@ -149,11 +126,9 @@ class BuddyPool:
 
     @property
     def largest_free(self) -> int:
-        """Devices of the largest free block."""
         return max((1 << order for order, blocks in enumerate(self._blocks) if blocks), default=0)
 
     def free_blocks(self) -> list[Block]:
-        """Return the free blocks in the order of their addresses."""
         found = [(start, 1 << order) for order, blocks in enumerate(self._blocks) for start in blocks]
         return [(start // self.size, start % self.size, devices) for start, devices in sorted(found)]
 
@@ -179,7 +154,6 @@ class BuddyPool:
         return self._take(pod * self.size + first, devices)
 
     def give_back(self, blocks: tuple[Block, ...]) -> None:
-        """Return blocks, joining each with its free buddy as far as that goes."""
         for pod, first, devices in blocks:
             start, order = pod * self.size + first, devices.bit_length() - 1
             self.free += devices
@@ -191,7 +165,6 @@ class BuddyPool:
             insort(self._blocks[order], start)
 
     def copy(self) -> BuddyPool:
-        """Return a pool with the same blocks free."""
         made = BuddyPool(0, self.size)
         made.pods, made.free = self.pods, self.free
         made._blocks = [list(blocks) for blocks in self._blocks]
@@ -237,7 +210,6 @@ class NodePool:
 
     @property
     def largest_free(self) -> int:
-        """Largest job that fits: all empty nodes together, else the emptiest one."""
         empty = len(self._by_free[self.size])
         return empty * self.size or max(self._left, default=0)
 
@@ -255,12 +227,10 @@ class NodePool:
         return None
 
     def give_back(self, blocks: tuple[Block, ...]) -> None:
-        """Return accelerators to their nodes."""
         for node, _, devices in blocks:
             self._move(node, self._left[node] + devices)
 
     def copy(self) -> NodePool:
-        """Return a pool in the same state."""
         made = NodePool(0, self.size)
         made.nodes, made.free, made._left = self.nodes, self.free, list(self._left)
         made._by_free = [list(nodes) for nodes in self._by_free]
@@ -277,3 +247,77 @@ class NodePool:
         insort(self._by_free[left], node)
         self.free += left - self._left[node]
         self._left[node] = left
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SliceProfile:
+    memory: int
+    """Memory slices it takes. [-]"""
+    compute: int
+    """Compute slices it takes. [-]"""
+    starts: tuple[int, ...]
+    """Memory slices at which it may begin. [-]"""
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlicedGpu:
+    compute: int
+    """Compute slices of the whole GPU. [-]"""
+    memory: int
+    """Memory slices of the whole GPU. [-]"""
+
+
+@lru_cache(maxsize=65_536)
+def arrangement(profiles: tuple[SliceProfile, ...], gpu: SlicedGpu) -> tuple[int, ...] | None:
+    """Return the first memory slice of each instance on one GPU; None where they do not fit together.
+
+    Every way to place them is tried. :class:`SliceProfile` says where each may begin.
+    """
+    if sum(one.compute for one in profiles) > gpu.compute or sum(one.memory for one in profiles) > gpu.memory:
+        return None
+    order = sorted(
+        range(len(profiles)), key=lambda index: (-profiles[index].memory, len(profiles[index].starts))
+    )
+    starts = [0] * len(profiles)
+
+    def put(place: int, taken: int) -> bool:
+        if place == len(order):
+            return True
+        index = order[place]
+        profile = profiles[index]
+        for start in profile.starts:
+            mask = ((1 << profile.memory) - 1) << start
+            if start + profile.memory <= gpu.memory and not taken & mask:
+                starts[index] = start
+                if put(place + 1, taken | mask):
+                    return True
+        return False
+
+    return tuple(starts) if put(0, 0) else None
+
+
+def gpus_for_slices(instances: Sequence[SliceProfile], gpu: SlicedGpu) -> list[list[int]]:
+    """Return for each GPU in use the positions of its instances: largest first, each where least is left.
+
+    Each GPU is arranged anew for every instance that joins it, so that only the choice of the GPU is
+    a heuristic (best fit decreasing; D. S. Johnson, "Fast algorithms for bin packing," 1974).
+    """
+    shares: list[list[int]] = []
+    order = sorted(
+        range(len(instances)), key=lambda index: (-instances[index].memory, -instances[index].compute)
+    )
+    for index in order:
+        best: tuple[int, list[int]] | None = None
+        for share in shares:
+            left = gpu.memory - sum(instances[one].memory for one in share)
+            if left < instances[index].memory or (best is not None and left >= best[0]):
+                continue
+            together = tuple(sorted(instances[one] for one in (*share, index)))
+            if arrangement(together, gpu) is not None:
+                best = left, share
+        if best is None:
+            shares.append([index])
+        else:
+            best[1].append(index)
+    return shares

@@ -1,35 +1,25 @@
-"""Pipeline parallelism: slots, bubble and transfers between stages."""
+"""Pipeline parallelism: bubble and transfers between stages, and schedules pass by pass.
+
+Step times use the closed forms; schedules, which add up to them, are there to be drawn and checked.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
 from app.compiled import formula
+from app.engine.records import Floats
+from app.errors import BadInput, Message
 
 
 @formula
 def bubble_slots(stages: float, chunks: float) -> float:
-    """Slots a step loses while the pipeline fills and drains.
+    """Slots of one micro-batch that every stage idles while the pipeline fills and drains.
 
-    Parameters
-    ----------
-    stages : float
-        Pipeline stages. [-]
-    chunks : float
-        Model chunks per stage. [-]
-
-    Returns
-    -------
-    slots : float
-        Idle slots of every stage. [-]
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., "Efficient large-scale language model training on GPU clusters using
-       Megatron-LM," SC, 2021, section 2.2.
-
-    Examples
-    --------
-    >>> float(bubble_slots(8, 2))
-    3.5
+    Chunks of the model shorten them (Narayanan et al. 2021, section 2.2).
     """
     return (stages - 1.0) / chunks
 
@@ -110,3 +100,195 @@ def peak_bound_step_time(flop: float, peak: float, devices: float, stages: float
     1.25
     """
     return flop / (peak * devices) * (1.0 + bubble_slots(stages, 1.0) / passes)
+
+
+Whole = NDArray[np.int64]
+
+MOST_PASSES = 100_000
+"""Passes of a schedule that are worth laying out one by one. [-]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Passes of one step; arrays of one length, in no particular order."""
+
+    stage: Whole
+    """Stage that works. [-]"""
+    micro_batch: Whole
+    """What it works on. [-]"""
+    chunk: Whole
+    """Which of its chunks of the model. [-]"""
+    backward: NDArray[np.bool_]
+    """Whether the pass goes backward."""
+    start: Floats
+    """When it begins, from the start of the step. [s]"""
+    seconds: Floats
+    """How long it takes. [s]"""
+
+    @property
+    def length(self) -> float:
+        """When the last pass ends. [s]"""
+        return float(np.max(self.start + self.seconds))
+
+
+def one_forward_one_backward(
+    stages: int, micro_batches: int, forward: float, backward: float, chunks: int = 1
+) -> Schedule:
+    r"""Lay out one step of a one-forward-one-backward pipeline, interleaved where stages have several chunks.
+
+    Each stage first runs as many forward passes as it takes until the first gradient can be back,
+    then a forward and a backward pass in turn, then the backward passes that are left. The step takes
+
+    .. math:: T = \left( m + \frac{p - 1}{v} \right) \left( t_f + t_b \right)
+
+    Parameters
+    ----------
+    stages : int
+        Pipeline stages, :math:`p`, 1 or more. [-]
+    micro_batches : int
+        Micro-batches of the step, :math:`m`; a multiple of the stages where chunks are interleaved. [-]
+    forward : float
+        Forward pass of one micro-batch over all chunks of one stage, :math:`t_f`. [s]
+    backward : float
+        Its backward pass, :math:`t_b`. [s]
+    chunks : int
+        Chunks of the model per stage, :math:`v`. [-]
+
+    Returns
+    -------
+    schedule : Schedule
+        2 p m v passes; transfers between stages take no time. [-]
+
+    Raises
+    ------
+    BadInput
+        Where a count is below one, an interleaved pipeline has a part of a round of micro-batches, or there
+        are more than :data:`MOST_PASSES` passes.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., "Efficient large-scale language model training on GPU clusters using
+       Megatron-LM," SC, 2021, section 2.2 and figure 4.
+
+    Examples
+    --------
+    >>> one_forward_one_backward(4, 8, 1.0, 2.0).length, one_forward_one_backward(4, 8, 1.0, 2.0, 2).length
+    (33.0, 28.5)
+    """
+    _check(stages, micro_batches, chunks)
+    if chunks > 1 and micro_batches % stages:
+        raise BadInput(
+            Message(
+                "{m} micro-batches do not form whole rounds of {p} stages, as interleaving requires",
+                {"m": micro_batches, "p": stages},
+            )
+        )
+    passes = micro_batches * chunks
+    queues = [_order(stage, stages, passes, chunks) for stage in range(stages)]
+    done: dict[tuple[bool, int, int], float] = {}
+    clock, place = [0.0] * stages, [0] * stages
+    rows: list[tuple[int, int, int, bool, float, float]] = []
+    lasts = {False: forward / chunks, True: backward / chunks}
+    deepest = stages * chunks - 1
+    while len(rows) < 2 * stages * passes:
+        for stage, queue in enumerate(queues):
+            while place[stage] < len(queue):
+                back, chunk, micro = queue[place[stage]]
+                depth = chunk * stages + stage
+                # Forward needs the part of the model before it, backward the one after it or the loss.
+                needed = (back, depth + 1 if back else depth - 1, micro)
+                if back and depth == deepest:
+                    needed = (False, deepest, micro)
+                ready = 0.0 if not back and depth == 0 else done.get(needed)
+                if ready is None:
+                    break
+                start = max(clock[stage], ready)
+                clock[stage] = done[back, depth, micro] = start + lasts[back]
+                rows.append((stage, micro, chunk, back, start, lasts[back]))
+                place[stage] += 1
+    return _schedule(rows)
+
+
+def lockstep(stages: int, micro_batches: int, forward: float, backward: float) -> Schedule:
+    r"""Lay out one step of a pipeline of supersteps: all stages work, then all wait for the slowest.
+
+    Forward passes of all micro-batches go through the stages, then their backward passes come back:
+
+    .. math:: T = (m + p - 1) \left( t_f + t_b \right)
+
+    Parameters
+    ----------
+    stages : int
+        Pipeline stages, :math:`p`, 1 or more. [-]
+    micro_batches : int
+        Micro-batches of the step, :math:`m`. [-]
+    forward : float
+        Forward superstep of the slowest stage, exchange and synchronisation included, :math:`t_f`. [s]
+    backward : float
+        Backward superstep, :math:`t_b`. [s]
+
+    Returns
+    -------
+    schedule : Schedule
+        2 p m passes. [-]
+
+    Raises
+    ------
+    BadInput
+        Where a count is below one or there are more than :data:`MOST_PASSES` passes.
+
+    References
+    ----------
+    .. [1] Y. Huang et al., "GPipe," NeurIPS, 2019, figure 2.
+    .. [2] L. Valiant, "A bridging model for parallel computation," CACM 33(8), 1990.
+
+    Examples
+    --------
+    >>> lockstep(4, 8, 1.0, 2.0).length
+    33.0
+    """
+    _check(stages, micro_batches, 1)
+    stage, micro = (grid.ravel() for grid in np.meshgrid(np.arange(stages), np.arange(micro_batches)))
+    supersteps = micro_batches + stages - 1
+    ahead = (stage + micro) * forward
+    back = supersteps * forward + (stages - 1 - stage + micro) * backward
+    half = np.zeros(stage.shape, dtype=bool)
+    return Schedule(
+        stage=np.concatenate([stage, stage]),
+        micro_batch=np.concatenate([micro, micro]),
+        chunk=np.zeros(2 * stage.size, dtype=np.int64),
+        backward=np.concatenate([half, ~half]),
+        start=np.concatenate([ahead, back]),
+        seconds=np.repeat([forward, backward], stage.size),
+    )
+
+
+def _order(stage: int, stages: int, passes: int, chunks: int) -> list[tuple[bool, int, int]]:
+    """Return the passes of one stage in their order: backward or not, chunk, micro-batch."""
+    ahead = stages - stage - 1 if chunks == 1 else 2 * (stages - stage - 1) + (chunks - 1) * stages
+    ahead = min(ahead, passes)
+
+    def one(count: int, back: bool) -> tuple[bool, int, int]:
+        round_, within = divmod(count, stages * chunks)
+        chunk = within // stages
+        micro = round_ * stages + within % stages if chunks > 1 else count
+        return back, (chunks - 1 - chunk if back else chunk) if chunks > 1 else 0, micro
+
+    order = [one(count, False) for count in range(ahead)]
+    for count in range(passes - ahead):
+        order += [one(ahead + count, False), one(count, True)]
+    return order + [one(count, True) for count in range(passes - ahead, passes)]
+
+
+def _check(stages: int, micro_batches: int, chunks: int) -> None:
+    for name, count in (("stages", stages), ("micro-batches", micro_batches), ("chunks", chunks)):
+        if count < 1:
+            raise BadInput(Message("{count} {name}: at least 1 is required", {"count": count, "name": name}))
+    if 2 * stages * micro_batches * chunks > MOST_PASSES:
+        most = {"most": MOST_PASSES}
+        raise BadInput(Message("more than {most} passes; use fewer micro-batches", most))
+
+
+def _schedule(rows: list[tuple[int, int, int, bool, float, float]]) -> Schedule:
+    stage, micro, chunk, back, start, seconds = (np.array(column) for column in zip(*rows, strict=True))
+    return Schedule(stage, micro, chunk, back, start, seconds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -95,7 +96,6 @@ class Plans(_Laid):
 
     @classmethod
     def joined(cls, parts: Sequence[Plans]) -> Plans:
-        """Return the plans of several, one after the other."""
         return cls.of_rows(np.concatenate([part.rows for part in parts]))
 
     def take(self, index: Indices) -> Plans:
@@ -119,7 +119,6 @@ class Plans(_Laid):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape that the fields broadcast to."""
         return np.broadcast_shapes(*(np.shape(getattr(self, name)) for name in PLAN_FIELDS))
 
     @property
@@ -136,21 +135,24 @@ class Plans(_Laid):
 PLAN_FIELDS = Plans.__slots__
 
 
-PARTS = (
-    "gemm",
-    "attention",
-    "memory_bound",
-    "tensor_comm",
-    "pipeline_bubble",
-    "pipeline_comm",
-    "data_comm",
-    "exchange",
-    "sync",
-    "optimizer",
-    "input",
-    "fixed",
-)
-"""Parts of one step, in the order they are shown."""
+class Plan(NamedTuple):
+    """One of the rows of :class:`Plans`, as compiled loops read it."""
+
+    tensor: float
+    pipeline: float
+    data: float
+    micro_batch: float
+    accumulation: float
+    interleave: float
+    recompute: float
+    sequence_parallel: float
+    sharding: float
+    sharding_ranks: float
+    offload: float
+    rts: float
+    rts_optimizer: float
+    phases: float
+    expert: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ class StepTime:
     """Time of one step, by part; the parts add up to the step."""
 
     parts: Mapping[str, Floats]
-    """Seconds of each of :data:`PARTS` that applies. [s]"""
+    """Seconds of each part that applies. [s]"""
 
     @property
     def total(self) -> Floats:

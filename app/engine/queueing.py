@@ -16,61 +16,12 @@ MOST_SERVERS = 100_000
 
 
 def offered_load(arrival_rate: FloatLike, service_time: FloatLike) -> Floats:
-    r"""Servers that arriving work keeps busy on average, in erlang.
-
-    .. math:: a = \lambda s
-
-    Parameters
-    ----------
-    arrival_rate : FloatLike
-        Jobs per second, :math:`\lambda`. [1/s]
-    service_time : FloatLike
-        Mean time a job holds its server, :math:`s`. [s]
-
-    Returns
-    -------
-    load : Floats
-        Offered load. [-]
-
-    References
-    ----------
-    .. [1] A. K. Erlang, "Solution of some problems in the theory of probabilities of significance in
-       automatic telephone exchanges," Elektroteknikeren, vol. 13, 1917.
-
-    Examples
-    --------
-    >>> float(offered_load(2 / 3600, 1200))
-    0.6666666666666666
-    """
+    """Servers that arriving work keeps busy on average, in erlang."""
     return np.asarray(np.multiply(arrival_rate, service_time), dtype=float)
 
 
 def utilisation(load: FloatLike, servers: FloatLike) -> Floats:
-    r"""Share of the servers that is busy; at 1 and above the line grows without end.
-
-    .. math:: \rho = a / c
-
-    Parameters
-    ----------
-    load : FloatLike
-        Offered load, :math:`a`. [-]
-    servers : FloatLike
-        Equal servers, :math:`c`. [-]
-
-    Returns
-    -------
-    share : Floats
-        Utilisation. [-]
-
-    References
-    ----------
-    .. [1] L. Kleinrock, "Queueing systems, volume 1: theory," Wiley, 1975.
-
-    Examples
-    --------
-    >>> float(utilisation(3.0, 4))
-    0.75
-    """
+    """Share of the servers that is busy; at 1 and above the line grows without end."""
     return np.asarray(np.divide(load, servers), dtype=float)
 
 

@@ -106,9 +106,6 @@ class IpuChip:
     """IPUs joined by IPU-Links alone; beyond it all-reduce crosses GW-Links. [-]"""
 
 
-Chip: TypeAlias = GpuChip | IpuChip
-
-
 @dataclass(frozen=True, slots=True)
 class Machine:
     """One node: its accelerators and the links between them."""
@@ -225,9 +222,6 @@ class IpuSoftware:
     """Cap on a matrix operation's temporaries (availableMemoryProportion). [-]"""
     io_tiles: int
     """Tiles set aside for overlapped input and output. [-]"""
-
-
-Software: TypeAlias = GpuSoftware | IpuSoftware
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,19 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from app.compiled import Matrix, Vector, inner, kernel
-from app.engine.checkpoints import checkpoint_overhead, checkpoint_time, daly_interval, write_bandwidth
+from app.compiled import Matrix, Vector, inner, kernel, record
+from app.engine.arrays import store
 from app.engine.convergence import evaluation_time, samples_to_target, training_steps
-from app.engine.reliability import failure_overhead, interruption_rate, mean_time_to_failure
+from app.engine.plans import Plan
+from app.engine.reliability import (
+    checkpoint_overhead,
+    checkpoint_time,
+    daly_interval,
+    failure_overhead,
+    interruption_rate,
+    mean_time_to_failure,
+    write_bandwidth,
+)
 
 FORWARD_OVER_STEP = 3.0
 """An evaluated sample costs the forward third of a training sample."""
@@ -50,8 +59,6 @@ class RunCase(NamedTuple):
 
 
 class RunTime(NamedTuple):
-    """What a run takes."""
-
     samples: float
     steps: float
     input_wait: float
@@ -68,32 +75,6 @@ class RunTime(NamedTuple):
     interval: float
     """Between checkpoints. [s]"""
     mean_time_to_failure: float
-
-
-@inner
-def run_case_of(numbers: Vector) -> RunCase:
-    """Return what the numbers of a case say."""
-    n = numbers
-    return RunCase(
-        n[0],
-        n[1],
-        n[2],
-        n[3],
-        n[4],
-        n[5],
-        n[6],
-        n[7],
-        n[8],
-        n[9],
-        n[10],
-        n[11],
-        n[12],
-        n[13],
-        n[14],
-        n[15],
-        n[16],
-        n[17],
-    )
 
 
 class Upkeep(NamedTuple):
@@ -155,16 +136,15 @@ def samples_of_run(case: RunCase, batches: Vector, points: Vector, batch: float)
 
 @kernel
 def write_totals(
-    numbers: Vector, batches: Vector, points: Vector, plans: Matrix, steps: Vector, totals: Vector
+    case: RunCase, batches: Vector, points: Vector, plans: Matrix, steps: Vector, totals: Vector
 ) -> None:
     """Write the time of the run of every plan, from the time of one step of each."""
-    case = run_case_of(numbers)
     last, samples = 0.0, 0.0
     before, upkeep = 0.0, upkeep_of(case, 1.0, case.failure_rate)
     for place in range(steps.size):
-        devices = plans[place, 0] * plans[place, 1] * plans[place, 2]
-        batch = plans[place, 2] * plans[place, 3] * plans[place, 4]
-        machines = float(math.ceil(devices / case.devices_per_machine))
+        plan = record(Plan, plans[place])
+        batch = plan.data * plan.micro_batch * plan.accumulation
+        machines = float(math.ceil(plan.tensor * plan.pipeline * plan.data / case.devices_per_machine))
         # Neighbours often share batch and machines.
         if batch != last:
             last, samples = batch, samples_of_run(case, batches, points, batch)
@@ -175,7 +155,7 @@ def write_totals(
 
 @kernel
 def write_runs(
-    numbers: Vector,
+    case: RunCase,
     batches: Vector,
     points: Vector,
     batch: Vector,
@@ -190,13 +170,10 @@ def write_runs(
     ``batch`` and ``machines`` are those of a plan, ``rates`` the failures of one machine and ``more`` the
     factor on samples of each sample.
     """
-    case = run_case_of(numbers)
     for plan in range(steps.shape[0]):
         samples = samples_of_run(case, batches, points, batch[plan])
         for sample in range(steps.shape[1]):
             upkeep = upkeep_of(case, machines[plan], rates[sample])
             step = steps[plan, sample]
             run = run_time(case, upkeep, samples, batch[plan], machines[plan], step, more[sample])
-            row = found[plan * steps.shape[1] + sample]
-            for place in range(len(run)):
-                row[place] = run[place]
+            store(found[plan * steps.shape[1] + sample], run)

@@ -1,4 +1,4 @@
-"""Which of two options is the better, how surely, and what would change that."""
+"""What samples of uncertain answers say: ranges, shares, which option is better how surely, agreement."""
 
 from __future__ import annotations
 
@@ -14,48 +14,18 @@ LOW, HIGH = 0.10, 0.90
 
 
 def standard_normals(samples: int, dimensions: int, seed: int) -> Floats:
-    r"""Return a Latin hypercube of standard normal numbers.
+    """Return a Latin hypercube of standard normal numbers, (samples, dimensions).
 
-    Every column holds the same numbers, the normal quantiles at :math:`(i + 1/2) / N`, in an order
-    of its own. A range that one input decides is then exact to the width of a stratum, and mean
-    and symmetry are those of the distribution; independent draws need about twice as many samples
-    for a band as good.
+    Every column holds the same numbers, the normal quantiles at (i + 1/2) / N, in an order of its own. A
+    range that one input decides is then exact to the width of a stratum, and mean and symmetry are those of
+    the distribution; independent draws need about twice as many samples for a band as good (McKay et al.
+    1979). Columns are independent only on average over seeds: in one table two of them correlate by 1 / √N
+    or so.
 
-    Parameters
-    ----------
-    samples : int
-        Rows, :math:`N`. [-]
-    dimensions : int
-        Columns, one per uncertain input; more columns leave the first ones as they are. [-]
-    seed : int
-        Chooses the orders. [-]
+    The orders sort the raw output of the PCG64 bit generator, the one stream that numpy keeps unchanged over
+    versions and platforms (NEP 19; its distributions may change), so that a frozen answer can be computed
+    again. More columns leave the first ones as they are.
 
-    Returns
-    -------
-    normals : Floats
-        Table of shape (samples, dimensions). [-]
-
-    Raises
-    ------
-    BadInput
-        Where fewer than one sample or a negative number of columns is asked for.
-
-    Notes
-    -----
-    The orders sort the raw output of the PCG64 bit generator, the one stream that numpy keeps
-    unchanged over versions and platforms (its distributions may change), so that a frozen answer
-    can be computed again. Columns are independent only on average over seeds: in one table two of
-    them correlate by :math:`1 / \sqrt{N}` or so.
-
-    References
-    ----------
-    .. [1] M. McKay, R. Beckman, W. Conover, "A comparison of three methods for selecting values
-       of input variables in the analysis of output from a computer code," Technometrics, vol. 21,
-       no. 2, pp. 239-245, 1979.
-    .. [2] R. Kern, "NEP 19: random number generator policy," numpy, 2018.
-
-    Examples
-    --------
     >>> table = standard_normals(4, 2, seed=1)
     >>> sorted(round(float(number), 4) for number in table[:, 0])
     [-1.1503, -0.3186, 0.3186, 1.1503]
@@ -271,31 +241,10 @@ def share_of_range(
 
 
 def band(samples: Floats, value: FloatLike) -> tuple[Floats, Floats]:
-    """Return the 10th and 90th percentile of samples, widened to contain the central value.
+    """Return the 10th and 90th percentile of samples on the last axis, widened to contain the central value.
 
-    Parameters
-    ----------
-    samples : Floats
-        Samples of an answer on the last axis. [any]
-    value : FloatLike
-        The answer at central inputs. [any]
+    Between two samples the percentile is interpolated linearly (Hyndman and Fan 1996, definition 7).
 
-    Returns
-    -------
-    low, high : tuple of Floats
-        Ends of the band; equal to the value where the samples do not vary from it. [any]
-
-    Notes
-    -----
-    Between two samples the percentile is interpolated linearly.
-
-    References
-    ----------
-    .. [1] R. Hyndman and Y. Fan, "Sample quantiles in statistical packages," Am. Stat., vol. 50,
-       no. 4, pp. 361-365, 1996 (definition 7).
-
-    Examples
-    --------
     >>> low, high = band(np.arange(11.0), 9.5)
     >>> float(low), float(high)
     (1.0, 9.5)
@@ -308,44 +257,13 @@ def band(samples: Floats, value: FloatLike) -> tuple[Floats, Floats]:
 def _between(ordered: Floats, place: float) -> Floats:
     """Return what lies at a place of ordered samples, on a straight line between two of them."""
     below = int(place)
-    above = min(below + 1, ordered.shape[-1] - 1)
-    part = place - below
-    return (
-        ordered[..., below]
-        if part == 0.0
-        else (ordered[..., below] + (ordered[..., above] - ordered[..., below]) * part)
-    )
+    above, part = min(below + 1, ordered.shape[-1] - 1), place - below
+    low = ordered[..., below]
+    return low if part == 0.0 else low + (ordered[..., above] - low) * part
 
 
 def probability_below(samples: Floats, limit: FloatLike) -> Floats:
-    """Share of samples that keep a limit, such as a deadline or a budget.
-
-    Parameters
-    ----------
-    samples : Floats
-        Samples of an answer on the last axis. [any]
-    limit : FloatLike
-        Largest value that is good enough. [any]
-
-    Returns
-    -------
-    probability : Floats
-        Samples at or below the limit over all samples. [-]
-
-    Notes
-    -----
-    Resolved to one over the number of samples.
-
-    References
-    ----------
-    .. [1] A. W. van der Vaart, "Asymptotic statistics," Cambridge, 1998, chapter 19 (the empirical
-       distribution function).
-
-    Examples
-    --------
-    >>> float(probability_below(np.array([1.0, 2.0, 3.0, 4.0]), 3.0))
-    0.75
-    """
+    """Share of samples on the last axis that keep a limit, such as a deadline or a budget."""
     return np.asarray(np.mean(samples <= np.asarray(limit)[..., np.newaxis], axis=-1))
 
 
@@ -389,71 +307,111 @@ def probability_less(first: FloatLike, second: FloatLike) -> Floats:
 
 
 def lead(best: FloatLike, others: Floats) -> Floats:
-    r"""By how much the best option leads: the best of the others over it.
-
-    .. math:: \lambda = \frac{\min_j y_j}{x}
-
-    Parameters
-    ----------
-    best : FloatLike
-        Time or cost of the option that leads, :math:`x`. [any]
-    others : Floats
-        The same of all others, on the first axis, :math:`y_j`. [any]
-
-    Returns
-    -------
-    lead : Floats
-        Above one while the option is the best; below one another has overtaken it. [-]
-
-    References
-    ----------
-    .. [1] A. Saltelli et al., "Global sensitivity analysis: the primer," Wiley, 2008, chapter 1 (factors
-       that change a decision).
-
-    Examples
-    --------
-    The reported 69.5 h and the 23.2 h of three machines against 13.2 h:
-
-    >>> round(float(lead(13.2, np.array([69.5, 23.2]))), 2)
-    1.76
-    """
+    """By how much the best option leads: the best of the others over it; below one it has been overtaken."""
     return np.asarray(np.min(np.asarray(others, dtype=float), axis=0) / np.asarray(best, dtype=float))
 
 
 def part_rescaled(total: FloatLike, part: FloatLike, factor: FloatLike) -> Floats:
-    r"""Total of a sum after one of its parts is multiplied by a factor.
+    """Total of a sum after one of its parts is multiplied by a factor.
 
-    .. math:: y = x + (f - 1) \, x_p
-
-    Parameters
-    ----------
-    total : FloatLike
-        Sum of all parts, :math:`x`. [any]
-    part : FloatLike
-        The part that changes, :math:`x_p`. [any]
-    factor : FloatLike
-        What it is multiplied by, :math:`f`. [-]
-
-    Returns
-    -------
-    total : Floats
-        The sum afterwards. [any]
-
-    Notes
-    -----
     Exact where the part is proportional to the input that changes and nothing else depends on it, as the
-    electricity in the cost of an hour is to the tariff.
-
-    References
-    ----------
-    .. [1] A. Saltelli et al., "Global sensitivity analysis: the primer," Wiley, 2008, section 1.2 (one
-       factor at a time).
-
-    Examples
-    --------
-    Power is 12 of 100 an hour; a tariff 30 % higher makes it:
+    electricity in the cost of an hour is to the tariff. Power is 12 of 100 an hour; a tariff 30 % higher:
 
     >>> round(float(part_rescaled(100.0, 12.0, 1.3)), 1)
     103.6
     """
     return np.asarray(np.asarray(total, dtype=float) + (np.asarray(factor) - 1.0) * np.asarray(part))
+
+
+NORMAL_95 = 1.959964
+"""Standard normal quantile at 0.975: two-sided intervals of 95 %."""
+
+
+def wilson_interval(share: FloatLike, trials: FloatLike) -> tuple[Floats, Floats]:
+    r"""Return the 95 % interval of a binomial probability from an observed share.
+
+    .. math::
+
+        \frac{p + z^2 / 2n \pm z \sqrt{p (1 - p) / n + z^2 / 4n^2}}{1 + z^2 / n}
+
+    Parameters
+    ----------
+    share : FloatLike
+        Observed share, :math:`p`, from 0 to 1. [-]
+    trials : FloatLike
+        Independent trials, :math:`n`, above 0. [-]
+
+    Returns
+    -------
+    low : Floats
+        Low end of the interval. [-]
+    high : Floats
+        High end of the interval. [-]
+
+    Notes
+    -----
+    Valid for any number of trials, also where the share is 0 or 1; unlike the normal approximation it
+    never leaves the range from 0 to 1.
+
+    References
+    ----------
+    .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical inference,"
+       Journal of the American Statistical Association, vol. 22, no. 158, pp. 209-212, 1927.
+
+    Examples
+    --------
+    Eight of ten:
+
+    >>> low, high = wilson_interval(0.8, 10.0)
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.49, 0.943)
+    """
+    observed, count = np.asarray(share, dtype=float), np.asarray(trials, dtype=float)
+    square = NORMAL_95**2
+    middle = observed + square / (2.0 * count)
+    half = NORMAL_95 * np.sqrt(observed * (1.0 - observed) / count + square / (4.0 * count**2))
+    scale = 1.0 + square / count
+    low = np.clip((middle - half) / scale, 0.0, 1.0)
+    high = np.clip((middle + half) / scale, 0.0, 1.0)
+    return np.asarray(low), np.asarray(high)
+
+
+def shape_error(log_errors: FloatLike) -> float:
+    r"""Return what is left of the errors along a curve after one offset, as a root mean square.
+
+    .. math::
+
+        \sqrt{\frac{1}{n} \sum_i (e_i - \bar e)^2}
+
+    Parameters
+    ----------
+    log_errors : FloatLike
+        Logarithm of predicted over measured at each point, :math:`e_i`; one at least. [-]
+
+    Returns
+    -------
+    error : float
+        0 where the predicted curve is the measured one times a constant. [-]
+
+    Notes
+    -----
+    Whether a count of devices divides both sides does not matter: the shape of the throughput per
+    device and that of the whole throughput are missed by the same error.
+
+    References
+    ----------
+    .. [1] J. Willmott, K. Matsuura, "Advantages of the mean absolute error (MAE) over the root mean
+       square error (RMSE) in assessing average model performance," Climate Research, vol. 30,
+       pp. 79-82, 2005 (the unsystematic part of the error).
+
+    Examples
+    --------
+    Ten per cent too fast everywhere is no error of shape; an error of 0.1 up and down is:
+
+    >>> shape_error([0.1, 0.1, 0.1]) < 1e-12
+    True
+    >>> round(shape_error([0.2, 0.0]), 3)
+    0.1
+    """
+    errors = np.asarray(log_errors, dtype=float)
+    return float(np.sqrt(np.mean((errors - np.mean(errors)) ** 2)))

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from app.catalog.books import PriceBook
-from app.catalog.catalog import Catalog
+from app.catalog.catalog import Catalog, load_catalog
 from app.catalog.entries import ChipKind
-from app.catalog.load import load_catalog
 from app.catalog.software import DefaultSoftware, SoftwareCatalog, SoftwareProfile, load_software
-from app.engine.convergence import samples_law
-from app.engine.loss import critical_batch_at_loss, language_loss
+from app.engine.convergence import critical_batch_at_loss, language_loss, samples_law
 from app.errors import BadInput, FieldError, Message, NotFound
 from app.estimating.documents import CheckWarning, Default, caution
 from app.estimating.hardware import HardwareFinder

@@ -16,13 +16,15 @@ from app.catalog.figures import Figure, Spread
 from app.engine.cost.capital import accelerator_hour_cost, present_worth_factor
 from app.engine.cost.hours import (
     OwnedSystem,
+    emissions,
+    facility_power,
     owned_hourly_cost,
     rented_hourly_cost,
     reservation_threshold,
     run_cost,
+    run_energy,
     spot_hourly_price,
 )
-from app.engine.energy import emissions, facility_power, run_energy
 from app.engine.records import Floats
 from app.engine.units import GIGABYTE, HOUR, HOURS_PER_YEAR, KILOWATT_HOUR, MONTH, MONTHS, TERABYTE, YEAR
 from app.estimating.capital import STORAGE, shown, taken

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.engine.distinct import first_seen
+from app.engine.arrays import first_seen
+from app.engine.gpu.evaluate import Evaluated
 from app.engine.ipu.evaluate import evaluate_ipu_plans, phases_needed
 from app.engine.ipu.stage_memory import FITS_BELOW, REFUSED_ABOVE
 from app.engine.plans import PLAN_FIELDS, MemoryUse, Plans, Recompute
 from app.engine.records import Floats, GpuChip, Indices, IpuChip
 from app.engine.search.enumeration import combinations, ipu_plans, phased, plans_of, spread_of
-from app.engine.search.evaluate import Evaluated, Fitting, GpuEvaluator, fitting
+from app.engine.search.evaluate import Fitting, GpuEvaluator, fitting
 from app.engine.search.nearby import nearby_plans
 from app.engine.search.selection import best_that_differ, least_on_any_number
 from app.engine.search.space import LARGEST_MICRO_BATCH, Space, layouts

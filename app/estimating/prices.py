@@ -10,7 +10,7 @@ from app.catalog.catalog import Catalog
 from app.catalog.defaults import CostDefaults
 from app.catalog.entries import ChipKind, SystemEntry
 from app.catalog.figures import Figure, Spread
-from app.engine.energy import average_power
+from app.engine.cost.hours import average_power
 from app.engine.units import GIGABYTE, HOUR, KILOWATT_HOUR, MONTH, YEAR
 from app.estimating.capital import (
     NOTHING,

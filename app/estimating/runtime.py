@@ -119,7 +119,7 @@ class RunFigures:
     def totals(self, plans: Plans, step: Floats) -> Floats:
         """Return how long whole runs of plans take. [s]"""
         found = np.empty(len(plans.rows))
-        write_totals(np.array(self.case), self.batches, self.points, plans.rows, step, found)
+        write_totals(self.case, self.batches, self.points, plans.rows, step, found)
         return found
 
     def runs(
@@ -130,7 +130,7 @@ class RunFigures:
         arrays = (
             np.ascontiguousarray(values, dtype=float) for values in (batch, machines, steps, rates, more)
         )
-        write_runs(np.array(self.case), self.batches, self.points, *arrays, rows)
+        write_runs(self.case, self.batches, self.points, *arrays, rows)
         return dict(zip(RunTime._fields, rows.T.reshape(-1, *steps.shape), strict=True))
 
 

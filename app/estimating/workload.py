@@ -9,7 +9,6 @@ import numpy as np
 
 from app.catalog.catalog import Catalog
 from app.catalog.defaults import ConvergenceTarget
-from app.engine.convergence import samples_of_epochs
 from app.engine.operators.adapters import ATTENTION_MODULES, adaptable_modules, adapted
 from app.engine.operators.table import Kind, OperatorTable
 from app.engine.records import GpuChip, IpuChip, Precision, Tokens
@@ -343,7 +342,7 @@ def _samples(
     if asked.epochs is not None:
         if asked.dataset_samples is None:
             raise BadInput.at("workload.dataset_samples", "epochs need the number of samples in the dataset")
-        return float(samples_of_epochs(asked.epochs, asked.dataset_samples))
+        return asked.epochs * asked.dataset_samples
     if profile.published.amount is None:
         raise Unprocessable.at("workload", "say how long to train: {ways}", ways=WAYS)
     raise Unprocessable.at(

@@ -5,6 +5,7 @@ Each body is hashable, so that its operator table is built once per length and i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import lru_cache
@@ -59,6 +60,17 @@ class FigureBody:
 
 
 Body: TypeAlias = TransformerBody | ArchitectureBody | OperatorBody | FigureBody
+
+
+def merge_equal(operators: list[Operator]) -> list[Operator]:
+    """Return one row for equal operators, with the sum of their counts, in order of appearance."""
+    counts: Counter[Operator] = Counter()
+    named: dict[Operator, str] = {}
+    for operator in operators:
+        key = replace(operator, name="", count=1.0)
+        counts[key] += int(operator.count)
+        named.setdefault(key, operator.name)
+    return [replace(key, name=named[key], count=float(count)) for key, count in counts.items()]
 
 
 def patch_shape(body: TransformerBody, image_size: int) -> tuple[TransformerShape, Tokens]:
@@ -144,7 +156,6 @@ def operator_to_json(operator: Operator) -> dict[str, object]:
 
 
 def operator_from_json(document: Mapping[str, object]) -> Operator:
-    """Return the operator that :func:`operator_to_json` wrote."""
     values = dict(document)
     for name, enum in _ENUMS.items():
         if name in values:

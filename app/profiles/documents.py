@@ -126,7 +126,6 @@ def too_large(template: str, **values: object) -> TooLarge:
 
 
 def check_size(name: str, size: int, most: int) -> None:
-    """Refuse a file that is empty or larger than ``most`` bytes."""
     if size == 0:
         raise unreadable("{file} is empty", file=name)
     if size > most:
@@ -146,7 +145,6 @@ class Deadline:
         self._end = monotonic() + seconds
 
     def check(self) -> None:
-        """Stop reading once the budget is spent."""
         if monotonic() > self._end:
             raise too_large(
                 "reading {file} takes longer than {seconds} s; send a smaller file",
@@ -156,7 +154,6 @@ class Deadline:
 
 
 def decode(name: str, data: bytes) -> str:
-    """Return the text of a file."""
     marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     encoding = "utf-16" if marked else "utf-8-sig"
     try:

@@ -6,75 +6,60 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
-from app.engine.operators.convolution import convolution_layer, pointwise_layer
-from app.engine.operators.recurrent import GATES, embedding_bag, recurrent_layer
-from app.engine.operators.table import Kind, Operator, Pointwise
+from app.engine.operators.layers import (
+    GATES,
+    attention_layer,
+    convolution_layer,
+    dense_layer,
+    embedding_bag,
+    pointwise_layer,
+    recurrent_layer,
+)
+from app.engine.operators.table import Operator, Pointwise
 from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
+from app.profiles.architectures.common import LAUNCH_SHARE
 from app.profiles.bodies import OperatorBody
 from app.profiles.documents import flag, number, printable, shown, unreadable, whole
 from app.profiles.model import ModelProfile
-from app.profiles.rows import attention
 
 MOST_ROWS = 10_000
 
 MOST_PRODUCT = 1e21
 """Largest product of dimensions in one row; beyond it no machine exists."""
 
-POINTWISE = {
-    "layer_norm": Pointwise.LAYER_NORM,
-    "batch_norm": Pointwise.BATCH_NORM,
-    "group_norm": Pointwise.GROUP_NORM,
-    "relu": Pointwise.RELU,
-    "swish": Pointwise.SWISH,
-    "gelu": Pointwise.GELU,
-    "gated": Pointwise.GATED,
-    "residual": Pointwise.RESIDUAL,
-    "add": Pointwise.ADD,
-    "max_pool": Pointwise.MAX_POOL,
-    "average_pool": Pointwise.AVERAGE_POOL,
-    "squeeze_excite": Pointwise.SQUEEZE_EXCITE,
-    "rotary": Pointwise.ROTARY,
-    "bias": Pointwise.BIAS,
-    "heads": Pointwise.HEADS,
-    "cross_entropy": Pointwise.CROSS_ENTROPY,
-    "elementwise": Pointwise.ELEMENTWISE,
-    "none": Pointwise.NONE,
-}
-"""What the column ``op`` may say of norms and elementwise rows."""
+POINTWISE = {kind.name.lower(): kind for kind in Pointwise if kind <= Pointwise.ELEMENTWISE}
+"""What the column ``op`` may say of norms and elementwise rows; later kinds belong to single programs."""
+
+
+Number = TypeVar("Number", int, float)
 
 
 class LayerRow:
-    """One row of a table; errors name the row and the column."""
+    """One row of a table; what has no default must be given, and errors name the row and the column."""
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
         self.values = values
         self.where = where
 
     def whole(self, name: str, default: int | None = None, *, least: int = 1) -> int:
-        """Return a whole number; without a default it must be given."""
         value = whole(self.values, name, where=self.where, least=least)
-        if value is None:
-            value = default
-        if value is None:
-            raise Unprocessable.at(f"{self.where}.{name}", "{field} is required for this kind", field=name)
-        return value
+        return self._given(name, default if value is None else value)
 
     def number(self, name: str, default: float | None = None) -> float:
-        """Return a number; without a default it must be given."""
         value = number(self.values, name, where=self.where)
-        if value is None:
-            value = default
+        return self._given(name, default if value is None else value)
+
+    def _given(self, name: str, value: Number | None) -> Number:
         if value is None:
             raise Unprocessable.at(f"{self.where}.{name}", "{field} is required for this kind", field=name)
         return value
 
     def flag(self, name: str, default: bool) -> bool:
-        """Return a yes or no."""
         return flag(self.values, name, default, where=self.where)
 
     def choice(self, name: str, known: Iterable[str], default: str) -> str:
-        """Return one of a few words."""
         value = self.values.get(name)
         if value is None:
             return default
@@ -93,20 +78,8 @@ def _gemm(name: str, row: LayerRow) -> list[Operator]:
     inner, columns = row.whole("inner"), row.whole("columns")
     rows, batch = row.number("rows", 1.0), row.number("batch", 1.0)
     default = float(inner * columns + (columns if row.flag("bias", True) else 0))
-    return [
-        Operator(
-            name=name,
-            kind=Kind.MATMUL,
-            rows=rows,
-            inner=float(inner),
-            columns=float(columns),
-            batch=batch,
-            weights=row.number("parameters", default),
-            saved=rows * inner * batch,
-            aligned=False,
-            convolution_launches=0.5,
-        )
-    ]
+    weights, saved = row.number("parameters", default), rows * inner * batch
+    return [dense_layer(name, inner, columns, rows, batch=batch, weights=weights, saved=saved)]
 
 
 def _convolution(name: str, row: LayerRow) -> list[Operator]:
@@ -124,16 +97,16 @@ def _convolution(name: str, row: LayerRow) -> list[Operator]:
                 groups=groups,
             )
     height = row.whole("height")
+    width, kernel, stride = row.whole("width", height), row.whole("kernel", 3), row.whole("stride", 1)
+    depth = row.whole("depth", 1)
     operators = convolution_layer(
-        name=name,
-        channels_in=channels_in,
-        channels_out=channels_out,
-        height=height,
-        width=row.whole("width", height),
-        kernel=row.whole("kernel", 3),
-        stride=row.whole("stride", 1),
+        name,
+        channels_in,
+        channels_out,
+        (height, width, depth) if depth > 1 else (height, width),
+        kernel=kernel,
+        stride=stride,
         groups=groups,
-        depth=row.whole("depth", 1),
         norm=POINTWISE[row.choice("norm", ("batch_norm", "group_norm", "layer_norm", "none"), "none")],
         activation=POINTWISE[row.choice("activation", ("relu", "swish", "gelu", "none"), "none")],
         bias=row.flag("bias", False),
@@ -146,42 +119,30 @@ def _convolution(name: str, row: LayerRow) -> list[Operator]:
 def _pointwise(name: str, row: LayerRow) -> list[Operator]:
     norm = row.values.get("kind") == "norm"
     word = row.choice("op", POINTWISE, "layer_norm" if norm else "elementwise")
-    operator = pointwise_layer(
-        name=name,
-        pointwise=POINTWISE[word],
-        elements=row.number("elements"),
-        weights=row.number("parameters", 2.0 * row.whole("channels", 0, least=0) if norm else 0.0),
-    )
-    return [replace(operator, saved=operator.elements) if norm else operator]
+    elements = row.number("elements")
+    weights = row.number("parameters", 2.0 * row.whole("channels", 0, least=0) if norm else 0.0)
+    saved = elements if norm else 0.0
+    return [pointwise_layer(name, POINTWISE[word], elements, weights=weights, saved=saved)]
 
 
 def _attention(name: str, row: LayerRow) -> list[Operator]:
     rows = row.number("rows")
-    operator = attention(
-        name, float(row.whole("heads")), rows, row.number("keys", rows), float(row.whole("inner"))
-    )
+    heads, keys, inner = float(row.whole("heads")), row.number("keys", rows), float(row.whole("inner"))
     half = 0.5 if row.flag("causal", False) else 1.0
-    return [replace(operator, causal=half, layer_launches=1 / 11)]
+    return [attention_layer(name, heads, rows, keys, inner, causal=half, layer_launches=LAUNCH_SHARE)]
 
 
 def _embedding(name: str, row: LayerRow) -> list[Operator]:
-    return [
-        embedding_bag(
-            name=name,
-            entries=row.number("entries"),
-            width=row.whole("columns"),
-            lookups=row.number("rows", 1.0),
-        )
-    ]
+    return [embedding_bag(name, row.number("entries"), row.whole("columns"), row.number("rows", 1.0))]
 
 
 def _recurrent(name: str, row: LayerRow) -> list[Operator]:
     return recurrent_layer(
-        name=name,
-        cell=row.choice("cell", GATES, "lstm"),
-        inputs=row.whole("inner"),
-        hidden=row.whole("hidden"),
-        steps=row.number("steps"),
+        name,
+        row.choice("cell", GATES, "lstm"),
+        row.whole("inner"),
+        row.whole("hidden"),
+        row.number("steps"),
         directions=row.whole("directions", 1),
     )
 
@@ -209,7 +170,6 @@ KINDS["depthwise"] = KINDS["conv"]
 def layers_profile(
     layers: object, *, name: str = "layer table", where: str = "model.layers", lines: list[int] | None = None
 ) -> ModelProfile:
-    """Return the profile of a list of layers."""
     if not isinstance(layers, list):
         raise Unprocessable.at(where, "layers must be a list of objects, not {value}", value=shown(layers))
     if not 1 <= len(layers) <= MOST_ROWS:

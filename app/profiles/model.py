@@ -35,8 +35,6 @@ LONGEST_TAKEN = 4096
 
 @dataclass(frozen=True, slots=True)
 class DimensionSource:
-    """Where the dimensions of a preset were published."""
-
     title: str
     url: str
     date: str = ""
@@ -65,17 +63,14 @@ class Published:
 
     @property
     def tokens(self) -> float | None:
-        """Tokens trained on."""
         return self._value("tokens")
 
     @property
     def epochs(self) -> float | None:
-        """Passes over the data set."""
         return self._value("epochs")
 
     @property
     def dataset_samples(self) -> float | None:
-        """Samples of the data set."""
         return self._value("dataset_samples")
 
     @property
@@ -92,7 +87,6 @@ class Published:
 
     @property
     def global_batch(self) -> int | None:
-        """Samples of one step."""
         tokens, seq_len = self._value("batch_tokens"), self.seq_len
         if tokens is not None and seq_len is not None:
             return round(tokens / seq_len)
@@ -202,7 +196,6 @@ class ModelProfile:
         *,
         packed: bool = False,
     ) -> Tokens:
-        """Return the lengths of one sample as the kernels see them."""
         if seq_len < 1:
             raise BadInput.at("workload.seq_len", "must be at least 1, not {value}", value=seq_len)
         rows = float(seq_len)
@@ -268,7 +261,6 @@ class ModelProfile:
         return rows
 
     def to_json(self) -> dict[str, object]:
-        """Return a document that :meth:`from_json` reads back."""
         return {
             "format": FORMAT,
             "id": self.id,
@@ -316,7 +308,6 @@ class ModelProfile:
 
 
 def body_to_json(body: Body) -> dict[str, object]:
-    """Return the stored form of a profile's body."""
     match body:
         case TransformerBody(shape=shape, patch=patch):
             return {"kind": "transformer", "shape": shape_to_json(shape), "patch": patch}
@@ -336,7 +327,6 @@ def body_to_json(body: Body) -> dict[str, object]:
 
 
 def body_from_json(document: Mapping[str, object]) -> Body:
-    """Return the body that :func:`body_to_json` wrote."""
     values = {name: value for name, value in document.items() if name != "kind"}
     match document["kind"]:
         case "transformer":
@@ -353,7 +343,6 @@ def body_from_json(document: Mapping[str, object]) -> Body:
 
 
 def message_to_json(message: Message) -> dict[str, object]:
-    """Return a message with its template and values apart."""
     return {
         "template": message.template,
         "values": {
@@ -364,7 +353,6 @@ def message_to_json(message: Message) -> dict[str, object]:
 
 
 def message_from_json(document: Mapping[str, object]) -> Message:
-    """Return the message that :func:`message_to_json` wrote."""
     values = cast("Mapping[str, object]", document.get("values", {}))
     return Message(
         str(document["template"]),

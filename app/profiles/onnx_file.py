@@ -2,17 +2,21 @@
 
 The parser and the shape inference are native code that cannot be interrupted; see
 :mod:`app.profiles.onnx_graph` for what they do and :mod:`app.profiles.sandbox` for the bounds.
+``python -m app.profiles.onnx_file NAME`` writes a profile or a refusal to standard output, nothing else; it
+bounds itself before the native reader is even loaded.
 """
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Mapping
 from typing import cast
 
 from app.errors import AppError, BadInput, FieldError, TooLarge, Unprocessable
 from app.profiles.documents import check_size, unreadable
 from app.profiles.model import ModelProfile, message_from_json, message_to_json
-from app.profiles.sandbox import read_apart
+from app.profiles.sandbox import bound_memory, read_apart
 
 MOST_BYTES = 25_000_000
 """Largest file. [B]"""
@@ -27,9 +31,8 @@ REFUSALS: Mapping[str, type[AppError]] = {kind.__name__: kind for kind in (BadIn
 
 
 def read_onnx_file(name: str, data: bytes) -> ModelProfile:
-    """Return the profile of an ONNX model, read apart."""
     check_size(name, len(data), MOST_BYTES)
-    answer = read_apart(name, "app.profiles.onnx_child", name, content=data, seconds=SECONDS)
+    answer = read_apart(name, "app.profiles.onnx_file", name, content=data, seconds=SECONDS)
     match answer:
         case {"profile": dict(profile)}:
             return ModelProfile.from_json(profile)
@@ -44,7 +47,6 @@ def read_onnx_file(name: str, data: bytes) -> ModelProfile:
 
 
 def refusal_to_json(error: AppError) -> dict[str, object]:
-    """Return an error as JSON."""
     return {
         "kind": type(error).__name__,
         "message": message_to_json(error.message),
@@ -53,9 +55,22 @@ def refusal_to_json(error: AppError) -> dict[str, object]:
 
 
 def refusal_from_json(document: Mapping[str, object]) -> AppError:
-    """Return the error that :func:`refusal_to_json` wrote."""
     entries = cast("list[tuple[str, Mapping[str, object]]]", document["errors"])
     return REFUSALS[str(document["kind"])](
         message_from_json(cast("Mapping[str, object]", document["message"])),
         [FieldError(field, message_from_json(message)) for field, message in entries],
     )
+
+
+def told(name: str, data: bytes) -> dict[str, object]:
+    from app.profiles.onnx_graph import read_onnx
+
+    try:
+        return {"profile": read_onnx(name, data).to_json()}
+    except AppError as error:
+        return {"refused": refusal_to_json(error)}
+
+
+if __name__ == "__main__":
+    bound_memory(MOST_MEMORY)
+    sys.stdout.write(json.dumps(told(sys.argv[1], sys.stdin.buffer.read()), allow_nan=False))

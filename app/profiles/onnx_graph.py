@@ -15,13 +15,11 @@ from onnx import shape_inference
 
 from app.engine.operators.table import Kind, Operator, Section
 from app.errors import Message
-from app.profiles.bodies import OperatorBody
+from app.profiles.bodies import OperatorBody, merge_equal
 from app.profiles.documents import Deadline, check_size, printable, unreadable
 from app.profiles.model import ModelProfile
 from app.profiles.onnx_file import MOST_BYTES
-from app.profiles.onnx_nodes import Graph
-from app.profiles.onnx_operators import Converter
-from app.profiles.rows import merge_equal
+from app.profiles.onnx_operators import Converter, Graph
 
 MOST_NODES = 20_000
 
@@ -54,7 +52,6 @@ class Sizes:
 
 
 def read_onnx(name: str, data: bytes) -> ModelProfile:
-    """Return the profile of an ONNX model."""
     check_size(name, len(data), MOST_BYTES)
     deadline = Deadline(name, SECONDS)
     try:

@@ -8,36 +8,206 @@ and softmax of attention.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import onnx
 
-from app.engine.operators.convolution import pointwise_layer
-from app.engine.operators.recurrent import GATES
+from app.engine.operators.layers import GATES, attention_layer, pointwise_layer, recurrent_layer
 from app.engine.operators.table import Kind, Operator, Pointwise
+from app.errors import Message, Unprocessable
 from app.profiles.architectures.common import LAUNCH_SHARE
-from app.profiles.documents import printable, unreadable
-from app.profiles.onnx_nodes import (
-    ALIASES,
-    ELEMENTWISE,
-    FREE,
-    MOVES,
-    NORMS,
-    POOLS,
-    KernelChain,
-    Scores,
-    Shape,
-    Walk,
-    integer,
-    integers,
-    row,
-)
-from app.profiles.rows import attention
+from app.profiles.documents import Deadline, printable, unreadable
+
+Shape = tuple[int, ...]
+
+ALIASES = frozenset((
+    "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Dropout", "Expand",
+))  # fmt: skip
+"""Nodes that hand their first input on without work of their own."""
+
+FREE = frozenset((
+    "Shape", "Size", "Constant", "ConstantOfShape", "Range", "Slice", "Split", "NonZero",
+    "CastLike", "OneHot", "EyeLike", "Trilu", "Compress", "ArgMax", "ArgMin", "TopK", "CumSum",
+    "RandomNormalLike", "Not",
+))  # fmt: skip
+"""Nodes whose work is too small, or too far from training, to count."""
+
+MOVES = frozenset((
+    "Concat", "Pad", "Resize", "Upsample", "Tile", "DepthToSpace", "SpaceToDepth", "Softmax",
+    "LogSoftmax",
+))  # fmt: skip
+"""Nodes that pass once over their output."""
+
+NORMS = {
+    "BatchNormalization": Pointwise.BATCH_NORM,
+    "InstanceNormalization": Pointwise.GROUP_NORM,
+    "GroupNormalization": Pointwise.GROUP_NORM,
+    "LayerNormalization": Pointwise.LAYER_NORM,
+    "RMSNormalization": Pointwise.LAYER_NORM,
+    "SimplifiedLayerNormalization": Pointwise.LAYER_NORM,
+}
+
+POOLS = {
+    "MaxPool": Pointwise.MAX_POOL,
+    "GlobalMaxPool": Pointwise.MAX_POOL,
+    "AveragePool": Pointwise.AVERAGE_POOL,
+    "GlobalAveragePool": Pointwise.AVERAGE_POOL,
+    "LpPool": Pointwise.AVERAGE_POOL,
+}
+
+ELEMENTWISE = frozenset((
+    "Add", "Sub", "Mul", "Div", "Pow", "Sqrt", "Reciprocal", "Exp", "Log", "Neg", "Abs", "Erf",
+    "Tanh", "Sigmoid", "Relu", "LeakyRelu", "PRelu", "Elu", "Selu", "Celu", "Clip", "HardSigmoid",
+    "HardSwish", "Gelu", "Mish", "Softplus", "Softsign", "Swish", "Where", "Equal", "Greater",
+    "Less", "GreaterOrEqual", "LessOrEqual", "And", "Or", "Min", "Max", "Sum", "Mean", "ReduceMean",
+    "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL2", "Sin", "Cos", "Floor", "Ceil", "Round",
+    "Sign", "Mod", "IsNaN", "IsInf", "QuickGelu", "FastGelu", "BiasGelu",
+))  # fmt: skip
+
+ACTIVATIONS = {
+    "Erf": Pointwise.GELU,
+    "Gelu": Pointwise.GELU,
+    "QuickGelu": Pointwise.GELU,
+    "FastGelu": Pointwise.GELU,
+    "Tanh": Pointwise.GELU,
+    "Swish": Pointwise.SWISH,
+    "HardSwish": Pointwise.SWISH,
+    "Mish": Pointwise.SWISH,
+    "Sigmoid": Pointwise.SWISH,
+    "Relu": Pointwise.RELU,
+    "LeakyRelu": Pointwise.RELU,
+    "Clip": Pointwise.RELU,
+}
 
 
-class Products(Walk):
-    """The part of a walk that meets matrix products."""
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A graph whose tensors have known sizes."""
+
+    file: str
+    nodes: Sequence[onnx.NodeProto]
+    inputs: frozenset[str]
+    parameters: Mapping[str, Shape]
+    shapes: Mapping[str, Shape]
+
+
+@dataclass(slots=True)
+class KernelChain:
+    """Elementwise nodes that run as one kernel."""
+
+    name: str
+    elements: int = 0
+    weights: int = 0
+    types: set[str] = field(default_factory=set)
+
+    def as_operator(self) -> Operator:
+        found = {ACTIVATIONS[kind] for kind in self.types & set(ACTIVATIONS)}
+        if self.types >= {"ReduceMean", "Sqrt"}:
+            pointwise = Pointwise.LAYER_NORM
+        elif len(found) == 1:
+            pointwise = found.pop()
+        elif self.types == {"Add"}:
+            pointwise = Pointwise.BIAS if self.weights else Pointwise.ADD
+        else:
+            pointwise = Pointwise.ELEMENTWISE
+        free = pointwise in {Pointwise.RELU, Pointwise.BIAS, Pointwise.ADD}
+        elements = float(self.elements)
+        return pointwise_layer(
+            self.name, pointwise, elements, weights=float(self.weights), saved=0.0 if free else elements
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The product of queries and keys, on its way through scaling and softmax to the values."""
+
+    operator: Operator
+    softmax: bool = False
+
+    def as_operator(self) -> Operator:
+        return self.operator
+
+
+def integer(node: onnx.NodeProto, name: str, default: int) -> int:
+    return next((attribute.i for attribute in node.attribute if attribute.name == name), default)
+
+
+def integers(node: onnx.NodeProto, name: str) -> list[int]:
+    return next((list(attribute.ints) for attribute in node.attribute if attribute.name == name), [])
+
+
+class Converter:
+    """Walks a graph once and collects its operators, in numbers per sample."""
+
+    def __init__(self, graph: Graph, batch: int, deadline: Deadline) -> None:
+        self._graph = graph
+        self._batch = batch
+        self._deadline = deadline
+        self._operators: list[Operator | KernelChain | Scores] = []
+        self._counted: set[str] = set()
+        self._origin: dict[str, str] = {name: name for name in graph.parameters}
+        self._chains: dict[str, KernelChain] = {}
+        self._scores: dict[str, Scores] = {}
+        self._sources: set[str] = set(graph.inputs)
+        self._unknown: set[str] = set()
+
+    @property
+    def notes(self) -> tuple[Message, ...]:
+        return tuple(
+            Message(
+                "operator {operator} is unknown; it is counted as one pass", {"operator": printable(kind)}
+            )
+            for kind in sorted(self._unknown)
+        )
+
+    def _hand_on(self, node: onnx.NodeProto) -> None:
+        source, target = node.input[0], node.output[0] if node.output else ""
+        if source in self._origin:
+            self._origin[target] = self._origin[source]
+        if source in self._chains:
+            self._chains[target] = self._chains[source]
+        if source in self._scores:
+            self._scores[target] = self._scores[source]
+        if source in self._sources:
+            self._sources.add(target)
+
+    def _parameters(self, names: Sequence[str]) -> int:
+        """Return the elements of the weights among ``names`` that no node counted before."""
+        total = 0
+        for name in names:
+            origin = self._origin.get(name)
+            if origin is not None and origin not in self._counted:
+                self._counted.add(origin)
+                total += math.prod(self._graph.parameters[origin])
+        return total
+
+    def _shape(self, tensor: str, name: str) -> Shape:
+        if tensor not in self._graph.shapes:
+            raise unreadable(
+                "{file}: the size of {tensor} at node {node} is unknown; export the model with fixed sizes",
+                file=self._graph.file,
+                tensor=printable(tensor) or "?",
+                node=name,
+            )
+        return self._graph.shapes[tensor]
+
+    def _share(self, tensor: str, name: str) -> float:
+        """Return the elements of a tensor per sample."""
+        return math.prod(self._shape(tensor, name)) / self._batch
+
+    def _two(self, node: onnx.NodeProto, name: str) -> Shape:
+        if len(node.input) < 2 or not node.output:
+            raise self._odd(name, node.op_type)
+        return self._shape(node.input[1], name)
+
+    def _odd(self, name: str, kind: str) -> Unprocessable:
+        return unreadable(
+            "{file}: node {node} ({operator}) has inconsistent inputs or attributes",
+            file=self._graph.file,
+            node=name,
+            operator=printable(kind),
+        )
 
     def _convolution(self, node: onnx.NodeProto, name: str) -> None:
         weights, result = self._two(node, name), self._shape(node.output[0], name)
@@ -45,7 +215,7 @@ class Products(Walk):
             raise self._odd(name, "Conv")
         groups = integer(node, "group", 1)
         source = self._shape(node.input[0], name)
-        self._emit(
+        self._operators.append(
             self._convolved(
                 node,
                 name,
@@ -64,7 +234,7 @@ class Products(Walk):
         if len(weights) < 3 or len(source) != len(weights):
             raise self._odd(name, "ConvTranspose")
         groups = integer(node, "group", 1)
-        self._emit(
+        self._operators.append(
             self._convolved(
                 node,
                 name,
@@ -93,7 +263,7 @@ class Products(Walk):
     ) -> Operator:
         if groups < 1 or columns % groups or stride < 1:
             raise self._odd(name, node.op_type)
-        source = self._size(node.input[0], name) / self._batch
+        source = self._share(node.input[0], name)
         return Operator(
             name=name,
             kind=Kind.DEPTHWISE if depthwise else Kind.CONVOLUTION,
@@ -105,7 +275,7 @@ class Products(Walk):
             kernel_width=float(kernel[0]),
             stride=float(stride),
             input_elements=source,
-            output_elements=self._size(node.output[0], name) / self._batch,
+            output_elements=self._share(node.output[0], name),
             weights=float(self._parameters(node.input[1:])),
             saved=source,
             aligned=False,
@@ -119,7 +289,7 @@ class Products(Walk):
             raise self._odd(name, "Gemm")
         rows, inner = first[::-1] if integer(node, "transA", 0) else first
         columns = second[0] if integer(node, "transB", 0) else second[1]
-        self._emit(self._matrix(node, name, rows=rows, inner=inner, columns=columns))
+        self._operators.append(self._matrix(node, name, rows=rows, inner=inner, columns=columns))
 
     def _product(self, node: onnx.NodeProto, name: str) -> None:
         first, second = self._shape(node.input[0], name), self._two(node, name)
@@ -134,7 +304,7 @@ class Products(Walk):
                 columns = math.prod(first[:-1])
             else:
                 rows = math.prod(first[:-1])
-            self._emit(self._matrix(node, name, rows=rows, inner=inner, columns=columns))
+            self._operators.append(self._matrix(node, name, rows=rows, inner=inner, columns=columns))
             return
         scores = self._scores.get(node.input[0])
         if scores is not None and scores.softmax:
@@ -171,7 +341,7 @@ class Products(Walk):
         if place is None:
             return
         heads, rows, keys, inner = first.batch, first.rows, first.columns, first.inner
-        self._operators[place] = attention(first.name, heads, rows, keys, inner)
+        self._operators[place] = attention_layer(first.name, heads, rows, keys, inner)
         self._scores.pop(target, None)
 
     def _attention(self, node: onnx.NodeProto, name: str) -> None:
@@ -181,7 +351,9 @@ class Products(Walk):
             raise self._odd(name, "Attention")
         inner = query[-1] if len(query) == 4 else query[-1] / heads
         share = query[0] / self._batch
-        self._emit(attention(name, heads * share, float(query[-2]), float(key[-2]), float(inner)))
+        self._operators.append(
+            attention_layer(name, heads * share, float(query[-2]), float(key[-2]), float(inner))
+        )
 
     def _matrix(self, node: onnx.NodeProto, name: str, *, rows: int, inner: int, columns: int) -> Operator:
         return Operator(
@@ -202,59 +374,25 @@ class Products(Walk):
         gates = GATES[node.op_type.lower()]
         if len(source) != 3 or len(weights) != 3 or len(node.input) < 3 or weights[1] % gates:
             raise self._odd(name, node.op_type)
-        directions, width, hidden = weights[0], weights[1], weights[1] // gates
+        directions, hidden = weights[0], weights[1] // gates
         steps = source[1 if integer(node, "layout", 0) else 0]
         state = self._parameters(node.input[2:3])
         bias = self._parameters(node.input[3:4]) / 2
-        self._emit(
-            Operator(
-                name=f"{name}_input",
-                kind=Kind.MATMUL,
-                rows=float(steps),
-                inner=float(weights[2]),
-                columns=float(width * directions),
-                weights=self._parameters(node.input[1:2]) + bias,
-                saved=float(steps * weights[2]),
-                aligned=False,
-                convolution_launches=0.5,
-            )
+        taken, stepped, gated = recurrent_layer(
+            name, node.op_type.lower(), weights[2], hidden, float(steps), directions=directions
         )
-        self._emit(
-            Operator(
-                name=f"{name}_state",
-                kind=Kind.RECURRENT,
-                rows=1.0,
-                inner=float(hidden),
-                columns=float(width),
-                batch=float(directions),
-                steps=float(steps),
-                weights=state + bias,
-                saved=float(steps * hidden * directions),
-                aligned=False,
-            )
-        )
-        gate_elements = float(steps * width * directions)
-        self._emit(
-            Operator(
-                name=f"{name}_gates",
-                kind=Kind.POINTWISE,
-                pointwise=Pointwise.ELEMENTWISE,
-                elements=gate_elements,
-                saved=gate_elements,
-            )
-        )
-
-
-class Converter(Products):
-    """Walks a graph once and collects its operators."""
+        self._operators += [
+            replace(taken, weights=self._parameters(node.input[1:2]) + bias),
+            replace(stepped, weights=state + bias),
+            gated,
+        ]
 
     def run(self) -> list[Operator]:
-        """Return the operators of one sample."""
         for index, node in enumerate(self._graph.nodes):
             if index % 256 == 0:
                 self._deadline.check()
             self._node(node, printable(node.name or f"{node.op_type}_{index}", 80))
-        rows = [entry if isinstance(entry, Operator) else row(entry) for entry in self._operators]
+        rows = [entry if isinstance(entry, Operator) else entry.as_operator() for entry in self._operators]
         if any(entry.kind is Kind.ATTENTION for entry in rows):
             rows = [
                 entry
@@ -292,11 +430,7 @@ class Converter(Products):
         elif kind in NORMS:
             self._norm(node, name)
         elif kind in POOLS:
-            self._emit(
-                pointwise_layer(
-                    name=name, pointwise=POOLS[kind], elements=self._size(node.input[0], name) / self._batch
-                )
-            )
+            self._operators.append(pointwise_layer(name, POOLS[kind], self._share(node.input[0], name)))
         elif kind in ELEMENTWISE:
             self._elementwise(node, name)
         elif kind not in FREE:
@@ -311,29 +445,14 @@ class Converter(Products):
             return
         size = math.prod(self._graph.shapes.get(node.output[0], ())) if node.output else 0
         if size > self._batch:
-            self._emit(
-                Operator(
-                    name=name,
-                    kind=Kind.POINTWISE,
-                    pointwise=Pointwise.ELEMENTWISE,
-                    elements=size / self._batch,
-                    saved=size / self._batch,
-                )
-            )
+            share = size / self._batch
+            self._operators.append(pointwise_layer(name, Pointwise.ELEMENTWISE, share, saved=share))
 
     def _norm(self, node: onnx.NodeProto, name: str) -> None:
-        size = self._size(node.output[0] or node.input[0], name) / self._batch
+        size = self._share(node.output[0] or node.input[0], name)
         # Running means and variances are kept, not trained: scale and shift alone are parameters.
-        self._emit(
-            Operator(
-                name=name,
-                kind=Kind.POINTWISE,
-                pointwise=NORMS[node.op_type],
-                elements=size,
-                saved=size,
-                weights=float(self._parameters(node.input[1:3])),
-            )
-        )
+        weights = float(self._parameters(node.input[1:3]))
+        self._operators.append(pointwise_layer(name, NORMS[node.op_type], size, saved=size, weights=weights))
 
     def _gather(self, node: onnx.NodeProto, name: str) -> None:
         table = self._origin.get(node.input[0])
@@ -343,7 +462,7 @@ class Converter(Products):
         size = self._graph.parameters[table]
         width = math.prod(size[1:])
         looked_up = math.prod(self._two(node, name)) / self._batch
-        self._emit(
+        self._operators.append(
             Operator(
                 name=name,
                 kind=Kind.EMBEDDING,
@@ -359,13 +478,8 @@ class Converter(Products):
         if node.input[0] in self._origin:
             self._hand_on(node)
         else:
-            self._emit(
-                pointwise_layer(
-                    name=name,
-                    pointwise=Pointwise.HEADS,
-                    elements=self._size(node.input[0], name) / self._batch,
-                )
-            )
+            moved = self._share(node.input[0], name)
+            self._operators.append(pointwise_layer(name, Pointwise.HEADS, moved))
 
     def _elementwise(self, node: onnx.NodeProto, name: str) -> None:
         target = node.output[0] if node.output else ""

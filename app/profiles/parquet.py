@@ -3,18 +3,22 @@
 A few bytes of Parquet can stand for billions of values, and its reader is native code that a
 malformed file may bring down. The file is therefore measured in a process of its own, with a
 bound on memory and time; what comes back is a count for every length.
+``python -m app.profiles.parquet FILE`` bounds its own address space before the native reader sees the file.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import shutil
+import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 
 from app.profiles.documents import printable, unreadable
-from app.profiles.sample_files import LENGTH_COLUMNS, TEXT_COLUMNS, Sample
-from app.profiles.sandbox import read_apart
+from app.profiles.sample_files import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS, Sample, estimated_tokens
+from app.profiles.sandbox import bound_memory, read_apart
 
 MOST_MEMORY = 4_000_000_000
 """Address space of the measuring process. [B]"""
@@ -45,7 +49,7 @@ def parquet_samples(name: str, stream: io.BufferedReader) -> Iterator[Sample]:
 
 
 def _measure(name: str, path: str) -> object:
-    answer = read_apart(name, "app.profiles.parquet_child", path, str(MOST_MEMORY), seconds=SECONDS)
+    answer = read_apart(name, "app.profiles.parquet", path, seconds=SECONDS)
     if answer is None:
         raise unreadable(
             "{file} cannot be read as Parquet within {memory} GB of memory; send a smaller "
@@ -54,3 +58,52 @@ def _measure(name: str, path: str) -> object:
             memory=MOST_MEMORY / 1e9,
         )
     return answer
+
+
+SLICE = 8_192
+"""Rows read at a time."""
+
+
+def measure(path: str) -> dict[str, object]:
+    """Return samples by length, or the columns of the file where none of them can be measured."""
+    import polars
+
+    frame = polars.scan_parquet(path)
+    schema = frame.collect_schema()
+    known = {name.lower(): name for name in schema.names()}
+    column = next(
+        (known[name] for name in (*LENGTH_COLUMNS, *LIST_COLUMNS, *TEXT_COLUMNS) if name in known), None
+    )
+    if column is None:
+        return {"columns": schema.names()[:50]}
+    kind = schema[column]
+    counts: defaultdict[int, list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
+    offset = 0
+    while True:
+        part = frame.select(column).slice(offset, SLICE).collect().get_column(column)
+        for value in part.list.len() if isinstance(kind, polars.List) else part:
+            if value is None:
+                continue
+            if isinstance(value, str):
+                estimated = estimated_tokens(value)
+                length, low, high = estimated.tokens, estimated.low, estimated.high
+            else:
+                length = max(int(value), 1)
+                low = high = float(length)
+            entry = counts[length]
+            entry[0] += 1
+            entry[1] += low
+            entry[2] += high
+        offset += SLICE
+        if len(part) < SLICE:
+            break
+    return {
+        "lengths": [
+            [length, int(count), low / count, high / count] for length, (count, low, high) in counts.items()
+        ],
+    }
+
+
+if __name__ == "__main__":
+    bound_memory(MOST_MEMORY)
+    sys.stdout.write(json.dumps(measure(sys.argv[1])))

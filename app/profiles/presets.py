@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from app.catalog.load import load_training
+from app.catalog.catalog import load_training
 from app.errors import CatalogError, Message, NotFound
 from app.profiles.model import ModelProfile
 
@@ -21,7 +21,6 @@ def models_directory() -> Path:
 
 @lru_cache(maxsize=1)
 def presets() -> dict[str, ModelProfile]:
-    """Return every preset by identifier, in the order of the files."""
     found: dict[str, ModelProfile] = {}
     training = load_training(models_directory().parent)
     for path in sorted(models_directory().glob("*.json")):

@@ -24,7 +24,6 @@ ACCEPTED = Message(
 
 
 def read_profile(name: str, data: bytes) -> ModelProfile:
-    """Return the profile of an uploaded file."""
     title = printable(name, 80) or "file"
     check_size(title, len(data), MOST_BYTES)
     kind = foreign_kind(data)

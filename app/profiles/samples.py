@@ -13,9 +13,8 @@ from typing import BinaryIO, cast
 
 from app.errors import BadInput, Message
 from app.profiles.documents import Deadline, too_large, unreadable
-from app.profiles.lengths import RULE, estimated_tokens
 from app.profiles.model import message_from_json, message_to_json
-from app.profiles.sample_files import Sample, open_samples
+from app.profiles.sample_files import RULE, Sample, estimated_tokens, open_samples
 
 MOST_BYTES = 200_000_000
 MOST_SAMPLES = 5_000_000
@@ -56,7 +55,6 @@ class LengthSample:
     assumptions: tuple[Message, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Return a document that :meth:`from_json` reads back."""
         document: dict[str, object] = {name: getattr(self, name) for name in self.__slots__}
         document["histogram"] = [list(entry) for entry in self.histogram]
         document["assumptions"] = [message_to_json(message) for message in self.assumptions]
@@ -64,7 +62,6 @@ class LengthSample:
 
     @classmethod
     def from_json(cls, document: Mapping[str, object]) -> LengthSample:
-        """Return the sample that :meth:`to_json` wrote."""
         values = dict(document)
         bins = cast("list[list[int]]", values["histogram"])
         values["histogram"] = tuple((low, high, count) for low, high, count in bins)
@@ -74,7 +71,6 @@ class LengthSample:
 
 
 def read_sample(name: str, data: bytes | BinaryIO, *, seq_len: int | None = None) -> LengthSample:
-    """Return the lengths of a data set's samples."""
     if seq_len is not None and not 1 <= seq_len <= MOST_LENGTH:
         raise BadInput.at(
             "seq_len",
@@ -104,11 +100,9 @@ class StreamLimit(io.RawIOBase):
         self._read = 0
 
     def readable(self) -> bool:
-        """Return True: it is there to be read."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Read into a buffer, counting."""
         data = self._stream.read(len(buffer))
         self._read += len(data)
         if self._read > self._most:
@@ -122,8 +116,6 @@ class StreamLimit(io.RawIOBase):
 
 
 class Tally:
-    """Counts of lengths."""
-
     def __init__(self, name: str) -> None:
         self._name = name
         self._lengths: Counter[int] = Counter()
@@ -132,7 +124,6 @@ class Tally:
         self.samples = 0
 
     def add(self, sample: Sample) -> None:
-        """Count one sample."""
         if self.samples + sample.count > MOST_SAMPLES:
             raise too_large(
                 "{file} has more than {most} samples; send part of it", file=self._name, most=MOST_SAMPLES
@@ -157,7 +148,6 @@ class Tally:
         self._high += high * sample.count
 
     def result(self, seq_len: int | None) -> LengthSample:
-        """Return the figures of all samples counted."""
         if not self.samples:
             raise unreadable("{file} contains no samples", file=self._name)
         lengths = sorted(self._lengths.items())

@@ -9,17 +9,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 
-from app.engine.operators.convolution import pointwise_layer
+from app.engine.operators.layers import attention_layer, pointwise_layer
 from app.engine.operators.table import Kind, Operator, Pointwise
 from app.errors import Message
-from app.profiles.bodies import OperatorBody
+from app.profiles.bodies import OperatorBody, merge_equal
 from app.profiles.documents import printable, unreadable
 from app.profiles.layer_table import MOST_PRODUCT, MOST_ROWS
 from app.profiles.model import ModelProfile
-from app.profiles.rows import attention, merge_equal
 
 TORCHINFO = "Layer (type"
 
@@ -51,8 +50,6 @@ PASSES = {"ReLU": Pointwise.RELU, "GELU": Pointwise.GELU, "SiLU": Pointwise.SWIS
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One printed row."""
-
     line: int
     depth: int
     type: str
@@ -63,7 +60,6 @@ class Module:
 
 
 def read_summary(name: str, text: str) -> ModelProfile:
-    """Return the profile of a printed summary."""
     torchinfo = TORCHINFO in text
     operators = list(_torchinfo(name, text) if torchinfo else _fvcore(name, text))
     if not operators:
@@ -146,15 +142,14 @@ def _by_output(module: Module, output: tuple[int, ...]) -> Iterator[Operator]:
     elif kind == "Linear" and output:
         width = max(output[-1], 1)
         inner = max((module.parameters - width) // width, 1.0)
-        if inner * width == module.parameters - width or module.parameters % width:
-            yield _product(label, elements / width, inner, width, module.parameters, Kind.MATMUL)
-        else:
-            yield _product(label, elements / width, inner + 1, width, module.parameters, Kind.MATMUL)
+        if inner * width != module.parameters - width and not module.parameters % width:
+            inner += 1
+        yield _product(label, elements / width, inner, width, module.parameters, Kind.MATMUL)
     elif kind == "MultiheadAttention" and len(output) == 3:
         length, width = max(output[1], 1), max(output[2], 1)
         heads = max(width // HEAD, 1)
         yield _product(label, length, width, 4 * width, module.parameters or 4 * width**2, Kind.MATMUL)
-        yield attention(f"{label}_attention", heads, length, length, width / heads)
+        yield attention_layer(f"{label}_attention", heads, length, length, width / heads)
     elif kind == "Embedding" and output:
         yield Operator(
             name=label,
@@ -180,16 +175,11 @@ def _by_output(module: Module, output: tuple[int, ...]) -> Iterator[Operator]:
             aligned=False,
         )
     elif kind in NORMS:
-        yield replace(
-            pointwise_layer(name=label, pointwise=NORMS[kind], elements=elements, weights=module.parameters),
-            saved=elements,
-        )
+        yield pointwise_layer(label, NORMS[kind], elements, weights=module.parameters, saved=elements)
     elif kind in PASSES:
-        yield pointwise_layer(name=label, pointwise=PASSES[kind], elements=elements)
+        yield pointwise_layer(label, PASSES[kind], elements)
     elif module.parameters:
-        yield pointwise_layer(
-            name=label, pointwise=Pointwise.ELEMENTWISE, elements=elements, weights=module.parameters
-        )
+        yield pointwise_layer(label, Pointwise.ELEMENTWISE, elements, weights=module.parameters)
 
 
 def _product(
@@ -255,11 +245,8 @@ def _fvcore(name: str, text: str) -> Iterator[Operator]:
         elif len(size) == 1 or "norm" in module.name or module.name.startswith("bn"):
             # fvcore counts two operations for an element of a norm in inference.
             elements = module.flop / 2
-            yield replace(
-                pointwise_layer(
-                    name=label, pointwise=Pointwise.LAYER_NORM, elements=elements, weights=module.parameters
-                ),
-                saved=elements,
+            yield pointwise_layer(
+                label, Pointwise.LAYER_NORM, elements, weights=module.parameters, saved=elements
             )
         elif module.parameters:
             raise unreadable(
@@ -270,4 +257,4 @@ def _fvcore(name: str, text: str) -> Iterator[Operator]:
                 module=printable(module.name),
             )
         else:
-            yield pointwise_layer(name=label, pointwise=Pointwise.ELEMENTWISE, elements=module.flop)
+            yield pointwise_layer(label, Pointwise.ELEMENTWISE, module.flop)

@@ -40,7 +40,6 @@ _KNOWN = frozenset(
 
 
 def required(document: Mapping[str, object], name: str, *, where: str, most: float) -> int:
-    """Return a whole number that must be given."""
     value = whole(document, name, where=where, most=most)
     if value is None:
         raise Unprocessable.at(f"{where}.{name}", "{field} is required: a whole number", field=name)
@@ -159,7 +158,6 @@ def transformer_profile(document: Mapping[str, object], *, where: str = "model.t
 
 
 def figure_profile(total_flop: object) -> ModelProfile:
-    """Return the profile of a bare training compute figure."""
     value = number({"total_flop": total_flop}, "total_flop", where="model", least=1.0, most=1e40)
     if value is None:
         raise Unprocessable.at("model.total_flop", "total_flop is required: a number of FLOP")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.catalog.catalog import Catalog
-from app.catalog.load import load_catalog
+from app.catalog.catalog import Catalog, load_catalog
 
 DATA = Path(__file__).parents[2] / "data"
 

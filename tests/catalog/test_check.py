@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from app.catalog.catalog import load_catalog
 from app.catalog.check import check_directory
-from app.catalog.load import load_catalog
 from app.errors import CatalogError
 
 BANDWIDTH = {"item": "a100-sxm-40gb", "parameter": "memory_bandwidth"}
@@ -60,7 +60,6 @@ def test_the_repository_has_no_fault(copied: Path) -> None:
         ("collectives.csv", {"x": "65536"}, {"x": "1024"}, "x", "must rise"),
         ("collectives.csv", {"x": "65536"}, {"y": ""}, "x", "both numbers"),
         ("collectives.csv", {"x": "65536"}, {"y_unit": "ms"}, "curve", "share units"),
-        ("aliases.csv", {"alias": "v100"}, {"system": "v100"}, "system", "is not a system"),
     ],
 )  # fmt: skip
 def test_a_fault_is_named_with_its_place(

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.catalog.catalog import Catalog
+from app.catalog.catalog import Catalog, load_catalog
 from app.catalog.entries import ChipKind
-from app.catalog.load import load_catalog
 from app.engine.records import GpuChip, Intra, IpuChip, Precision
 from app.errors import BadInput, Conflict, NotFound
 from tests.catalog.conftest import DATA

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.checkpoints import checkpoint_overhead, checkpoint_time, daly_interval, young_interval
+from app.engine.reliability import checkpoint_overhead, checkpoint_time, daly_interval, young_interval
 
 seconds = st.floats(1e-2, 1e6)
 

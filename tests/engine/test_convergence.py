@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from app.engine.convergence import (
     evaluation_time,
     samples_law,
-    samples_of_epochs,
     samples_to_target,
     training_steps,
 )
@@ -44,7 +43,7 @@ def bert(batch: float) -> float:
 def test_reference_points_are_reproduced() -> None:
     found = [samples_to_target(batch, BERT_BATCHES, BERT_SAMPLES, *BERT_LAW) for batch in BERT_BATCHES]
     assert found == pytest.approx(BERT_SAMPLES, rel=1e-12)
-    images = samples_of_epochs(RESNET_EPOCHS, IMAGENET)
+    images = RESNET_EPOCHS * IMAGENET
     found = [samples_to_target(batch, RESNET_BATCHES, images, *RESNET_LAW) for batch in RESNET_BATCHES]
     assert np.array(found) / IMAGENET == pytest.approx(RESNET_EPOCHS, rel=1e-12)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.energy import average_power, electricity_cost, facility_power, run_energy
+from app.engine.cost.hours import average_power, electricity_cost, facility_power, run_energy
 from app.errors import BadInput
 
 KILOWATT_HOUR = 3.6e6

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from app.engine.frontier import (
+from app.engine.comparison import (
     parallel_efficiency,
     pareto_front,
     scaling_knee,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gains import relative_gain, student_t_probability, sufficient_rung, welch_degrees
+from app.engine.comparison import relative_gain, student_t_probability, sufficient_rung, welch_degrees
 from app.engine.uncertainty import banded_samples
 from app.errors import BadInput
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.pipeline import bubble_slots
-from app.engine.schedule import Schedule, lockstep, one_forward_one_backward
+from app.engine.pipeline import Schedule, bubble_slots, lockstep, one_forward_one_backward
 from app.errors import BadInput
 
 SECONDS = st.floats(0.1, 10.0)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.catalog.load import load_catalog
-from app.engine.slices import SlicedGpu, SliceProfile, arrangement, gpus_for_slices
+from app.catalog.catalog import load_catalog
+from app.engine.partition import SlicedGpu, SliceProfile, arrangement, gpus_for_slices
 from app.features.tenancy.nodes import profiles_of, sliced_gpu
 
 CATALOG = load_catalog(Path(__file__).parents[2] / "data")

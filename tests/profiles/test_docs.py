@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from app.profiles.config_families import MODEL_TYPES
+from app.profiles.config import MODEL_TYPES
 from app.profiles.layer_table import KINDS, POINTWISE
 from app.profiles.readers import read_profile
 from app.profiles.sample_files import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS

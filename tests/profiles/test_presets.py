@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.catalog.load import load_training
+from app.catalog.catalog import load_training
 from app.errors import NotFound
 from app.profiles.model import ModelProfile
 from app.profiles.presets import models_directory, preset, presets

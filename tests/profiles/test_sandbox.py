@@ -6,8 +6,7 @@ import pytest
 
 from app.errors import TooLarge, TooMany, Unprocessable
 from app.profiles import onnx_file, sandbox
-from app.profiles.onnx_child import told
-from app.profiles.onnx_file import read_onnx_file, refusal_from_json
+from app.profiles.onnx_file import read_onnx_file, refusal_from_json, told
 from app.profiles.onnx_graph import read_onnx
 from app.profiles.sandbox import read_apart
 from tests.profiles.graphs import encoder, resnet50

@@ -5,7 +5,7 @@ import pytest
 
 from app.engine.operators.table import Kind, OperatorTable, Pointwise
 from app.profiles.architectures.recommendation import CRITEO
-from app.profiles.architectures.transformer_xl import GROUPS, WORDS, rare_shares
+from app.profiles.architectures.sequences import GROUPS, WORDS, rare_shares
 from app.profiles.presets import preset
 from tests.engine.gpu.records import software
 

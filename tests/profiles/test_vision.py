@@ -5,7 +5,7 @@ import pytest
 
 from app.engine.operators.table import Kind, OperatorTable, Pointwise
 from app.errors import BadInput
-from app.profiles.architectures.nnunet import build
+from app.profiles.architectures.segmentation import build_nnunet
 from app.profiles.presets import preset
 
 
@@ -36,7 +36,7 @@ def test_efficientdet_costs_what_its_table_says(variant: int, billions: float) -
 
 def test_the_full_resolution_nnunet_has_31_million_parameters() -> None:
     """Isensee et al. 2021 cap a volume's features at 320 channels: 31.2 million parameters."""
-    assert build(None, 128).parameters == pytest.approx(31.2e6, rel=0.003)
+    assert build_nnunet(None, 128).parameters == pytest.approx(31.2e6, rel=0.003)
 
 
 def test_unet_industrial_has_the_parameters_its_source_states() -> None:
@@ -86,4 +86,4 @@ def test_a_convolution_without_norm_pays_for_its_activation() -> None:
 
 def test_a_patch_too_small_for_the_levels_is_refused() -> None:
     with pytest.raises(BadInput, match="at least 32 pixels"):
-        build(None, 16)
+        build_nnunet(None, 16)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.agreement import shape_error, wilson_interval
+from app.engine.uncertainty import shape_error, wilson_interval
 from app.estimating.context import SizingContext, load_context
 from app.estimating.nearest import load_outcomes
 from app.estimating.regimes import CORE_FAMILIES

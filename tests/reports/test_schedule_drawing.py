@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from app.engine.pipeline import bubble_slots
-from app.engine.schedule import Schedule, lockstep, one_forward_one_backward
+from app.engine.pipeline import Schedule, bubble_slots, lockstep, one_forward_one_backward
 from app.estimating.documents import PipelineSchedule
 from app.features.estimates.schedule import excerpt, pipeline_drawing, schedule_rows, stage_times
 from app.platform.charts.still_files import rows_csv, sketch

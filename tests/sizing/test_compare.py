@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import pytest
 from pydantic import JsonValue
 
-from app.catalog.catalog import Catalog
-from app.catalog.load import load_catalog
+from app.catalog.catalog import Catalog, load_catalog
 from app.errors import BadInput, NotFound, Unprocessable
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from app.catalog.entries import ChipKind
-from app.engine.checkpoints import write_bandwidth
-from app.engine.reliability import interruption_rate
+from app.engine.reliability import interruption_rate, write_bandwidth
 from app.estimating.context import SizingContext
 from app.estimating.hardware import Reliability, reliability
 from app.estimating.money import Cost

@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from app.engine.records import FloatLike, Floats
+from app.engine.units import MONTHS
 from app.errors import BadInput, Message
-
-MONTHS_PER_YEAR = 12.0
 
 SAME_RATE = 1e-13
 """Logarithms of growth over interest below which both cancel; the error is that of rounding. [-]"""
@@ -40,7 +39,7 @@ def monthly_rate(yearly_rate: FloatLike) -> Floats:
     >>> round(float(monthly_rate(0.08)), 6)
     0.006434
     """
-    return np.asarray(np.expm1(np.log1p(np.asarray(yearly_rate, dtype=float)) / MONTHS_PER_YEAR))
+    return np.asarray(np.expm1(np.log1p(np.asarray(yearly_rate, dtype=float)) / MONTHS))
 
 
 def growing_payments_worth(
@@ -85,8 +84,8 @@ def growing_payments_worth(
     >>> round(float(growing_payments_worth(100.0, 0.0, 1.01**12 - 1, 12.0)), 2)
     1125.51
     """
-    growing = np.log1p(np.asarray(growth, dtype=float)) / MONTHS_PER_YEAR
-    step = growing - np.log1p(np.asarray(discount_rate, dtype=float)) / MONTHS_PER_YEAR
+    growing = np.log1p(np.asarray(growth, dtype=float)) / MONTHS
+    step = growing - np.log1p(np.asarray(discount_rate, dtype=float)) / MONTHS
     count = np.asarray(months, dtype=float)
     same = np.abs(step) < SAME_RATE
     used = np.where(same, 1.0, step)
@@ -128,7 +127,7 @@ def full_month(growth: FloatLike, fullest: FloatLike) -> Floats:
     """
     rate, room = np.asarray(growth, dtype=float), np.asarray(fullest, dtype=float)
     grows = rate > 0
-    return np.where(grows, MONTHS_PER_YEAR * np.log(room) / np.log1p(np.where(grows, rate, 1.0)), np.inf)
+    return np.where(grows, MONTHS * np.log(room) / np.log1p(np.where(grows, rate, 1.0)), np.inf)
 
 
 GRID = np.concatenate([np.arange(601.0), 600.0 * 2.0 ** np.arange(1, 31)])
@@ -333,7 +332,7 @@ def required_bill(terms: BuildOrRent) -> Floats:
 
 
 def _discount(rate: FloatLike, months: FloatLike) -> Floats:
-    exponent = np.log1p(np.asarray(rate, dtype=float)) / MONTHS_PER_YEAR
+    exponent = np.log1p(np.asarray(rate, dtype=float)) / MONTHS
     return np.asarray(np.exp(-exponent * np.asarray(months, dtype=float)))
 
 

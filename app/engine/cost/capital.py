@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from app.engine.records import FloatLike, Floats
+from app.engine.units import MONTHS
 from app.errors import BadInput, Message
 
 
@@ -92,9 +93,6 @@ def capital_charge(
     return np.asarray(price * (recovery - residual_share * (recovery - discount_rate)))
 
 
-MONTHS_PER_YEAR = 12.0
-
-
 def present_worth_factor(discount_rate: FloatLike, term: FloatLike) -> Floats:
     r"""Worth at the start of one unit paid at the end of every year of a term.
 
@@ -174,7 +172,7 @@ def monthly_payment(principal: FloatLike, discount_rate: FloatLike, months: Floa
     rate = np.asarray(discount_rate, dtype=float)
     if not np.all(rate >= 0):
         raise BadInput(Message("discount rate must be 0 or more, got {rate}", {"rate": float(np.min(rate))}))
-    monthly = np.expm1(np.log1p(rate) / MONTHS_PER_YEAR)
+    monthly = np.expm1(np.log1p(rate) / MONTHS)
     return np.asarray(np.asarray(principal, dtype=float) * capital_recovery_factor(monthly, months))
 
 

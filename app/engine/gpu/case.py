@@ -1,23 +1,19 @@
-"""A model on a GPU system with a software stack, as plain numbers for compiled loops.
-
-Records of chips, machines and software become flat arrays here and nowhere else; compiled code reads them
-back into the named tuples below.
-"""
+"""A model on a GPU system with a software stack, as named tuples of numbers for compiled loops."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Vector, inner
+from app.compiled import Matrix, inner, record
 from app.engine.collectives import Links, Network, node_bandwidth
 from app.engine.gpu.passes import EMBEDDING_PASSES, NORMS, STATISTICS_BYTES, halo_elements, pointwise_passes
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split
-from app.engine.records import Fabric, Floats, GpuSoftware, GpuSystem, Precision
+from app.engine.plans import Plan
+from app.engine.records import Fabric, FloatLike, GpuSoftware, GpuSystem, Precision
 
 OPTIMIZER_TRAFFIC = {
     "adam": 34.0,
@@ -49,46 +45,26 @@ GRADIENT_BYTES = 4.0
 """Gradients are summed over micro-batches in single precision. Narayanan et al. 2021, appendix."""
 
 
-class Plan(NamedTuple):
-    """One plan; fields as those of :class:`~app.engine.plans.Plans`."""
-
-    tensor: float
-    pipeline: float
-    data: float
-    micro_batch: float
-    accumulation: float
-    interleave: float
-    recompute: float
-    sequence_parallel: float
-    sharding: float
-    sharding_ranks: float
-    offload: float
-    expert: float
-
-
-@inner
-def plan_at(plans: Matrix, place: int) -> Plan:
-    """Return one of the rows of ``Plans``."""
-    return Plan(
-        plans[place, 0],
-        plans[place, 1],
-        plans[place, 2],
-        plans[place, 3],
-        plans[place, 4],
-        plans[place, 5],
-        plans[place, 6],
-        plans[place, 7],
-        plans[place, 8],
-        plans[place, 9],
-        plans[place, 10],
-        plans[place, 14],
-    )
-
-
 @inner
 def devices_of(plan: Plan) -> float:
     """Devices a plan occupies. [-]"""
     return plan.tensor * plan.pipeline * plan.data
+
+
+class MicroBatch(NamedTuple):
+    """What the work of one micro-batch on one tensor rank depends on."""
+
+    tensor: float
+    samples: float
+    """A part of one where a sample is cut. [-]"""
+    expert: float
+    recompute: float
+    sequence_parallel: float
+
+
+@inner
+def micro_batch_of(plan: Plan) -> MicroBatch:
+    return MicroBatch(plan.tensor, plan.micro_batch, plan.expert, plan.recompute, plan.sequence_parallel)
 
 
 class Software(NamedTuple):
@@ -114,67 +90,38 @@ class Software(NamedTuple):
     network: Network
 
 
-SOFTWARE_FIELDS = 21
+class GpuOperator(NamedTuple):
+    """One operator, as a table has it, with the passes of memory-bound operators."""
 
-
-@inner
-def software_of(row: Vector) -> Software:
-    """Return a software stack from its numbers."""
-    return Software(
-        row[0],
-        row[1],
-        row[2],
-        row[3],
-        row[4],
-        row[5],
-        row[6],
-        row[7],
-        row[8],
-        row[9],
-        row[10],
-        row[11],
-        row[12],
-        row[13],
-        row[14],
-        row[15],
-        Network(row[16], row[17], row[18], row[19], row[20]),
-    )
-
-
-class Columns(NamedTuple):
-    """Rows of a matrix of operators: columns of a table, with the passes of memory-bound operators."""
-
-    kind: int
-    section: int
-    repeats: int
-    rows: int
-    inner: int
-    columns: int
-    batch: int
-    steps: int
-    split: int
-    kernel_area: int
-    stride: int
-    image: int
+    kind: float
+    section: float
+    repeats: float
+    rows: float
+    inner: float
+    columns: float
+    batch: float
+    steps: float
+    split: float
+    kernel_area: float
+    stride: float
+    image: float
     """Elements of input and output together."""
-    squared: int
-    causal: int
-    elements: int
-    saved: int
-    masks: int
-    saved_split: int
-    input_gradient: int
-    aligned: int
-    active: int
-    sparse: int
-    trained: int
-    forward_passes: int
-    backward_passes: int
-    special: int
+    squared: float
+    causal: float
+    elements: float
+    saved: float
+    masks: float
+    saved_split: float
+    input_gradient: float
+    aligned: float
+    active: float
+    sparse: float
+    trained: float
+    forward_passes: float
+    backward_passes: float
+    special: float
     """:data:`LOSS`, :data:`UNPACKING`, else 0."""
 
-
-AT = Columns(*range(len(Columns._fields)))
 
 LOSS, UNPACKING = 1.0, 2.0
 """A loss over logits; weights that are turned from 4 bit."""
@@ -258,38 +205,10 @@ class Case(NamedTuple):
     weights: Matrix
     """Weights of all, trained and 4-bit operators, (3, 14); see :func:`weight_sums`."""
     operators: Matrix
-    """Operators, with rows as :data:`AT` names them, (26, O)."""
-
-
-@inner
-def case_of(
-    numbers: Vector,
-    sweep: Matrix,
-    tiles: Matrix,
-    messages: Matrix,
-    norms: Matrix,
-    weights: Matrix,
-    columns: Matrix,
-) -> Case:
-    """Return a case from its arrays."""
-    n = numbers
-    # fmt: off
-    return Case(
-        n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14],
-        n[15], n[16], n[17], n[18], n[19], n[20], n[21], n[22], n[23], n[24], n[25], n[26], n[27], n[28],
-        n[29], n[30], n[31], n[32], n[33], n[34], n[35], n[36], n[37], n[38], n[39], n[40], n[41], n[42],
-        n[43], n[44], n[45], n[46], n[47], n[48],
-        Links(n[49], n[50], n[51], sweep),
-        tiles, messages, norms, weights,
-        columns,
-    )
-
-
-    # fmt: on
+    """:class:`GpuOperator` in every row, (O, 26)."""
 
 
 def element_bytes(precision: Precision) -> float:
-    """Bytes of one activation or weight in the products."""
     return 4.0 if precision in (Precision.TF32, Precision.FP32) else 2.0
 
 
@@ -306,21 +225,9 @@ def trained_bytes(optimizer: str, size: float, master_weights: float = 1.0) -> t
     return STATE_BYTES[optimizer] + master, GRADIENT_BYTES * master_weights + size * (1.0 - master_weights)
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
-    """What compiled loops read of an operator table."""
-
-    scalars: tuple[float, ...]
-    """From depth to halo, as in :class:`Case`."""
-    messages: Matrix
-    norms: Matrix
-    weights: Matrix
-    columns: Matrix
-
-
 @lru_cache(maxsize=256)
-def model_of(table: OperatorTable) -> Model:
-    """Return a table as numbers."""
+def model_figures(table: OperatorTable) -> dict[str, Any]:
+    """Return the fields of :class:`Case` that come from a table."""
     inner_split = table.split == Split.INNER
     reduced = inner_split & (table.section == Section.LAYER)
     elements, which = np.unique((table.rows * table.batch * table.columns)[reduced], return_inverse=True)
@@ -331,50 +238,48 @@ def model_of(table: OperatorTable) -> Model:
     norms = np.isin(table.pointwise, NORMS)
     updated = (table.weights > 0) & (table.sparse == 0) & (table.trained > 0)
     sparse = table.sparse > 0
-    scalars = (
-        float(table.depth),
-        table.hidden,
-        table.tokens,
-        np.sum(np.where(sparse, table.elements * table.count, 0.0)),
-        np.sum(np.where(sparse, table.weights * table.count, 0.0)),
-        np.sum(table.layer_launches * table.count),
-        np.sum(table.convolution_launches * table.count),
-        np.sum(table.kernels * table.count),
-        np.sum(np.where(updated, table.tensors * table.count, 0.0)),
-        np.max(table.weights * table.quantised, initial=0.0),
-        np.sum(np.where(routed, table.count * table.rows * table.batch * table.columns, 0.0)),
-        np.sum(np.where(routed, table.count, 0.0)),
-        np.sum(table.count[wide]),
-        np.sum(table.count[wide] * halo[wide]),
-    )
-    return Model(
-        scalars=tuple(float(value) for value in scalars),
-        messages=np.stack([elements, counts]),
-        norms=np.stack([STATISTICS_BYTES * table.weights[norms] / 2.0, table.count[norms]]),
-        weights=weight_sums(table),
-        columns=_columns(table),
-    )
+    scalars = {
+        "depth": table.depth,
+        "hidden": table.hidden,
+        "tokens": table.tokens,
+        "looked_up": np.sum(np.where(sparse, table.elements * table.count, 0.0)),
+        "spread": np.sum(np.where(sparse, table.weights * table.count, 0.0)),
+        "layers_launched": np.sum(table.layer_launches * table.count),
+        "convolutions_launched": np.sum(table.convolution_launches * table.count),
+        "own_kernels": np.sum(table.kernels * table.count),
+        "tensors": np.sum(np.where(updated, table.tensors * table.count, 0.0)),
+        "unpacked": np.max(table.weights * table.quantised, initial=0.0),
+        "expert_elements": np.sum(
+            np.where(routed, table.count * table.rows * table.batch * table.columns, 0.0)
+        ),
+        "expert_layers": np.sum(np.where(routed, table.count, 0.0)),
+        "cut_convolutions": np.sum(table.count[wide]),
+        "halo": np.sum(table.count[wide] * halo[wide]),
+    }
+    return {
+        **{name: float(value) for name, value in scalars.items()},
+        "messages": np.stack([elements, counts]),
+        "norms": np.stack([STATISTICS_BYTES * table.weights[norms] / 2.0, table.count[norms]]),
+        "weights": weight_sums(table),
+        "operators": _operators(table),
+    }
 
 
-def _columns(table: OperatorTable) -> Matrix:
+def _operators(table: OperatorTable) -> Matrix:
     passes = pointwise_passes(table.pointwise, table.trained)
     lookup = table.kind == Kind.EMBEDDING
     gathered = np.stack([np.full(len(table), EMBEDDING_PASSES[0]), EMBEDDING_PASSES[1] * table.trained])
     forward, backward = np.where(lookup, gathered, passes)
     loss, packed = (table.pointwise == kind for kind in (Pointwise.CROSS_ENTROPY, Pointwise.DEQUANTISE))
-    special = np.where(loss, LOSS, np.where(packed, UNPACKING, 0.0))
-    # fmt: off
-    return np.stack([
-        table.kind, table.section, table.count, table.rows, table.inner, table.columns, table.batch,
-        table.steps, table.split, table.kernel_area, table.stride,
-        table.input_elements + table.output_elements, table.squared, table.causal, table.elements,
-        table.saved, table.masks, table.saved_split,
-        table.input_gradient, table.aligned, table.active, table.sparse, table.trained,
-        forward, backward, special,
-    ]).astype(float)
-
-
-    # fmt: on
+    own = {
+        "repeats": table.count,
+        "image": table.input_elements + table.output_elements,
+        "forward_passes": forward,
+        "backward_passes": backward,
+        "special": np.where(loss, LOSS, np.where(packed, UNPACKING, 0.0)),
+    }
+    columns = [own[name] if name in own else getattr(table, name) for name in GpuOperator._fields]
+    return np.stack(columns, axis=1).astype(float)
 
 
 def weight_sums(table: OperatorTable) -> Matrix:
@@ -403,12 +308,11 @@ def weight_sums(table: OperatorTable) -> Matrix:
 
 @dataclass(frozen=True, slots=True)
 class GpuCase:
-    """A case as arrays, with the software it runs, ready for compiled loops."""
+    """A case with the software it runs, ready for compiled loops."""
 
-    arrays: tuple[Vector, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix]
-    """Arguments of :func:`case_of`."""
-    software: Matrix
-    """A row for every sample of software and network, (S, 21)."""
+    case: Case
+    stacks: Matrix
+    """:class:`Software` in a row for every sample of software and network, (S, 21)."""
     shape: tuple[int, ...]
     """Shape of the samples; empty for a single one."""
     host_memory: float
@@ -424,96 +328,48 @@ class GpuCase:
         optimizer: str,
     ) -> GpuCase:
         """Return a model on a system with a software stack."""
-        model = model_of(table)
-        numbers = np.array(
-            [*_hardware(system, precision), *_stack(table, software, precision, optimizer), *model.scalars]
-        )
-        links = Links.of(system.machine)
-        rows, shape = software_rows(software, system.fabric, precision)
-        kernels = system.kernels
-        tiles = np.stack([kernels.tile_rows, kernels.tile_columns, kernels.tile_efficiency]).astype(float)
-        return cls(
-            arrays=(
-                np.append(numbers, [links.devices, links.bus_bandwidth, links.latency]),
-                links.sweep,
-                tiles,
-                model.messages,
-                model.norms,
-                model.weights,
-                model.columns,
-            ),
-            software=rows,
-            shape=shape,
-            host_memory=system.host_memory,
-            capacity=system.chip.memory_capacity,
-        )
+        stacks, shape = software_rows(software, system.fabric, precision)
+        case = _case(table, system, software, precision, optimizer)
+        return cls(case, stacks, shape, system.host_memory, system.chip.memory_capacity)
 
     @property
-    def operators(self) -> int:
-        """Operators of the model."""
-        return self.arrays[6].shape[1]
-
-    def case(self) -> Case:
-        """Return the named tuple that compiled code reads."""
-        return case_of(*self.arrays)
-
-    def stack(self, sample: int = 0) -> Software:
-        """Return the named tuple of a sample of the software."""
-        return software_of(self.software[sample])
+    def software(self) -> Software:
+        """The software, of several samples the first."""
+        return record(Software, self.stacks[0])
 
 
-def _hardware(system: GpuSystem, precision: Precision) -> Sequence[float]:
+def _case(
+    table: OperatorTable, system: GpuSystem, software: GpuSoftware, precision: Precision, optimizer: str
+) -> Case:
     chip, kernels = system.chip, system.kernels
     peak = chip.matrix_peak[precision]
     if not chip.matrix_units:
         # Mixed precision sums in single precision, which the vector units do at their plain rate.
         peak = min(peak, chip.matrix_peak[Precision.FP32])
-    return (
-        peak * chip.sustained_clock,
-        chip.memory_bandwidth * chip.achieved_bandwidth,
-        chip.multiprocessors,
-        chip.kernel_overhead,
-        kernels.tile_prologue,
-        kernels.split_bandwidth,
-        kernels.misaligned_8,
-        kernels.batched_efficiency,
-        kernels.batched_misaligned_8,
-        kernels.fused_head_penalty,
-        kernels.depthwise_traffic,
-        kernels.depthwise_area,
-        kernels.grouped_factor,
-        kernels.grouped_traffic,
-        kernels.overlap_window,
-        kernels.bucket_bytes,
-        kernels.most_buckets,
-        kernels.recompute_kernels,
-        kernels.cross_entropy_bytes,
-        kernels.cross_entropy_ceiling,
-        kernels.sequence_parallel_volume,
-        kernels.framework_memory,
-        kernels.fragmentation,
-        kernels.host_bandwidth,
-        kernels.dequantise_factor,
-        system.host_memory_bandwidth,
-    )
-
-
-def _stack(
-    table: OperatorTable, software: GpuSoftware, precision: Precision, optimizer: str
-) -> Sequence[float]:
     size = element_bytes(precision)
     traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
     state, gradient = trained_bytes(optimizer, size, table.master_weights)
-    return (
-        size,
-        traffic,
-        state,
-        gradient,
-        software.gradient_bytes,
-        software.fused_attention,
-        software.balanced_head,
-        software.blocking_pipeline,
-        software.scattered_pipeline,
+    named: dict[str, Any] = {
+        name: float(getattr(source, name))
+        for source in (kernels, software)
+        for name in Case._fields
+        if hasattr(source, name)
+    }
+    return Case(
+        **named,
+        **model_figures(table),
+        peak=peak * chip.sustained_clock,
+        bandwidth=chip.memory_bandwidth * chip.achieved_bandwidth,
+        multiprocessors=float(chip.multiprocessors),
+        launch=chip.kernel_overhead,
+        host_memory_bandwidth=system.host_memory_bandwidth,
+        size=size,
+        update_traffic=traffic,
+        state_bytes=state,
+        kept_gradient_bytes=gradient,
+        sent_gradient_bytes=software.gradient_bytes,
+        links=Links.of(system.machine),
+        tiles=np.stack([kernels.tile_rows, kernels.tile_columns, kernels.tile_efficiency]).astype(float),
     )
 
 
@@ -521,36 +377,19 @@ def software_rows(
     software: GpuSoftware, fabric: Fabric, precision: Precision
 ) -> tuple[Matrix, tuple[int, ...]]:
     """Return software and network as numbers, a row for every sample, and the shape of the samples."""
-    passes: Floats | float = software.layout_passes
+    passes: FloatLike = software.layout_passes
     if precision is Precision.TF32:
         passes = software.layout_passes_tf32
     elif precision is Precision.FP32:
         passes = 0.0
-    columns = (
-        software.matrix_efficiency,
-        software.attention_efficiency,
-        software.elementwise_factor,
-        software.overlap,
-        software.step_overhead,
-        software.dispatch_interval,
-        software.micro_batch_overhead,
-        software.multi_device_overhead,
-        software.broadcast_latency,
-        software.host_time_per_sample,
-        software.input_time_per_sample,
-        software.kernels_per_layer,
-        software.kernels_per_convolution,
-        software.optimizer_kernels,
-        software.row_exchange,
+    columns = [
+        *(getattr(software, name) for name in Software._fields if name not in ("layout_passes", "network")),
         passes,
         node_bandwidth(fabric, software.network_efficiency),
-        fabric.hop_latency,
-        fabric.tree_latency,
-        fabric.message_latency,
-        fabric.tree_share,
-    )
+        *(getattr(fabric, name) for name in Network._fields[1:]),
+    ]
     shape = np.broadcast_shapes(*(np.shape(column) for column in columns))
-    rows = np.empty((max(int(np.prod(shape)), 1), SOFTWARE_FIELDS))
+    rows = np.empty((max(int(np.prod(shape)), 1), len(columns)))
     for place, column in enumerate(columns):
         rows[:, place] = np.broadcast_to(column, shape).ravel()
     return rows, shape

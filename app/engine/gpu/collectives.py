@@ -7,15 +7,14 @@ from typing import NamedTuple
 
 from app.compiled import formula, inner
 from app.engine.collectives import Links, Network, collective_time
-from app.engine.gpu.case import Case, Plan
+from app.engine.gpu.case import Case
 from app.engine.gpu.operators import QUANTISED_BYTES
+from app.engine.plans import Plan
 
 ALL, TRAINED, QUANTISED = 0, 1, 2
 
 
 class Weights(NamedTuple):
-    """Weights of the fullest device."""
-
     share: float
     """Share of the layers on the fullest stage. [-]"""
     layers: float
@@ -94,7 +93,7 @@ def device_weights(case: Case, plan: Plan) -> Weights:
     )
 
 
-class Exchanges(NamedTuple):
+class CopyCollectives(NamedTuple):
     """Collectives over the data-parallel group of the fullest device, nothing hidden."""
 
     reduced: float
@@ -155,14 +154,14 @@ def message_group(case: Case, plan: Plan, weights: Weights, of_experts: bool) ->
 
 
 @inner
-def gradient_exchanges(case: Case, plan: Plan, weights: Weights, network: Network) -> Exchanges:
+def gradient_collectives(case: Case, plan: Plan, weights: Weights, network: Network) -> CopyCollectives:
     """Time of the collectives that keep the copies of a device's weights alike (Rajbhandari et al. 2020)."""
     layers = max(case.depth, 1.0) * weights.share
-    found = _group_exchanges(message_group(case, plan, weights, False), layers, case.links, network)
+    found = _group_collectives(message_group(case, plan, weights, False), layers, case.links, network)
     if plan.expert == 1.0 or weights.experts == 0.0:
         return found
-    more = _group_exchanges(message_group(case, plan, weights, True), layers, case.links, network)
-    return Exchanges(
+    more = _group_collectives(message_group(case, plan, weights, True), layers, case.links, network)
+    return CopyCollectives(
         found.reduced + more.reduced,
         found.scattered + more.scattered,
         found.scattered_once + more.scattered_once,
@@ -173,11 +172,11 @@ def gradient_exchanges(case: Case, plan: Plan, weights: Weights, network: Networ
 
 
 @inner
-def _group_exchanges(group: MessageGroup, layers: float, links: Links, network: Network) -> Exchanges:
+def _group_collectives(group: MessageGroup, layers: float, links: Links, network: Network) -> CopyCollectives:
     gradients, ranks, shards, inside = group.gradients, group.ranks, group.shards, group.inside
     of_layer = collective_time(group.stored / layers, shards, inside, links, network, 1.0)
     if gradients == 0.0:
-        return Exchanges(0.0, 0.0, 0.0, 0.0, layers * 2.0 * of_layer, 0.0)
+        return CopyCollectives(0.0, 0.0, 0.0, 0.0, layers * 2.0 * of_layer, 0.0)
     bucket = collective_time(gradients / group.buckets, ranks, inside, links, network, 2.0)
     once = collective_time(gradients, shards, inside, links, network, 1.0)
     scattered = collective_time(gradients, ranks, inside, links, network, 2.0) if shards < ranks else once
@@ -185,4 +184,4 @@ def _group_exchanges(group: MessageGroup, layers: float, links: Links, network: 
     layer_gradients = collective_time(gradients / layers, shards, inside, links, network, 1.0)
     between = collective_time(gradients / shards, ranks / shards, 1.0, links, network, 2.0)
     streamed = layers * (2.0 * of_layer + layer_gradients)
-    return Exchanges(group.buckets * bucket, scattered, once, gathered, streamed, between)
+    return CopyCollectives(group.buckets * bucket, scattered, once, gathered, streamed, between)

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from app.compiled import Matrix, Places, Vector, called, inner, kernel
-from app.engine.gpu.case import AT, Case, GpuCase, Software, case_of, plan_at, software_of
-from app.engine.gpu.collectives import Exchanges, Weights, device_weights, gradient_exchanges
+from app.compiled import Matrix, Places, Vector, called, inner, kernel, record
+from app.engine.arrays import store
+from app.engine.gpu.case import Case, GpuCase, GpuOperator, MicroBatch, Software, micro_batch_of
+from app.engine.gpu.collectives import CopyCollectives, Weights, device_weights, gradient_collectives
 from app.engine.gpu.memory import Activations, device_memory, micro_batch_activations
 from app.engine.gpu.operators import COSTS, operator_costs, operator_loads, operator_time
-from app.engine.gpu.step import Step, step_time, step_total
+from app.engine.gpu.step import GpuStep, step_time, step_total
 from app.engine.gpu.work import Work, forward_share, micro_batch_work
 from app.engine.operators.table import OperatorTable
-from app.engine.plans import PLAN_FIELDS, MemoryUse, OperatorTimes, Plans, StepTime
+from app.engine.plans import PLAN_FIELDS, MemoryUse, OperatorTimes, Plan, Plans, StepTime
 from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision
 
 KEYS = 5
 """Numbers before what is kept of them."""
 
+ACTIVATIONS = KEYS + len(Work._fields)
+"""Place of what is kept of the activations of a micro-batch, behind its work."""
+
+COLLECTIVES = KEYS + len(Weights._fields)
+"""Place of what is kept of the collectives of copies, behind their weights."""
+
+KEPT_WORKS, KEPT_COLLECTIVES = 1024, 256
+"""Micro-batches and copies of weights that are kept."""
+
 SHARED = [
     PLAN_FIELDS.index(name) for name in ("sequence_parallel", "recompute", "expert", "micro_batch", "tensor")
 ]
 """Fields that the work of a micro-batch depends on."""
-
-KEPT_WORKS, WORK_COLUMNS = 1024, KEYS + 16
-"""Micro-batches that are kept, with :class:`Work` and :class:`Activations`."""
-
-KEPT_EXCHANGES, EXCHANGE_COLUMNS = 256, KEYS + 17
-"""Copies of weights that are kept, with :class:`Weights` and :class:`Exchanges`."""
 
 PERFECT: Mapping[str, Any] = {
     "matrix_efficiency": 1.0,
@@ -55,40 +60,14 @@ PERFECT: Mapping[str, Any] = {
 """Figures of software that loses nothing."""
 
 
-@inner
-def _write(values: tuple[float, ...], rows: Matrix, row: int, first: int) -> None:
-    for column in range(len(values)):
-        rows[row, first + column] = values[column]
+Key = tuple[float, float, float, float, float]
 
 
 @inner
-def _work_at(rows: Matrix, row: int) -> Work:
-    r = rows[row]
-    return Work(r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12], r[13], r[14], r[15], r[16])
-
-
-@inner
-def _activations_at(rows: Matrix, row: int) -> Activations:
-    return Activations(rows[row, 17], rows[row, 18], rows[row, 19], rows[row, 20])
-
-
-@inner
-def _weights_at(rows: Matrix, row: int) -> Weights:
-    r = rows[row]
-    return Weights(r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12], r[13], r[14], r[15])
-
-
-@inner
-def _exchanges_at(rows: Matrix, row: int) -> Exchanges:
-    r = rows[row]
-    return Exchanges(r[16], r[17], r[18], r[19], r[20], r[21])
-
-
-@inner
-def _slot(slots: int, a: float, b: float, c: float, d: float, e: float) -> int:
+def _slot(slots: int, key: Key) -> int:
     """Return where what five numbers lead to is kept."""
-    code = int(a)
-    for value in (b, c, d, e):
+    code = 0
+    for value in key:
         # Parts of a sample are no whole numbers.
         code = ((code * 31) ^ int(value * 4.0)) * 0x9E3779B1
         code ^= code >> 15
@@ -96,10 +75,11 @@ def _slot(slots: int, a: float, b: float, c: float, d: float, e: float) -> int:
 
 
 @inner
-def _holds(kept: Matrix, slot: int, a: float, b: float, c: float, d: float, e: float) -> bool:
-    """Return whether a slot holds what five numbers lead to."""
-    row = kept[slot]
-    return row[0] == a and row[1] == b and row[2] == c and row[3] == d and row[4] == e
+def _holds(row: Vector, key: Key) -> bool:
+    """Return whether a row holds what five numbers lead to."""
+    return (
+        row[0] == key[0] and row[1] == key[1] and row[2] == key[2] and row[3] == key[3] and row[4] == key[4]
+    )
 
 
 class Kept(NamedTuple):
@@ -109,20 +89,65 @@ class Kept(NamedTuple):
     """
 
     works: Matrix
-    exchanges: Matrix
+    collectives: Matrix
     costs: Matrix
-    """Room for the operators of a micro-batch."""
+    """Of the operators of the last micro-batch."""
+
+    @classmethod
+    def none(cls, case: Case) -> Kept:
+        """Return room in which nothing is kept yet."""
+        works = np.zeros((KEPT_WORKS, ACTIVATIONS + len(Activations._fields)))
+        return cls(
+            works,
+            np.zeros((KEPT_COLLECTIVES, COLLECTIVES + len(CopyCollectives._fields))),
+            room_for_costs(case),
+        )
 
 
-class Found(NamedTuple):
-    """What evaluating plans gives."""
+class Evaluated(NamedTuple):
+    """What evaluating plans gives for each of them."""
 
     memory: Vector
-    """[B]"""
+    """Bytes on the fullest device. [B]"""
     elsewhere: Vector
-    """[B]"""
+    """Bytes of one device in host or streaming memory. [B]"""
     seconds: Vector
-    """Of a step; infinite where a plan does not fit. [s]"""
+    """Time of one step; infinite where a plan does not fit. [s]"""
+
+    @classmethod
+    def room(cls, count: int) -> Evaluated:
+        return cls(*(np.empty(count) for _ in cls._fields))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Evaluated]) -> Evaluated:
+        """Return what was found of several sets of plans, one after the other."""
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
+
+    @property
+    def fits(self) -> NDArray[np.bool_]:
+        """True where a plan fits. [-]"""
+        return np.isfinite(self.seconds)
+
+
+@inner
+def find_work(case: Case, software: Software, micro: MicroBatch, row: Vector, costs: Matrix) -> bool:
+    """Write the work of a micro-batch into a row that holds another; return whether it did.
+
+    ``costs`` keeps those of the operators of the last micro-batch, and behind them what they depend on.
+    """
+    if _holds(row, micro):
+        return False
+    last = costs[costs.shape[0] - 1]
+    if last[0] != micro.tensor or last[1] != micro.samples or last[2] != micro.expert:
+        last[0], last[1], last[2] = micro.tensor, micro.samples, micro.expert
+        operator_costs(case, micro, costs)
+    store(row, micro)
+    store(row[KEYS:], micro_batch_work(case, software, micro, costs))
+    return True
+
+
+def room_for_costs(case: Case) -> Matrix:
+    return np.zeros((len(case.operators) + 1, COSTS))
 
 
 @called
@@ -134,86 +159,56 @@ def evaluate_rows(
     kept: Kept,
     limit: float,
     host_memory: float,
-    found: Found,
+    found: Evaluated,
 ) -> None:
     """Write memory and step time of the first plans of a matrix."""
-    works, exchanges, costs = kept
-    memory, elsewhere, seconds = found
-    tensor, micro_batch, expert = 0.0, 0.0, 0.0
-    of_work, slot = 0, 0
+    works, collectives = kept.works, kept.collectives
+    at, to = 0, 0
     for place in range(count):
-        plan = plan_at(plans, place)
-        t, b, x, again, by_tokens = (
-            plan.tensor,
-            plan.micro_batch,
-            plan.expert,
-            plan.recompute,
-            plan.sequence_parallel,
-        )
+        plan = record(Plan, plans[place])
+        micro = micro_batch_of(plan)
         # Neighbours often share both.
-        if not _holds(works, of_work, t, b, x, again, by_tokens):
-            of_work = _slot(works.shape[0], b, t, again, by_tokens, x)
-        if not _holds(works, of_work, t, b, x, again, by_tokens):
-            if t != tensor or b != micro_batch or x != expert:
-                tensor, micro_batch, expert = t, b, x
-                operator_costs(case, t, b, x, costs, 0)
-            work = micro_batch_work(case, software, t, b, x, again, by_tokens, costs, 0)
-            _write((t, b, x, again, by_tokens), works, of_work, 0)
-            _write(work, works, of_work, KEYS)
-            _write(micro_batch_activations(case, t, b, again, by_tokens), works, of_work, KEYS + 12)
-        p, d, ranks = plan.pipeline, plan.data, plan.sharding_ranks
-        if not _holds(exchanges, slot, t, p, d, x, ranks):
-            slot = _slot(exchanges.shape[0], d, p, t, x, ranks)
-        if not _holds(exchanges, slot, t, p, d, x, ranks):
-            weight = device_weights(case, plan)
-            _write((t, p, d, x, ranks), exchanges, slot, 0)
-            _write(weight, exchanges, slot, KEYS)
-            _write(gradient_exchanges(case, plan, weight, software.network), exchanges, slot, KEYS + 11)
-        held = _weights_at(exchanges, slot)
-        use = device_memory(case, plan, held, _activations_at(works, of_work))
+        if not _holds(works[at], micro):
+            at = _slot(works.shape[0], micro)
+        if find_work(case, software, micro, works[at], kept.costs):
+            store(works[at, ACTIVATIONS:], micro_batch_activations(case, micro))
+        copies = (plan.tensor, plan.pipeline, plan.data, plan.expert, plan.sharding_ranks)
+        if not _holds(collectives[to], copies):
+            to = _slot(collectives.shape[0], copies)
+        if not _holds(collectives[to], copies):
+            made = device_weights(case, plan)
+            store(collectives[to], copies)
+            store(collectives[to, KEYS:], made)
+            store(collectives[to, COLLECTIVES:], gradient_collectives(case, plan, made, software.network))
+        weights = record(Weights, collectives[to, KEYS:])
+        use = device_memory(case, plan, weights, record(Activations, works[at, ACTIVATIONS:]))
         total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
-        memory[place], elsewhere[place], seconds[place] = total, use.elsewhere, np.inf
+        found.memory[place], found.elsewhere[place], found.seconds[place] = total, use.elsewhere, np.inf
         if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
-            work = _work_at(works, of_work)
-            sent = _exchanges_at(exchanges, slot)
-            seconds[place] = step_total(step_time(case, plan, software, held, work, sent))
+            work, sent = (
+                record(Work, works[at, KEYS:]),
+                record(CopyCollectives, collectives[to, COLLECTIVES:]),
+            )
+            found.seconds[place] = step_total(step_time(case, plan, software, weights, work, sent))
 
 
 @kernel
 def write_steps(
-    numbers: Vector,
-    sweep: Matrix,
-    tiles: Matrix,
-    messages: Matrix,
-    norms: Matrix,
-    weights: Matrix,
-    columns: Matrix,
-    stack: Matrix,
+    case: Case,
+    software: Software,
     plans: Matrix,
-    works: Matrix,
-    exchanges: Matrix,
-    costs: Matrix,
+    kept: Kept,
     limit: float,
     host_memory: float,
-    memory: Vector,
-    elsewhere: Vector,
-    seconds: Vector,
+    found: Evaluated,
 ) -> None:
     """Write memory and step time of every plan; infinite where it does not fit."""
-    case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
-    kept, found = Kept(works, exchanges, costs), Found(memory, elsewhere, seconds)
-    evaluate_rows(case, software_of(stack[0]), plans, plans.shape[0], kept, limit, host_memory, found)
+    evaluate_rows(case, software, plans, plans.shape[0], kept, limit, host_memory, found)
 
 
 @kernel
 def sampled_steps(
-    numbers: Vector,
-    sweep: Matrix,
-    tiles: Matrix,
-    messages: Matrix,
-    norms: Matrix,
-    weights: Matrix,
-    columns: Matrix,
+    case: Case,
     stacks: Matrix,
     plans: Matrix,
     of_plan: Places,
@@ -226,61 +221,26 @@ def sampled_steps(
 
     ``works`` keeps the last micro-batch of each sample, which plans beside one another often share.
     """
-    case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
-    tensor, micro_batch, expert = 0.0, 0.0, 0.0
     for pair in range(of_plan.size):
-        plan, sample = plan_at(plans, of_plan[pair]), of_sample[pair]
-        software = software_of(stacks[sample])
-        t, b, x, again, by_tokens = (
-            plan.tensor,
-            plan.micro_batch,
-            plan.expert,
-            plan.recompute,
-            plan.sequence_parallel,
-        )
-        if not _holds(works, sample, t, b, x, again, by_tokens):
-            if t != tensor or b != micro_batch or x != expert:
-                tensor, micro_batch, expert = t, b, x
-                operator_costs(case, t, b, x, costs, 0)
-            _write((t, b, x, again, by_tokens), works, sample, 0)
-            _write(micro_batch_work(case, software, t, b, x, again, by_tokens, costs, 0), works, sample, KEYS)
-        work = _work_at(works, sample)
-        held = device_weights(case, plan)
-        sent = gradient_exchanges(case, plan, held, software.network)
-        _write(step_time(case, plan, software, held, work, sent), parts, pair, 0)
+        plan, sample = record(Plan, plans[of_plan[pair]]), of_sample[pair]
+        software = record(Software, stacks[sample])
+        find_work(case, software, micro_batch_of(plan), works[sample], costs)
+        weights, work = device_weights(case, plan), record(Work, works[sample, KEYS:])
+        sent = gradient_collectives(case, plan, weights, software.network)
+        store(parts[pair], step_time(case, plan, software, weights, work, sent))
 
 
 @kernel
-def memory_of_plans(
-    numbers: Vector,
-    sweep: Matrix,
-    tiles: Matrix,
-    messages: Matrix,
-    norms: Matrix,
-    weights: Matrix,
-    columns: Matrix,
-    plans: Matrix,
-    parts: Matrix,
-) -> None:
-    """Write the memory of every plan by part."""
-    case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
+def memory_of_plans(case: Case, plans: Matrix, parts: Matrix) -> None:
     for place in range(plans.shape[0]):
-        plan = plan_at(plans, place)
-        kept = micro_batch_activations(
-            case, plan.tensor, plan.micro_batch, plan.recompute, plan.sequence_parallel
-        )
-        _write(device_memory(case, plan, device_weights(case, plan), kept), parts, place, 0)
+        plan = record(Plan, plans[place])
+        activations = micro_batch_activations(case, micro_batch_of(plan))
+        store(parts[place], device_memory(case, plan, device_weights(case, plan), activations))
 
 
 @kernel
 def times_of_operators(
-    numbers: Vector,
-    sweep: Matrix,
-    tiles: Matrix,
-    messages: Matrix,
-    norms: Matrix,
-    weights: Matrix,
-    columns: Matrix,
+    case: Case,
     stacks: Matrix,
     plans: Matrix,
     of_plan: Places,
@@ -290,35 +250,23 @@ def times_of_operators(
     shares: Vector,
 ) -> None:
     """Write time, arithmetic, traffic and limit of every operator, and the share of the forward pass."""
-    case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
     for pair in range(of_plan.size):
-        plan = plan_at(plans, of_plan[pair])
-        software = software_of(stacks[of_sample[pair]])
-        tensor, micro_batch, expert = plan.tensor, plan.micro_batch, plan.expert
-        operator_costs(case, tensor, micro_batch, expert, costs, 0)
-        for place in range(costs.shape[0]):
-            count = case.operators[AT.repeats, place]
-            forward, backward = operator_time(case, software, place, costs, place)
-            flop, traffic, bound = operator_loads(
-                case, software, place, tensor, micro_batch, expert, costs, place
+        micro = micro_batch_of(record(Plan, plans[of_plan[pair]]))
+        software = record(Software, stacks[of_sample[pair]])
+        operator_costs(case, micro, costs)
+        for place in range(case.operators.shape[0]):
+            row, cost = record(GpuOperator, case.operators[place]), costs[place]
+            forward, backward = operator_time(case, software, row, cost)
+            flop, traffic, bound = operator_loads(case, software, row, micro, cost)
+            values = (
+                forward * row.repeats,
+                backward * row.repeats,
+                flop * row.repeats,
+                traffic * row.repeats,
+                bound,
             )
-            _write(
-                (forward * count, backward * count, flop * count, traffic * count, bound),
-                found,
-                pair,
-                5 * place,
-            )
-        shares[pair] = forward_share(
-            case,
-            software,
-            tensor,
-            micro_batch,
-            expert,
-            plan.recompute,
-            plan.sequence_parallel,
-            costs,
-            0,
-        )
+            store(found[pair, 5 * place :], values)
+        shares[pair] = forward_share(case, software, micro, costs)
 
 
 class Pairs:
@@ -328,7 +276,7 @@ class Pairs:
         self.plans, shape = plans.rows, plans.shape
         self.shape = np.broadcast_shapes(shape, case.shape)
         of_plan = np.broadcast_to(np.arange(len(self.plans)).reshape(shape), self.shape).ravel()
-        of_sample = np.broadcast_to(np.arange(len(case.software)).reshape(case.shape), self.shape).ravel()
+        of_sample = np.broadcast_to(np.arange(len(case.stacks)).reshape(case.shape), self.shape).ravel()
         # Plans that share their micro-batch stand beside one another.
         ranks = np.argsort(np.lexsort(self.plans[:, SHARED].T))
         self.order = np.argsort(ranks[of_plan], kind="stable")
@@ -356,11 +304,10 @@ def gpu_step(
 def step_of(case: GpuCase, plans: Plans) -> StepTime:
     """Return the time of one training step by part, of each plan or of each sample. [s]"""
     pairs = Pairs(plans, case)
-    parts = np.empty((pairs.of_plan.size, len(Step._fields)))
-    works, costs = np.zeros((len(case.software), WORK_COLUMNS)), np.empty((case.operators, COSTS))
-    of_pairs = pairs.plans, pairs.of_plan, pairs.of_sample
-    sampled_steps(*case.arrays, case.software, *of_pairs, works, costs, parts)
-    return StepTime(dict(zip(Step._fields, pairs.restored(parts), strict=True)))
+    parts = np.empty((pairs.of_plan.size, len(GpuStep._fields)))
+    works, costs = np.zeros((len(case.stacks), ACTIVATIONS)), room_for_costs(case.case)
+    sampled_steps(case.case, case.stacks, pairs.plans, pairs.of_plan, pairs.of_sample, works, costs, parts)
+    return StepTime(dict(zip(GpuStep._fields, pairs.restored(parts), strict=True)))
 
 
 def perfect_gpu_step(
@@ -399,7 +346,7 @@ def gpu_memory(
 def memory_use(case: GpuCase, plans: Plans) -> MemoryUse:
     """Return the memory of the fullest GPU of each plan, by part. [B]"""
     rows = np.empty((len(plans.rows), len(MEMORY_PARTS) + 1))
-    memory_of_plans(*case.arrays, plans.rows, rows)
+    memory_of_plans(case.case, plans.rows, rows)
     parts = rows.T.reshape(-1, *plans.shape)
     return MemoryUse(
         parts=dict(zip(MEMORY_PARTS, parts, strict=False)),
@@ -418,7 +365,7 @@ def gpu_operator_times(
     """
     case = GpuCase.of(table, system, software, precision, "adam")
     pairs, found, _ = _operators(case, plans)
-    by_operator = found.reshape(len(found), case.operators, 5).transpose(2, 1, 0)
+    by_operator = found.reshape(len(found), len(table), 5).transpose(2, 1, 0)
     restored = [pairs.restored(column.T) for column in by_operator]
     return OperatorTimes(*restored)
 
@@ -433,10 +380,8 @@ def gpu_forward_share(
 
 def _operators(case: GpuCase, plans: Plans) -> tuple[Pairs, Matrix, Vector]:
     pairs = Pairs(plans, case)
-    count = pairs.of_plan.size
-    costs = np.empty((case.operators, COSTS))
-    found, shares = np.empty((count, 5 * case.operators)), np.empty(count)
-    times_of_operators(
-        *case.arrays, case.software, pairs.plans, pairs.of_plan, pairs.of_sample, costs, found, shares
-    )
+    costs, of_pairs = room_for_costs(case.case), (pairs.plans, pairs.of_plan, pairs.of_sample)
+    found = np.empty((pairs.of_plan.size, 5 * len(case.case.operators)))
+    shares = np.empty(pairs.of_plan.size)
+    times_of_operators(case.case, case.stacks, *of_pairs, costs, found, shares)
     return pairs, found, shares

@@ -20,7 +20,7 @@ FASTEST_SPLIT_ELEMENT_BYTES = 8.0
 
 
 @inner
-def tiled_product_time(
+def tiled_gemm_time(
     rows: float,
     columns: float,
     inner: float,
@@ -82,8 +82,8 @@ def tiled_product_time(
 
     >>> import numpy as np
     >>> tile = np.array([[256.], [128.], [1.]])
-    >>> full = tiled_product_time(256 * 108, 128, 4096, 1, 312e12, 108, tile, 0., 1e12)
-    >>> more = tiled_product_time(256 * 109, 128, 4096, 1, 312e12, 108, tile, 0., 1e12)
+    >>> full = tiled_gemm_time(256 * 108, 128, 4096, 1, 312e12, 108, tile, 0., 1e12)
+    >>> more = tiled_gemm_time(256 * 109, 128, 4096, 1, 312e12, 108, tile, 0., 1e12)
     >>> round(float(more / full), 6)
     2.0
     """
@@ -144,28 +144,10 @@ def roofline_time(compute: float, efficiency: float, traffic: float, bandwidth: 
 
 @formula
 def misalignment(columns: float, inner: float, penalty: float) -> float:
-    """Slow-down of a product whose dimensions the matrix units cannot load in whole words.
+    """Slow-down of a product whose columns or inner positions the matrix units cannot load in whole words.
 
-    Parameters
-    ----------
-    columns : float
-        Columns of the weight matrix. [-]
-    inner : float
-        Rows of the weight matrix. [-]
-    penalty : float
-        Slow-down where either is no multiple of 8. [-]
+    1 where both are multiples of 8 (NVIDIA, "Matrix multiplication background user's guide," 2023, 2.2):
 
-    Returns
-    -------
-    factor : float
-        1 where both are multiples of 8. [-]
-
-    References
-    ----------
-    .. [1] NVIDIA, "Matrix multiplication background user's guide," section 2.2 (alignment), 2023.
-
-    Examples
-    --------
     >>> [float(misalignment(n, 64, 2.2)) for n in (64, 72, 73)]
     [1.0, 1.0, 2.2]
     """

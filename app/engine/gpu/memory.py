@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.compiled import inner
-from app.engine.gpu.case import AT, Case, Plan, devices_of
+from app.compiled import inner, record
+from app.engine.gpu.case import Case, GpuOperator, MicroBatch, devices_of
 from app.engine.gpu.collectives import Weights
-from app.engine.gpu.dispatch import FULL
 from app.engine.gpu.operators import ATTENTION, BATCH, COLUMNS, INNER, QUANTISED_BYTES
-from app.engine.gpu.work import HEAD, LAYER, SELECTIVE, SEQUENCE
-from app.engine.plans import Sharding
+from app.engine.gpu.work import FULL, HEAD, LAYER, SELECTIVE, SEQUENCE
+from app.engine.plans import Plan, Sharding
 
 OPTIMIZER, GRADIENTS, PARAMETERS = (
     float(Sharding.OPTIMIZER),
@@ -28,46 +27,45 @@ class Activations(NamedTuple):
     """Of embedding and head. [B]"""
     head: float
     """Of the head alone. [B]"""
-    again: float
+    recomputed: float
     """Largest part that recomputation brings back for a while. [B]"""
 
 
 @inner
-def micro_batch_activations(
-    case: Case, tensor: float, micro_batch: float, recompute: float, sequence_parallel: float
-) -> Activations:
+def micro_batch_activations(case: Case, micro: MicroBatch) -> Activations:
     """Return the activations that one micro-batch leaves for its backward pass, over the whole model.
 
     Full recomputation keeps the input of each layer and the inside of one; selective recomputation keeps one
     attention matrix at a time, fused attention none (Korthikanti et al. 2023, equations 2 to 5).
     """
-    operators, size = case.operators, case.size
-    fused, full = case.fused_attention > 0.0, recompute == FULL
+    size = case.size
+    fused, selective = case.fused_attention > 0.0, micro.recompute == SELECTIVE
     layers, outside, head, largest = 0.0, 0.0, 0.0, 0.0
-    for place in range(operators.shape[1]):
-        split = operators[AT.saved_split, place]
-        by_tensor = split in (COLUMNS, INNER, BATCH)
-        ranks = tensor if by_tensor or (split == SEQUENCE and sequence_parallel > 0.0) else 1.0
-        saved, masks = size * operators[AT.saved, place], operators[AT.masks, place]
-        if operators[AT.kind, place] == ATTENTION:
-            matrix = operators[AT.batch, place] * operators[AT.squared, place]
-            if fused or recompute == SELECTIVE:
+    for place in range(case.operators.shape[0]):
+        row = record(GpuOperator, case.operators[place])
+        by_tensor = row.saved_split in (COLUMNS, INNER, BATCH)
+        divided = by_tensor or (row.saved_split == SEQUENCE and micro.sequence_parallel > 0.0)
+        ranks = micro.tensor if divided else 1.0
+        saved, masks = size * row.saved, row.masks
+        if row.kind == ATTENTION:
+            matrix = row.batch * row.squared
+            if fused or selective:
                 saved, masks = saved - size * 2.0 * matrix, 0.0
-            held = (2.0 * size + 1.0) * matrix * micro_batch / (tensor if by_tensor else 1.0)
+            held = (2.0 * size + 1.0) * matrix * micro.samples / (micro.tensor if by_tensor else 1.0)
             largest = max(largest, held)
-        kept = (saved + masks) * micro_batch / ranks * operators[AT.repeats, place]
-        if operators[AT.section, place] == LAYER:
+        kept = (saved + masks) * micro.samples / ranks * row.repeats
+        if row.section == LAYER:
             layers += kept
         else:
             outside += kept
-            if operators[AT.section, place] == HEAD:
+            if row.section == HEAD:
                 head += kept
-    again = largest if recompute == SELECTIVE and not fused else 0.0
-    if full:
-        again = layers / case.depth
-        inputs = size * case.hidden * case.tokens * case.depth * micro_batch
-        layers = min(inputs / (tensor if sequence_parallel > 0.0 else 1.0), layers)
-    return Activations(layers, outside, head, again)
+    recomputed = largest if selective and not fused else 0.0
+    if micro.recompute == FULL:
+        recomputed = layers / case.depth
+        inputs = size * case.hidden * case.tokens * case.depth * micro.samples
+        layers = min(inputs / (micro.tensor if micro.sequence_parallel > 0.0 else 1.0), layers)
+    return Activations(layers, outside, head, recomputed)
 
 
 @inner
@@ -89,7 +87,7 @@ def activation_bytes(case: Case, plan: Plan, share: float, activations: Activati
     transient = activations.outside
     if plan.pipeline > 1.0:
         transient = max(activations.layers * share + activations.head - kept, 0.0)
-    return kept * case.fragmentation, (activations.again + transient) * case.fragmentation
+    return kept * case.fragmentation, (activations.recomputed + transient) * case.fragmentation
 
 
 class Memory(NamedTuple):

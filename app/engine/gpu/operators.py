@@ -6,9 +6,9 @@ a tensor degree, a micro-batch and an expert degree, and samples of the software
 
 from __future__ import annotations
 
-from app.compiled import Matrix, inner
-from app.engine.gpu.case import AT, LOSS, UNPACKING, Case, Software
-from app.engine.gpu.gemm import misalignment, roofline_time, tiled_product_time
+from app.compiled import Matrix, Vector, inner, record
+from app.engine.gpu.case import LOSS, UNPACKING, Case, GpuOperator, MicroBatch, Software
+from app.engine.gpu.gemm import misalignment, roofline_time, tiled_gemm_time
 from app.engine.gpu.passes import SOFTMAX_PASSES
 from app.engine.operators.table import Kind, Split
 from app.engine.plans import Bound
@@ -54,64 +54,68 @@ def _divided(value: float, split: float, by: float, tensor: float) -> float:
 
 
 @inner
-def _is_grouped(case: Case, place: int) -> bool:
-    return case.operators[AT.kind, place] == CONVOLUTION and case.operators[AT.batch, place] > 1.0
+def _is_grouped(row: GpuOperator) -> bool:
+    return row.kind == CONVOLUTION and row.batch > 1.0
 
 
 @inner
-def operator_costs(
-    case: Case, tensor: float, micro_batch: float, expert: float, costs: Matrix, first: int
-) -> None:
+def _spread_over(row: GpuOperator, expert: float) -> float:
+    """Return the ranks over which the experts of an operator are spread."""
+    return expert if row.active < 1.0 else 1.0
+
+
+@inner
+def _input_channels(case: Case, row: GpuOperator, tensor: float) -> float:
+    """Return the inner dimension on one tensor rank at one place of the kernel, padded for matrix units."""
+    channels = _divided(row.inner, row.split, INNER, tensor) / row.kernel_area
+    if row.kind == CONVOLUTION:
+        return max(channels, TF32_ROW_PADDING if case.size > 2.0 else ROW_PADDING)
+    return channels
+
+
+@inner
+def operator_costs(case: Case, micro: MicroBatch, costs: Matrix) -> None:
     """Write the costs of every operator at full rates into rows of a matrix. [s]"""
-    operators = case.operators
-    for place in range(operators.shape[1]):
-        kind, row = operators[AT.kind, place], first + place
+    for place in range(case.operators.shape[0]):
+        row, cost = record(GpuOperator, case.operators[place]), costs[place]
         for column in range(COSTS):
-            costs[row, column] = 0.0
-        if kind == ATTENTION:
-            _attention_cost(case, place, tensor, micro_batch, costs, row)
-        elif kind in (POINTWISE, EMBEDDING):
-            _pointwise_cost(case, place, tensor, micro_batch, expert, costs, row)
-        elif kind == DEPTHWISE:
-            area = operators[AT.kernel_area, place]
-            slow = case.depthwise_traffic * (1.0 + area / case.depthwise_area)
-            costs[row, 3] = case.size * micro_batch * operators[AT.image, place] * slow / case.bandwidth
-        elif _is_grouped(case, place):
-            _grouped_cost(case, place, micro_batch, costs, row)
+            cost[column] = 0.0
+        if row.kind == ATTENTION:
+            _attention_cost(case, row, micro, cost)
+        elif row.kind in (POINTWISE, EMBEDDING):
+            _pointwise_cost(case, row, micro, cost)
+        elif row.kind == DEPTHWISE:
+            slow = case.depthwise_traffic * (1.0 + row.kernel_area / case.depthwise_area)
+            cost[3] = case.size * micro.samples * row.image * slow / case.bandwidth
+        elif _is_grouped(row):
+            _grouped_cost(case, row, micro, cost)
         else:
-            _product_cost(case, place, tensor, micro_batch, expert, costs, row)
+            _gemm_cost(case, row, micro, cost)
 
 
 @inner
-def _product_cost(
-    case: Case, place: int, tensor: float, micro_batch: float, expert: float, costs: Matrix, row: int
-) -> None:
+def _gemm_cost(case: Case, row: GpuOperator, micro: MicroBatch, cost: Vector) -> None:
     """Write the costs of the forward, the input-gradient and the weight-gradient product."""
-    operators = case.operators
-    split = operators[AT.split, place]
     # All tokens of the experts that are spread over ranks meet there.
-    apart = expert if operators[AT.active, place] < 1.0 else 1.0
-    rows = operators[AT.rows, place] * micro_batch * apart
-    columns = _divided(operators[AT.columns, place], split, COLUMNS, tensor)
-    batch = _divided(operators[AT.batch, place], split, BATCH, tensor) / apart
-    area = operators[AT.kernel_area, place]
-    channels = _divided(operators[AT.inner, place], split, INNER, tensor) / area
-    convolution = operators[AT.kind, place] == CONVOLUTION
-    if convolution:
-        channels = max(channels, TF32_ROW_PADDING if case.size > 2.0 else ROW_PADDING)
-    looped = operators[AT.steps, place] if operators[AT.kind, place] == RECURRENT else 1.0
-    inner = channels * area
-    spread = operators[AT.stride, place] ** 2
-    slow = misalignment(columns, inner, case.misaligned_8) if operators[AT.aligned, place] > 0.0 else 1.0
-    image = micro_batch * operators[AT.image, place]
+    apart = _spread_over(row, micro.expert)
+    rows = row.rows * micro.samples * apart
+    columns = _divided(row.columns, row.split, COLUMNS, micro.tensor)
+    batch = _divided(row.batch, row.split, BATCH, micro.tensor) / apart
+    channels = _input_channels(case, row, micro.tensor)
+    convolution = row.kind == CONVOLUTION
+    looped = row.steps if row.kind == RECURRENT else 1.0
+    inner = channels * row.kernel_area
+    spread = row.stride**2
+    slow = misalignment(columns, inner, case.misaligned_8) if row.aligned > 0.0 else 1.0
+    image = micro.samples * row.image
     for product in range(3):
         if product == 0:
             m, n, k = rows, columns, inner
         elif product == 1:
-            m, n, k = rows * spread, channels, columns * area / spread
+            m, n, k = rows * spread, channels, columns * row.kernel_area / spread
         else:
             m, n, k = columns, inner, rows * looped
-        compute = tiled_product_time(
+        compute = tiled_gemm_time(
             m,
             n,
             k,
@@ -123,201 +127,157 @@ def _product_cost(
             case.split_bandwidth,
         )
         moved = image + columns * inner * batch if convolution else (m * k + k * n + m * n) * batch
-        costs[row, product] = compute * slow
-        costs[row, 3 + product] = case.size * moved / case.bandwidth
+        cost[product] = compute * slow
+        cost[3 + product] = case.size * moved / case.bandwidth
     if convolution:
-        costs[row, 6] = case.size * image / case.bandwidth
+        cost[6] = case.size * image / case.bandwidth
 
 
 @inner
-def _grouped_cost(case: Case, place: int, micro_batch: float, costs: Matrix, row: int) -> None:
-    operators = case.operators
-    inner, columns, batch = (
-        operators[AT.inner, place],
-        operators[AT.columns, place],
-        operators[AT.batch, place],
-    )
-    channels = inner / operators[AT.kernel_area, place]
-    padding = max(1.0, GROUP_WIDTH / channels) * max(1.0, GROUP_WIDTH / columns)
-    flop = 2.0 * operators[AT.rows, place] * micro_batch * inner * columns * batch
-    image = micro_batch * operators[AT.image, place]
-    moved = case.size * case.grouped_traffic * (image + inner * columns * batch)
-    costs[row, 0] = flop / case.peak * case.grouped_factor * (0.5 + 0.5 * padding)
-    costs[row, 3] = moved / case.bandwidth
-    costs[row, 6] = case.size * image / case.bandwidth
+def _grouped_cost(case: Case, row: GpuOperator, micro: MicroBatch, cost: Vector) -> None:
+    channels = row.inner / row.kernel_area
+    padding = max(1.0, GROUP_WIDTH / channels) * max(1.0, GROUP_WIDTH / row.columns)
+    flop = 2.0 * row.rows * micro.samples * row.inner * row.columns * row.batch
+    image = micro.samples * row.image
+    moved = case.size * case.grouped_traffic * (image + row.inner * row.columns * row.batch)
+    cost[0] = flop / case.peak * case.grouped_factor * (0.5 + 0.5 * padding)
+    cost[3] = moved / case.bandwidth
+    cost[6] = case.size * image / case.bandwidth
 
 
 @inner
-def _attention_cost(
-    case: Case, place: int, tensor: float, micro_batch: float, costs: Matrix, row: int
-) -> None:
+def _attention_cost(case: Case, row: GpuOperator, micro: MicroBatch, cost: Vector) -> None:
     """Write the cost of fused attention, or of one of its products and a pass over its matrix."""
-    operators = case.operators
-    heads = _divided(operators[AT.batch, place], operators[AT.split, place], BATCH, tensor) * micro_batch
-    width, squared = operators[AT.inner, place], operators[AT.squared, place]
-    tokens = operators[AT.rows, place] + operators[AT.columns, place]
+    heads = _divided(row.batch, row.split, BATCH, micro.tensor) * micro.samples
+    tokens = row.rows + row.columns
     if case.fused_attention > 0.0:
-        usual = width == 64.0 or width == 128.0
-        flop = 4.0 * heads * squared * width * operators[AT.causal, place]
-        costs[row, 0] = flop * (1.0 if usual else case.fused_head_penalty) / case.peak
+        usual = row.inner == 64.0 or row.inner == 128.0
+        flop = 4.0 * heads * row.squared * row.inner * row.causal
+        cost[0] = flop * (1.0 if usual else case.fused_head_penalty) / case.peak
         return
-    flop = 2.0 * heads * squared * width
-    costs[row, 0] = flop * misalignment(width, 8.0, case.batched_misaligned_8) / case.peak
-    costs[row, 3] = case.size * heads * (squared + tokens * width) / case.bandwidth
-    costs[row, 6] = case.size * heads * squared / case.bandwidth
+    flop = 2.0 * heads * row.squared * row.inner
+    cost[0] = flop * misalignment(row.inner, 8.0, case.batched_misaligned_8) / case.peak
+    cost[3] = case.size * heads * (row.squared + tokens * row.inner) / case.bandwidth
+    cost[6] = case.size * heads * row.squared / case.bandwidth
 
 
 @inner
-def _pointwise_cost(
-    case: Case, place: int, tensor: float, micro_batch: float, expert: float, costs: Matrix, row: int
-) -> None:
+def _pointwise_cost(case: Case, row: GpuOperator, micro: MicroBatch, cost: Vector) -> None:
     """Write the passes of memory-bound operators forward and backward."""
-    operators = case.operators
-    held = _divided(operators[AT.elements, place], operators[AT.split, place], COLUMNS, tensor)
-    elements = held * micro_batch
-    if operators[AT.special, place] == UNPACKING:
+    held = _divided(row.elements, row.split, COLUMNS, micro.tensor)
+    elements = held * micro.samples
+    if row.special == UNPACKING:
         # Weights in 4 bit are turned into the format of the products before each of them, whatever the batch.
-        weights = held / (expert if operators[AT.active, place] < 1.0 else 1.0)
+        weights = held / _spread_over(row, micro.expert)
         unpacked = weights * (QUANTISED_BYTES + case.size) * case.dequantise_factor / case.bandwidth
-        costs[row, 3], costs[row, 4] = unpacked, unpacked
-    elif operators[AT.sparse, place] > 0.0:
+        cost[3], cost[4] = unpacked, unpacked
+    elif row.sparse > 0.0:
         # Rows of tables stay in single precision; a sample reads them, and its gradient updates them.
-        costs[row, 3] = elements / case.bandwidth * (ROW_BYTES + case.size)
-        costs[row, 4] = elements / case.bandwidth * (2.0 * ROW_BYTES + case.size)
-    elif operators[AT.special, place] == LOSS:
+        cost[3] = elements / case.bandwidth * (ROW_BYTES + case.size)
+        cost[4] = elements / case.bandwidth * (2.0 * ROW_BYTES + case.size)
+    elif row.special == LOSS:
         loss = elements * case.cross_entropy_bytes / case.bandwidth / 2.0
-        costs[row, 3], costs[row, 4] = loss, loss
+        cost[3], cost[4] = loss, loss
     else:
         unit = elements * case.size / case.bandwidth
-        costs[row, 3] = unit * operators[AT.forward_passes, place]
-        costs[row, 4] = unit * operators[AT.backward_passes, place]
+        cost[3] = unit * row.forward_passes
+        cost[4] = unit * row.backward_passes
 
 
 @inner
-def operator_time(case: Case, software: Software, place: int, costs: Matrix, row: int) -> tuple[float, float]:
+def operator_time(case: Case, software: Software, row: GpuOperator, cost: Vector) -> tuple[float, float]:
     """Return the time of an operator forward and backward, one repeat, without launches. [s]"""
-    operators = case.operators
-    kind = operators[AT.kind, place]
     factor = software.elementwise_factor
-    if kind == ATTENTION:
+    if row.kind == ATTENTION:
         if case.fused_attention > 0.0:
-            forward = costs[row, 0] / software.attention_efficiency
+            forward = cost[0] / software.attention_efficiency
             return forward, FUSED_BACKWARD * forward
         reached = case.batched_efficiency * software.matrix_efficiency
-        product = roofline_time(costs[row, 0], reached, costs[row, 3], 1.0)
-        one_pass = costs[row, 6] * factor
+        product = roofline_time(cost[0], reached, cost[3], 1.0)
+        one_pass = cost[6] * factor
         forward = 2.0 * product + SOFTMAX_PASSES[0] * one_pass
         return forward, 4.0 * product + SOFTMAX_PASSES[1] * one_pass
-    if kind in (POINTWISE, EMBEDDING):
-        if operators[AT.special, place] == UNPACKING:
+    if row.kind in (POINTWISE, EMBEDDING):
+        if row.special == UNPACKING:
             factor = 1.0
-        elif operators[AT.special, place] == LOSS and operators[AT.sparse, place] == 0.0:
+        elif row.special == LOSS and row.sparse == 0.0:
             factor = min(factor, case.cross_entropy_ceiling)
-        return costs[row, 3] * factor, costs[row, 4] * factor
-    if kind == DEPTHWISE:
-        return costs[row, 3], 2.0 * costs[row, 3]
+        return cost[3] * factor, cost[4] * factor
+    if row.kind == DEPTHWISE:
+        return cost[3], 2.0 * cost[3]
     # A framework that keeps channels first has the library transpose input and output of every convolution
     # (NVIDIA, "Convolutional layers user's guide," 2023, section on tensor layouts).
-    moved = software.layout_passes * costs[row, 6]
-    forward = roofline_time(costs[row, 0], software.matrix_efficiency, costs[row, 3], 1.0) + moved
-    if _is_grouped(case, place):
-        return forward, (1.0 + operators[AT.trained, place]) * forward
-    by_input = roofline_time(costs[row, 1], software.matrix_efficiency, costs[row, 4], 1.0) + moved
-    by_weights = roofline_time(costs[row, 2], software.matrix_efficiency, costs[row, 5], 1.0) + moved
-    if kind == RECURRENT:
+    moved = software.layout_passes * cost[6]
+    forward = roofline_time(cost[0], software.matrix_efficiency, cost[3], 1.0) + moved
+    if _is_grouped(row):
+        return forward, (1.0 + row.trained) * forward
+    by_input = roofline_time(cost[1], software.matrix_efficiency, cost[4], 1.0) + moved
+    by_weights = roofline_time(cost[2], software.matrix_efficiency, cost[5], 1.0) + moved
+    if row.kind == RECURRENT:
         # The steps of a loop wait for one another; the gradient of their weights is one product at the end.
-        steps, launched = operators[AT.steps, place], LOOP_KERNELS * case.launch
-        forward, by_input = (forward + launched) * steps, (by_input + launched) * steps
-    return forward, by_input * operators[AT.input_gradient, place] + by_weights * operators[AT.trained, place]
+        launched = LOOP_KERNELS * case.launch
+        forward, by_input = (forward + launched) * row.steps, (by_input + launched) * row.steps
+    return forward, by_input * row.input_gradient + by_weights * row.trained
 
 
 @inner
 def operator_loads(
-    case: Case,
-    software: Software,
-    place: int,
-    tensor: float,
-    micro_batch: float,
-    expert: float,
-    costs: Matrix,
-    row: int,
+    case: Case, software: Software, row: GpuOperator, micro: MicroBatch, cost: Vector
 ) -> tuple[float, float, float]:
     """Return arithmetic and traffic of an operator in both directions, one repeat, and what limits it."""
-    operators = case.operators
-    kind = operators[AT.kind, place]
-    moved = software.layout_passes * costs[row, 6] * case.bandwidth
-    if kind == ATTENTION:
-        return _attention_loads(case, place, tensor, micro_batch)
-    if kind in (POINTWISE, EMBEDDING):
-        return _pointwise_loads(case, place, tensor, micro_batch, costs, row)
-    rows = operators[AT.rows, place] * micro_batch
-    if kind == DEPTHWISE:
-        flop = (
-            6.0
-            * rows
-            * operators[AT.inner, place]
-            * operators[AT.columns, place]
-            * operators[AT.batch, place]
-        )
-        return flop, 3.0 * case.size * micro_batch * operators[AT.image, place], MEMORY
+    moved = software.layout_passes * cost[6] * case.bandwidth
+    if row.kind == ATTENTION:
+        return _attention_loads(case, row, micro)
+    if row.kind in (POINTWISE, EMBEDDING):
+        return _pointwise_loads(case, row, micro, cost)
+    rows = row.rows * micro.samples
+    if row.kind == DEPTHWISE:
+        flop = 6.0 * rows * row.inner * row.columns * row.batch
+        return flop, 3.0 * case.size * micro.samples * row.image, MEMORY
     limited = 0
     for product in range(3):
-        if costs[row, product] / software.matrix_efficiency >= costs[row, 3 + product]:
+        if cost[product] / software.matrix_efficiency >= cost[3 + product]:
             limited += 1
-    if _is_grouped(case, place):
-        times = 2.0 + operators[AT.trained, place]
-        flop = (
-            2.0
-            * rows
-            * operators[AT.inner, place]
-            * operators[AT.columns, place]
-            * operators[AT.batch, place]
-        )
-        compute = costs[row, 0] / software.matrix_efficiency >= costs[row, 3]
-        traffic = times * (costs[row, 3] * case.bandwidth + moved)
+    if _is_grouped(row):
+        times = 2.0 + row.trained
+        flop = 2.0 * rows * row.inner * row.columns * row.batch
+        compute = cost[0] / software.matrix_efficiency >= cost[3]
+        traffic = times * (cost[3] * case.bandwidth + moved)
         return times * flop, traffic, COMPUTE if compute else MEMORY
-    wanted = operators[AT.input_gradient, place], operators[AT.trained, place]
-    steps = operators[AT.steps, place]
-    looped = steps if kind == RECURRENT else 1.0
-    split = operators[AT.split, place]
-    apart = expert if operators[AT.active, place] < 1.0 else 1.0
-    inner = _divided(operators[AT.inner, place], split, INNER, tensor)
-    if kind == CONVOLUTION:
-        area = operators[AT.kernel_area, place]
-        inner = max(inner / area, TF32_ROW_PADDING if case.size > 2.0 else ROW_PADDING) * area
-    columns = _divided(operators[AT.columns, place], split, COLUMNS, tensor)
-    batch = _divided(operators[AT.batch, place], split, BATCH, tensor) / apart
-    flop = 2.0 * rows * apart * columns * inner * batch * steps * (1.0 + wanted[0] + wanted[1])
-    traffic = (costs[row, 3] * case.bandwidth + moved) * looped
-    traffic += (costs[row, 4] * case.bandwidth + moved) * wanted[0] * looped
-    traffic += (costs[row, 5] * case.bandwidth + moved) * wanted[1]
+    looped = row.steps if row.kind == RECURRENT else 1.0
+    apart = _spread_over(row, micro.expert)
+    inner = _divided(row.inner, row.split, INNER, micro.tensor)
+    if row.kind == CONVOLUTION:
+        inner = _input_channels(case, row, micro.tensor) * row.kernel_area
+    columns = _divided(row.columns, row.split, COLUMNS, micro.tensor)
+    batch = _divided(row.batch, row.split, BATCH, micro.tensor) / apart
+    products = 1.0 + row.input_gradient + row.trained
+    flop = 2.0 * rows * apart * columns * inner * batch * row.steps * products
+    traffic = (cost[3] * case.bandwidth + moved) * looped
+    traffic += (cost[4] * case.bandwidth + moved) * row.input_gradient * looped
+    traffic += (cost[5] * case.bandwidth + moved) * row.trained
     return flop, traffic, COMPUTE if limited >= 2 else MEMORY
 
 
 @inner
-def _attention_loads(case: Case, place: int, tensor: float, micro_batch: float) -> tuple[float, float, float]:
-    operators = case.operators
-    heads = _divided(operators[AT.batch, place], operators[AT.split, place], BATCH, tensor) * micro_batch
-    width, squared = operators[AT.inner, place], operators[AT.squared, place]
-    tokens = operators[AT.rows, place] + operators[AT.columns, place]
+def _attention_loads(case: Case, row: GpuOperator, micro: MicroBatch) -> tuple[float, float, float]:
+    heads = _divided(row.batch, row.split, BATCH, micro.tensor) * micro.samples
+    tokens = row.rows + row.columns
     if case.fused_attention > 0.0:
-        flop = 4.0 * heads * squared * width * operators[AT.causal, place]
-        return (1.0 + FUSED_BACKWARD) * flop, 4.0 * case.size * heads * tokens * width, COMPUTE
+        flop = 4.0 * heads * row.squared * row.inner * row.causal
+        return (1.0 + FUSED_BACKWARD) * flop, 4.0 * case.size * heads * tokens * row.inner, COMPUTE
     passes = SOFTMAX_PASSES[0] + SOFTMAX_PASSES[1]
-    traffic = 6.0 * case.size * heads * (squared + tokens * width) + passes * case.size * heads * squared
-    return 12.0 * heads * squared * width, traffic, MEMORY
+    products = 6.0 * case.size * heads * (row.squared + tokens * row.inner)
+    traffic = products + passes * case.size * heads * row.squared
+    return 12.0 * heads * row.squared * row.inner, traffic, MEMORY
 
 
 @inner
 def _pointwise_loads(
-    case: Case, place: int, tensor: float, micro_batch: float, costs: Matrix, row: int
+    case: Case, row: GpuOperator, micro: MicroBatch, cost: Vector
 ) -> tuple[float, float, float]:
-    operators = case.operators
-    elements = (
-        _divided(operators[AT.elements, place], operators[AT.split, place], COLUMNS, tensor) * micro_batch
-    )
-    passes = operators[AT.forward_passes, place] + operators[AT.backward_passes, place]
-    traffic = (costs[row, 3] + costs[row, 4]) * case.bandwidth
-    if operators[AT.special, place] == UNPACKING:
+    elements = _divided(row.elements, row.split, COLUMNS, micro.tensor) * micro.samples
+    traffic = (cost[3] + cost[4]) * case.bandwidth
+    if row.special == UNPACKING:
         traffic = traffic / case.dequantise_factor
-    return elements * passes, traffic, MEMORY
+    return elements * (row.forward_passes + row.backward_passes), traffic, MEMORY

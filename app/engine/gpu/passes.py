@@ -51,27 +51,10 @@ SOFTMAX_PASSES = (4.5, 5.5)
 
 
 def pointwise_passes(pointwise: Floats, trained: FloatLike = 1.0) -> Floats:
-    """Memory passes of pointwise operators, forward and backward.
+    """Memory passes of pointwise operators, forward and backward, (2, O) (Ivanov et al. 2021).
 
-    Parameters
-    ----------
-    pointwise : array
-        :class:`Pointwise` of each operator, (O,). [-]
-    trained : float or array
-        0 where weights are frozen, whose gradients are not summed; else 1. [-]
+    The gradients of frozen weights, for which ``trained`` is 0, are not summed:
 
-    Returns
-    -------
-    passes : array
-        Forward and backward passes, (2, O). [-]
-
-    References
-    ----------
-    .. [1] A. Ivanov et al., "Data movement is all you need: a case study on optimizing
-       transformers," MLSys, 2021.
-
-    Examples
-    --------
     >>> pointwise_passes(np.array([Pointwise.LAYER_NORM, Pointwise.GELU])).tolist()
     [[2.0, 2.0], [5.0, 4.0]]
     >>> pointwise_passes(np.array([Pointwise.LAYER_NORM]), trained=0.0).tolist()
@@ -122,9 +105,8 @@ def halo_elements(table: OperatorTable) -> Floats:
     --------
     A 3 × 3 × 3 convolution over 32 channels of a cube of 128 needs one face of 128 × 128 from either side:
 
-    >>> from app.engine.operators.convolution import convolution_layer
-    >>> cube = {"height": 128, "width": 128, "depth": 128}
-    >>> layers = convolution_layer(name="c", channels_in=32, channels_out=32, **cube)
+    >>> from app.engine.operators.layers import convolution_layer
+    >>> layers = convolution_layer("c", 32, 32, (128, 128, 128))
     >>> table = OperatorTable.of(layers, depth=1, hidden=1, tokens=1)
     >>> int(halo_elements(table)[0]) == 32 * 128 * 128
     True

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from app.compiled import formula, inner
 from app.engine.collectives import exposed_time
-from app.engine.gpu.case import GRADIENT_BYTES, Case, Plan, Software, devices_of
-from app.engine.gpu.collectives import Exchanges, Weights
-from app.engine.gpu.dispatch import exposed_dispatch_time, update_kernels
-from app.engine.gpu.host import host_wait_time, input_sharers
+from app.engine.gpu.case import GRADIENT_BYTES, Case, Software, devices_of
+from app.engine.gpu.collectives import CopyCollectives, Weights
 from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
 from app.engine.gpu.work import Work
 from app.engine.pipeline import bubble_slots, stage_transfer_time
+from app.engine.plans import Plan
 
 
-class Step(NamedTuple):
+class GpuStep(NamedTuple):
     """Time of one step, by part. [s]"""
 
     gemm: float
@@ -32,8 +32,8 @@ class Step(NamedTuple):
 
 @inner
 def step_time(
-    case: Case, plan: Plan, software: Software, weights: Weights, work: Work, exchanges: Exchanges
-) -> Step:
+    case: Case, plan: Plan, software: Software, weights: Weights, work: Work, collectives: CopyCollectives
+) -> GpuStep:
     r"""Time of one training step, by part.
 
     .. math:: T = \left(M + \frac{p-1}{v}\right)(t_m + t_{p2p} + t_{host}) + M t_{head}
@@ -51,12 +51,12 @@ def step_time(
         Of the fullest device. [-]
     work : Work
         Of one micro-batch. [s]
-    exchanges : Exchanges
+    collectives : CopyCollectives
         Collectives of the copies. [s]
 
     Returns
     -------
-    step : Step
+    step : GpuStep
         Parts that add up to the step. [s]
 
     References
@@ -68,9 +68,6 @@ def step_time(
     Examples
     --------
     ``tests/engine/gpu/test_step.py`` holds worked values.
-
-    >>> Step._fields[0]
-    'gemm'
     """
     share, deep, accumulation = weights.share, plan.pipeline > 1.0, plan.accumulation
     # Embedding and head of a pipeline are spread over its stages, or the head has a stage to itself.
@@ -92,32 +89,32 @@ def step_time(
         fixed += software.micro_batch_overhead
         between = between_stages_time(case, plan, software)
     tensor = work.layer_comm * share + work.sample_comm
-    slot = gemm + attention + memory + fixed + tensor + between
+    stage_time = gemm + attention + memory + fixed + tensor + between
     alone = 1.0 if deep and case.balanced_head == 0.0 else 0.0
     after = alone * (work.head_gemm + work.head_attention + work.head_memory)
-    data = exposed_exchange_time(case, plan, software, exchanges, slot, after)
+    data = exposed_collective_time(case, plan, software, collectives, stage_time, after)
     update = update_time(case, plan, software, weights)
     updates = update_kernels(case, plan, software)
     waiting = exposed_dispatch_time(updates, software.dispatch_interval, update)
     several = software.multi_device_overhead if devices_of(plan) > 1.0 else 0.0
     sharers = input_sharers(plan.tensor, plan.pipeline, plan.data, case.links.devices)
     per_sample = max(software.host_time_per_sample, software.input_time_per_sample * sharers)
-    return Step(
+    return GpuStep(
         (gemm + alone * work.head_gemm) * accumulation,
         (attention + alone * work.head_attention) * accumulation,
         (memory + alone * work.head_memory) * accumulation,
         fixed * accumulation + waiting + software.step_overhead + several,
         tensor * accumulation,
         between * accumulation,
-        bubble_slots(plan.pipeline, plan.interleave) * slot,
+        bubble_slots(plan.pipeline, plan.interleave) * stage_time,
         data + row_exchange_time(case, plan, software),
         update,
-        accumulation * host_wait_time(plan.micro_batch, per_sample, slot),
+        accumulation * host_wait_time(plan.micro_batch, per_sample, stage_time),
     )
 
 
 @inner
-def step_total(step: Step) -> float:
+def step_total(step: GpuStep) -> float:
     """Time of one step. [s]"""
     device = step.gemm + step.attention + step.memory_bound + step.fixed + step.tensor_comm
     return device + step.pipeline_comm + step.pipeline_bubble + step.data_comm + step.optimizer + step.input
@@ -183,7 +180,7 @@ def stage_message_size(case: Case, plan: Plan) -> float:
 
 @inner
 def between_stages_time(case: Case, plan: Plan, software: Software) -> float:
-    """Time that a slot waits for what stages send each other. [s]"""
+    """Time that a stage waits for what stages send each other. [s]"""
     directions = 2.0 if case.blocking_pipeline > 0.0 else 1.0
     links, network = case.links, software.network
     size = stage_message_size(case, plan)
@@ -221,9 +218,6 @@ def row_exchange_time(case: Case, plan: Plan, software: Software) -> float:
     Examples
     --------
     ``tests/engine/gpu/test_step.py`` holds worked values.
-
-    >>> row_exchange_time.__name__
-    'row_exchange_time'
     """
     devices, links, network = devices_of(plan), case.links, software.network
     if case.looked_up == 0.0 or devices == 1.0:
@@ -238,24 +232,124 @@ def row_exchange_time(case: Case, plan: Plan, software: Software) -> float:
 
 
 @inner
-def exposed_exchange_time(
-    case: Case, plan: Plan, software: Software, exchanges: Exchanges, slot: float, after: float
+def exposed_collective_time(
+    case: Case, plan: Plan, software: Software, collectives: CopyCollectives, stage_time: float, after: float
 ) -> float:
     """Time of gradient reduction and parameter gathering that computation does not hide. [s]"""
     overlap, accumulation = software.overlap, plan.accumulation
-    window = case.overlap_window * (slot + after)
+    window = case.overlap_window * (stage_time + after)
     if plan.sharding < OPTIMIZER:
-        return exposed_time(exchanges.reduced, overlap, window)
-    gathered = exchanges.gathered * (1.0 - overlap)
+        return exposed_time(collectives.reduced, overlap, window)
+    gathered = collectives.gathered * (1.0 - overlap)
     if plan.sharding < GRADIENTS:
         each = plan.sharding_ranks * software.broadcast_latency if plan.data > 1.0 else 0.0
-        return exposed_time(exchanges.scattered, overlap, window) + gathered + each
+        return exposed_time(collectives.scattered, overlap, window) + gathered + each
     # Groups that each hold a copy sum their shares of the gradients once a step.
     between = 0.0
     if plan.data > plan.sharding_ranks:
-        between = exposed_time(exchanges.between, overlap, window)
+        between = exposed_time(collectives.between, overlap, window)
     if plan.sharding < PARAMETERS:
         # Gradients that stay sharded are reduced after every micro-batch.
-        every = accumulation * exchanges.scattered_once
+        every = accumulation * collectives.scattered_once
         return exposed_time(every, overlap, accumulation * window) + gathered + between
-    return exposed_time(accumulation * exchanges.streamed, overlap, accumulation * slot) + between
+    return exposed_time(accumulation * collectives.streamed, overlap, accumulation * stage_time) + between
+
+
+@formula
+def exposed_dispatch_time(kernels: float, interval: float, busy: float) -> float:
+    r"""Time a GPU waits for a host that launches kernels one after the other.
+
+    The host runs ahead of the GPU while kernels last longer than their launch. Where they do not,
+    the host sets the pace, and the GPU idles for the rest:
+
+    .. math:: t = \max(0, n \tau - t_{GPU})
+
+    Parameters
+    ----------
+    kernels : float
+        Kernels, :math:`n`. [-]
+    interval : float
+        Time the host takes from one launch to the next, :math:`\tau`; 0 where a recorded graph of
+        kernels is launched as a whole. [s]
+    busy : float
+        Time the GPU needs for the same kernels, :math:`t_{GPU}`. [s]
+
+    Returns
+    -------
+    seconds : float
+        Idle time of the GPU. [s]
+
+    References
+    ----------
+    .. [1] A. Paszke et al., "PyTorch: an imperative style, high-performance deep learning library,"
+       NeurIPS, 2019, section 6.1 (asynchronous dataflow).
+
+    Examples
+    --------
+    A thousand kernels at 6 us keep the host busy for 6 ms:
+
+    >>> [round(float(exposed_dispatch_time(1000, 6e-6, busy)), 6) for busy in (2e-3, 6e-3, 9e-3)]
+    [0.004, 0.0, 0.0]
+    """
+    return max(kernels * interval - busy, 0.0)
+
+
+BUCKET_COPIES = 2.0
+"""Copies of a tensor's gradient into the bucket that travels, and back."""
+
+
+@inner
+def update_kernels(case: Case, plan: Plan, software: Software) -> float:
+    """Kernels of one weight update of an optimizer that takes the tensors of a stage one by one."""
+    if plan.offload > 0.0 or software.optimizer_kernels == 0.0:
+        return 0.0
+    copies = BUCKET_COPIES if plan.data > 1.0 else 0.0
+    return case.tensors / plan.pipeline * (software.optimizer_kernels + copies)
+
+
+@formula
+def input_sharers(tensor: float, pipeline: float, data: float, devices: float) -> float:
+    """Data-parallel ranks that the processors of a machine of so many devices feed; at least one.
+
+    Tensor and pipeline ranks share the samples of their copy.
+
+    >>> float(input_sharers(4.0, 1.0, 16.0, 8.0))
+    2.0
+    """
+    return min(data, max(math.floor(devices / (tensor * pipeline)), 1.0))
+
+
+@formula
+def host_wait_time(micro_batch: float, host_time_per_sample: float, device_time: float) -> float:
+    r"""Time for which a device waits for its host in one micro-batch.
+
+    Host and device work side by side, the host one micro-batch ahead; the slower of both sets the pace:
+
+    .. math:: t_{wait} = \max(0, b h - t)
+
+    Parameters
+    ----------
+    micro_batch : float
+        Samples of one micro-batch, :math:`b`. [-]
+    host_time_per_sample : float
+        Time in which the host prepares a sample or runs its own share of it, :math:`h`. [s]
+    device_time : float
+        Time of the micro-batch on the device, :math:`t`. [s]
+
+    Returns
+    -------
+    seconds : float
+        Nothing where the device is slower. [s]
+
+    References
+    ----------
+    .. [1] J. Mohan et al., "Analyzing and mitigating data stalls in DNN training," VLDB 14(5), 2021.
+
+    Examples
+    --------
+    A detector whose host needs 40 ms an image and whose device needs 160 ms for twelve:
+
+    >>> round(float(host_wait_time(12.0, 0.040, 0.160)), 3)
+    0.32
+    """
+    return max(micro_batch * host_time_per_sample - device_time, 0.0)

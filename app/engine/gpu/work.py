@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.compiled import Matrix, inner
+from app.compiled import Matrix, inner, record
 from app.engine.collectives import all_to_all_time, collective_time, intra_node_allreduce_time
-from app.engine.gpu.case import AT, Case, Software
-from app.engine.gpu.dispatch import FULL, kernel_count
+from app.engine.gpu.case import Case, GpuOperator, MicroBatch, Software
 from app.engine.gpu.operators import ATTENTION, EMBEDDING, POINTWISE, operator_time
 from app.engine.operators.table import Section, Split
 from app.engine.plans import Recompute
@@ -20,7 +19,7 @@ from app.engine.plans import Recompute
 EXCHANGES_OF_EXPERTS = 2.0
 """Tokens travel to their experts and back."""
 
-SELECTIVE = float(Recompute.SELECTIVE)
+SELECTIVE, FULL = float(Recompute.SELECTIVE), float(Recompute.FULL)
 
 LAYER, HEAD = float(Section.LAYER), float(Section.HEAD)
 
@@ -51,121 +50,105 @@ class Work(NamedTuple):
 
 
 @inner
-def repeated(case: Case, place: int, recompute: float) -> bool:
+def repeated(case: Case, row: GpuOperator, recompute: float) -> bool:
     """Return whether a forward pass runs again for the backward pass (Korthikanti et al. 2023)."""
     if recompute == FULL:
-        return case.operators[AT.section, place] == LAYER
-    attention = case.operators[AT.kind, place] == ATTENTION
-    return recompute == SELECTIVE and attention and case.fused_attention == 0.0
+        return row.section == LAYER
+    return recompute == SELECTIVE and row.kind == ATTENTION and case.fused_attention == 0.0
 
 
 @inner
-def micro_batch_work(
-    case: Case,
-    software: Software,
-    tensor: float,
-    micro_batch: float,
-    expert: float,
-    recompute: float,
-    sequence_parallel: float,
-    costs: Matrix,
-    first: int,
-) -> Work:
-    """Return the work of one micro-batch over the whole model."""
-    operators = case.operators
+def passes_of(recompute: float) -> float:
+    """Return how often a micro-batch passes a layer and exchanges, repeated passes included."""
+    return 3.0 if recompute == FULL else 2.0
+
+
+@inner
+def micro_batch_work(case: Case, software: Software, micro: MicroBatch, costs: Matrix) -> Work:
+    """Return the work of one micro-batch over the whole model, from the costs of its operators."""
     lg, la, lm, eg, ea, em, hg, ha, hm = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for place in range(operators.shape[1]):
-        forward, backward = operator_time(case, software, place, costs, first + place)
+    for place in range(case.operators.shape[0]):
+        row = record(GpuOperator, case.operators[place])
+        forward, backward = operator_time(case, software, row, costs[place])
         seconds = forward + backward
-        if repeated(case, place, recompute):
+        if repeated(case, row, micro.recompute):
             seconds += forward
-        seconds *= operators[AT.repeats, place]
-        if sequence_parallel > 0.0 and operators[AT.split, place] == SEQUENCE:
-            seconds /= tensor
-        kind, section = operators[AT.kind, place], operators[AT.section, place]
-        in_memory = kind in (POINTWISE, EMBEDDING)
-        if section == LAYER:
+        seconds *= row.repeats
+        if micro.sequence_parallel > 0.0 and row.split == SEQUENCE:
+            seconds /= micro.tensor
+        in_memory = row.kind in (POINTWISE, EMBEDDING)
+        if row.section == LAYER:
             if in_memory:
                 lm += seconds
-            elif kind == ATTENTION:
+            elif row.kind == ATTENTION:
                 la += seconds
             else:
                 lg += seconds
-        elif section == HEAD:
+        elif row.section == HEAD:
             if in_memory:
                 hm += seconds
-            elif kind == ATTENTION:
+            elif row.kind == ATTENTION:
                 ha += seconds
             else:
                 hg += seconds
         elif in_memory:
             em += seconds
-        elif kind == ATTENTION:
+        elif row.kind == ATTENTION:
             ea += seconds
         else:
             eg += seconds
-    kernels = kernel_count(case, recompute, software)
-    exchanged = layer_exchange_time(case, software, tensor, micro_batch, expert, recompute, sequence_parallel)
-    return Work(
-        lg, la, lm, eg, ea, em, hg, ha, hm, kernels, exchanged, split_sample_time(case, micro_batch)
-    )  # fmt: skip
+    kernels = kernel_count(case, micro.recompute, software)
+    exchanged = layer_exchange_time(case, software, micro)
+    apart = split_sample_time(case, micro.samples)
+    return Work(lg, la, lm, eg, ea, em, hg, ha, hm, kernels, exchanged, apart)
 
 
 @inner
-def layer_exchange_time(
-    case: Case,
-    software: Software,
-    tensor: float,
-    micro_batch: float,
-    expert: float,
-    recompute: float,
-    sequence_parallel: float,
-) -> float:
+def kernel_count(case: Case, recompute: float, software: Software) -> float:
+    """Kernels that one micro-batch launches on all its layers, forward and backward (Ivanov et al. 2021).
+
+    An operator of a loop in time counts those of every step.
+    """
+    extra = case.recompute_kernels if recompute == FULL else 0.0
+    layers = case.layers_launched * (software.kernels_per_layer + extra)
+    return layers + case.convolutions_launched * software.kernels_per_convolution + case.own_kernels
+
+
+@inner
+def layer_exchange_time(case: Case, software: Software, micro: MicroBatch) -> float:
     """Time that tensor ranks and experts exchange for one micro-batch, in both directions. [s]"""
-    ranks = tensor_parallel_time(case, software, tensor, micro_batch, recompute, sequence_parallel)
-    return ranks + expert_exchange_time(case, software, tensor, micro_batch, expert, recompute)
+    return tensor_parallel_time(case, software, micro) + expert_exchange_time(case, software, micro)
 
 
 @inner
-def tensor_parallel_time(
-    case: Case,
-    software: Software,
-    tensor: float,
-    micro_batch: float,
-    recompute: float,
-    sequence_parallel: float,
-) -> float:
+def tensor_parallel_time(case: Case, software: Software, micro: MicroBatch) -> float:
     """Time of two all-reduces a layer forward and two backward, none of it hidden. [s]
 
-    IdempotentCall more for the forward passes that are repeated (Narayanan et al. 2021, section 3.2).
+    Once more for the forward passes that are repeated (Narayanan et al. 2021, section 3.2).
     """
-    if tensor == 1.0:
+    if micro.tensor == 1.0:
         return 0.0
-    passes = 3.0 if recompute == FULL else 2.0
     total = 0.0
     for place in range(case.messages.shape[1]):
-        size = micro_batch * case.size * case.messages[0, place]
-        if tensor > case.links.devices:
-            one = collective_time(size, tensor, case.links.devices, case.links, software.network, 2.0)
+        size = micro.samples * case.size * case.messages[0, place]
+        if micro.tensor > case.links.devices:
+            each = collective_time(size, micro.tensor, case.links.devices, case.links, software.network, 2.0)
         else:
-            one = intra_node_allreduce_time(size, tensor, case.links)
-        total += one * case.messages[1, place] * passes
-    return total * case.sequence_parallel_volume if sequence_parallel > 0.0 else total
+            each = intra_node_allreduce_time(size, micro.tensor, case.links)
+        total += each * case.messages[1, place] * passes_of(micro.recompute)
+    return total * case.sequence_parallel_volume if micro.sequence_parallel > 0.0 else total
 
 
 @inner
-def expert_exchange_time(
-    case: Case, software: Software, tensor: float, micro_batch: float, expert: float, recompute: float
-) -> float:
+def expert_exchange_time(case: Case, software: Software, micro: MicroBatch) -> float:
     """Time of the all-to-all of tokens to their experts and back, none of it hidden. [s]"""
-    if expert == 1.0 or case.expert_layers == 0.0:
+    if micro.expert == 1.0 or case.expert_layers == 0.0:
         return 0.0
     # Tensor ranks of a token each send their share of it.
-    message = case.size * micro_batch * case.expert_elements / case.expert_layers / tensor
-    local = max(case.links.devices // tensor, 1.0)
-    once = all_to_all_time(message, expert, local, case.links, software.network)
-    passes = 3.0 if recompute == FULL else 2.0
-    return case.expert_layers * EXCHANGES_OF_EXPERTS * passes * once
+    message = case.size * micro.samples * case.expert_elements / case.expert_layers / micro.tensor
+    local = max(case.links.devices // micro.tensor, 1.0)
+    once = all_to_all_time(message, micro.expert, local, case.links, software.network)
+    return case.expert_layers * EXCHANGES_OF_EXPERTS * passes_of(micro.recompute) * once
 
 
 EDGE_KERNELS = 10.0
@@ -206,9 +189,6 @@ def split_sample_time(case: Case, micro_batch: float) -> float:
     Examples
     --------
     ``tests/engine/gpu/test_spatial.py`` holds worked values.
-
-    >>> split_sample_time.__name__
-    'split_sample_time'
     """
     if micro_batch >= 1.0:
         return 0.0
@@ -218,23 +198,12 @@ def split_sample_time(case: Case, micro_batch: float) -> float:
     exchange = case.cut_convolutions * start + case.halo * case.size / links.bus_bandwidth
     statistics = 0.0
     for place in range(case.norms.shape[1]):
-        one = intra_node_allreduce_time(case.norms[0, place], local, links)
-        statistics += case.norms[1, place] * one
+        statistics += case.norms[1, place] * intra_node_allreduce_time(case.norms[0, place], local, links)
     return 2.0 * (exchange + statistics) + EDGE_KERNELS * case.cut_convolutions * case.launch
 
 
 @inner
-def forward_share(
-    case: Case,
-    software: Software,
-    tensor: float,
-    micro_batch: float,
-    expert: float,
-    recompute: float,
-    sequence_parallel: float,
-    costs: Matrix,
-    first: int,
-) -> float:
+def forward_share(case: Case, software: Software, micro: MicroBatch, costs: Matrix) -> float:
     r"""Share of a micro-batch's time in the layers that its forward pass takes.
 
     .. math:: s = \frac{\sum_i f_i + c / k}{\sum_i \left( (1 + a_i) f_i + b_i \right) + c}
@@ -245,20 +214,10 @@ def forward_share(
         The model on its system; operators of its layers count, :math:`i`. [-]
     software : Software
         Efficiencies of the software stack. [-]
-    tensor : float
-        Degree of tensor parallelism. [-]
-    micro_batch : float
-        Samples of a micro-batch. [-]
-    expert : float
-        Ranks over which the experts are spread. [-]
-    recompute : float
-        What is computed again, which says :math:`a_i`. [-]
-    sequence_parallel : float
-        1 where tensor ranks also split tokens. [-]
+    micro : MicroBatch
+        Says what is computed again, :math:`a_i`. [-]
     costs : array
         Costs of the operators at full rates. [s]
-    first : int
-        Row of the first of them. [-]
 
     Returns
     -------
@@ -282,22 +241,18 @@ def forward_share(
     --------
     ``tests/engine/gpu/test_directions.py`` holds worked values: about a third, a quarter where layers are
     computed again.
-
-    >>> forward_share.__name__
-    'forward_share'
     """
-    operators = case.operators
     ahead, back = 0.0, 0.0
-    for place in range(operators.shape[1]):
-        if operators[AT.section, place] != LAYER:
+    for place in range(case.operators.shape[0]):
+        row = record(GpuOperator, case.operators[place])
+        if row.section != LAYER:
             continue
-        forward, backward = operator_time(case, software, place, costs, first + place)
-        share = operators[AT.repeats, place]
-        if sequence_parallel > 0.0 and operators[AT.split, place] == SEQUENCE:
-            share /= tensor
+        forward, backward = operator_time(case, software, row, costs[place])
+        share = row.repeats
+        if micro.sequence_parallel > 0.0 and row.split == SEQUENCE:
+            share /= micro.tensor
         ahead += forward * share
-        back += (forward + backward if repeated(case, place, recompute) else backward) * share
-    exchanged = layer_exchange_time(case, software, tensor, micro_batch, expert, recompute, sequence_parallel)
+        back += (forward + backward if repeated(case, row, micro.recompute) else backward) * share
+    exchanged = layer_exchange_time(case, software, micro)
     whole = ahead + back + exchanged
-    passes = 3.0 if recompute == FULL else 2.0
-    return (ahead + exchanged / passes) / (whole if whole > 0.0 else 1.0)
+    return (ahead + exchanged / passes_of(micro.recompute)) / (whole if whole > 0.0 else 1.0)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Vector, inner
+from app.compiled import inner
 from app.engine.ipu.chains import (
     chain_elements,
     has_unlike_layers,
@@ -24,7 +24,7 @@ from app.engine.ipu.vector import (
     own_counts,
 )
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split
-from app.engine.plans import Plans
+from app.engine.plans import Plan
 from app.engine.records import Floats, Indices, IpuChip, IpuSoftware, Precision
 
 STATE_BYTES = {
@@ -40,7 +40,7 @@ and Ba 2015; You et al. 2020); one fp32 copy with factored moments (Shazeer and 
 matrices of about the weights' size (Anil et al. 2020). [B]"""
 
 
-class Case(NamedTuple):
+class IpuCase(NamedTuple):
     """Figures of chip, software and model that all plans share; those of the chip as it names them."""
 
     tiles: float
@@ -83,50 +83,12 @@ class Case(NamedTuple):
 
 
 @inner
-def case_of(v: Vector) -> Case:
-    """Return the figures that a vector holds."""
-    first = (v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12], v[13], v[14])
-    last = (v[15], v[16], v[17], v[18], v[19], v[20], v[21], v[22], v[23], v[24], v[25], v[26], v[27])
-    return Case(*first, *last, v[28], v[29])
-
-
-class Plan(NamedTuple):
-    """The fields of a plan that matter on IPUs; what one micro-batch costs depends on the first three."""
-
-    tensor: float
-    micro_batch: float
-    sequence_parallel: float
-    pipeline: float
-    data: float
-    accumulation: float
-    recompute: float
-    offload: float
-    rts: float
-    rts_optimizer: float
-    phases: float
-
-
-KEY = 3
-"""Fields of a plan that its micro-batch depends on."""
-
-PIPELINE, RECOMPUTE, PHASES = (Plan._fields.index(name) for name in ("pipeline", "recompute", "phases"))
-
-
-@inner
-def plan_of(m: Matrix, i: int) -> Plan:
-    """Return the plan in a column of a matrix."""
-    return Plan(
-        m[0, i], m[1, i], m[2, i], m[3, i], m[4, i], m[5, i], m[6, i], m[7, i], m[8, i], m[9, i], m[10, i]
-    )
-
-
-@inner
 def recomputes(plan: Plan) -> bool:
     """Return whether a backward pass computes activations again: in phases it always does."""
     return plan.recompute > 0.0 or plan.phases > 1.0
 
 
-class Row(NamedTuple):
+class IpuOperator(NamedTuple):
     """One operator, per sample."""
 
     attends: float
@@ -179,23 +141,14 @@ class Row(NamedTuple):
     """Share of its repeats that one device alone computes again. [-]"""
 
 
-@inner
-def row_of(m: Matrix, o: int) -> Row:
-    """Return the operator in a row of a matrix."""
-    r = m[o]
-    first = (r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12], r[13], r[14])
-    last = (r[15], r[16], r[17], r[18], r[19], r[20], r[21], r[22], r[23], r[24], r[25], r[26], r[27], r[28])
-    return Row(*first, *last, r[29], r[30], r[31], r[32])
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
+class IpuModel:
     """A table of operators, read once for all kernels."""
 
     operators: Floats
-    """:class:`Row` of each operator, (O, …). [-]"""
+    """:class:`IpuOperator` of each operator, (O, …). [-]"""
     figures: dict[str, float]
-    """Fields of :class:`Case` that come from the model."""
+    """Fields of :class:`IpuCase` that come from the model."""
     unlike: bool
     """True where stages are cut between blocks that differ."""
     places: int
@@ -209,7 +162,7 @@ class Model:
 
 
 @lru_cache(maxsize=64)
-def model_of(table: OperatorTable) -> Model:
+def model_of(table: OperatorTable) -> IpuModel:
     """Return a table of operators as kernels read it."""
     attends, lookup = table.kind == Kind.ATTENTION, table.kind == Kind.EMBEDDING
     convolution = np.isin(table.kind, (Kind.CONVOLUTION, Kind.DEPTHWISE))
@@ -231,7 +184,7 @@ def model_of(table: OperatorTable) -> Model:
         share = table.count / np.where(place == Section.LAYER, table.depth, 1.0)
     checkpoints, live = chain_elements(table)
     columns = {
-        **{name: getattr(table, name) for name in Row._fields if hasattr(table, name)},
+        **{name: getattr(table, name) for name in IpuOperator._fields if hasattr(table, name)},
         "attends": attends,
         "convolution": convolution,
         "runs": products,
@@ -259,8 +212,8 @@ def model_of(table: OperatorTable) -> Model:
     }
     kept = np.bincount(units.unit, table.saved * table.count / table.block_repeats)
     chain = np.repeat(np.arange(len(units.repeats)), units.repeats)
-    return Model(
-        operators=np.stack([np.asarray(columns[name], dtype=float) for name in Row._fields], axis=1),
+    return IpuModel(
+        operators=np.stack([np.asarray(columns[name], dtype=float) for name in IpuOperator._fields], axis=1),
         figures={
             "depth": table.depth,
             "hidden": table.hidden,
@@ -294,24 +247,14 @@ def ipu_capacity(chip: IpuChip, software: IpuSoftware) -> float:
 
 
 def figures_of(
-    model: Model, chip: IpuChip, software: IpuSoftware, precision: Precision, optimizer: str
-) -> Case:
+    model: IpuModel, chip: IpuChip, software: IpuSoftware, precision: Precision, optimizer: str
+) -> IpuCase:
     """Return the figures that all plans share."""
-    return Case(
-        **{name: float(getattr(chip, name)) for name in Case._fields if hasattr(chip, name)},
+    return IpuCase(
+        **{name: float(getattr(chip, name)) for name in IpuCase._fields if hasattr(chip, name)},
         **{name: float(figure) for name, figure in model.figures.items()},
         available_memory=software.available_memory,
         usable=float(usable_tiles(chip, software)),
         size=element_bytes(precision),
         state=STATE_BYTES[optimizer],
     )
-
-
-def plan_matrix(plans: Plans) -> tuple[tuple[int, ...], Floats]:
-    """Return the shape that the fields of plans broadcast to, and the plans as columns."""
-    columns = [getattr(plans, name) for name in Plan._fields]
-    shape = np.broadcast_shapes(*(np.shape(getattr(plans, name)) for name in Plans.__slots__))
-    matrix = np.empty((len(columns), *shape))
-    for place, column in enumerate(columns):
-        matrix[place] = column
-    return shape, matrix.reshape(len(columns), -1)

@@ -41,8 +41,8 @@ def model_units(table: OperatorTable) -> Units:
     """Return the blocks of a model and what lies before, between and behind them, in order.
 
     >>> from dataclasses import replace
-    >>> from app.engine.operators.convolution import dense_layer
-    >>> one = dense_layer(name="a", inputs=1, outputs=1)
+    >>> from app.engine.operators.layers import dense_layer
+    >>> one = dense_layer("a", 1, 1)
     >>> rows = [one, replace(one, block=0, block_repeats=3.0, count=3.0), replace(one, block=1)]
     >>> units = model_units(OperatorTable.of(rows, depth=4, hidden=1, tokens=1))
     >>> units.repeats.tolist(), units.unit.tolist()
@@ -88,8 +88,8 @@ def chain_elements(table: OperatorTable) -> tuple[float, float]:
     the input of the segment's first product (Chen et al. 2016). Products that a row repeats are taken
     one by one. Nine convolutions of 64 channels on 56 × 56 positions form three segments:
 
-    >>> from app.engine.operators.convolution import convolution_layer
-    >>> rows = convolution_layer(name="a", channels_in=64, channels_out=64, height=56, width=56, count=9)
+    >>> from app.engine.operators.layers import convolution_layer
+    >>> rows = convolution_layer("a", 64, 64, 56, count=9)
     >>> table = OperatorTable.of(rows, depth=1, hidden=1, tokens=1)
     >>> [part / (64 * 56 * 56) for part in chain_elements(table)]
     [2.0, 6.0]
@@ -114,8 +114,8 @@ def recomputed_uncut(table: OperatorTable) -> Floats:
     forward pass ends: the head and one of like layers, or the last segment of a chain of unlike ones.
     Of nine convolutions in three segments two thirds are:
 
-    >>> from app.engine.operators.convolution import convolution_layer
-    >>> rows = convolution_layer(name="a", channels_in=64, channels_out=64, height=56, width=56, count=9)
+    >>> from app.engine.operators.layers import convolution_layer
+    >>> rows = convolution_layer("a", 64, 64, 56, count=9)
     >>> round(float(recomputed_uncut(OperatorTable.of(rows, depth=1, hidden=1, tokens=1))[0]), 3)
     0.667
     """

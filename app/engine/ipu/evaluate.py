@@ -8,26 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, inner, kernel
-from app.engine.distinct import distinct_columns
-from app.engine.ipu.case import (
-    KEY,
-    PHASES,
-    PIPELINE,
-    RECOMPUTE,
-    Case,
-    Model,
-    Plan,
-    case_of,
-    figures_of,
-    ipu_capacity,
-    model_of,
-    plan_matrix,
-    plan_of,
-)
+from app.compiled import Matrix, Places, Vector, inner, kernel, record
+from app.engine.arrays import distinct_columns
+from app.engine.ipu.case import IpuCase, IpuModel, figures_of, ipu_capacity, model_of
 from app.engine.ipu.chains import recomputed_uncut, stated_cut
-from app.engine.ipu.layout import CHAIN, KINDS, STAGE, lay_like_layers, lay_unlike_layers, stage_of
-from app.engine.ipu.phases import count_phases
+from app.engine.ipu.layout import CHAIN, KINDS, STAGE, Laid, lay_like_layers, lay_unlike_layers, stage_of
+from app.engine.ipu.phases import PHASES, count_phases
 from app.engine.ipu.stage_memory import (
     StageMemory,
     stage_memory,
@@ -35,12 +21,17 @@ from app.engine.ipu.stage_memory import (
     streamed_memory,
     total_memory,
 )
-from app.engine.ipu.step import Step, step_of, turns_of
+from app.engine.ipu.step import IpuStep, step_of, turns_of
 from app.engine.ipu.vector import split_ways
-from app.engine.ipu.work import CYCLE_PARTS, PARTS, Loads, cycles_of_operators, loads_of, micro_batch_work
+from app.engine.ipu.work import CYCLE_PARTS, PARTS, Loads, cycles_of_operators, micro_batch_work
 from app.engine.operators.table import OperatorTable, Section
-from app.engine.plans import Bound, MemoryUse, OperatorTimes, Plans, StepTime
+from app.engine.plans import PLAN_FIELDS, Bound, MemoryUse, OperatorTimes, Plan, Plans, StepTime
 from app.engine.records import Floats, Indices, IpuChip, IpuSoftware, Precision
+
+KEY = [PLAN_FIELDS.index(name) for name in ("tensor", "micro_batch", "sequence_parallel")]
+"""Fields of a plan that its micro-batch depends on."""
+
+PIPELINE, RECOMPUTE = (PLAN_FIELDS.index(name) for name in ("pipeline", "recompute"))
 
 BOUNDS = (Bound.COMPUTE, Bound.COMPUTE, Bound.MEMORY, Bound.EXCHANGE, Bound.LATENCY)
 """What limits an operator by the part of its cycles that is largest, as in the cycles' order."""
@@ -52,30 +43,13 @@ class Pipeline:
 
     shape: tuple[int, ...]
     """Shape of the plans. [-]"""
-    figures: Floats
-    """:class:`Case`. [-]"""
-    plans: Floats
-    """:class:`Plan` of each, (11, N). [-]"""
-    keys: Indices
-    """What each plan's micro-batch has in common with others', (N,). [-]"""
-    loads: Floats
-    """:class:`Loads` by key, (K, 11)."""
-    layouts: Indices
-    """Layout of each plan, (N,). [-]"""
-    stages: Floats
-    """:class:`Stage` of every stage by layout, (C, G · 7). [-]"""
-    slowest: Floats
-    """Parts of the slowest stage forward, then of the slowest backward with recomputation, (C, 12). [s]"""
-
-    @property
-    def given(self) -> tuple[Floats, Floats, Indices, Floats, Indices, Floats]:
-        """What kernels take of it."""
-        return self.figures, self.plans, self.keys, self.loads, self.layouts, self.stages
+    laid: Laid
 
     @property
     def counts(self) -> Floats:
         """Layers of every stage, (G, …); like layers have three kinds of stages. [-]"""
-        by_stage = self.stages.reshape(len(self.stages), -1, STAGE)[self.layouts, :, -1]
+        stages = self.laid.stages
+        by_stage = stages.reshape(len(stages), -1, STAGE)[self.laid.layouts, :, -1]
         return by_stage.T.reshape(-1, *self.shape)
 
 
@@ -94,29 +68,36 @@ def pipeline_stages(
     A split states the layers of each stage as a configuration has them; it holds for models of as many
     layers on as many stages, and all others are balanced by time. The software's factors are not applied.
     """
-    model = model_of(table)
-    shape, matrix = plan_matrix(plans)
-    figures = np.array(figures_of(model, chip, software, precision, optimizer))
-    first, keys = distinct_columns(matrix[:KEY])
-    times, loads = micro_batch_work(figures, model.operators, matrix[:KEY].take(first, axis=1), model.places)
+    model, rows = model_of(table), plans.rows
+    case = figures_of(model, chip, software, precision, optimizer)
+    keys, distinct = distinct_keys(rows)
+    times, loads = micro_batch_work(case, model.operators, distinct, model.places)
     holds = sum(split) == table.depth and bool(np.all(plans.pipeline == len(split)))
     stated = split if holds else ()
     if model.unlike:
-        layouts, stages, slowest = _unlike(model, matrix, keys, times, loads, stated)
+        layouts, stages, slowest = _unlike(model, rows, keys, times, loads, stated)
     else:
         layouts = np.arange(len(keys))
         stages = np.empty((len(keys), (len(stated) or KINDS) * STAGE))
         slowest = np.empty((len(keys), 2 * PARTS))
         layers = np.array(stated, dtype=float)
-        lay_like_layers(figures, matrix, keys, times, loads, layers, np.empty(2 * PARTS), stages, slowest)
-    return Pipeline(shape, figures, matrix, keys, loads, layouts, stages, slowest)
+        lay_like_layers(case, rows, keys, times, loads, layers, np.empty(2 * PARTS), stages, slowest)
+    return Pipeline(plans.shape, Laid(case, rows, keys, loads, layouts, stages, slowest))
+
+
+def distinct_keys(rows: Floats) -> tuple[Indices, Floats]:
+    """Return which key each plan has, and the distinct ones: what a micro-batch depends on, (K, 3)."""
+    of_plans = rows[:, KEY]
+    first, keys = distinct_columns(of_plans.T)
+    return keys, of_plans[first]
 
 
 def _unlike(
-    model: Model, plans: Floats, keys: Indices, times: Floats, loads: Floats, split: Sequence[float]
+    model: IpuModel, plans: Floats, keys: Indices, times: Floats, loads: Floats, split: Sequence[float]
 ) -> tuple[Indices, Floats, Floats]:
     """Return layouts of a network of unlike layers: which each plan has, their stages and the slowest."""
-    columns = np.stack([keys, plans[PIPELINE], (plans[RECOMPUTE] > 0) | (plans[PHASES] > 1)])
+    recomputes = (plans[:, RECOMPUTE] > 0) | (plans[:, PHASES] > 1)
+    columns = np.stack([keys, plans[:, PIPELINE], recomputes])
     first, layouts = distinct_columns(columns)
     cases = columns.take(first, axis=1)
     count = len(split) or int(cases[1].max(initial=1.0))
@@ -141,7 +122,7 @@ def heaviest(loads: Loads, stages: Matrix, c: int) -> float:
 
 
 @inner
-def fullest(case: Case, loads: Loads, plan: Plan, stages: Matrix, c: int) -> StageMemory:
+def fullest(case: IpuCase, loads: Loads, plan: Plan, stages: Matrix, c: int) -> StageMemory:
     """Return the memory of the fullest stage."""
     found = stage_memory(case, loads, plan, stage_of(stages, c, 0))
     for g in range(1, stages.shape[1] // STAGE):
@@ -154,49 +135,27 @@ def fullest(case: Case, loads: Loads, plan: Plan, stages: Matrix, c: int) -> Sta
 
 
 @kernel
-def write_memory(
-    figures: Vector,
-    plans: Matrix,
-    keys: Places,
-    loads: Matrix,
-    layouts: Places,
-    stages: Matrix,
-    parts: Matrix,
-) -> None:
+def write_memory(laid: Laid, parts: Matrix) -> None:
     """Write the memory of each plan's fullest IPU by part (a row each), and what it streams."""
-    case = case_of(figures)
-    for i in range(plans.shape[1]):
-        plan, brought = plan_of(plans, i), loads_of(loads, keys[i])
-        held = fullest(case, brought, plan, stages, layouts[i])
+    for i in range(laid.plans.shape[0]):
+        plan, loads, c = record(Plan, laid.plans[i]), record(Loads, laid.loads[laid.keys[i]]), laid.layouts[i]
+        held = fullest(laid.case, loads, plan, laid.stages, c)
         for part in range(len(held)):
             parts[part, i] = held[part]
-        parts[len(held), i] = streamed_memory(case, brought, plan, heaviest(brought, stages, layouts[i]))
+        parts[len(held), i] = streamed_memory(laid.case, loads, plan, heaviest(loads, laid.stages, c))
 
 
 @kernel
-def write_steps(
-    figures: Vector,
-    plans: Matrix,
-    keys: Places,
-    loads: Matrix,
-    layouts: Places,
-    stages: Matrix,
-    slowest: Matrix,
-    which: Places,
-    speeds: Vector,
-    returns: Vector,
-    parts: Matrix,
-) -> None:
+def write_ipu_steps(laid: Laid, which: Places, speeds: Vector, returns: Vector, parts: Matrix) -> None:
     """Write steps of plans with samples of software by part (a row each), and their forward share."""
-    case = case_of(figures)
     for place in range(which.shape[0]):
         i = which[place]
-        plan, brought, c = plan_of(plans, i), loads_of(loads, keys[i]), layouts[i]
-        weights = heaviest(brought, stages, c)
-        step = step_of(case, plan, brought, slowest[c], weights, speeds[place], returns[place])
+        plan, loads, c = record(Plan, laid.plans[i]), record(Loads, laid.loads[laid.keys[i]]), laid.layouts[i]
+        slowest, weights = laid.slowest[c], heaviest(loads, laid.stages, c)
+        step = step_of(laid.case, plan, loads, slowest, weights, speeds[place], returns[place])
         for part in range(len(step)):
             parts[part, place] = step[part]
-        turns = turns_of(case, plan, brought, slowest[c], speeds[place])
+        turns = turns_of(laid.case, plan, loads, slowest, speeds[place])
         ahead = turns.forward + turns.moved / 2.0
         parts[len(step), place] = ahead / (turns.forward + turns.backward + turns.moved)
 
@@ -212,10 +171,10 @@ def ipu_memory(
     split: Sequence[float] = (),
 ) -> MemoryUse:
     """Return the memory of the fullest IPU, by part, and what it keeps in streaming memory."""
-    laid = pipeline_stages(
+    found = pipeline_stages(
         table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
     )
-    *held, streaming = _memory(laid).reshape(-1, *laid.shape)
+    *held, streaming = _memory(found.laid).reshape(-1, *found.shape)
     return MemoryUse(
         parts=dict(zip(StageMemory._fields, held, strict=True)),
         capacity=ipu_capacity(chip, software),
@@ -235,40 +194,40 @@ def ipu_step(
     split: Sequence[float] = (),
 ) -> StepTime:
     """Return the time of one training step by part; the software's factors may be arrays of samples."""
-    laid = pipeline_stages(
+    found = pipeline_stages(
         table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
     )
-    *parts, _ = _samples(laid, software)
-    return StepTime(dict(zip(Step._fields, parts, strict=True)))
+    *parts, _ = _samples(found, software)
+    return StepTime(dict(zip(IpuStep._fields, parts, strict=True)))
 
 
-def ipu_forward_share(laid: Pipeline, software: IpuSoftware) -> Floats:
+def ipu_forward_share(found: Pipeline, software: IpuSoftware) -> Floats:
     """Return the share of both supersteps that the forward one takes. [-]"""
-    return np.asarray(_samples(laid, software)[-1])
+    return np.asarray(_samples(found, software)[-1])
 
 
-def _samples(laid: Pipeline, software: IpuSoftware) -> Floats:
+def _samples(found: Pipeline, software: IpuSoftware) -> Floats:
     """Return parts of the step and forward share of every plan with every sample of the software, (12, …)."""
     plans, speeds, returns = np.broadcast_arrays(
-        np.arange(len(laid.keys)).reshape(laid.shape),
+        np.arange(len(found.laid.keys)).reshape(found.shape),
         np.asarray(software.sdk_factor * software.framework_factor, dtype=float),
         np.asarray(software.host_returns_per_update, dtype=float),
     )
-    parts = _steps(laid, plans.ravel(), speeds.ravel(), returns.ravel())
+    parts = _steps(found.laid, plans.ravel(), speeds.ravel(), returns.ravel())
     return parts.reshape(-1, *plans.shape)
 
 
-def _steps(laid: Pipeline, which: Indices, speeds: Floats, returns: Floats) -> Floats:
+def _steps(laid: Laid, which: Indices, speeds: Floats, returns: Floats) -> Floats:
     """Return parts of the step and forward share of some plans, (12, N)."""
-    parts = np.empty((len(Step._fields) + 1, len(which)))
-    write_steps(*laid.given, laid.slowest, which, speeds, returns, parts)
+    parts = np.empty((len(IpuStep._fields) + 1, len(which)))
+    write_ipu_steps(laid, which, speeds, returns, parts)
     return parts
 
 
-def _memory(laid: Pipeline) -> Floats:
+def _memory(laid: Laid) -> Floats:
     """Return parts of the memory of the fullest IPU of each plan, and its streaming memory, (7, N)."""
     parts = np.empty((len(StageMemory._fields) + 1, len(laid.keys)))
-    write_memory(*laid.given, parts)
+    write_memory(laid, parts)
     return parts
 
 
@@ -283,10 +242,10 @@ def phases_needed(
 ) -> Floats:
     """Return the phases a stage needs over the SRAM that is really free; those of the plans do not matter."""
     resident = replace(plans, phases=np.ones(np.shape(plans.phases)))
-    laid = pipeline_stages(table, resident, chip, software, precision=precision, optimizer=optimizer)
-    phases = np.empty(len(laid.keys))
-    count_phases(*laid.given, phases)
-    return phases.reshape(laid.shape)
+    found = pipeline_stages(table, resident, chip, software, precision=precision, optimizer=optimizer)
+    phases = np.empty(len(found.laid.keys))
+    count_phases(found.laid, phases)
+    return phases.reshape(found.shape)
 
 
 def evaluate_ipu_plans(
@@ -306,7 +265,7 @@ def evaluate_ipu_plans(
     """
     laid = pipeline_stages(
         table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
-    )
+    ).laid
     *parts, streaming = _memory(laid)
     memory = np.sum(parts, axis=0)
     fits = memory <= limit
@@ -333,14 +292,12 @@ def ipu_operator_times(
     All repeats on one device; the backward pass includes recomputation. Parts of an operator's time add up
     rather than hide one another, so its limit is the largest.
     """
-    shape, matrix = plan_matrix(plans)
-    model = model_of(table)
+    shape, model = plans.shape, model_of(table)
     case = figures_of(model, chip, software, precision, "sgd")
-    first, keys = distinct_columns(matrix[:KEY])
-    distinct = matrix[:KEY].take(first, axis=1)
-    cycles = np.empty((len(table), len(first) * 2 * len(CYCLE_PARTS)))
-    cycles_of_operators(np.array(case), model.operators, distinct, cycles)
-    by_key = cycles.reshape(len(table), len(first), 2, len(CYCLE_PARTS))
+    keys, distinct = distinct_keys(plans.rows)
+    cycles = np.empty((len(table), len(distinct) * 2 * len(CYCLE_PARTS)))
+    cycles_of_operators(case, model.operators, distinct, cycles)
+    by_key = cycles.reshape(len(table), len(distinct), 2, len(CYCLE_PARTS))
     forward, backward = np.moveaxis(by_key[:, keys], (2, 3), (0, 1)).reshape(2, 5, len(table), *shape)
 
     def column(values: Floats) -> Floats:
@@ -349,13 +306,13 @@ def ipu_operator_times(
     # Alone a device recomputes what lies before its last checkpoint, in a pipeline all but the head.
     before, alone = column(table.section != Section.HEAD), column(recomputed_uncut(table))
     repeated = np.where(plans.pipeline > 1, before, alone)
-    again = np.where((plans.recompute > 0) | (plans.phases > 1), repeated, 0.0)
-    backward = backward + again * forward
+    recomputed = np.where((plans.recompute > 0) | (plans.phases > 1), repeated, 0.0)
+    backward = backward + recomputed * forward
     scale = column(table.count) * (software.sdk_factor * software.framework_factor / chip.clock)
     both = forward + backward
     width = chip.exchange_bytes_per_cycle * case.usable
-    ways = np.array([[split_ways(kind, key[0], key[2]) for key in distinct.T] for kind in table.split])
-    flop = column(table.forward_flop * (2.0 + table.input_gradient)) + column(table.forward_flop) * again
+    ways = np.array([[split_ways(kind, key[0], key[2]) for key in distinct] for kind in table.split])
+    flop = column(table.forward_flop * (2.0 + table.input_gradient)) + column(table.forward_flop) * recomputed
     return OperatorTimes(
         forward=forward.sum(axis=0) * scale,
         backward=backward.sum(axis=0) * scale,

@@ -6,8 +6,9 @@ References
 .. [2] Efficiencies fitted on data/validation/measured.csv.
 """
 
-from app.engine.ipu.case import Case, Row, figures_of, model_of, row_of
-from app.engine.operators.convolution import dense_layer
+from app.compiled import record
+from app.engine.ipu.case import IpuCase, IpuOperator, figures_of, model_of
+from app.engine.operators.layers import dense_layer
 from app.engine.operators.table import Operator, OperatorTable
 from app.engine.records import IpuChip, IpuSoftware, Precision
 
@@ -47,16 +48,14 @@ POPART = IpuSoftware(
 
 
 def table(operator: Operator) -> OperatorTable:
-    """Return a model of one operator."""
     return OperatorTable.of([operator], depth=1, hidden=1024, tokens=1)
 
 
-def case() -> Case:
+def case() -> IpuCase:
     """Return the figures of a Bow IPU with PopART that trains one dense layer."""
-    model = model_of(table(dense_layer(name="a", inputs=1024, outputs=1024)))
+    model = model_of(table(dense_layer("a", 1024, 1024)))
     return figures_of(model, BOW, POPART, Precision.FP16_16, "lamb")
 
 
-def row(operator: Operator) -> Row:
-    """Return an operator as kernels read it."""
-    return row_of(model_of(table(operator)).operators, 0)
+def row(operator: Operator) -> IpuOperator:
+    return record(IpuOperator, model_of(table(operator)).operators[0])

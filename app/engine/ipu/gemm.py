@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.compiled import inner
-from app.engine.ipu.case import Case, Row
+from app.engine.ipu.case import IpuCase, IpuOperator
 from app.engine.ipu.vector import INNER
 from app.engine.operators.table import Split
 
@@ -29,10 +29,10 @@ COLUMNS = float(Split.COLUMNS)
 
 BATCH = float(Split.BATCH)
 
-FORWARD = 2
+FORWARD_GEMMS = 2
 """Products forward: attention has scores and context."""
 
-PRODUCTS = 6
+GEMMS = 6
 """Products forward and backward: attention has gradients of probabilities, values, queries and keys, every
 other operator one of its input and one of its weights."""
 
@@ -51,9 +51,7 @@ class Shapes(NamedTuple):
     """Inner side with the padding that narrow convolutions need. [-]"""
 
 
-class Product(NamedTuple):
-    """One matrix product."""
-
+class Gemm(NamedTuple):
     rows: float
     inner: float
     columns: float
@@ -66,7 +64,7 @@ class Product(NamedTuple):
 
 
 @inner
-def operator_shapes(row: Row, micro_batch: float, tensor: float) -> Shapes:
+def operator_shapes(row: IpuOperator, micro_batch: float, tensor: float) -> Shapes:
     """Return the sides of an operator's product once micro-batch and tensor degree are known.
 
     Grouped convolutions with fewer than 16 channels a group run sixteen output channels at a time,
@@ -91,7 +89,7 @@ def operator_shapes(row: Row, micro_batch: float, tensor: float) -> Shapes:
 
 
 @inner
-def product_of(row: Row, shapes: Shapes, place: int) -> Product:
+def gemm_of(row: IpuOperator, shapes: Shapes, place: int) -> Gemm:
     """Return one of the products of an operator: two forward, then four backward.
 
     The input gradient of a strided convolution meets each output as often as the stride lets it
@@ -101,27 +99,27 @@ def product_of(row: Row, shapes: Shapes, place: int) -> Product:
     keys, spread, area = row.keys, row.spread, row.area
     if row.attends > 0.0:
         if place == 0:
-            return Product(positions, channels, keys, groups, area, 1.0)
+            return Gemm(positions, channels, keys, groups, area, 1.0)
         if place == 2:
-            return Product(positions, channels, keys, groups, max(area / spread, 1.0), 1.0)
+            return Gemm(positions, channels, keys, groups, max(area / spread, 1.0), 1.0)
         if place == 3:
-            return Product(keys, positions, channels, groups, area, 1.0)
+            return Gemm(keys, positions, channels, groups, area, 1.0)
         if place == 5:
-            return Product(keys, positions, channels, groups, 1.0, 1.0)
-        return Product(positions, keys, channels, groups, 1.0, 1.0)
+            return Gemm(keys, positions, channels, groups, 1.0, 1.0)
+        return Gemm(positions, keys, channels, groups, 1.0, 1.0)
     if place == 0:
-        return Product(positions, side, outputs, groups, area, row.runs * row.steps)
+        return Gemm(positions, side, outputs, groups, area, row.runs * row.steps)
     if place == 2:
         side = outputs * side / channels / spread
         wanted = row.runs * row.input_gradient * row.steps
-        return Product(positions * spread, side, channels, groups, max(area / spread, 1.0), wanted)
+        return Gemm(positions * spread, side, channels, groups, max(area / spread, 1.0), wanted)
     if place == 3:
-        return Product(side, positions * row.steps, outputs, groups, area, row.runs)
-    return Product(1.0, 1.0, 1.0, 1.0, 1.0, 0.0)
+        return Gemm(side, positions * row.steps, outputs, groups, area, row.runs)
+    return Gemm(1.0, 1.0, 1.0, 1.0, 1.0, 0.0)
 
 
 @inner
-def split_product(rows: float, inner: float, columns: float, tiles: float) -> tuple[float, float, float]:
+def split_gemm(rows: float, inner: float, columns: float, tiles: float) -> tuple[float, float, float]:
     r"""Return the piece of a product that one tile computes, as near to a cube as may be.
 
     .. math:: m k n = M K N / \text{tiles}
@@ -154,9 +152,9 @@ def split_product(rows: float, inner: float, columns: float, tiles: float) -> tu
 
     Examples
     --------
-    >>> [round(float(side), 1) for side in split_product(1024.0, 1024.0, 4096.0, 1472.0)]
+    >>> [round(float(side), 1) for side in split_gemm(1024.0, 1024.0, 4096.0, 1472.0)]
     [142.9, 142.9, 142.9]
-    >>> [round(float(side), 1) for side in split_product(4096.0, 8.0, 4096.0, 1024.0)]
+    >>> [round(float(side), 1) for side in split_gemm(4096.0, 8.0, 4096.0, 1024.0)]
     [128.0, 8.0, 128.0]
     """
     shortest = min(rows, inner, columns)
@@ -171,20 +169,20 @@ def split_product(rows: float, inner: float, columns: float, tiles: float) -> tu
 
 
 @inner
-def temporaries(case: Case, product: Product) -> float:
+def temporaries(case: IpuCase, gemm: Gemm) -> float:
     """Return the elements of a product on one tile: both factors, rearranged, and the result.
 
     >>> from app.engine.ipu.examples import case
-    >>> round(temporaries(case(), Product(1024.0, 1024.0, 4096.0, 1.0, 9.0, 1.0)))
+    >>> round(temporaries(case(), Gemm(1024.0, 1024.0, 4096.0, 1.0, 9.0, 1.0)))
     61257
     """
-    share = max(case.usable / product.groups, 1.0)
-    m, k, n = split_product(product.rows, product.inner, product.columns, share)
+    share = max(case.usable / gemm.groups, 1.0)
+    m, k, n = split_gemm(gemm.rows, gemm.inner, gemm.columns, share)
     return m * k + k * n + m * n
 
 
 @inner
-def product_cycles(case: Case, product: Product) -> tuple[float, float]:
+def gemm_cycles(case: IpuCase, gemm: Gemm) -> tuple[float, float]:
     r"""Return the cycles of a matrix product, on the matrix unit and on the exchange.
 
     .. math::
@@ -197,9 +195,9 @@ def product_cycles(case: Case, product: Product) -> tuple[float, float]:
 
     Parameters
     ----------
-    case : Case
+    case : IpuCase
         Rate R, efficiency e, exchange width w and multiplier X; limit on temporaries. [-]
-    product : Product
+    gemm : Gemm
         The product. [-]
 
     Returns
@@ -227,17 +225,17 @@ def product_cycles(case: Case, product: Product) -> tuple[float, float]:
     units and 46 thousand on the exchange:
 
     >>> from app.engine.ipu.examples import case
-    >>> spent = product_cycles(case(), Product(1024.0, 1024.0, 4096.0, 1.0, 1.0, 1.0))
+    >>> spent = gemm_cycles(case(), Gemm(1024.0, 1024.0, 4096.0, 1.0, 1.0, 1.0))
     >>> [round(float(cycles)) for cycles in spent]
     [65129, 46249]
     """
-    share = max(case.usable / product.groups, 1.0)
-    m, k, n = split_product(product.rows, product.inner, product.columns, share)
-    surface = m * k / product.reuse + k * n + m * n
-    padding = _padded(product.inner) * _padded(product.columns)
+    share = max(case.usable / gemm.groups, 1.0)
+    m, k, n = split_gemm(gemm.rows, gemm.inner, gemm.columns, share)
+    surface = m * k / gemm.reuse + k * n + m * n
+    padding = _padded(gemm.inner) * _padded(gemm.columns)
     slowdown = FULL_PRECISION_SLOWDOWN if case.size > 2.0 else 1.0
     serial = np.sqrt(max(surface * case.size / (case.available_memory * case.sram_per_tile), 1.0))
-    runs = product.repeats * np.ceil(product.groups / case.usable)
+    runs = gemm.repeats * np.ceil(gemm.groups / case.usable)
     matrix = runs * m * k * n / case.products_per_cycle * padding * slowdown / case.amp_efficiency
     brought = surface * case.size / case.exchange_bytes_per_cycle * serial
     return matrix, runs * case.exchange_multiplier * brought

@@ -15,23 +15,42 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, inner, kernel
-from app.engine.ipu.case import Case, Plan, case_of, plan_of, recomputes
+from app.compiled import Matrix, Places, Vector, inner, kernel, record
+from app.engine.arrays import store
+from app.engine.ipu.case import IpuCase, recomputes
 from app.engine.ipu.stage_memory import FITS_BELOW, Stage, stage_memory, total_memory
 from app.engine.ipu.work import (
-    AGAIN_TIME,
     BACKWARD_TIME,
     FORWARD_TIME,
     HEAD,
     PARTS,
     PLACE,
+    RECOMPUTE_TIME,
     WEIGHTS,
     Loads,
-    loads_of,
 )
+from app.engine.plans import Plan
 
 ROUNDING = 1e-9
 """Room for the rounding of sums: of a level that is whole layers plus a share of one, of a stage's time."""
+
+
+class Laid(NamedTuple):
+    """A model laid over the stages of plans."""
+
+    case: IpuCase
+    plans: Matrix
+    """:class:`Plan` of each, (N, 15)."""
+    keys: Places
+    """What each plan's micro-batch has in common with others', (N,)."""
+    loads: Matrix
+    """:class:`Loads` by key, (K, 11)."""
+    layouts: Places
+    """Layout of each plan, (N,)."""
+    stages: Matrix
+    """:class:`Stage` of every stage by layout, (C, G · 7)."""
+    slowest: Matrix
+    """Parts of the slowest stage forward, then of the slowest backward with recomputation, (C, 12). [s]"""
 
 
 class Stages(NamedTuple):
@@ -162,40 +181,36 @@ TINY = float(np.finfo(float).tiny)
 
 @inner
 def stage_of(stages: Matrix, c: int, g: int) -> Stage:
-    """Return a stage of the layout in a row of a matrix."""
-    s = stages[c, g * STAGE : (g + 1) * STAGE]
-    return Stage(s[0], s[1], s[2], s[3], s[4], s[5], s[6])
+    return record(Stage, stages[c, g * STAGE :])
 
 
 @inner
 def put_stage(stages: Matrix, c: int, g: int, stage: Stage) -> None:
-    """Write a stage into a row of a matrix."""
-    for field in range(STAGE):
-        stages[c, g * STAGE + field] = stage[field]
+    store(stages[c, g * STAGE :], stage)
 
 
 @inner
-def end_layers(times: Matrix, k: int, section: int, again: bool) -> float:
+def end_layers(times: Matrix, k: int, section: int, recompute: bool) -> float:
     """Return how many layers' time embedding or head take forward and backward.
 
     The head recomputes nothing, since its backward pass follows at once.
     """
-    layer = whole_time(times, k, 1, again)
-    return min(whole_time(times, k, section, again and section != HEAD) / max(layer, TINY), TIMELESS)
+    layer = whole_time(times, k, 1, recompute)
+    return min(whole_time(times, k, section, recompute and section != HEAD) / max(layer, TINY), TIMELESS)
 
 
 @inner
-def whole_time(times: Matrix, k: int, section: int, again: bool) -> float:
+def whole_time(times: Matrix, k: int, section: int, recompute: bool) -> float:
     """Return the seconds of a section, or unit, forward, forward again and backward."""
     forward, backward = 0.0, 0.0
     for part in range(section * PLACE, section * PLACE + PARTS):
         forward += times[k, FORWARD_TIME + part]
         backward += times[k, BACKWARD_TIME + part]
-    return (2.0 if again else 1.0) * forward + backward
+    return (2.0 if recompute else 1.0) * forward + backward
 
 
 @inner
-def balanced_layers(case: Case, loads: Loads, plan: Plan, times: Matrix, k: int) -> Stages:
+def balanced_layers(case: IpuCase, loads: Loads, plan: Plan, times: Matrix, k: int) -> Stages:
     """Return the layers of each kind of stage as memory and time allow.
 
     The limit of the first stage follows from its memory without layers and with one. A stage that
@@ -208,15 +223,15 @@ def balanced_layers(case: Case, loads: Loads, plan: Plan, times: Matrix, k: int)
         taken = total_memory(stage_memory(case, loads, plan, bare))
         more = total_memory(stage_memory(case, loads, plan, single)) - taken
         limit = (FITS_BELOW * (case.usable * case.sram_per_tile) - taken) / max(more, 1.0)
-    again = recomputes(plan)
-    embedding, head = end_layers(times, k, 0, again), end_layers(times, k, 2, again)
+    recompute = recomputes(plan)
+    embedding, head = end_layers(times, k, 0, recompute), end_layers(times, k, 2, recompute)
     if case.tied > 0.0:
         return stage_layers(case.depth, plan.pipeline, limit, embedding + head, 0.0)
     return stage_layers(case.depth, plan.pipeline, limit, embedding, head)
 
 
 @inner
-def like_stage(case: Case, plan: Plan, layers: Stages, kind: int) -> Stage:
+def like_stage(case: IpuCase, plan: Plan, layers: Stages, kind: int) -> Stage:
     """Return a stage of like layers: first, fullest between, or last."""
     share = layers[kind] / case.depth
     head = 1.0 if case.tied > 0.0 or plan.pipeline <= 1.0 else 0.0
@@ -230,8 +245,7 @@ def like_stage(case: Case, plan: Plan, layers: Stages, kind: int) -> Stage:
 
 
 @inner
-def stated_stage(case: Case, split: Vector, place: int) -> Stage:
-    """Return a stage as a configuration states its layers."""
+def stated_stage(case: IpuCase, split: Vector, place: int) -> Stage:
     last = 0 if case.tied > 0.0 else split.shape[0] - 1
     embedding, head = 1.0 if place == 0 else 0.0, 1.0 if place == last else 0.0
     return Stage(split[place], split[place] / case.depth, embedding, head, 1.0 * place, 1.0, split[place])
@@ -239,7 +253,7 @@ def stated_stage(case: Case, split: Vector, place: int) -> Stage:
 
 @inner
 def put_slowest(
-    case: Case, plan: Plan, stages: Matrix, c: int, times: Matrix, k: int, parts: Vector, slowest: Matrix
+    case: IpuCase, plan: Plan, stages: Matrix, c: int, times: Matrix, k: int, parts: Vector, slowest: Matrix
 ) -> None:
     """Write the parts of the slowest stage forward and of the slowest backward, of like layers.
 
@@ -248,19 +262,19 @@ def put_slowest(
     is a last stage of its own on the device of the first. One device alone computes again what lies before
     its last checkpoint. ``parts`` takes those of one stage.
     """
-    again = 1.0 if recomputes(plan) else 0.0
+    recompute = 1.0 if recomputes(plan) else 0.0
     for g in range(stages.shape[1] // STAGE):
         stage = stage_of(stages, c, g)
         embedding, head = stage.present * stage.embedding, stage.present * stage.head
         layers = stage.present * stage.layers
-        source, repeated, repeated_head = AGAIN_TIME, again * layers, again * head
+        source, repeated, repeated_head = RECOMPUTE_TIME, recompute * layers, recompute * head
         if plan.pipeline > 1.0:
             last = stage.position == plan.pipeline - 1.0 and case.tied <= 0.0
-            source, repeated, repeated_head = FORWARD_TIME, 0.0 if last else again * layers, 0.0
+            source, repeated, repeated_head = FORWARD_TIME, 0.0 if last else recompute * layers, 0.0
         for part in range(PARTS):
             parts[part] = on_stage(times, k, FORWARD_TIME + part, embedding, layers, head)
             back = on_stage(times, k, BACKWARD_TIME + part, embedding, layers, head)
-            more = on_stage(times, k, source + part, again * embedding, repeated, repeated_head)
+            more = on_stage(times, k, source + part, recompute * embedding, repeated, repeated_head)
             parts[PARTS + part] = back + more
         keep_slowest(parts, slowest, c, g)
 
@@ -287,7 +301,7 @@ def on_stage(times: Matrix, k: int, column: int, embedding: float, layers: float
 
 @kernel
 def lay_like_layers(
-    figures: Vector,
+    case: IpuCase,
     plans: Matrix,
     keys: Places,
     times: Matrix,
@@ -298,14 +312,13 @@ def lay_like_layers(
     slowest: Matrix,
 ) -> None:
     """Write the stages of every plan of like layers, balanced or as stated, and the slowest."""
-    case = case_of(figures)
-    for i in range(plans.shape[1]):
-        plan, k = plan_of(plans, i), keys[i]
+    for i in range(plans.shape[0]):
+        plan, k = record(Plan, plans[i]), keys[i]
         if split.shape[0] > 0:
             for g in range(split.shape[0]):
                 put_stage(stages, i, g, stated_stage(case, split, g))
         else:
-            layers = balanced_layers(case, loads_of(loads, k), plan, times, k)
+            layers = balanced_layers(case, record(Loads, loads[k]), plan, times, k)
             for g in range(KINDS):
                 put_stage(stages, i, g, like_stage(case, plan, layers, g))
         put_slowest(case, plan, stages, i, times, k, parts, slowest)
@@ -380,11 +393,11 @@ def lay_unlike_layers(
     """
     counted, saved, once, repeated = layers[0], layers[1], layers[2], layers[3]
     for c in range(cases.shape[1]):
-        k, pipeline, again = int(cases[0, c]), cases[1, c], cases[2, c]
+        k, pipeline, recompute = int(cases[0, c]), cases[1, c], cases[2, c]
         kept = 0.0
         for layer in range(chain.shape[0]):
             once[layer] = whole_time(times, k, chain[layer], False)
-            repeated[layer] = whole_time(times, k, chain[layer], again > 0.0)
+            repeated[layer] = whole_time(times, k, chain[layer], recompute > 0.0)
             kept += saved[layer]
         if not stated:
             balance(repeated, once, pipeline, cut)
@@ -393,8 +406,8 @@ def lay_unlike_layers(
                 parts[part] = 0.0
             weights, share, number = 0.0, 0.0, 0.0
             # The last stage of several recomputes nothing; one stage alone nothing behind its checkpoint.
-            source = FORWARD_TIME if pipeline > 1.0 else AGAIN_TIME
-            more = 0.0 if pipeline > 1.0 and g == cut[chain.shape[0] - 1] else again
+            source = FORWARD_TIME if pipeline > 1.0 else RECOMPUTE_TIME
+            more = 0.0 if pipeline > 1.0 and g == cut[chain.shape[0] - 1] else recompute
             for layer in range(chain.shape[0]):
                 if cut[layer] == g:
                     start = chain[layer] * PLACE

@@ -6,12 +6,15 @@ import math
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, formula, kernel
-from app.engine.ipu.case import PHASES, case_of, ipu_capacity, plan_of
-from app.engine.ipu.layout import STAGE, stage_of
+from app.compiled import Vector, formula, kernel, record
+from app.engine.ipu.case import ipu_capacity
+from app.engine.ipu.layout import STAGE, Laid, stage_of
 from app.engine.ipu.stage_memory import Stage, stage_memory, stage_weights, total_memory
-from app.engine.ipu.work import loads_of
+from app.engine.ipu.work import Loads
+from app.engine.plans import PLAN_FIELDS, Plan
 from app.engine.records import IpuChip, IpuSoftware
+
+PHASES = PLAN_FIELDS.index("phases")
 
 
 @formula
@@ -57,24 +60,20 @@ def phases_of_layers(layers: float, layer_bytes: float, free: float) -> float:
 
 
 @kernel
-def count_phases(
-    figures: Vector,
-    plans: Matrix,
-    keys: Places,
-    loads: Matrix,
-    layouts: Places,
-    stages: Matrix,
-    phases: Vector,
-) -> None:
+def count_phases(laid: Laid, phases: Vector) -> None:
     """Write the phases that each plan needs; plans are given, and laid over their stages, in one.
 
     1 where the whole stage fits; else the phases of its layers with weights, gradient accumulator and
     optimizer shard, and those of embedding and head.
     """
-    case = case_of(figures)
+    case, stages = laid.case, laid.stages
     capacity = case.usable * case.sram_per_tile
-    for i in range(plans.shape[1]):
-        plan, brought, c = plan_of(plans, i), loads_of(loads, keys[i]), layouts[i]
+    for i in range(laid.plans.shape[0]):
+        plan, brought, c = (
+            record(Plan, laid.plans[i]),
+            record(Loads, laid.loads[laid.keys[i]]),
+            laid.layouts[i],
+        )
         fullest, layers, ends = -math.inf, 0.0, 0.0
         for g in range(stages.shape[1] // STAGE):
             stage = stage_of(stages, c, g)
@@ -86,9 +85,9 @@ def count_phases(
             phases[i] = 1.0
             continue
         # One layer at a time, nothing stashed: the least that a phase has beside its weights.
-        plans[PHASES, i] = 2.0
+        laid.plans[i, PHASES] = 2.0
         one = Stage(1.0, 1.0 / case.depth, 1.0, 1.0, 0.0, 1.0, 1.0)
-        beside = stage_memory(case, brought, plan_of(plans, i), one)
+        beside = stage_memory(case, brought, record(Plan, laid.plans[i]), one)
         # A layer that does not fit beside its own activations is cut, and they with it.
         room = capacity - beside.buffers - beside.framework
         free = room - beside.activations
@@ -117,7 +116,6 @@ def resident_weight_fraction(tensor: float, pipeline: float, sharding: float) ->
 
 
 def layers_per_stage(layers: float, pipeline: float) -> float:
-    """Return the mean layers of one stage."""
     return layers / pipeline
 
 

@@ -6,15 +6,12 @@ part that no formula of the plan gives, program and vertex state, is a share of 
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import NamedTuple
 
-import numpy as np
-
 from app.compiled import inner
-from app.engine.ipu.case import Case, Plan, recomputes
+from app.engine.ipu.case import IpuCase, recomputes
 from app.engine.ipu.work import Loads
-from app.engine.records import Floats
+from app.engine.plans import Plan
 
 FITS_BELOW = 0.95
 """Filled share up to which a plan is said to fit."""
@@ -22,20 +19,6 @@ FITS_BELOW = 0.95
 REFUSED_ABOVE = 1.05
 """Filled share above which a plan is said not to fit. The band between is as wide as the spread of
 the code share over published configurations (Graphcore examples repository)."""
-
-
-class Fit(IntEnum):
-    """What is said of a plan's memory; a percentage would promise more than is known."""
-
-    FITS = 0
-    BORDERLINE = 1
-    DOES_NOT_FIT = 2
-
-
-def memory_fit(filled: Floats) -> Floats:
-    """Return what is said of a plan that fills a share of its memory: :class:`Fit`."""
-    share = np.asarray(filled)
-    return np.asarray(np.where(share <= FITS_BELOW, Fit.FITS, np.where(share <= REFUSED_ABOVE, 1, 2)))
 
 
 class Stage(NamedTuple):
@@ -73,7 +56,7 @@ def stage_weights(loads: Loads, layers: float, embedding: float, head: float) ->
 
 
 @inner
-def stage_memory(case: Case, loads: Loads, plan: Plan, stage: Stage) -> StageMemory:
+def stage_memory(case: IpuCase, loads: Loads, plan: Plan, stage: Stage) -> StageMemory:
     r"""Return the memory of one stage, by part.
 
     .. math::
@@ -83,7 +66,7 @@ def stage_memory(case: Case, loads: Loads, plan: Plan, stage: Stage) -> StageMem
 
     Parameters
     ----------
-    case : Case
+    case : IpuCase
         Size of an element, optimizer state :math:`o`, code share :math:`c` of the SRAM :math:`S`. [-]
     loads : Loads
         What a layer, the embedding and the head bring. [B]
@@ -115,7 +98,7 @@ def stage_memory(case: Case, loads: Loads, plan: Plan, stage: Stage) -> StageMem
     --------
     >>> from app.engine.ipu.examples import case
     >>> brought, one_layer = Loads(1e6, *[0.0] * 10), Stage(1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0)
-    >>> parts = stage_memory(case(), brought, Plan(*[1.0] * 11), one_layer)
+    >>> parts = stage_memory(case(), brought, Plan(*[1.0] * 15), one_layer)
     >>> parts.weights, round(parts.framework / 1e6)
     (2000000.0, 207)
     """
@@ -158,7 +141,7 @@ def total_memory(m: StageMemory) -> float:
 
 
 @inner
-def streamed_memory(case: Case, loads: Loads, plan: Plan, weights: float) -> float:
+def streamed_memory(case: IpuCase, loads: Loads, plan: Plan, weights: float) -> float:
     """Return the bytes the heaviest stage keeps in streaming memory."""
     kept = 0.0
     if plan.offload > 0.0 or plan.phases > 1.0:

@@ -15,11 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from app.compiled import Vector, formula, inner
-from app.engine.ipu.case import Case, Plan
+from app.engine.ipu.case import IpuCase
 from app.engine.ipu.work import LINKS, PARTS, Loads, allreduce_time
+from app.engine.plans import Plan
 
 
-class Step(NamedTuple):
+class IpuStep(NamedTuple):
     """Time of one step by part; they add up to it. [s]"""
 
     gemm: float
@@ -48,7 +49,7 @@ class Turns(NamedTuple):
 
 
 @inner
-def replicas_in_pod(case: Case, plan: Plan) -> float:
+def replicas_in_pod(case: IpuCase, plan: Plan) -> float:
     """Return the replicas whose all-reduce stays on IPU-Links: at least one, at most all."""
     inside = float(np.floor(case.pod_size / (plan.tensor * plan.pipeline)))
     return min(plan.data, max(inside, 1.0))
@@ -139,11 +140,11 @@ def optimizer_streaming_time(weights: float, state: float, replicas: float, band
 
 
 @inner
-def turns_of(case: Case, plan: Plan, loads: Loads, slowest: Vector, speed: float) -> Turns:
+def turns_of(case: IpuCase, plan: Plan, loads: Loads, slowest: Vector, speed: float) -> Turns:
     """Return the forward and the backward superstep, what runs on the chip times the software's factor.
 
     Activations go on forward and their gradients come back, one boundary each. A pipeline longer than a
-    rack has a hop over GW-Links, for which every slot waits.
+    rack has a hop over GW-Links, for which every superstep waits.
     """
     forward, backward = 0.0, 0.0
     for part in range(LINKS):
@@ -160,8 +161,8 @@ def turns_of(case: Case, plan: Plan, loads: Loads, slowest: Vector, speed: float
 
 @inner
 def step_of(
-    case: Case, plan: Plan, loads: Loads, slowest: Vector, weights: float, speed: float, returns: float
-) -> Step:
+    case: IpuCase, plan: Plan, loads: Loads, slowest: Vector, weights: float, speed: float, returns: float
+) -> IpuStep:
     """Return the time of one step from its slowest stages and the parameters of the heaviest.
 
     Weights sharded over replicas are gathered once per pass and micro-batch, or once per phase and step. A
@@ -185,7 +186,7 @@ def step_of(
             weights, case.state, plan.rts_optimizer, case.streaming_bandwidth
         )
     many = plan.accumulation * speed
-    return Step(
+    return IpuStep(
         many * (slowest[0] + slowest[PARTS]),
         many * (slowest[1] + slowest[PARTS + 1]),
         many * (slowest[2] + slowest[PARTS + 2]),

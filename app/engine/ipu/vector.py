@@ -18,7 +18,7 @@ from app.engine.operators.table import Kind, OperatorTable, Pointwise, Split
 from app.engine.records import Floats
 
 if TYPE_CHECKING:
-    from app.engine.ipu.case import Row
+    from app.engine.ipu.case import IpuOperator
 
 
 Count = tuple[float, float, float, float]
@@ -116,7 +116,7 @@ def split_ways(split: float, tensor: float, sequence_parallel: float) -> float:
 
 @inner
 def vector_passes(
-    row: Row, micro_batch: float, tensor: float, sequence_parallel: float
+    row: IpuOperator, micro_batch: float, tensor: float, sequence_parallel: float
 ) -> tuple[float, float]:
     """Return the element passes of one repeat of an operator, forward and backward.
 

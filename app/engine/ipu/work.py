@@ -6,15 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Vector, formula, inner, kernel
-from app.engine.ipu.case import Case, Row, case_of, row_of
+from app.compiled import Matrix, formula, inner, kernel, record
+from app.engine.arrays import store
+from app.engine.ipu.case import IpuCase, IpuOperator
 from app.engine.ipu.gemm import (
-    FORWARD,
-    PRODUCTS,
+    FORWARD_GEMMS,
+    GEMMS,
     Shapes,
+    gemm_cycles,
+    gemm_of,
     operator_shapes,
-    product_cycles,
-    product_of,
     temporaries,
 )
 from app.engine.ipu.vector import split_ways, vector_passes
@@ -33,15 +34,15 @@ class Cycles(NamedTuple):
 
 CYCLE_PARTS = Cycles._fields
 
-SLOT_PARTS = (*CYCLE_PARTS, "tensor_comm")
+STAGE_TIME_PARTS = (*CYCLE_PARTS, "tensor_comm")
 """What one micro-batch spends its time on inside a stage."""
 
 ON_CHIP = LINKS = len(CYCLE_PARTS)
-"""Place of what waits for other devices among the parts of a slot."""
+"""Place of what waits for other devices among the parts of a stage time."""
 
-PARTS = len(SLOT_PARTS)
+PARTS = len(STAGE_TIME_PARTS)
 
-FORWARD_TIME, BACKWARD_TIME, AGAIN_TIME, WEIGHTS = 0, PARTS, 2 * PARTS, 3 * PARTS
+FORWARD_TIME, BACKWARD_TIME, RECOMPUTE_TIME, WEIGHTS = 0, PARTS, 2 * PARTS, 3 * PARTS
 """Places of one section's columns: seconds forward, backward, and forward once more of what one device alone
 recomputes, by part; then the parameters that unlike layers bring to a stage, without those of the head."""
 
@@ -72,13 +73,6 @@ class Loads(NamedTuple):
     """Activations alive at once between two checkpoints. [B]"""
     embedding: float
     """What the backward pass of what precedes the layers needs. [B]"""
-
-
-@inner
-def loads_of(m: Matrix, k: int) -> Loads:
-    """Return the loads in a row of a matrix."""
-    r = m[k]
-    return Loads(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10])
 
 
 @formula
@@ -116,7 +110,7 @@ def allreduce_time(message: float, ranks: float, bandwidth: float) -> float:
 
 @inner
 def operator_cycles(
-    case: Case, row: Row, shapes: Shapes, backward: bool, passes: float, operations: float
+    case: IpuCase, row: IpuOperator, shapes: Shapes, backward: bool, passes: float, operations: float
 ) -> Cycles:
     r"""Return the cycles one repeat of an operator takes in one direction, by part.
 
@@ -124,9 +118,9 @@ def operator_cycles(
 
     Parameters
     ----------
-    case : Case
+    case : IpuCase
         Figures of the IPU, and the tiles that compute. [-]
-    row : Row
+    row : IpuOperator
         The operator. [-]
     shapes : Shapes
         Sides of its product on one device. [-]
@@ -150,20 +144,20 @@ def operator_cycles(
     Examples
     --------
     >>> from app.engine.ipu.examples import case, row
-    >>> from app.engine.operators.convolution import dense_layer
-    >>> layer = row(dense_layer(name="a", inputs=1024, outputs=1024))
+    >>> from app.engine.operators.layers import dense_layer
+    >>> layer = row(dense_layer("a", 1024, 1024))
     >>> spent = operator_cycles(case(), layer, operator_shapes(layer, 1024.0, 1.0), False, 1048576.0, 1.0)
     >>> [round(float(part)) for part in spent]
     [16282, 0, 427, 18354, 6220]
     """
     matrix, exchange, products = 0.0, 0.0, 0.0
-    for place in range(FORWARD if backward else 0, PRODUCTS if backward else FORWARD):
-        product = product_of(row, shapes, place)
-        if product.repeats > 0.0:
-            units, brought = product_cycles(case, product)
+    for place in range(FORWARD_GEMMS if backward else 0, GEMMS if backward else FORWARD_GEMMS):
+        gemm = gemm_of(row, shapes, place)
+        if gemm.repeats > 0.0:
+            units, brought = gemm_cycles(case, gemm)
             matrix += units
             exchange += brought
-            products += product.repeats
+            products += gemm.repeats
     elements = case.element_cycles * (case.size / 2.0) * passes / case.usable
     sync = case.operation_cycles * products + case.elementwise_operation_cycles * operations
     if row.attends > 0.0:
@@ -173,7 +167,7 @@ def operator_cycles(
 
 @inner
 def both_cycles(
-    case: Case, row: Row, micro_batch: float, tensor: float, sequence_parallel: float
+    case: IpuCase, row: IpuOperator, micro_batch: float, tensor: float, sequence_parallel: float
 ) -> tuple[Cycles, Cycles]:
     """Return the cycles of one repeat of an operator, forward and backward."""
     shapes = operator_shapes(row, micro_batch, tensor)
@@ -185,55 +179,51 @@ def both_cycles(
 
 
 @kernel
-def cycles_of_operators(figures: Vector, operators: Matrix, keys: Matrix, cycles: Matrix) -> None:
+def cycles_of_operators(case: IpuCase, operators: Matrix, keys: Matrix, cycles: Matrix) -> None:
     """Write the cycles of each operator (a row) with each key: ten columns, by direction and part."""
-    case = case_of(figures)
-    for k in range(keys.shape[1]):
+    for k in range(keys.shape[0]):
         for o in range(operators.shape[0]):
-            forward, backward = both_cycles(case, row_of(operators, o), keys[1, k], keys[0, k], keys[2, k])
-            for part in range(ON_CHIP):
-                cycles[o, (2 * k) * ON_CHIP + part] = forward[part]
-                cycles[o, (2 * k + 1) * ON_CHIP + part] = backward[part]
+            row = record(IpuOperator, operators[o])
+            forward, backward = both_cycles(case, row, keys[k, 1], keys[k, 0], keys[k, 2])
+            store(cycles[o, 2 * k * ON_CHIP :], forward)
+            store(cycles[o, (2 * k + 1) * ON_CHIP :], backward)
 
 
 @kernel
-def work_of_keys(figures: Vector, operators: Matrix, keys: Matrix, times: Matrix, loads: Matrix) -> None:
+def work_of_keys(case: IpuCase, operators: Matrix, keys: Matrix, times: Matrix, loads: Matrix) -> None:
     """Write the time of each section, or unit, given as zeros, and the loads of every key.
 
     Tensor parallelism reduces the output of each product divided by its inner dimension forward,
     and the input gradient of each product divided by columns backward; embedding rows found on
     other devices arrive by one more reduction (Shoeybi et al. 2019, section 3). Nothing hides them.
     """
-    case = case_of(figures)
-    for k in range(keys.shape[1]):
-        tensor, micro_batch, sequence_parallel = keys[0, k], keys[1, k], keys[2, k]
+    for k in range(keys.shape[0]):
+        tensor, micro_batch, sequence_parallel = keys[k, 0], keys[k, 1], keys[k, 2]
         # Ranks of more than one rack wait for the GW-Links between them.
         bandwidth = case.gateway_bandwidth if tensor > case.pod_size else case.allreduce_bandwidth
         for o in range(operators.shape[0]):
-            row = row_of(operators, o)
+            row = record(IpuOperator, operators[o])
             forward, backward = both_cycles(case, row, micro_batch, tensor, sequence_parallel)
             start = int(row.place) * PLACE
             for part in range(ON_CHIP):
                 ahead = row.share * (forward[part] / case.clock)
                 times[k, start + FORWARD_TIME + part] += ahead
                 times[k, start + BACKWARD_TIME + part] += row.share * (backward[part] / case.clock)
-                times[k, start + AGAIN_TIME + part] += row.recomputed * ahead
+                times[k, start + RECOMPUTE_TIME + part] += row.recomputed * ahead
             link = row.share * allreduce_time(case.size * micro_batch * row.results, tensor, bandwidth)
             times[k, start + FORWARD_TIME + LINKS] += link
-            times[k, start + AGAIN_TIME + LINKS] += row.recomputed * link
+            times[k, start + RECOMPUTE_TIME + LINKS] += row.recomputed * link
             times[k, start + BACKWARD_TIME + LINKS] += row.share * allreduce_time(
                 case.size * micro_batch * row.sources, tensor, bandwidth
             )
             if row.section != HEAD:
                 times[k, start + WEIGHTS] += row.share * row.weights / (tensor if row.divided > 0.0 else 1.0)
-        brought = loads_with(case, operators, micro_batch, tensor, sequence_parallel)
-        for field in range(len(brought)):
-            loads[k, field] = brought[field]
+        store(loads[k], loads_with(case, operators, micro_batch, tensor, sequence_parallel))
 
 
 @inner
 def loads_with(
-    case: Case, operators: Matrix, micro_batch: float, tensor: float, sequence_parallel: float
+    case: IpuCase, operators: Matrix, micro_batch: float, tensor: float, sequence_parallel: float
 ) -> Loads:
     """Return the loads of one micro-batch.
 
@@ -246,13 +236,13 @@ def loads_with(
     layer, embedding = 0.0, 0.0
     limit = case.available_memory * case.sram_per_tile * case.tiles
     for o in range(operators.shape[0]):
-        row = row_of(operators, o)
+        row = record(IpuOperator, operators[o])
         shapes = operator_shapes(row, micro_batch, tensor)
         needed = 0.0
-        for place in range(FORWARD):
-            product = product_of(row, shapes, place)
-            if product.repeats > 0.0:
-                needed = max(needed, temporaries(case, product) * case.size)
+        for place in range(FORWARD_GEMMS):
+            gemm = gemm_of(row, shapes, place)
+            if gemm.repeats > 0.0:
+                needed = max(needed, temporaries(case, gemm) * case.size)
         buffers = min(needed * case.usable, limit)
         weights = row.weights * row.number / (tensor if row.divided > 0.0 else 1.0)
         ways = split_ways(row.saved_split, tensor, sequence_parallel)
@@ -291,9 +281,9 @@ def loads_with(
     )
 
 
-def micro_batch_work(figures: Vector, operators: Matrix, keys: Matrix, places: int) -> tuple[Matrix, Matrix]:
-    """Return times (K, places · PLACE) and :class:`Loads` (K, 11) of distinct keys, (3, K)."""
-    times = np.zeros((keys.shape[1], places * PLACE))
-    loads = np.empty((keys.shape[1], len(Loads._fields)))
-    work_of_keys(figures, operators, keys, times, loads)
+def micro_batch_work(case: IpuCase, operators: Matrix, keys: Matrix, places: int) -> tuple[Matrix, Matrix]:
+    """Return times (K, places · PLACE) and :class:`Loads` (K, 11) of distinct keys, (K, 3)."""
+    times = np.zeros((len(keys), places * PLACE))
+    loads = np.empty((len(keys), len(Loads._fields)))
+    work_of_keys(case, operators, keys, times, loads)
     return times, loads

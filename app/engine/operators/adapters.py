@@ -9,10 +9,11 @@ operators of their own.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise, Section, Split
+from app.engine.operators.layers import pointwise_layer
+from app.engine.operators.table import COLUMNS, Kind, Operator, OperatorTable, Pointwise, Section, Split
 
 ATTENTION_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj")
 """Products of an attention block: queries, keys, values, output."""
@@ -78,26 +79,11 @@ def _modules(table: OperatorTable, place: int) -> Iterator[_Target]:
 def adaptable_modules(table: OperatorTable) -> tuple[str, ...]:
     """Return the names of the products of a model that may have an adapter.
 
-    Parameters
-    ----------
-    table : OperatorTable
-        The model. [-]
+    Of :data:`MODULES` for a transformer of known layers, else the operators' own names; none where the model
+    has no attention.
 
-    Returns
-    -------
-    modules : tuple of str
-        Of :data:`MODULES` for a transformer of known layers, else the operators' own names; none where the
-        model has no attention. [-]
-
-    References
-    ----------
-    .. [1] E. Hu et al., "LoRA," arXiv:2106.09685, 2021, section 4.2.
-
-    Examples
-    --------
-    >>> from app.engine.operators.attention import attention_operators
-    >>> block = attention_operators(prefix="", count=2, hidden=64, heads=4, key_heads=2, head_dimension=16,
-    ...     queries=8, keys=8, squared=64.0, causal=True, rotary=False, biases=False)
+    >>> from app.engine.operators.transformer import attention_operators
+    >>> block = attention_operators("", 64, 4, 8, count=2, key_heads=2, causal=True, biases=False)
     >>> adaptable_modules(OperatorTable.of(block, depth=2, hidden=64, tokens=8))
     ('q_proj', 'k_proj', 'v_proj', 'o_proj')
     """
@@ -155,10 +141,8 @@ def adapted(
     --------
     Rank 8 on queries and values of GPT-3 trains 37.7 million parameters ([1]_, appendix D.4):
 
-    >>> from app.engine.operators.attention import attention_operators
-    >>> block = attention_operators(prefix="", count=96, hidden=12288, heads=96, key_heads=96,
-    ...     head_dimension=128, queries=2048, keys=2048, squared=2048.0**2, causal=True, rotary=False,
-    ...     biases=True)
+    >>> from app.engine.operators.transformer import attention_operators
+    >>> block = attention_operators("", 12288, 96, 2048, count=96, causal=True)
     >>> table = OperatorTable.of(block, depth=96, hidden=12288, tokens=2048)
     >>> round(adapted(table, ["q_proj", "v_proj"], 8).trained_parameters / 1e6, 1)
     37.7
@@ -173,14 +157,8 @@ def adapted(
         operator = _operator(table, place)
         product = operator.kind == Kind.MATMUL
         needed = not product or place in chosen or operator.name.endswith("attention_out")
-        rows.append(
-            replace(
-                operator,
-                trained=False,
-                quantised=place in held,
-                saved=operator.saved if needed else 0.0,
-            )
-        )
+        saved = operator.saved if needed else 0.0
+        rows.append(replace(operator, trained=False, quantised=place in held, saved=saved))
         if place in held:
             rows.append(_dequantise(operator))
         for target in chosen.get(place, []):
@@ -196,12 +174,7 @@ def adapted(
 
 
 def _operator(table: OperatorTable, place: int) -> Operator:
-    """Return one row of a table as an operator."""
-    values: dict[str, Any] = {
-        entry.name: float(getattr(table, entry.name)[place])
-        for entry in fields(Operator)
-        if entry.name != "name"
-    }
+    values: dict[str, Any] = {name: float(getattr(table, name)[place]) for name in COLUMNS}
     return Operator(name=table.names[place], **values)
 
 
@@ -237,34 +210,30 @@ def _adapter(operator: Operator, target: _Target, rank: float) -> list[Operator]
         weights=products * rank * target.columns,
         saved=operator.rows * products * rank,
     )
-    added = Operator(
-        name=f"{name}.lora_sum",
-        kind=Kind.POINTWISE,
-        pointwise=Pointwise.ADAPTER_SUM,
-        section=operator.section,
-        count=operator.count,
-        elements=operator.rows * products * (inner + target.columns) / 2.0,
+    added = pointwise_layer(
+        f"{name}.lora_sum",
+        Pointwise.ADAPTER_SUM,
+        operator.rows * products * (inner + target.columns) / 2.0,
         split=second.split,
         kernels=SUM_KERNELS,
-        block=operator.block,
-        block_repeats=operator.block_repeats,
+        **_place(operator),
     )
     return [first, second, added]
 
 
 def _dequantise(operator: Operator) -> Operator:
-    """Return the operator that turns the weights of a product from 4 bit."""
     divided = operator.split in (Split.COLUMNS, Split.INNER, Split.BATCH)
-    return Operator(
-        name=f"{operator.name}.dequantise",
-        kind=Kind.POINTWISE,
-        pointwise=Pointwise.DEQUANTISE,
-        section=operator.section,
-        count=operator.count,
-        elements=operator.weights,
+    return pointwise_layer(
+        f"{operator.name}.dequantise",
+        Pointwise.DEQUANTISE,
+        operator.weights,
         split=Split.COLUMNS if divided else Split.REPLICATED,
         active=operator.active,
         kernels=DEQUANTISE_KERNELS,
-        block=operator.block,
-        block_repeats=operator.block_repeats,
+        **_place(operator),
     )
+
+
+def _place(operator: Operator) -> dict[str, Any]:
+    """Return where in a model an operator is, and how often."""
+    return {name: getattr(operator, name) for name in ("section", "count", "block", "block_repeats")}

@@ -141,6 +141,10 @@ class Operator:
     """Times that block follows itself."""
 
 
+COLUMNS = tuple(entry.name for entry in fields(Operator) if entry.name != "name")
+"""Fields of an operator that are numbers."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorTable:
     """Operators as arrays of shape (O,), with the number of places a pipeline may be cut."""
@@ -202,13 +206,8 @@ class OperatorTable:
         heads: float = 0.0,
         master_weights: float = 1.0,
     ) -> OperatorTable:
-        """Return the table of the given operators."""
         rows = tuple(operators)
-        columns = {
-            entry.name: np.array([float(getattr(row, entry.name)) for row in rows])
-            for entry in fields(Operator)
-            if entry.name != "name"
-        }
+        columns = {name: np.array([float(getattr(row, name)) for row in rows]) for name in COLUMNS}
         return cls(
             names=tuple(row.name for row in rows),
             depth=depth,

@@ -39,16 +39,15 @@ def gpu_plans(space: Space) -> tuple[Plans, int]:
 
 
 def plans_of(spread: Options) -> Plans:
-    """Return the plans of layouts with every option."""
     rows = np.empty((plan_count(spread)[0], len(Plans.__slots__)))
-    spread_options(*spread, rows, np.zeros(2, dtype=np.int64))
+    spread_options(spread, rows, np.zeros(2, dtype=np.int64))
     return Plans.of_rows(rows)
 
 
 def plan_count(spread: Options) -> tuple[int, int]:
     """Return how many plans layouts have, and how many the layout that has most."""
     count = np.zeros(2, dtype=np.int64)
-    spread_options(*spread, np.empty((0, len(Plans.__slots__))), count)
+    spread_options(spread, np.empty((0, len(Plans.__slots__))), count)
     if count[0] > MOST_PLANS:
         message = Message(
             "more than {most} plans to compare; set the tensor or pipeline degree, or choose a "
@@ -204,28 +203,10 @@ def _shares(space: Space, data: int) -> list[tuple[float, float]]:
 def phased(plans: Plans, phases: Floats, depth: int, multiples: Sequence[float]) -> Plans:
     """Return plans that keep their optimizer off chip, cut into the phases they need and into more.
 
-    Parameters
-    ----------
-    plans : Plans
-        Plans that do not fit whole. [-]
-    phases : array
-        Fewest phases of each; infinite where none suffice. [-]
-    depth : int
-        Layers of the model; a phase holds at least one of them, the embedding or the head. [-]
-    multiples : sequence of float
-        Multiples of the fewest phases: shorter phases leave room where the fewest only just fit. [-]
+    ``phases`` are the fewest of each plan, infinite where none suffice; multiples of them make shorter
+    phases, which leave room where the fewest only just fit. A phase holds at least one layer, the embedding
+    or the head. Each plan comes once.
 
-    Returns
-    -------
-    plans : Plans
-        Every multiple of every possible plan, each once. [-]
-
-    References
-    ----------
-    .. [1] Graphcore, PopART tensor_locations.rst (phased execution).
-
-    Examples
-    --------
     >>> plans = Plans.of(pipeline=np.array([4.0, 2.0]))
     >>> phased(plans, np.array([2.0, np.inf]), 8, (1.0, 1.5)).phases.tolist()
     [2.0, 3.0]

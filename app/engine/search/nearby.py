@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, called, inner, kernel
-from app.engine.plans import Plans
+from app.compiled import Matrix, Places, Vector, called, inner, kernel, record
+from app.engine.arrays import store
+from app.engine.plans import PLAN_FIELDS, Plan, Plans
 from app.engine.records import Indices
 from app.engine.search.shares import (
     MOST_SHARES,
@@ -16,7 +17,6 @@ from app.engine.search.shares import (
     Given,
     add_new,
     bit_length,
-    bounds_of,
     copies_of,
     is_power_of_two,
 )
@@ -35,6 +35,12 @@ FINE = 16
 """Parts into which the distance between micro-batches that are powers of two is divided."""
 
 
+DATA, MICRO_BATCH, ACCUMULATION, INTERLEAVE, SHARDING_RANKS, RTS_OPTIMIZER = (
+    PLAN_FIELDS.index(name)
+    for name in ("data", "micro_batch", "accumulation", "interleave", "sharding_ranks", "rts_optimizer")
+)
+
+
 class Free(NamedTuple):
     """Choices of plans that are not given, and what bounds them."""
 
@@ -45,7 +51,7 @@ class Free(NamedTuple):
     """Of the layers."""
 
 
-class Found(NamedTuple):
+class Nearby(NamedTuple):
     """Plans that are being written."""
 
     plans: Matrix
@@ -53,25 +59,23 @@ class Found(NamedTuple):
 
 
 @inner
-def _is_legal(plans: Matrix, place: int, devices: int) -> bool:
-    data, ranks = plans[place, 2], plans[place, 9]
+def _is_legal(plan: Plan, devices: int) -> bool:
     return (
-        (plans[place, 5] == 1.0 or plans[place, 4] % plans[place, 1] == 0.0)
-        and data % plans[place, 14] == 0.0
-        and data % ranks == 0.0
-        and data % plans[place, 11] == 0.0
-        and data % plans[place, 12] == 0.0
-        and (plans[place, 8] == 0.0 or (data > 1.0 and ranks > 1.0))
-        and plans[place, 0] * plans[place, 1] * data <= devices
+        (plan.interleave == 1.0 or plan.accumulation % plan.pipeline == 0.0)
+        and plan.data % plan.expert == 0.0
+        and plan.data % plan.sharding_ranks == 0.0
+        and plan.data % plan.rts == 0.0
+        and plan.data % plan.rts_optimizer == 0.0
+        and (plan.sharding == 0.0 or (plan.data > 1.0 and plan.sharding_ranks > 1.0))
+        and plan.tensor * plan.pipeline * plan.data <= devices
     )
 
 
 @called
 def _like(
     bounds: Bounds,
-    found: Found,
-    seeds: Matrix,
-    seed: int,
+    found: Nearby,
+    seed: Plan,
     share: tuple[int, int, int],
     interleave: float,
     ranks: float,
@@ -80,32 +84,30 @@ def _like(
     place, plans = found.number[0], found.plans
     # What does not fit is counted, and written again with more room.
     at = min(place, plans.shape[0] - 1)
-    for field in range(plans.shape[1]):
-        plans[at, field] = seeds[seed, field]
-    plans[at, 2], plans[at, 3], plans[at, 4] = share
-    plans[at, 5], plans[at, 9] = interleave, ranks
-    if seeds[seed, 12] == seeds[seed, 2]:
-        plans[at, 12] = share[0]
-    if _is_legal(plans, at, bounds.devices):
+    row = plans[at]
+    store(row, seed)
+    row[DATA], row[MICRO_BATCH], row[ACCUMULATION] = share
+    row[INTERLEAVE], row[SHARDING_RANKS] = interleave, ranks
+    if seed.rts_optimizer == seed.data:
+        row[RTS_OPTIMIZER] = share[0]
+    if _is_legal(record(Plan, row), bounds.devices):
         found.number[0] = place + 1
 
 
 @called
-def _emit(
-    bounds: Bounds, free: Free, found: Found, seeds: Matrix, seed: int, data: int, size: int, rounds: int
-) -> None:
+def _emit(bounds: Bounds, free: Free, found: Nearby, seed: Plan, data: int, size: int, rounds: int) -> None:
     """Write the plan of a seed with another share, with its shards elsewhere, and in more chunks."""
     share = data, size, rounds
-    own, pipeline = seeds[seed, 5], int(seeds[seed, 1])
+    own, pipeline = seed.interleave, int(seed.pipeline)
     # What lies over all copies still does.
-    ranks = float(data) if seeds[seed, 9] == seeds[seed, 2] else seeds[seed, 9]
-    _like(bounds, found, seeds, seed, share, own, ranks)
-    if seeds[seed, 8] > 0.0 and free.sharding_ranks:
+    ranks = float(data) if seed.sharding_ranks == seed.data else seed.sharding_ranks
+    _like(bounds, found, seed, share, own, ranks)
+    if seed.sharding > 0.0 and free.sharding_ranks:
         # Whether shards are better kept inside a machine is another matter on other numbers of copies.
-        inside = max(math.floor(bounds.devices_per_node / seeds[seed, 0]), 1.0)
+        inside = max(math.floor(bounds.devices_per_node / seed.tensor), 1.0)
         other = float(data) if ranks < data else inside
         if 1.0 < other <= data:
-            _like(bounds, found, seeds, seed, share, own, other)
+            _like(bounds, found, seed, share, own, other)
     layers = free.depth // pipeline
     if not free.interleave or pipeline == 1 or own != 1.0 or layers == 1:
         return
@@ -116,28 +118,28 @@ def _emit(
     for place in range(1, free.divisors.size):
         chunks = free.divisors[place]
         if layers % chunks == 0 and (tried < 2 or chunks == layers):
-            _like(bounds, found, seeds, seed, share, float(chunks), ranks)
+            _like(bounds, found, seed, share, float(chunks), ranks)
             tried += 1
 
 
 @called
 def _rounds(
-    bounds: Bounds, given: Given, free: Free, found: Found, seeds: Matrix, seed: int, data: int, size: int
+    bounds: Bounds, given: Given, free: Free, found: Nearby, seed: Plan, data: int, size: int
 ) -> None:
     """Write plans of so many copies with the largest batch, and with the batch of the seed."""
     if given.accumulation.size > 0:
         for place in range(given.accumulation.size):
-            _emit(bounds, free, found, seeds, seed, data, size, given.accumulation[place])
+            _emit(bounds, free, found, seed, data, size, given.accumulation[place])
         return
-    pipeline = int(seeds[seed, 1])
-    batch = seeds[seed, 2] * seeds[seed, 3] * seeds[seed, 4]
+    pipeline = int(seed.pipeline)
+    batch = seed.data * seed.micro_batch * seed.accumulation
     largest = max(bounds.global_batch // (data * size), 1)
     alike = min(max(int(np.rint(batch / (data * size))), 1), largest)
     for value in (largest, alike):
-        _emit(bounds, free, found, seeds, seed, data, size, value)
+        _emit(bounds, free, found, seed, data, size, value)
         even = value - value % pipeline
         if pipeline > 1 and not bounds.ipu and 0 < even < value:
-            _emit(bounds, free, found, seeds, seed, data, size, even)
+            _emit(bounds, free, found, seed, data, size, even)
         if largest == alike:
             break
 
@@ -147,9 +149,8 @@ def _fewer_copies(
     bounds: Bounds,
     given: Given,
     free: Free,
-    found: Found,
-    seeds: Matrix,
-    seed: int,
+    found: Nearby,
+    seed: Plan,
     rungs: Places,
 ) -> None:
     """Write plans of fewer copies with the same micro-batch.
@@ -157,7 +158,7 @@ def _fewer_copies(
     Rungs are round numbers, the same however many copies there are, or divisors of the batch, of which the
     largest of each octave is taken so that few are left of many.
     """
-    data, size = int(seeds[seed, 2]), int(seeds[seed, 3])
+    data, size = int(seed.data), int(seed.micro_batch)
     for place in range(rungs.size):
         copies = rungs[place]
         if copies >= data:
@@ -165,7 +166,7 @@ def _fewer_copies(
         if bounds.ipu and not is_power_of_two(copies):
             continue
         if bounds.any_batch:
-            _rounds(bounds, given, free, found, seeds, seed, copies, size)
+            _rounds(bounds, given, free, found, seed, copies, size)
             continue
         last = place + 1 == rungs.size or rungs[place + 1] >= data
         if not last and bit_length(rungs[place + 1]) == bit_length(copies):
@@ -176,7 +177,7 @@ def _fewer_copies(
             for at in range(given.accumulation.size):
                 allowed |= given.accumulation[at] == rounds
             if allowed:
-                _emit(bounds, free, found, seeds, seed, copies, size, rounds)
+                _emit(bounds, free, found, seed, copies, size, rounds)
 
 
 @inner
@@ -184,9 +185,8 @@ def _close(
     bounds: Bounds,
     given: Given,
     free: Free,
-    found: Found,
-    seeds: Matrix,
-    seed: int,
+    found: Nearby,
+    seed: Plan,
     multiples: Vector,
     batches: Vector,
     scratch: Places,
@@ -194,12 +194,12 @@ def _close(
     """Write plans with other micro-batches, other batches, and copies a little fewer."""
     half = scratch.size // 2
     sizes, copies = scratch[:half], scratch[half:]
-    pipeline, size = int(seeds[seed, 1]), int(seeds[seed, 3])
-    devices = int(seeds[seed, 0]) * pipeline
+    pipeline, size = int(seed.pipeline), int(seed.micro_batch)
+    devices = int(seed.tensor) * pipeline
     most = bounds.devices // devices
     # Copies that fill whole machines.
     full = bounds.devices_per_node // math.gcd(devices, bounds.devices_per_node)
-    batch = seeds[seed, 2] * seeds[seed, 3] * seeds[seed, 4]
+    batch = seed.data * seed.micro_batch * seed.accumulation
     for place in range(_sizes(bounds, given, size, most, sizes)):
         other = sizes[place]
         rounds = bounds.global_batch // other
@@ -219,14 +219,14 @@ def _close(
         for at in range(tried):
             tried = add_new(copies, tried, copies[at] - copies[at] % full)
         for at in range(tried):
-            _rounds(bounds, given, free, found, seeds, seed, copies[at], other)
+            _rounds(bounds, given, free, found, seed, copies[at], other)
         if bounds.quarterings > 0 and given.accumulation.size == 0 and tried > 0:
             largest = max(rounds // copies[0], 1)
             for at in range(multiples.size + batches.size):
                 wanted = batch * multiples[at] if at < multiples.size else batches[at - multiples.size]
                 each = int(np.rint(wanted / (copies[0] * other)))
                 if 0 < each < largest:
-                    _emit(bounds, free, found, seeds, seed, copies[0], other, each)
+                    _emit(bounds, free, found, seed, copies[0], other, each)
 
 
 @inner
@@ -253,12 +253,9 @@ def _sizes(bounds: Bounds, given: Given, size: int, most: int, sizes: Places) ->
 
 @kernel
 def write_nearby(
-    numbers: Places,
-    data: Places,
-    micro_batch: Places,
-    accumulation: Places,
-    given: Places,
-    depth_divisors: Places,
+    bounds: Bounds,
+    given: Given,
+    free: Free,
     rungs: Places,
     multiples: Vector,
     batches: Vector,
@@ -268,19 +265,15 @@ def write_nearby(
     plans: Matrix,
     count: Places,
 ) -> None:
-    """Write the plans around seeds, (S, 15); those marked in ``near`` are also varied closely.
-
-    ``given`` holds the layers, and whether chunks and ranks of shards are free.
-    """
-    bounds, allowed = bounds_of(numbers), Given(data, micro_batch, accumulation)
-    free = Free(given[1] > 0, given[2] > 0, given[0], depth_divisors)
-    found = Found(plans, count)
+    """Write the plans around seeds, (S, 15); those marked in ``near`` are also varied closely."""
+    found = Nearby(plans, count)
     count[0] = 0
-    for seed in range(seeds.shape[0]):
-        if data.size == 0:
-            _fewer_copies(bounds, allowed, free, found, seeds, seed, rungs)
-        if near[seed] > 0 and bounds.any_batch:
-            _close(bounds, allowed, free, found, seeds, seed, multiples, batches, scratch)
+    for place in range(seeds.shape[0]):
+        seed = record(Plan, seeds[place])
+        if given.data.size == 0:
+            _fewer_copies(bounds, given, free, found, seed, rungs)
+        if near[place] > 0 and bounds.any_batch:
+            _close(bounds, given, free, found, seed, multiples, batches, scratch)
 
 
 def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
@@ -291,23 +284,20 @@ def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
     near = np.zeros(plans.tensor.size, dtype=np.int64)
     near[closely] = 1
     rungs = whole(MICRO_BATCHES if space.any_batch else divisors(space.global_batch))
-    free = whole(
-        (
-            space.depth,
-            not space.ipu and "interleave" not in space.allowed,
-            "sharding_ranks" not in space.allowed,
-        )
+    free = Free(
+        interleave=not space.ipu and "interleave" not in space.allowed,
+        sharding_ranks="sharding_ranks" not in space.allowed,
+        depth=space.depth,
+        divisors=whole(divisors(space.depth)),
     )
-    seeds = plans.rows
     found = filled(
         lambda written, count: write_nearby(
             *space.bounds,
             free,
-            whole(divisors(space.depth)),
             rungs,
             np.array(BATCHES),
             np.array(space.batches, dtype=float),
-            seeds,
+            plans.rows,
             near,
             np.empty(2 * MOST_SHARES, dtype=np.int64),
             written,

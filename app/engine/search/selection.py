@@ -14,34 +14,11 @@ from app.engine.records import Floats, Indices
 def best_that_differ(
     plans: Plans, cost: Floats, names: Sequence[str], keep: int, ties: Floats | None = None
 ) -> Indices:
-    """Return the indices of the cheapest plan of each combination of fields.
+    """Return the indices of the cheapest plan of each combination of fields, at most so many.
 
-    Parameters
-    ----------
-    plans : Plans
-        The plans, (N,). [-]
-    cost : array
-        What ranks them, (N,); infinite where a plan is out. [-]
-    names : sequence of str
-        Fields in which plans of the answer differ. [-]
-    keep : int
-        Most plans of the answer. [-]
-    ties : array or None
-        What decides between plans of a combination that cost the same, the least first, (N,). [-]
+    Plans of infinite cost are out; of plans of a combination that cost the same ``ties`` are the least first.
 
-    Returns
-    -------
-    indices : array
-        At most ``keep``; none of infinite cost. [-]
-
-    References
-    ----------
-    .. [1] D. Knuth, "The art of computer programming," vol. 3, section 5.3.3 (selection).
-
-    Examples
-    --------
-    >>> plans = Plans(**{name: np.ones(4) for name in Plans.__slots__ if name != "tensor"},
-    ...     tensor=np.array([1.0, 1.0, 2.0, 4.0]))
+    >>> plans = Plans.of(tensor=np.array([1.0, 1.0, 2.0, 4.0]))
     >>> best_that_differ(plans, np.array([3.0, 2.0, 5.0, np.inf]), ["tensor"], 3).tolist()
     [1, 2]
     """
@@ -114,22 +91,9 @@ def write_best(
 def pareto_set(first: Floats, second: Floats) -> Indices:
     """Return the indices of points that no other beats in one figure without losing in the other.
 
-    Parameters
-    ----------
-    first, second : array
-        Two figures of each point, both better when smaller, (N,); infinite points are out. [-]
+    Both are better when smaller, and infinite points are out; rising in the first, falling in the second, one
+    of equal points (Kung, Luccio, Preparata 1975).
 
-    Returns
-    -------
-    indices : array
-        Rising in the first figure, falling in the second; one of equal points. [-]
-
-    References
-    ----------
-    .. [1] H. Kung, F. Luccio, F. Preparata, "On finding the maxima of a set of vectors," J. ACM 22(4), 1975.
-
-    Examples
-    --------
     >>> pareto_set(np.array([1.0, 2.0, 3.0, 2.0]), np.array([9.0, 5.0, 6.0, 7.0])).tolist()
     [0, 1]
     """
@@ -146,28 +110,8 @@ def least_on_any_number(devices: Floats, cost: Floats, seconds: Floats) -> int:
 
     The plan of least cost, unless what would be chosen on fewer devices is faster by more than a little: on
     every number of devices that is the plan of least cost among those that use at most so many. So more of
-    them never make the choice slower by more.
+    them never make the choice slower by more. Not all costs may be infinite.
 
-    Parameters
-    ----------
-    devices : array
-        Devices each plan uses, (N,). [-]
-    cost : array
-        What ranks plans, (N,); infinite where a plan is out, but not everywhere. [-]
-    seconds : array
-        Time of each, (N,). [s]
-
-    Returns
-    -------
-    index : int
-        Its place. [-]
-
-    References
-    ----------
-    .. [1] H. Kung, F. Luccio, F. Preparata, J. ACM 22(4), 1975 (leading points of a sorted set).
-
-    Examples
-    --------
     On two devices the second plan would be chosen, on four the third, which costs less and is slower:
 
     >>> least_on_any_number(np.array([2.0, 2.0, 4.0]), np.array([9.0, 8.0, 7.5]), np.array([9.0, 7.0, 7.2]))

@@ -31,22 +31,6 @@ class Bounds(NamedTuple):
     lean: bool
 
 
-@inner
-def bounds_of(numbers: Places) -> Bounds:
-    """Return the bounds that nine whole numbers give."""
-    return Bounds(
-        numbers[0],
-        numbers[1],
-        numbers[2],
-        numbers[3],
-        numbers[4],
-        numbers[5] > 0,
-        numbers[6] > 0,
-        numbers[7] > 0,
-        numbers[8] > 0,
-    )
-
-
 class Given(NamedTuple):
     """Values that are allowed; of no length where all are."""
 
@@ -57,13 +41,11 @@ class Given(NamedTuple):
 
 @inner
 def is_power_of_two(number: int) -> bool:
-    """Return whether a number of at least 1 is 1, 2, 4, 8 and so on."""
     return number & (number - 1) == 0
 
 
 @inner
 def bit_length(number: int) -> int:
-    """Return how many binary digits a number has."""
     found = 0
     while number > 0:
         number >>= 1
@@ -81,7 +63,6 @@ def _allows(values: Places, value: int) -> bool:
 
 @inner
 def _add(shares: Matrix, count: int, data: int, micro_batch: int, accumulation: int) -> int:
-    """Write a share and return how many there are."""
     if count < shares.shape[1]:
         shares[0, count], shares[1, count], shares[2, count] = data, micro_batch, accumulation
     return count + 1
@@ -230,10 +211,8 @@ def _largest_of_octave(divisors: Places, place: int, share: int) -> bool:
 
 @kernel
 def shares_of_layouts(
-    numbers: Places,
-    data: Places,
-    micro_batch: Places,
-    accumulation: Places,
+    bounds: Bounds,
+    given: Given,
     sizes: Places,
     divisors: Places,
     layouts: Matrix,
@@ -246,7 +225,6 @@ def shares_of_layouts(
 
     ``layouts`` has tensor and pipeline degrees, (2, L); what does not fit into ``found``, (N, 5), is counted.
     """
-    bounds, given = bounds_of(numbers), Given(data, micro_batch, accumulation)
     total = 0
     for place in range(layouts.shape[1]):
         tensor, pipeline = int(layouts[0, place]), int(layouts[1, place])
@@ -325,25 +303,13 @@ def plans_of_layout(spread: Options, place: int, plans: Matrix, count: int) -> i
 
 
 @kernel
-def spread_options(
-    layouts: Matrix,
-    ranks: Matrix,
-    pipelines: Places,
-    chunks: Matrix,
-    experts: Places,
-    expert_count: int,
-    options: Matrix,
-    starts: Places,
-    plans: Matrix,
-    count: Places,
-) -> None:
+def spread_options(spread: Options, plans: Matrix, count: Places) -> None:
     """Write every plan of layouts, (N, 15), as far as there is room.
 
     ``count`` takes how many there are, and how many of the layout that has most.
     """
-    spread = Options(layouts, ranks, pipelines, chunks, experts, expert_count, options, starts)
     total, most = 0, 0
-    for place in range(layouts.shape[0]):
+    for place in range(spread.layouts.shape[0]):
         before = total
         total = plans_of_layout(spread, place, plans, total)
         most = max(most, total - before)

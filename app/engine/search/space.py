@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.records import Floats
-from app.engine.search.shares import MOST_SHARES, shares_of_layouts
+from app.engine.search.shares import MOST_SHARES, Bounds, Given, is_power_of_two, shares_of_layouts
 
 LARGEST_MICRO_BATCH = 1024
 """Samples of a micro-batch beyond which kernels of usual samples gain nothing."""
@@ -77,42 +77,16 @@ class Space:
         return self.choices("micro_batch", tried)
 
     @property
-    def bounds(self) -> Sequence[Whole]:
+    def bounds(self) -> tuple[Bounds, Given]:
         """What bounds shares, and the copies, micro-batches and rounds that are allowed."""
-        numbers = (
-            *(self.devices, self.devices_per_node, self.global_batch, self.largest_micro_batch),
-            *(self.quarterings, self.ipu, self.spare, self.any_batch, self.lean),
-        )
-        given = (whole(self.allowed.get(name, ())) for name in ("data", "micro_batch", "accumulation"))
-        return whole(numbers), *given
+        bounds = Bounds(**{name: getattr(self, name) for name in Bounds._fields})
+        return bounds, Given(*(whole(self.allowed.get(name, ())) for name in Given._fields))
 
     def allows(self, name: str, value: float) -> bool:
-        """Return whether a value of a field may be taken."""
         return name not in self.allowed or value in self.allowed[name]
 
 
 def divisors(number: int) -> list[int]:
-    """Divisors of a whole number, rising.
-
-    Parameters
-    ----------
-    number : int
-        At least 1. [-]
-
-    Returns
-    -------
-    divisors : list of int
-        From 1 to the number. [-]
-
-    References
-    ----------
-    .. [1] G. Hardy and E. Wright, "An introduction to the theory of numbers," section 1.1.
-
-    Examples
-    --------
-    >>> divisors(12)
-    [1, 2, 3, 4, 6, 12]
-    """
     return list(_divisors(number))
 
 
@@ -125,24 +99,10 @@ def _divisors(number: int) -> tuple[int, ...]:
 def tensor_degrees(space: Space) -> list[int]:
     """Degrees of tensor parallelism that the heads and the machines allow.
 
-    Parameters
-    ----------
-    space : Space
-        Devices, machines, heads. [-]
+    On GPUs groups fill a part of a machine or whole machines, for a group across the edge of a machine would
+    send over the fabric what it need not (Narayanan et al. 2021, section 3.2); on IPUs they are powers of
+    two.
 
-    Returns
-    -------
-    degrees : list of int
-        On GPUs groups fill a part of a machine or whole machines, for a group across the edge of a machine
-        would send over the fabric what it need not; on IPUs they are powers of two. [-]
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., "Efficient large-scale language model training on GPU clusters using
-       Megatron-LM," SC, 2021, section 3.2 (tensor parallelism inside a machine).
-
-    Examples
-    --------
     >>> space = Space(devices=32, devices_per_node=8, global_batch=1, depth=12, heads=48, ipu=False,
     ...     allowed={})
     >>> tensor_degrees(space)
@@ -167,58 +127,16 @@ def _uses(space: Space, devices: int, degree: int) -> bool:
     return degree <= devices if space.spare else devices % degree == 0
 
 
-def is_power_of_two(number: int) -> bool:
-    """Whether a number is 1, 2, 4, 8 and so on.
-
-    Parameters
-    ----------
-    number : int
-        At least 1. [-]
-
-    Returns
-    -------
-    power : bool
-        True where it is. [-]
-
-    References
-    ----------
-    .. [1] H. Warren, "Hacker's Delight," section 2-1.
-
-    Examples
-    --------
-    >>> is_power_of_two(64), is_power_of_two(96)
-    (True, False)
-    """
-    return number & (number - 1) == 0
-
-
 def _splits(space: Space, tensor: int) -> bool:
     """Return whether tensor ranks can share the heads; those of an IPU need not come out even."""
     return tensor == 1 or (space.heads > 0 and (space.ipu or space.heads % tensor == 0))
 
 
 def pipeline_degrees(space: Space, tensor: int) -> list[int]:
-    """Degrees of pipeline parallelism that the layers and the devices allow.
+    """Degrees of pipeline parallelism that the layers and the devices allow, at most one stage a layer.
 
-    Parameters
-    ----------
-    space : Space
-        Devices, layers. [-]
-    tensor : int
-        Degree of tensor parallelism. [-]
+    Powers of two on IPUs; on GPUs one alone for networks without equal layers unless a degree is given.
 
-    Returns
-    -------
-    degrees : list of int
-        At most one stage a layer; powers of two on IPUs; on GPUs one alone for networks without equal layers
-        unless a degree is given. [-]
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., SC, 2021, section 2.2.
-
-    Examples
-    --------
     >>> space = Space(devices=16, devices_per_node=8, global_batch=1, depth=5, heads=8, ipu=False, allowed={})
     >>> pipeline_degrees(space, 2)
     [1, 2, 4]
@@ -289,5 +207,4 @@ def filled(write: Callable[[Floats, Whole], None], *, width: int, expected: int)
 
 
 def whole(values: Sequence[float]) -> Whole:
-    """Return whole numbers as an array."""
     return np.array(values, dtype=np.int64)

@@ -10,7 +10,6 @@ import numpy as np
 
 from app.catalog.entries import ChipKind
 from app.catalog.software import SoftwareProfile
-from app.engine.convergence import samples_of_epochs
 from app.engine.operators.table import Kind
 from app.engine.plans import Plans
 from app.engine.records import FloatLike, Floats, Precision, Tokens
@@ -285,7 +284,7 @@ def target_samples(case: MeasurementCase, scenario: Scenario, batch: float, cont
     if identifier is not None:
         target = context.catalog.convergence(identifier)
         if "epochs" in case.completed and target.dataset_samples is not None:
-            return float(samples_of_epochs(float(case.completed["epochs"]), target.dataset_samples))
+            return float(case.completed["epochs"]) * target.dataset_samples
         factor = target.early_recipe_samples if case.completed.get("early_recipe") else 1.0
         return factor * samples_at_batch(target, batch)
     total = case.total or (float(case.completed["total"]) if "total" in case.completed else None)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from app.engine.agreement import shape_error, wilson_interval
+from app.engine.uncertainty import shape_error, wilson_interval
 from app.estimating.context import SizingContext
 from app.estimating.nearest import UNVALIDATED
 from app.estimating.regimes import CORE_FAMILIES, REGIMES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.engine.fat_tree import FatTree, fat_tree, node_bandwidth
+from app.engine.fat_tree import FatTree, fat_tree
 from app.errors import BadInput, FieldError, Message
 from app.estimating.documents import CheckWarning
 from app.features.bills.model import FabricPlan, FabricRequest
@@ -49,7 +49,7 @@ def fabric_plan(
         switch_ports=switch_ports,
         port_gbps=port_gbps,
         links_per_pair=counts["leaf_up"] // spines_of_a_leaf,
-        node_tbps=float(node_bandwidth(counts["rails"], port_gbps)) / TERA,
+        node_tbps=float(tree.rails) * port_gbps / TERA,
         oversubscription=float(tree.oversubscription),
         declared_switches=declared,
         warnings=[],

@@ -12,7 +12,7 @@ from app.catalog.catalog import Catalog
 from app.catalog.entries import HOST, SystemEntry
 from app.catalog.figures import Spread
 from app.catalog.vendor_ratios import VendorRatio
-from app.engine.equal_footing import footing_ratio, speed_ratio, two_piece_samples
+from app.engine.comparison import footing_ratio, speed_ratio, two_piece_samples
 from app.engine.records import Floats
 from app.engine.uncertainty import probability_below
 from app.errors import BadInput, Message

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.engine.pipeline import Schedule, Whole, lockstep, one_forward_one_backward
 from app.engine.records import Floats
-from app.engine.schedule import Schedule, Whole, lockstep, one_forward_one_backward
 from app.errors import Message
 from app.estimating.documents import PipelineSchedule
 from app.platform.charts.svg import Area, Box, Drawing, Label, Line

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from app.catalog.figures import Spread
+from app.engine.comparison import sufficient_rung
 from app.engine.cost.hours import run_cost
-from app.engine.gains import sufficient_rung
 from app.engine.records import Floats
 from app.estimating.costing import Charges
 from app.estimating.documents import CheckWarning, Text

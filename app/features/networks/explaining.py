@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from app.compiled import record
 from app.engine.collectives import all_to_all_time, collective_time, node_bandwidth, takes_tree
-from app.engine.gains import relative_gain, sufficient_rung
-from app.engine.gpu.case import Case, Plan, Software, plan_at
+from app.engine.comparison import relative_gain, sufficient_rung
+from app.engine.gpu.case import Case, Software
 from app.engine.gpu.collectives import MessageGroup, device_weights, message_group
 from app.engine.gpu.step import row_exchange_time, stage_message_size
-from app.engine.plans import Plans, Recompute, Sharding, StepTime
+from app.engine.plans import Plan, Plans, Recompute, Sharding, StepTime
 from app.engine.records import Fabric, Floats, GpuSystem
 from app.estimating.scenario import Scenario
 from app.features.networks.model import (
@@ -86,8 +87,8 @@ def messages_of(timing: NetworkTiming) -> list[NetworkMessage]:
     """Return the messages of one step of a plan on the fullest device, the largest kinds first."""
     scenario, plans = timing.decision.scenario, timing.plans
     gpu = scenario.gpu_case()
-    timer = CollectiveTimer(gpu.case(), gpu.stack())
-    plan = plan_at(plans.rows, 0)
+    timer = CollectiveTimer(gpu.case, gpu.software)
+    plan = record(Plan, plans.rows[0])
     shown = {name: float(np.ravel(part)[0]) for name, part in scenario.step(plans).parts.items()}
     factor = float(np.ravel(scenario.time_factor())[0])
     messages = _gradient_messages(plan, timer, shown["data_comm"] / factor)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.engine.gains import relative_gain, student_t_probability, welch_degrees
+from app.engine.comparison import relative_gain, student_t_probability, welch_degrees
 from app.engine.uncertainty import probability_below
 from app.errors import AppError, FieldError
 from app.estimating.calibrated import NOISE

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app import __version__
-from app.engine.frontier import scaling_knee
+from app.engine.comparison import scaling_knee
 from app.engine.records import Floats
 from app.errors import BadInput, Message
 from app.estimating.context import SizingContext

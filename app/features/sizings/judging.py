@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.frontier import pareto_front
+from app.engine.comparison import pareto_front
 from app.engine.records import Floats
 from app.errors import Message
 from app.estimating.documents import Text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from app.catalog.catalog import Catalog
-from app.engine.slices import SlicedGpu, SliceProfile, arrangement, gpus_for_slices
+from app.engine.partition import SlicedGpu, SliceProfile, arrangement, gpus_for_slices
 from app.errors import BadInput, Conflict, FieldError, NotFound
 from app.features.tenancy.model import FreeBlock, PartitionRequest, SliceRoom
 from app.features.tenancy.site import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from app.catalog.entries import ChipKind, SystemEntry
-from app.engine.partition import Block
-from app.engine.slices import SliceProfile
+from app.engine.partition import Block, SliceProfile
 from app.errors import BadInput, Conflict, FieldError, Message
 from app.features.tenancy.model import MOST_DEVICES, FreeBlock, PartitionRequest, Placement, TeamRequest
 

@@ -8,43 +8,37 @@ from app.engine.operators.table import OperatorTable
 from app.engine.records import Tokens
 from app.errors import NotFound
 from app.profiles.architectures import (
+    classification,
     conformer,
     detection,
     diffusion,
-    efficientdet,
-    efficientnet,
-    forecasting,
-    nnunet,
     recommendation,
-    recurrent,
-    resnet,
+    segmentation,
+    sequences,
     speech,
-    swin,
-    transformer_xl,
-    unet,
 )
 
-_BUILDERS: dict[str, Callable[..., OperatorTable]] = {
-    "conformer": conformer.build,
+BUILDERS: dict[str, Callable[..., OperatorTable]] = {
+    "conformer": conformer.build_conformer,
     "deepvoice3": speech.build_deepvoice3,
-    "diffusion": diffusion.build,
+    "diffusion": diffusion.build_diffusion,
     "dlrm": recommendation.build_dlrm,
-    "efficientdet": efficientdet.build,
-    "efficientnet": efficientnet.build,
-    "gnmt": recurrent.build_gnmt,
+    "efficientdet": detection.build_efficientdet,
+    "efficientnet": classification.build_efficientnet,
+    "gnmt": sequences.build_gnmt,
     "maskrcnn": detection.build_mask_rcnn,
     "ncf": recommendation.build_ncf,
-    "resnet": resnet.build,
+    "resnet": classification.build_resnet,
     "retinanet": detection.build_retinanet,
     "ssd": detection.build_ssd,
-    "swin": swin.build,
-    "tacotron2": recurrent.build_tacotron2,
-    "tft": forecasting.build_tft,
-    "transformer-xl": transformer_xl.build,
-    "nnunet": nnunet.build,
-    "unet": unet.build,
-    "unet-padded": unet.build_padded,
-    "unet3d": nnunet.build,
+    "swin": classification.build_swin,
+    "tacotron2": speech.build_tacotron2,
+    "tft": sequences.build_tft,
+    "transformer-xl": sequences.build_transformer_xl,
+    "nnunet": segmentation.build_nnunet,
+    "unet": segmentation.build_unet,
+    "unet-padded": segmentation.build_padded_unet,
+    "unet3d": segmentation.build_nnunet,
     "waveglow": speech.build_waveglow,
 }
 
@@ -53,6 +47,6 @@ def build_architecture(
     name: str, options: Mapping[str, object], tokens: Tokens | None, image_size: int | None
 ) -> OperatorTable:
     """Return the operators of a published architecture at one length or image size."""
-    if name not in _BUILDERS:
-        raise NotFound.named("architecture", name, _BUILDERS)
-    return _BUILDERS[name](tokens, image_size, **options)
+    if name not in BUILDERS:
+        raise NotFound.named("architecture", name, BUILDERS)
+    return BUILDERS[name](tokens, image_size, **options)

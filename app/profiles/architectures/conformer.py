@@ -14,14 +14,26 @@ References
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
-from app.engine.operators.attention import attention_operators
-from app.engine.operators.convolution import convolution_layer, dense_layer, pointwise_layer
-from app.engine.operators.feed_forward import feed_forward_operators
+from app.engine.operators.layers import (
+    convolution_1d,
+    convolution_layer,
+    dense_layer,
+    norm_layer,
+    pointwise_layer,
+)
 from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise, Section, Split
-from app.engine.operators.transformer import Stack, TransformerShape, output_head, transformer_layer
+from app.engine.operators.transformer import (
+    Stack,
+    TransformerShape,
+    attention_operators,
+    feed_forward_operators,
+    output_head,
+    transformer_layer,
+)
 from app.engine.records import Tokens
-from app.profiles.architectures.common import LAUNCH_SHARE, depthwise_1d, need_tokens, norm_layer
+from app.profiles.architectures.common import LAUNCH_SHARE, embedding, head_loss, need_tokens
 
 
 def conformer_block(
@@ -34,66 +46,44 @@ def conformer_block(
     program queries, keys and values are three products, a layer norm follows the depthwise
     convolution, and the module turns its tensors to convolve along time.
     """
+    norm = partial(norm_layer, channels=hidden, positions=frames, count=count)
+    one_pass = partial(pointwise_layer, count=count)
+    dense = partial(dense_layer, rows=frames, bias=False, count=count, convolution_launches=0.0)
+    elements = frames * hidden
 
     def half(prefix: str) -> list[Operator]:
-        layers = feed_forward_operators(
-            prefix=prefix,
-            count=count,
-            hidden=hidden,
-            feed_forward=feed_forward,
-            tokens=frames,
-            gated=False,
-            biases=biases,
-            experts=1,
-            experts_per_token=1,
-        )
+        layers = feed_forward_operators(prefix, hidden, feed_forward, frames, count=count, biases=biases)
         swish = [
             replace(layer, pointwise=Pointwise.SWISH) if layer.kind is Kind.POINTWISE else layer
             for layer in layers
         ]
         return [
-            norm_layer(f"{prefix}norm", hidden, frames, count),
+            norm(f"{prefix}norm"),
             *swish,
-            _pass(f"{prefix}dropout", Pointwise.ADD, frames * feed_forward),
-            _pass(f"{prefix}half", Pointwise.ADD, frames * hidden),
-            _pass(f"{prefix}add", Pointwise.RESIDUAL, frames * hidden),
+            one_pass(f"{prefix}dropout", Pointwise.ADD, frames * feed_forward),
+            one_pass(f"{prefix}half", Pointwise.ADD, elements),
+            one_pass(f"{prefix}add", Pointwise.RESIDUAL, elements),
         ]
 
-    def _pass(name: str, pointwise: Pointwise, elements: float) -> Operator:
-        return pointwise_layer(name=name, pointwise=pointwise, elements=elements, count=float(count))
-
-    module: list[Operator] = [
-        norm_layer("convolution_norm", hidden, frames, count),
-        replace(
-            dense_layer(
-                name="pointwise_in", inputs=hidden, outputs=2 * hidden, rows=frames, count=float(count)
-            ),
-            weights=2.0 * hidden * hidden,
-            convolution_launches=0.0,
-        ),
-        _pass("gate", Pointwise.GATED, frames * hidden),
-        replace(depthwise_1d("depthwise", hidden, kernel, frames, count), weights=float(hidden * kernel)),
-        norm_layer("depthwise_norm", hidden, frames, count),
-        _pass("depthwise_activation", Pointwise.SWISH, frames * hidden),
-        replace(
-            dense_layer(name="pointwise_out", inputs=hidden, outputs=hidden, rows=frames, count=float(count)),
-            weights=float(hidden * hidden),
-            convolution_launches=0.0,
-        ),
-        # To channels before frames and back, around the module and around its norm.
-        _pass("convolution_layout", Pointwise.HEADS, frames * hidden),
-        _pass("convolution_add", Pointwise.RESIDUAL, frames * hidden),
-    ]
     block = [
         *half("first_"),
-        norm_layer("attention_norm", hidden, frames, count),
+        norm("attention_norm"),
         *relative_attention(count=count, hidden=hidden, heads=heads, frames=frames, biases=biases),
-        _pass("attention_add", Pointwise.RESIDUAL, frames * hidden),
-        *module,
+        one_pass("attention_add", Pointwise.RESIDUAL, elements),
+        norm("convolution_norm"),
+        dense("pointwise_in", hidden, 2 * hidden),
+        one_pass("gate", Pointwise.GATED, elements),
+        convolution_1d("depthwise", hidden, hidden, kernel, frames, count, bias=False, depthwise=True),
+        norm("depthwise_norm"),
+        one_pass("depthwise_activation", Pointwise.SWISH, elements),
+        dense("pointwise_out", hidden, hidden),
+        # To channels before frames and back, around the module and around its norm.
+        one_pass("convolution_layout", Pointwise.HEADS, elements),
+        one_pass("convolution_add", Pointwise.RESIDUAL, elements),
         *half("second_"),
-        norm_layer("final_norm", hidden, frames, count),
+        norm("final_norm"),
         # A block ends as it starts, by spreading its tensor over the tiles anew.
-        _pass("spread", Pointwise.ADD, 2.0 * frames * hidden),
+        one_pass("spread", Pointwise.ADD, 2.0 * elements),
     ]
     return [replace(operator, layer_launches=LAUNCH_SHARE) for operator in block]
 
@@ -107,41 +97,19 @@ def relative_attention(
     (Dai et al. 2019, section 3.3; Gulati et al. 2020).
     """
     width = hidden // heads
-    repeats = float(count)
-    common = attention_operators(
-        prefix="",
-        count=count,
-        hidden=hidden,
-        heads=heads,
-        key_heads=heads,
-        head_dimension=width,
-        queries=frames,
-        keys=frames,
-        squared=frames * frames,
-        causal=False,
-        rotary=False,
-        biases=biases,
-    )
-    merged = common[0]
+    merged, *common = attention_operators("", hidden, heads, frames, count=count, biases=biases)
     # One matrix makes keys and values, in two products.
+    third = merged.weights / 3.0
     projections = [
         replace(merged, name=name, columns=float(hidden), weights=weights)
-        for name, weights in (
-            ("query", merged.weights / 3.0),
-            ("key", merged.weights / 3.0),
-            ("value", 0.0),
-        )
+        for name, weights in (("query", third), ("key", third), ("value", 0.0))
     ]
-    positions = replace(
-        dense_layer(name="positions", inputs=hidden, outputs=hidden, rows=frames, count=repeats),
-        # No bias, but u and v, of one head's width for every head.
-        weights=float(hidden * hidden + 2 * heads * width),
-        convolution_launches=0.0,
-    )
+    # No bias, but u and v, of one head's width for every head.
+    vectors = float(hidden * hidden + 2 * heads * width)
     position_scores = Operator(
         name="position_scores",
         kind=Kind.MATMUL,
-        count=repeats,
+        count=count,
         rows=frames,
         inner=float(width),
         columns=frames,
@@ -150,20 +118,18 @@ def relative_attention(
         saved_split=Split.COLUMNS,
         split=Split.BATCH,
     )
-    scores = heads * frames * frames
+    elements, scores = frames * hidden, heads * frames * frames
     return [
         *projections,
-        *common[1:],
-        positions,
+        *common,
+        dense_layer(
+            "positions", hidden, hidden, frames, count=count, weights=vectors, convolution_launches=0.0
+        ),
         position_scores,
-        pointwise_layer(
-            name="position_heads", pointwise=Pointwise.HEADS, elements=frames * hidden, count=repeats
-        ),
-        pointwise_layer(
-            name="position_vectors", pointwise=Pointwise.ADD, elements=frames * hidden, count=2.0 * repeats
-        ),
+        pointwise_layer("position_heads", Pointwise.HEADS, elements, count=count),
+        pointwise_layer("position_vectors", Pointwise.ADD, elements, count=2.0 * count),
         # The sum of both scores, and the mask applied before and after the softmax.
-        pointwise_layer(name="score_sum", pointwise=Pointwise.ADD, elements=scores, count=3.0 * repeats),
+        pointwise_layer("score_sum", Pointwise.ADD, scores, count=3.0 * count),
     ]
 
 
@@ -173,24 +139,21 @@ def subsampling(hidden: int, frames: float, features: int) -> tuple[list[Operato
     channels, time, bands = 1, int(frames), features
     for number in (1, 2):
         operators += convolution_layer(
-            name=f"subsampling{number}",
-            channels_in=channels,
-            channels_out=hidden,
-            height=max(time - 2, 1),
-            width=bands - 2,
+            f"subsampling{number}",
+            channels,
+            hidden,
+            (max(time - 2, 1), bands - 2),
             stride=2,
             norm=Pointwise.NONE,
             bias=True,
             first=number == 1,
         )
         channels, time, bands = hidden, max((time - 1) // 2, 1), (bands - 1) // 2
-    operators.append(
-        dense_layer(name="subsampling_out", inputs=hidden * bands, outputs=hidden, rows=float(time))
-    )
+    operators.append(dense_layer("subsampling_out", hidden * bands, hidden, float(time)))
     return [replace(operator, section=Section.EMBEDDING) for operator in operators], float(time)
 
 
-def build(
+def build_conformer(
     tokens: Tokens | None,
     image_size: int | None,
     *,
@@ -212,25 +175,14 @@ def build(
 
     The encoder keeps 304 of the 1,220 frames of the longest utterance:
 
-    >>> build(Tokens(rows=1220, mean=1220, squared=1220.0**2, scored=1220), None).tokens
+    >>> build_conformer(Tokens(rows=1220, mean=1220, squared=1220.0**2, scored=1220), None).tokens
     304.0
     """
     lengths = need_tokens(tokens)
     operators, frames = subsampling(hidden, lengths.mean, features)
     targets = target_tokens * lengths.mean / default_frames
-    operators += conformer_block(
-        count=layers, hidden=hidden, heads=heads, feed_forward=feed_forward, kernel=kernel, frames=frames
-    )
-    operators += _attention_decoder(decoder_layers, hidden, heads, feed_forward, vocabulary, frames, targets)
-    # The decoder is shallow and hangs on the encoder's end: a pipeline is cut between encoder layers.
-    return OperatorTable.of(operators, depth=layers, hidden=float(hidden), tokens=frames, heads=float(heads))
-
-
-def _attention_decoder(
-    layers: int, hidden: int, heads: int, feed_forward: int, vocabulary: int, frames: float, targets: float
-) -> list[Operator]:
     shape = TransformerShape(
-        layers=layers,
+        layers=decoder_layers,
         hidden=hidden,
         heads=heads,
         key_heads=heads,
@@ -240,27 +192,21 @@ def _attention_decoder(
         stack=Stack.DECODER,
         tied=False,
     )
-    embedding = Operator(
-        name="decoder_embedding",
-        kind=Kind.EMBEDDING,
-        rows=targets,
-        columns=float(hidden),
-        elements=targets * hidden,
-        weights=float(vocabulary * hidden),
-        input_gradient=False,
+    operators += conformer_block(
+        count=layers, hidden=hidden, heads=heads, feed_forward=feed_forward, kernel=kernel, frames=frames
     )
-    temporal = dense_layer(
-        name="temporal_logits", inputs=hidden, outputs=vocabulary, rows=frames, section=Section.HEAD
-    )
-    softmax = pointwise_layer(
-        name="temporal_softmax", pointwise=Pointwise.CROSS_ENTROPY, elements=frames * vocabulary
-    )
-    loss = pointwise_layer(name="temporal_loss", pointwise=Pointwise.CTC_LOSS, elements=frames * vocabulary)
+    operators += _attention_decoder(shape, frames, targets)
+    # The decoder is shallow and hangs on the encoder's end: a pipeline is cut between encoder layers.
+    return OperatorTable.of(operators, depth=layers, hidden=float(hidden), tokens=frames, heads=float(heads))
+
+
+def _attention_decoder(shape: TransformerShape, frames: float, targets: float) -> list[Operator]:
+    """Return the decoder and the losses behind the encoder's last block."""
     decoder = [
-        embedding,
+        embedding("decoder_embedding", shape.vocabulary, shape.hidden, targets),
         *transformer_layer(
             shape,
-            count=layers,
+            count=shape.layers,
             tokens=targets,
             squared=targets * targets,
             causal=True,
@@ -268,8 +214,8 @@ def _attention_decoder(
             prefix="decoder_",
         ),
         *output_head(shape, scored=targets),
-        temporal,
-        softmax,
-        loss,
+        dense_layer("temporal_logits", shape.hidden, shape.vocabulary, frames),
+        head_loss(frames * shape.vocabulary, "temporal_softmax"),
+        pointwise_layer("temporal_loss", Pointwise.CTC_LOSS, frames * shape.vocabulary),
     ]
     return [replace(operator, section=Section.HEAD) for operator in decoder]

@@ -1,4 +1,4 @@
-"""Object detection: SSD, RetinaNet and Mask R-CNN on residual networks.
+"""Object detection: SSD, RetinaNet and Mask R-CNN on residual networks, EfficientDet on EfficientNets.
 
 References
 ----------
@@ -7,19 +7,23 @@ References
 .. [2] T.-Y. Lin et al., "Focal loss for dense object detection," ICCV, 2017; network of MLCommons
    training 2.0 (ResNeXt-50, Open Images).
 .. [3] K. He et al., "Mask R-CNN," ICCV, 2017; feature pyramid of T.-Y. Lin et al., CVPR, 2017.
+.. [4] M. Tan, R. Pang, Q. V. Le, "EfficientDet: scalable and efficient object detection," CVPR, 2020,
+   figure 2 and table 1.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
-from app.engine.operators.convolution import convolution_layer, dense_layer, pointwise_layer
-from app.engine.operators.table import Operator, OperatorTable, Pointwise, Section
+from app.engine.operators.layers import convolution_layer, dense_layer, pointwise_layer
+from app.engine.operators.table import Operator, OperatorTable, Pointwise
 from app.engine.records import Tokens
-from app.profiles.architectures.common import Blocks, need_image
-from app.profiles.architectures.resnet import residual_stages
-from app.profiles.architectures.unet import transposed_convolution
+from app.profiles.architectures.classification import inverted_stages, residual_stages
+from app.profiles.architectures.common import Blocks, bare_convolution, head_loss, need_image
+from app.profiles.architectures.segmentation import transposed_convolution
 
 PYRAMID = 256
 """Channels of every level of a feature pyramid."""
@@ -27,45 +31,18 @@ PYRAMID = 256
 BOXES = (4, 6, 6, 6, 4, 4)
 """Default boxes of SSD at each place of its six maps."""
 
-ANCHORS = {"retinanet": 9, "mask": 3}
+ANCHORS = {"retinanet": 9, "mask": 3, "efficientdet": 9}
 
 REGIONS = 512
 """Regions of one image that Mask R-CNN trains its heads on, a quarter of them with a mask."""
 
-
-def head_convolution(
-    name: str,
-    channels_in: int,
-    channels_out: int,
-    size: float,
-    *,
-    kernel: int = 3,
-    stride: int = 1,
-    activation: Pointwise = Pointwise.RELU,
-    count: float = 1.0,
-) -> list[Operator]:
-    """Return a convolution with bias and without norm."""
-    side = max(1, math.ceil(size))
-    return convolution_layer(
-        name=name,
-        channels_in=channels_in,
-        channels_out=channels_out,
-        height=side,
-        width=side,
-        kernel=kernel,
-        stride=stride,
-        norm=Pointwise.NONE,
-        activation=activation,
-        bias=True,
-        count=count,
-    )
+biased = partial(bare_convolution, bias=True)
+"""A convolution with bias that neither norm nor activation follows."""
 
 
-def halved(size: int, times: int) -> int:
-    """Return a side after strides of two, rounded up each time."""
-    for _ in range(times):
-        size = -(-size // 2)
-    return size
+def _with_loss(blocks: Blocks, elements: int) -> OperatorTable:
+    blocks.add([head_loss(float(elements))])
+    return blocks.table()
 
 
 def build_ssd(
@@ -84,74 +61,42 @@ def build_ssd(
     side, channels = residual_stages(blocks, size, layers=layers, stages=3, last_stride=1)
     maps = [(side, channels)]
     norm = Pointwise.BATCH_NORM if layers >= 50 else Pointwise.NONE
+    layer = partial(convolution_layer, norm=norm, bias=norm is Pointwise.NONE)
     extras = ((256, 512, 2), (256, 512, 2), (128, 256, 2), (128, 256, 1), (128, 256, 1))
     for number, (middle, target, stride) in enumerate(extras, start=1):
         small = -(-side // 2) if stride == 2 else max(side - 2, 1)
-        blocks.block(
-            [
-                *convolution_layer(
-                    name=f"extra{number}_reduce",
-                    channels_in=channels,
-                    channels_out=middle,
-                    height=side,
-                    width=side,
-                    kernel=1,
-                    norm=norm,
-                    bias=norm is Pointwise.NONE,
-                ),
-                *convolution_layer(
-                    name=f"extra{number}",
-                    channels_in=middle,
-                    channels_out=target,
-                    height=small * stride,
-                    width=small * stride,
-                    stride=stride,
-                    norm=norm,
-                    bias=norm is Pointwise.NONE,
-                ),
-            ],
-            output=float(small * small * target),
-        )
+        reduced = layer(f"extra{number}_reduce", channels, middle, side, kernel=1)
+        extra = layer(f"extra{number}", middle, target, small * stride, stride=stride)
+        blocks.block([*reduced, *extra], output=float(small * small * target))
         side, channels = small, target
         maps.append((side, channels))
     boxes = 0
     for number, ((side, channels), each) in enumerate(zip(maps, BOXES, strict=True), start=1):
         for kind, outputs in (("places", 4), ("classes", classes)):
-            blocks.add(
-                head_convolution(f"{kind}{number}", channels, each * outputs, side, activation=Pointwise.NONE)
-            )
+            blocks.add(biased(f"{kind}{number}", channels, each * outputs, side))
         boxes += side * side * each
-    return _with_loss(blocks, float(boxes * classes))
+    return _with_loss(blocks, boxes * classes)
 
 
-def _with_loss(blocks: Blocks, elements: float) -> OperatorTable:
-    loss = pointwise_layer(name="cross_entropy", pointwise=Pointwise.CROSS_ENTROPY, elements=elements)
-    blocks.add([replace(loss, section=Section.HEAD)])
-    return blocks.table()
-
-
-def pyramid(blocks: Blocks, size: int, first: int) -> list[int]:
+def _pyramid(blocks: Blocks, size: int, first: int) -> list[int]:
     """Add a feature pyramid from stage ``first`` (2 to 5) up; return the sides of its levels."""
     sides: list[int] = []
     for level in range(first, 6):
-        side = halved(size, level)
-        channels = 64 * 2**level
-        blocks.add(
-            head_convolution(f"lateral{level}", channels, PYRAMID, side, kernel=1, activation=Pointwise.NONE)
-        )
-        elements = float(side * side * PYRAMID)
-        blocks.add([pointwise_layer(name=f"merge{level}", pointwise=Pointwise.ADD, elements=elements)])
-        blocks.add(head_convolution(f"level{level}", PYRAMID, PYRAMID, side, activation=Pointwise.NONE))
+        side = -(-size // 2**level)
+        blocks.add(biased(f"lateral{level}", 64 * 2**level, PYRAMID, side, kernel=1))
+        blocks.add([pointwise_layer(f"merge{level}", Pointwise.ADD, float(side * side * PYRAMID))])
+        blocks.add(biased(f"level{level}", PYRAMID, PYRAMID, side))
         sides.append(side)
     return sides
 
 
-def shared_head(blocks: Blocks, name: str, channels_out: int, sides: list[int], *, depth: int) -> None:
+def _shared_head(blocks: Blocks, name: str, channels_out: int, sides: list[int], *, depth: int) -> None:
     """Add convolutions that run on every level with the same weights."""
     for index, side in enumerate(sides):
+        hidden = f"{name}{index}_convolution"
         operators = [
-            *head_convolution(f"{name}{index}_convolution", PYRAMID, PYRAMID, side, count=float(depth)),
-            *head_convolution(f"{name}{index}_out", PYRAMID, channels_out, side, activation=Pointwise.NONE),
+            *biased(hidden, PYRAMID, PYRAMID, side, activation=Pointwise.RELU, count=float(depth)),
+            *biased(f"{name}{index}_out", PYRAMID, channels_out, side),
         ]
         if index:
             operators = [replace(operator, weights=0.0) for operator in operators]
@@ -177,19 +122,14 @@ def build_retinanet(
     size = need_image(image_size, least=128)
     blocks = Blocks()
     residual_stages(blocks, size, layers=layers, groups=groups, width_per_group=width_per_group)
-    sides = pyramid(blocks, size, 3)
+    sides = _pyramid(blocks, size, 3)
     for level in (6, 7):
-        blocks.add(
-            head_convolution(
-                f"level{level}", PYRAMID, PYRAMID, sides[-1], stride=2, activation=Pointwise.NONE
-            )
-        )
+        blocks.add(biased(f"level{level}", PYRAMID, PYRAMID, sides[-1], stride=2))
         sides.append(-(-sides[-1] // 2))
     anchors = ANCHORS["retinanet"]
-    shared_head(blocks, "classes", anchors * classes, sides, depth=4)
-    shared_head(blocks, "places", anchors * 4, sides, depth=4)
-    places = sum(side * side for side in sides)
-    return _with_loss(blocks, float(places * anchors * classes))
+    _shared_head(blocks, "classes", anchors * classes, sides, depth=4)
+    _shared_head(blocks, "places", anchors * 4, sides, depth=4)
+    return _with_loss(blocks, sum(side * side for side in sides) * anchors * classes)
 
 
 def build_mask_rcnn(
@@ -204,24 +144,112 @@ def build_mask_rcnn(
     size = round(need_image(image_size, least=128) * math.sqrt(5 / 3))
     blocks = Blocks()
     residual_stages(blocks, size, layers=layers)
-    sides = pyramid(blocks, size, 2)
+    sides = _pyramid(blocks, size, 2)
     sides.append(-(-sides[-1] // 2))
-    anchors = ANCHORS["mask"]
-    shared_head(blocks, "proposals", anchors * 5, sides, depth=1)
-    masks = REGIONS // 4
+    _shared_head(blocks, "proposals", ANCHORS["mask"] * 5, sides, depth=1)
     blocks.add(
         [
-            dense_layer(name="regions1", inputs=PYRAMID * 7 * 7, outputs=1024, rows=REGIONS),
-            dense_layer(name="regions2", inputs=1024, outputs=1024, rows=REGIONS),
-            dense_layer(name="classes", inputs=1024, outputs=classes, rows=REGIONS),
-            dense_layer(name="places", inputs=1024, outputs=4 * classes, rows=REGIONS),
+            dense_layer("regions1", PYRAMID * 7 * 7, 1024, REGIONS),
+            dense_layer("regions2", 1024, 1024, REGIONS),
+            dense_layer("classes", 1024, classes, REGIONS),
+            dense_layer("places", 1024, 4 * classes, REGIONS),
         ]
     )
     # The regions with a mask lie side by side: one image of 14 × 14 patches.
-    patches = 14 * round(math.sqrt(masks))
-    blocks.add(head_convolution("mask", PYRAMID, PYRAMID, patches, count=4.0))
+    patches = 14 * round(math.sqrt(REGIONS // 4))
+    blocks.add(biased("mask", PYRAMID, PYRAMID, patches, activation=Pointwise.RELU, count=4.0))
     blocks.add(transposed_convolution("mask_up", PYRAMID, PYRAMID, patches, patches))
-    blocks.add(
-        head_convolution("mask_out", PYRAMID, classes, 2 * patches, kernel=1, activation=Pointwise.NONE)
-    )
-    return _with_loss(blocks, float(REGIONS * classes + 4 * patches * patches * classes))
+    blocks.add(biased("mask_out", PYRAMID, classes, 2 * patches, kernel=1))
+    return _with_loss(blocks, REGIONS * classes + 4 * patches * patches * classes)
+
+
+class DetectorScale(NamedTuple):
+    """Backbone, channels and layers of the pyramid, depth of the heads of one EfficientDet."""
+
+    backbone: int
+    channels: int
+    layers: int
+    depth: int
+
+
+DETECTOR_SCALES = (
+    DetectorScale(0, 64, 3, 3),
+    DetectorScale(1, 88, 4, 3),
+    DetectorScale(2, 112, 5, 3),
+    DetectorScale(3, 160, 6, 4),
+    DetectorScale(4, 224, 7, 4),
+    DetectorScale(5, 288, 7, 4),
+    DetectorScale(6, 384, 8, 5),
+)
+"""Compound coefficients 0 to 6 (table 1)."""
+
+TAPPED = (2, 4, 6)
+"""Stages of the backbone at an eighth, a sixteenth and a thirty-second of the side."""
+
+
+def _separable(
+    name: str, channels: int, channels_out: int, side: int, *, norm: Pointwise, swish: bool = False
+) -> list[Operator]:
+    """Return a depthwise 3 × 3 and a 1 × 1 convolution."""
+    activation = Pointwise.SWISH if swish else Pointwise.NONE
+    return [
+        *bare_convolution(f"{name}_spatial", channels, channels, side, groups=channels),
+        *biased(name, channels, channels_out, side, kernel=1, norm=norm, activation=activation),
+    ]
+
+
+def _fusion(name: str, channels: int, side: int, inputs: int) -> list[Operator]:
+    """Return the weighed sum of levels, brought to one size, and the convolution after it."""
+    elements, weights = float(side * side * channels), float(inputs)
+    return [
+        pointwise_layer(f"{name}_fusion", Pointwise.ELEMENTWISE, elements * inputs, weights=weights),
+        pointwise_layer(f"{name}_swish", Pointwise.SWISH, elements),
+        *_separable(name, channels, channels, side, norm=Pointwise.BATCH_NORM),
+    ]
+
+
+def build_efficientdet(
+    tokens: Tokens | None, image_size: int | None, *, variant: int = 0, classes: int = 90
+) -> OperatorTable:
+    """Return the operators of EfficientDet D0 to D6: an EfficientNet under a pyramid fused both ways.
+
+    D0 has 3.9 million parameters and costs 2.5 billion multiplications an image:
+
+    >>> table = build_efficientdet(None, 512)
+    >>> round(table.parameters / 1e6, 1), round(float(table.forward_flop.sum()) / 2e9, 1)
+    (3.9, 2.5)
+    """
+    scale = DETECTOR_SCALES[variant]
+    width = scale.channels
+    blocks = Blocks()
+    size = need_image(image_size, least=128)
+    stages = inverted_stages(blocks, size, variant=scale.backbone, group_size=1, norm=Pointwise.BATCH_NORM)
+    tapped = [stages[number] for number in TAPPED]
+    sides = [side for side, _ in tapped]
+    sides += [-(-sides[-1] // 2), -(-sides[-1] // 4)]
+    projected = partial(biased, kernel=1, norm=Pointwise.BATCH_NORM)
+    blocks.add(projected("level6", tapped[-1][1], width, sides[2]))
+    for layer in range(scale.layers):
+        operators: list[Operator] = []
+        if layer == 0:
+            for level, (side, channels) in enumerate(tapped, start=3):
+                # The middle levels enter the first layer twice, each time by a projection of its own.
+                for copy in range(1 if level == 3 else 2):
+                    operators += projected(f"lateral{level}_{copy}", channels, width, side)
+        for level in (6, 5, 4, 3):
+            operators += _fusion(f"fused{layer}_down{level}", width, sides[level - 3], 2)
+        for level in (4, 5, 6, 7):
+            operators += _fusion(f"fused{layer}_up{level}", width, sides[level - 3], 2 if level == 7 else 3)
+        blocks.block(operators, output=float(sides[0] ** 2 * width))
+    anchors = ANCHORS["efficientdet"]
+    for kind, outputs in (("classes", classes), ("places", 4)):
+        for level, side in enumerate(sides):
+            name = f"{kind}{level}"
+            hidden = _separable(f"{name}_hidden", width, width, side, norm=Pointwise.BATCH_NORM, swish=True)
+            last = _separable(name, width, anchors * outputs, side, norm=Pointwise.NONE)
+            layers = [*(replace(operator, count=float(scale.depth)) for operator in hidden), *last]
+            for operator in layers:
+                # Convolutions are shared by all levels; norms are not.
+                shared = level and operator.pointwise is not Pointwise.BATCH_NORM
+                blocks.add([replace(operator, weights=0.0) if shared else operator])
+    return _with_loss(blocks, sum(side * side for side in sides) * anchors * classes)

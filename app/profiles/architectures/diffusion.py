@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.engine.operators.attention import attention_operators
-from app.engine.operators.convolution import convolution_layer, dense_layer, pointwise_layer
-from app.engine.operators.feed_forward import feed_forward_operators
+from app.engine.operators.layers import dense_layer, norm_layer, pointwise_layer
 from app.engine.operators.table import Operator, OperatorTable, Pointwise, Section
+from app.engine.operators.transformer import attention_operators, feed_forward_operators
 from app.engine.records import Tokens
-from app.profiles.architectures.common import LAUNCH_SHARE, Blocks, need_image, norm_layer
+from app.profiles.architectures.common import LAUNCH_SHARE, Blocks, bare_convolution, need_image
 
 REDUCTION = 8
 """Pixels of an image along one side of a latent."""
@@ -32,113 +31,60 @@ TEXT_TOKENS = 77
 BLOCKS_PER_LEVEL = 2
 
 
-def _norm(name: str, channels: int, positions: int, *, activated: bool = True) -> list[Operator]:
+def _norm(name: str, channels: int, positions: int) -> list[Operator]:
     """Return a group norm and the activation after it."""
     elements = float(channels * positions)
-    norm = pointwise_layer(
-        name=f"{name}_norm", pointwise=Pointwise.GROUP_NORM, elements=elements, weights=2.0 * channels
-    )
-    operators = [replace(norm, saved=elements)]
-    if activated:
-        swish = pointwise_layer(name=f"{name}_swish", pointwise=Pointwise.SWISH, elements=elements)
-        operators.append(replace(swish, saved=elements))
-    return operators
+    norm = norm_layer(f"{name}_norm", channels, float(positions), Pointwise.GROUP_NORM)
+    return [norm, pointwise_layer(f"{name}_swish", Pointwise.SWISH, elements, saved=elements)]
 
 
 def _convolution(
     name: str, channels_in: int, channels_out: int, side: int, *, kernel: int = 3, stride: int = 1
 ) -> list[Operator]:
-    layer = convolution_layer(
-        name=name,
-        channels_in=channels_in,
-        channels_out=channels_out,
-        height=side,
-        width=side,
-        kernel=kernel,
-        stride=stride,
-        norm=Pointwise.NONE,
-        activation=Pointwise.NONE,
-        bias=True,
-    )
-    elements = layer[0].output_elements
-    return [*layer, pointwise_layer(name=f"{name}_bias", pointwise=Pointwise.BIAS, elements=elements)]
+    layer = bare_convolution(name, channels_in, channels_out, side, kernel=kernel, stride=stride, bias=True)
+    return [*layer, pointwise_layer(f"{name}_bias", Pointwise.BIAS, layer[0].output_elements)]
 
 
 def _residual(name: str, channels_in: int, channels_out: int, side: int, time: int) -> list[Operator]:
     """Return norm and convolution twice, the time step added in between, and the skip connection."""
     positions = side * side
-    operators = [
+    elements = float(channels_out * positions)
+    projected = channels_in != channels_out
+    return [
         *_norm(f"{name}_in", channels_in, positions),
         *_convolution(f"{name}_first", channels_in, channels_out, side),
-        dense_layer(name=f"{name}_time", inputs=time, outputs=channels_out),
-        pointwise_layer(
-            name=f"{name}_shift", pointwise=Pointwise.BIAS, elements=float(channels_out * positions)
-        ),
+        dense_layer(f"{name}_time", time, channels_out),
+        pointwise_layer(f"{name}_shift", Pointwise.BIAS, elements),
         *_norm(f"{name}_out", channels_out, positions),
         *_convolution(f"{name}_second", channels_out, channels_out, side),
+        *(_convolution(f"{name}_project", channels_in, channels_out, side, kernel=1) if projected else []),
+        pointwise_layer(f"{name}_add", Pointwise.ADD, elements),
     ]
-    if channels_in != channels_out:
-        operators += _convolution(f"{name}_project", channels_in, channels_out, side, kernel=1)
-    add = pointwise_layer(
-        name=f"{name}_add", pointwise=Pointwise.ADD, elements=float(channels_out * positions)
-    )
-    return [*operators, add]
 
 
 def _attention(name: str, channels: int, side: int, text: int, heads: int) -> list[Operator]:
     """Return attention over all positions, then to the text, then a gated feed-forward block."""
     positions = float(side * side)
-    residual = pointwise_layer(
-        name=f"{name}_add", pointwise=Pointwise.ADD, elements=positions * channels, count=3.0
-    )
-    operators: list[Operator] = [norm_layer(f"{name}_norm", channels, positions, 3)]
+    operators: list[Operator] = [norm_layer(f"{name}_norm", channels, positions, count=3.0)]
     for kind, keys in (("self", positions), ("text", float(TEXT_TOKENS))):
         prefix = f"{name}_{kind}_"
-        products = attention_operators(
-            prefix=prefix,
-            count=1,
-            hidden=channels,
-            heads=heads,
-            key_heads=heads,
-            head_dimension=channels // heads,
-            queries=positions,
-            keys=keys,
-            squared=positions * keys,
-            causal=False,
-            rotary=False,
-            biases=False,
-        )
-        for operator in products:
+        for operator in attention_operators(prefix, channels, heads, positions, keys=keys, biases=False):
             if operator.name == f"{prefix}key_value":
                 operator = replace(operator, inner=float(text), weights=float(text * operator.columns))
             elif operator.name == f"{prefix}attention_out":
                 operator = replace(operator, weights=operator.weights + channels)
             operators.append(operator)
-    operators += feed_forward_operators(
-        prefix=f"{name}_",
-        count=1,
-        hidden=channels,
-        feed_forward=4 * channels,
-        tokens=positions,
-        gated=True,
-        biases=True,
-        experts=1,
-        experts_per_token=1,
-    )
-    operators.append(residual)
-    ends = [
-        dense_layer(name=f"{name}_{end}", inputs=channels, outputs=channels, rows=positions)
-        for end in ("project_in", "project_out")
-    ]
+    operators += feed_forward_operators(f"{name}_", channels, 4 * channels, positions, gated=True)
+    operators.append(pointwise_layer(f"{name}_add", Pointwise.ADD, positions * channels, count=3.0))
     return [
-        *_norm(name, channels, side * side, activated=False),
-        ends[0],
+        norm_layer(f"{name}_norm", channels, positions, Pointwise.GROUP_NORM),
+        dense_layer(f"{name}_project_in", channels, channels, positions),
         *(replace(operator, layer_launches=LAUNCH_SHARE) for operator in operators),
-        ends[1],
+        dense_layer(f"{name}_project_out", channels, channels, positions),
     ]
 
 
-def build(
+def build_diffusion(
     tokens: Tokens | None,
     image_size: int | None,
     *,
@@ -154,20 +100,15 @@ def build(
 
     Stable Diffusion 2 has 865.9 million parameters:
 
-    >>> int(build(None, 512).parameters)
+    >>> int(build_diffusion(None, 512).parameters)
     865910724
     """
     levels = [int(width) for width in widths.split("-")]
     side = need_image(image_size, least=REDUCTION << (len(levels) - 1)) // REDUCTION
     time = 4 * levels[0]
     blocks = Blocks()
-    blocks.add(
-        [
-            dense_layer(name="time1", inputs=levels[0], outputs=time),
-            dense_layer(name="time2", inputs=time, outputs=time),
-            *_convolution("input", LATENT_CHANNELS, levels[0], side),
-        ]
-    )
+    blocks.add([dense_layer("time1", levels[0], time), dense_layer("time2", time, time)])
+    blocks.add(_convolution("input", LATENT_CHANNELS, levels[0], side))
 
     def block(name: str, channels_in: int, channels_out: int, *, attends: bool) -> None:
         operators = _residual(name, channels_in, channels_out, side, time)
@@ -193,26 +134,17 @@ def build(
         for index in range(BLOCKS_PER_LEVEL + 1):
             skip, side = skips.pop()
             name = f"up{level + 1}_{index + 1}"
-            joined = pointwise_layer(
-                name=f"{name}_join",
-                pointwise=Pointwise.ELEMENTWISE,
-                elements=float(side * side * (channels + skip)),
-            )
-            blocks.add([joined])
+            joined = float(side * side * (channels + skip))
+            blocks.add([pointwise_layer(f"{name}_join", Pointwise.ELEMENTWISE, joined)])
             block(name, channels + skip, levels[level], attends=level < attended)
             channels = levels[level]
         if level:
             side = skips[-1][1]
-            larger = pointwise_layer(
-                name=f"up{level + 1}_enlarge",
-                pointwise=Pointwise.ELEMENTWISE,
-                elements=float(side * side * channels),
-            )
-            blocks.add([larger, *_convolution(f"up{level + 1}", channels, channels, side)])
+            larger = float(side * side * channels)
+            blocks.add([pointwise_layer(f"up{level + 1}_enlarge", Pointwise.ELEMENTWISE, larger)])
+            blocks.add(_convolution(f"up{level + 1}", channels, channels, side))
     blocks.add(_norm("output", channels, side * side))
     blocks.add(_convolution("output", channels, LATENT_CHANNELS, side))
-    loss = pointwise_layer(
-        name="loss", pointwise=Pointwise.ELEMENTWISE, elements=float(side * side * LATENT_CHANNELS)
-    )
-    blocks.add([replace(loss, section=Section.HEAD)])
+    latents = float(side * side * LATENT_CHANNELS)
+    blocks.add([pointwise_layer("loss", Pointwise.ELEMENTWISE, latents, section=Section.HEAD)])
     return blocks.table()

@@ -10,13 +10,12 @@ References
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
-from app.engine.operators.convolution import dense_layer, pointwise_layer
-from app.engine.operators.recurrent import embedding_bag
-from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise, Section
+from app.engine.operators.layers import dense_layer, embedding_bag, pointwise_layer
+from app.engine.operators.table import Operator, OperatorTable, Pointwise
 from app.engine.records import Tokens
+from app.profiles.architectures.common import head_loss
 
 CRITEO = (
     39884406, 39043, 17289, 7420, 20263, 3, 7120, 1543, 63, 38532951, 2953546, 403346, 10, 2208, 11938, 155,
@@ -28,26 +27,14 @@ DENSE_FEATURES = 13
 """Numbers beside the categories in each of Criteo's samples."""
 
 
-def perceptron(name: str, widths: list[int], *, last_activation: bool = True) -> list[Operator]:
+def _perceptron(name: str, widths: list[int], *, last_activation: bool = True) -> list[Operator]:
     """Return dense layers with bias and ReLU between them."""
     operators: list[Operator] = []
     for index, (inputs, outputs) in enumerate(pairwise(widths), start=1):
-        operators.append(dense_layer(name=f"{name}{index}", inputs=inputs, outputs=outputs))
+        operators.append(dense_layer(f"{name}{index}", inputs, outputs))
         if last_activation or index < len(widths) - 1:
-            operators.append(
-                pointwise_layer(name=f"{name}{index}_relu", pointwise=Pointwise.BIAS, elements=float(outputs))
-            )
+            operators.append(pointwise_layer(f"{name}{index}_relu", Pointwise.BIAS, float(outputs)))
     return operators
-
-
-def _loss() -> Operator:
-    return Operator(
-        name="loss",
-        kind=Kind.POINTWISE,
-        pointwise=Pointwise.CROSS_ENTROPY,
-        section=Section.HEAD,
-        elements=1.0,
-    )
 
 
 def build_dlrm(
@@ -64,27 +51,18 @@ def build_dlrm(
     24.0
     """
     tables = [
-        embedding_bag(name=f"table{index}", entries=float(entries), width=width, lookups=1.0)
+        embedding_bag(f"table{index}", float(entries), width, 1.0)
         for index, entries in enumerate(CRITEO, start=1)
     ]
     vectors = len(CRITEO) + 1
     pairs = vectors * (vectors - 1) // 2
-    interaction = Operator(
-        name="interaction",
-        kind=Kind.MATMUL,
-        rows=float(vectors),
-        inner=float(width),
-        columns=float(vectors),
-        saved=float(vectors * width),
-        aligned=False,
-        convolution_launches=0.5,
-    )
+    interaction = dense_layer("interaction", width, vectors, float(vectors), weights=0.0)
     operators = [
         *tables,
-        *perceptron("bottom", [DENSE_FEATURES, *map(int, bottom.split("-"))]),
+        *_perceptron("bottom", [DENSE_FEATURES, *map(int, bottom.split("-"))]),
         interaction,
-        *perceptron("top", [width + pairs, *map(int, top.split("-"))], last_activation=False),
-        _loss(),
+        *_perceptron("top", [width + pairs, *map(int, top.split("-"))], last_activation=False),
+        head_loss(1.0, "loss"),
     ]
     return OperatorTable.of(operators, depth=1, hidden=float(width + pairs), tokens=1.0)
 
@@ -106,25 +84,22 @@ def build_ncf(
     widths = [int(width) for width in layers.split("-")]
     # The tables are small: every device holds them all and updates them densely.
     tables = [
-        replace(
-            embedding_bag(name=f"{side}_{part}", entries=float(entries), width=width, lookups=1.0),
-            sparse=False,
-        )
+        embedding_bag(f"{side}_{part}", float(entries), width, 1.0, sparse=False)
         for side, entries in (("users", users), ("items", items))
         for part, width in (("factors", factors), ("layers", widths[0] // 2))
     ]
     dropped = [
-        pointwise_layer(name=f"layer{rank}_dropout", pointwise=Pointwise.ELEMENTWISE, elements=float(width))
+        pointwise_layer(f"layer{rank}_dropout", Pointwise.ELEMENTWISE, float(width))
         for rank, width in enumerate(widths[1:], start=1)
     ]
     joined = float(widths[0] + factors + widths[-1])
     operators = [
         *tables,
-        pointwise_layer(name="joined", pointwise=Pointwise.COPY, elements=joined),
-        *perceptron("layer", widths),
+        pointwise_layer("joined", Pointwise.COPY, joined),
+        *_perceptron("layer", widths),
         *dropped,
-        pointwise_layer(name="product", pointwise=Pointwise.ELEMENTWISE, elements=float(factors)),
-        dense_layer(name="prediction", inputs=factors + widths[-1], outputs=1),
-        _loss(),
+        pointwise_layer("product", Pointwise.ELEMENTWISE, float(factors)),
+        dense_layer("prediction", factors + widths[-1], 1),
+        head_loss(1.0, "loss"),
     ]
     return OperatorTable.of(operators, depth=1, hidden=float(widths[0]), tokens=1.0)

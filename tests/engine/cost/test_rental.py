@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.cost.hours import (
+    average_power,
+    emissions,
     rented_hourly_cost,
     reservation_threshold,
     reserved_hourly_price,
     spot_hourly_price,
 )
-from app.engine.energy import average_power, emissions
 from app.errors import BadInput
 
 prices = st.floats(0.01, 1e4)

@@ -3,13 +3,13 @@
 from functools import cache
 from pathlib import Path
 
-from app.catalog.catalog import Catalog
-from app.catalog.load import load_catalog
+from app.catalog.catalog import Catalog, load_catalog
 from app.catalog.software import SoftwareCatalog, load_software
-from app.engine.gpu.case import GpuCase, Plan, plan_at
-from app.engine.gpu.collectives import Exchanges, device_weights, gradient_exchanges
+from app.compiled import record
+from app.engine.gpu.case import GpuCase
+from app.engine.gpu.collectives import CopyCollectives, device_weights, gradient_collectives
 from app.engine.operators.table import OperatorTable
-from app.engine.plans import Plans
+from app.engine.plans import Plan, Plans
 from app.engine.records import GpuSoftware, GpuSystem, Precision
 from app.profiles.presets import preset
 
@@ -52,11 +52,13 @@ def gpu_case(model: OperatorTable, stack: GpuSoftware, system: GpuSystem) -> Gpu
 
 
 def plan_of(**values: float) -> Plan:
-    return plan_at(Plans.of(**values).rows, 0)
+    return record(Plan, Plans.of(**values).rows[0])
 
 
-def exchanges(model: OperatorTable, stack: GpuSoftware, system: GpuSystem, **plan: float) -> Exchanges:
+def collectives(
+    model: OperatorTable, stack: GpuSoftware, system: GpuSystem, **plan: float
+) -> CopyCollectives:
     """Return what the copies of a device's weights exchange under one plan."""
     found = gpu_case(model, stack, system)
-    case, one = found.case(), plan_of(**plan)
-    return gradient_exchanges(case, one, device_weights(case, one), found.stack().network)
+    case, one = found.case, plan_of(**plan)
+    return gradient_collectives(case, one, device_weights(case, one), found.software.network)

@@ -14,7 +14,7 @@ from app.engine.operators.table import Kind, OperatorTable, Section
 from app.engine.plans import MemoryUse, Plans, Recompute, Sharding
 from app.engine.records import Precision
 from app.profiles.transformer import transformer_profile
-from tests.engine.gpu.records import dgx, exchanges, software, table
+from tests.engine.gpu.records import collectives, dgx, software, table
 
 SYSTEM = dgx()
 
@@ -160,7 +160,7 @@ def test_only_adapters_are_reduced_but_all_weights_are_gathered_where_each_rank_
     full = table("llama-7b")
     lora, packed = adapted(full, MODULES, 8), adapted(full, MODULES, 8, quantised=True)
     plan = {"data": 8.0, "sharding": float(Sharding.PARAMETERS), "sharding_ranks": 8.0}
-    whole, few, least = (exchanges(model, FLASH, SYSTEM, **plan) for model in (full, lora, packed))
+    whole, few, least = (collectives(model, FLASH, SYSTEM, **plan) for model in (full, lora, packed))
     assert few.reduced < 0.02 * whole.reduced
     assert 0.6 * whole.streamed < few.streamed < 0.75 * whole.streamed
     assert least.streamed < 0.5 * few.streamed

@@ -22,7 +22,7 @@ STACK = replace(software("megatron-2022"), gradient_bytes=2.0)
 @pytest.mark.parametrize(("model", "parameters"), [("bert-large", 335e6), ("resnet50", 25.6e6)])
 def test_data_parallel_bytes_are_the_gradients(model: str, parameters: float) -> None:
     """Published parameters, two bytes each, whatever batch and however many copies."""
-    case = gpu_case(table(model), STACK, SYSTEM).case()
+    case = gpu_case(table(model), STACK, SYSTEM).case
     for data, micro_batch in ((16.0, 8.0), (64.0, 64.0)):
         plan = plan_of(data=data, micro_batch=micro_batch)
         group = message_group(case, plan, device_weights(case, plan), False)

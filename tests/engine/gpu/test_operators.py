@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.gpu.evaluate import gpu_operator_times
-from app.engine.operators.convolution import dense_layer, pointwise_layer
-from app.engine.operators.recurrent import embedding_bag, recurrent_layer
+from app.engine.operators.layers import dense_layer, embedding_bag, pointwise_layer, recurrent_layer
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section
 from app.engine.plans import Bound, OperatorTimes, Plans
 from app.engine.records import GpuSoftware, Precision

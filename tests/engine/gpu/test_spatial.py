@@ -11,7 +11,7 @@ from app.engine.collectives import Links, intra_node_allreduce_time
 from app.engine.gpu.evaluate import gpu_step
 from app.engine.gpu.passes import STATISTICS_BYTES, halo_elements
 from app.engine.gpu.work import EDGE_KERNELS, split_sample_time
-from app.engine.operators.convolution import convolution_layer
+from app.engine.operators.layers import convolution_layer
 from app.engine.operators.table import OperatorTable, Pointwise
 from app.engine.plans import Plans
 from app.engine.records import Precision
@@ -21,23 +21,14 @@ SYSTEM = dgx()
 
 
 def alone(norm: Pointwise = Pointwise.GROUP_NORM, kernel: int = 3, side: int = 128) -> OperatorTable:
-    layers = convolution_layer(
-        name="c",
-        channels_in=32,
-        channels_out=32,
-        height=side,
-        width=side,
-        depth=side,
-        kernel=kernel,
-        norm=norm,
-    )
+    layers = convolution_layer("c", 32, 32, (side, side, side), kernel=kernel, norm=norm)
     return OperatorTable.of(layers, depth=1, hidden=1.0, tokens=1.0)
 
 
 def between_parts(micro_batch: float) -> float:
     """Time of one convolution in half precision where a launch takes 3 us. [s]"""
     system = replace(SYSTEM, chip=replace(SYSTEM.chip, kernel_overhead=3e-6))
-    return split_sample_time(gpu_case(alone(), software(), system).case(), micro_batch)
+    return split_sample_time(gpu_case(alone(), software(), system).case, micro_batch)
 
 
 def test_one_convolution_exchanges_faces_and_statistics_both_ways() -> None:
@@ -58,7 +49,7 @@ def test_a_convolution_of_one_position_needs_no_neighbours() -> None:
 
 
 def test_a_halo_of_an_image_is_a_row_and_of_a_wide_kernel_several() -> None:
-    layer = convolution_layer(name="c", channels_in=8, channels_out=8, height=64, width=64, kernel=7)
+    layer = convolution_layer(name="c", channels_in=8, channels_out=8, size=64, kernel=7)
     model = OperatorTable.of(layer, depth=1, hidden=1.0, tokens=1.0)
     assert halo_elements(model)[0] == pytest.approx(3 * 8 * 64)
 

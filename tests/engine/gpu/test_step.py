@@ -8,8 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.engine.gpu.evaluate import gpu_step
+from app.engine.gpu.step import GpuStep
 from app.engine.operators.table import OperatorTable
-from app.engine.plans import PARTS, Plans, Recompute, Sharding, StepTime
+from app.engine.plans import Plans, Recompute, Sharding, StepTime
 from app.engine.records import GpuSoftware, GpuSystem, Precision
 from tests.engine.gpu.records import dgx, software, table
 
@@ -67,7 +68,7 @@ def allowed(name: str, plan: dict[str, float]) -> dict[str, float]:
 @given(name=models, stack=stacks, plan=plans)
 def test_parts_are_known_and_never_negative(name: str, stack: str, plan: dict[str, float]) -> None:
     found = step(table(name), software(stack), **allowed(name, plan))
-    assert set(found.parts) <= set(PARTS)
+    assert tuple(found.parts) == GpuStep._fields
     assert all(np.all(part >= 0) and np.all(np.isfinite(part)) for part in found.parts.values())
     assert found.total > 0
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from app.engine.collectives import Links, intra_node_allreduce_time
-from app.engine.gpu.evaluate import gpu_operator_times
-from app.engine.gpu.operators import COSTS, operator_costs
+from app.engine.gpu.case import micro_batch_of
+from app.engine.gpu.evaluate import gpu_operator_times, room_for_costs
+from app.engine.gpu.operators import operator_costs
 from app.engine.gpu.work import Work, micro_batch_work
 from app.engine.operators.table import Section
 from app.engine.plans import Plans, Recompute
@@ -21,13 +22,9 @@ FULL = float(Recompute.FULL)
 
 def work(name: str, *, seq_len: int | None = None, stack: str = "megatron-2022", **values: float) -> Work:
     known = gpu_case(table(name, seq_len), software(stack), SYSTEM)
-    case, plan, costs = known.case(), plan_of(**values), np.empty((known.operators, COSTS))
-    tensor, micro_batch, expert = plan.tensor, plan.micro_batch, plan.expert
-    operator_costs(case, tensor, micro_batch, expert, costs, 0)
-    return micro_batch_work(
-        *(case, known.stack(), tensor, micro_batch, expert),
-        *(plan.recompute, plan.sequence_parallel, costs, 0),
-    )
+    micro, costs = micro_batch_of(plan_of(**values)), room_for_costs(known.case)
+    operator_costs(known.case, micro, costs)
+    return micro_batch_work(known.case, known.software, micro, costs)
 
 
 def layers(found: Work) -> float:
@@ -41,7 +38,7 @@ def ends(found: Work) -> list[float]:
 
 
 def exchanged(**plan: float) -> float:
-    """Return what one micro-batch of the mixture of experts exchanges inside its layers. [s]."""
+    """Return what one micro-batch of the mixture of experts collectives inside its layers. [s]."""
     return work("mixtral-8x7b", seq_len=2048, **plan).layer_comm
 
 

@@ -6,20 +6,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from app.compiled import record
 from app.engine.ipu.chains import has_unlike_layers, model_units, stated_cut
 from app.engine.ipu.evaluate import ipu_step, pipeline_stages
 from app.engine.ipu.layout import balance, stage_list, stage_of
 from app.engine.ipu.stage_memory import stage_weights
-from app.engine.ipu.work import loads_of
+from app.engine.ipu.work import Loads
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import IpuChip, IpuSoftware, Precision
-from app.profiles.architectures import efficientnet, resnet, unet
+from app.profiles.architectures.classification import build_efficientnet, build_resnet
+from app.profiles.architectures.segmentation import build_unet
 
 NETWORKS = {
-    "resnet50": resnet.build(None, 224),
-    "efficientnet-b4": efficientnet.build(None, 380, variant=4, group_size=16, norm="group"),
-    "unet": unet.build(None, 572),
+    "resnet50": build_resnet(None, 224),
+    "efficientnet-b4": build_efficientnet(None, 380, variant=4, group_size=16, norm="group"),
+    "unet": build_unet(None, 572),
 }
 
 
@@ -83,13 +85,13 @@ def test_more_stages_never_lengthen_the_slowest(name: str, bow: IpuChip, popart:
     stages = np.arange(2.0, 9.0)
     plans = Plans.of(pipeline=stages, micro_batch=4, accumulation=64, recompute=1)
     found = pipeline_stages(table, plans, bow, popart, precision=Precision.FP16_16, optimizer="momentum")
-    level = found.slowest[found.layouts].sum(axis=1)
+    level = found.laid.slowest[found.laid.layouts].sum(axis=1)
     assert np.all(level[1:] <= level[:-1] * 1.05)
     for place, pipeline in enumerate(stages.astype(int)):
         listed = stage_list(found.counts[:, place], table.depth, pipeline)
         assert sum(listed) == table.depth
-        held = [stage_of(found.stages, found.layouts[place], each) for each in range(pipeline)]
-        loads = loads_of(found.loads, found.keys[place])
+        held = [stage_of(found.laid.stages, found.laid.layouts[place], each) for each in range(pipeline)]
+        loads = record(Loads, found.laid.loads[found.laid.keys[place]])
         weights = [stage_weights(loads, each.layers, each.embedding, each.head) for each in held]
         assert all(each.present for each in held)
         assert sum(weights) == pytest.approx(table.parameters)

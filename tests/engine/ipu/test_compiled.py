@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.compiled import Kernel, state
-from app.engine.distinct import distinct_columns
+from app.engine.arrays import distinct_columns
 from app.engine.ipu.evaluate import (
     evaluate_ipu_plans,
     ipu_forward_share,
@@ -19,10 +19,10 @@ from app.engine.ipu.examples import BOW, POPART
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import Precision
-from app.profiles.architectures import resnet
+from app.profiles.architectures.classification import build_resnet
 from tests.engine.ipu.conftest import transformer
 
-MODELS = {"like layers": transformer(12, 1024, 128), "unlike layers": resnet.build(None, 224)}
+MODELS = {"like layers": transformer(12, 1024, 128), "unlike layers": build_resnet(None, 224)}
 
 OPTIONS = {"precision": Precision.FP16_16, "optimizer": "lamb"}
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.operators.convolution import convolution_layer, dense_layer
-from app.engine.operators.recurrent import embedding_bag, recurrent_layer
+from app.engine.operators.layers import convolution_layer, dense_layer, embedding_bag, recurrent_layer
 from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise
 
 
@@ -15,7 +14,7 @@ def table(*operators: Operator) -> OperatorTable:
 
 
 def convolution(**changes: object) -> Operator:
-    values = {"name": "c", "channels_in": 64, "channels_out": 64, "height": 56, "width": 56}
+    values = {"name": "c", "channels_in": 64, "channels_out": 64, "size": 56}
     return convolution_layer(**(values | changes))[0]
 
 
@@ -33,8 +32,7 @@ def test_a_convolution_costs_one_product_per_output_and_weight(
     layer = convolution(
         channels_in=channels * groups,
         channels_out=width * groups,
-        height=side,
-        width=side,
+        size=side,
         kernel=kernel,
         stride=stride,
         groups=groups,
@@ -54,14 +52,14 @@ def test_a_depthwise_convolution_is_one_group_a_channel() -> None:
 
 def test_three_dimensions_of_a_volume() -> None:
     """The first convolution of 3D U-Net: 128³ voxels, 1 to 32 channels, a kernel of 27."""
-    layer = convolution(channels_in=1, channels_out=32, height=128, width=128, depth=128, bias=True)
+    layer = convolution(channels_in=1, channels_out=32, size=(128, 128, 128), bias=True)
     assert layer.weights == 27 * 32 + 32
     assert layer.rows == 128**3
     assert layer.kernel_area == 27
 
 
 def test_norm_and_activation_follow_and_can_be_left_out() -> None:
-    values = {"name": "c", "channels_in": 3, "channels_out": 8, "height": 4, "width": 4}
+    values = {"name": "c", "channels_in": 3, "channels_out": 8, "size": 4}
     both = convolution_layer(**values)
     assert [operator.name for operator in both] == ["c", "c_norm", "c_activation"]
     assert both[1].weights == 16

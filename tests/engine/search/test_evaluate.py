@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from app.compiled import Kernel
 from app.engine.gpu.case import GpuCase
-from app.engine.gpu.evaluate import gpu_memory, gpu_step
+from app.engine.gpu.evaluate import Evaluated, gpu_memory, gpu_step
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Sharding
 from app.engine.records import GpuSoftware, GpuSystem, Precision
 from app.engine.search import evaluate
 from app.engine.search.enumeration import gpu_plans
-from app.engine.search.evaluate import Evaluated, evaluate_gpu_plans, fitting
+from app.engine.search.evaluate import GpuEvaluator, fitting
 from app.engine.search.space import Space
 from tests.engine.gpu.records import dgx, software, table
 from tests.engine.search.spaces import space
@@ -52,7 +52,7 @@ def evaluated(
     precision: Precision = Precision.BF16,
     optimizer: str = "adam",
 ) -> Evaluated:
-    return evaluate_gpu_plans(GpuCase.of(model, system, stack, precision, optimizer), plans, limit=limit)
+    return GpuEvaluator(GpuCase.of(model, system, stack, precision, optimizer))(plans, limit)
 
 
 drawn = {

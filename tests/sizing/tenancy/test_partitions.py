@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.catalog.catalog import Catalog
-from app.catalog.load import load_catalog
+from app.catalog.catalog import Catalog, load_catalog
 from app.errors import AppError, BadInput, Conflict, NotFound
 from app.features.tenancy.model import PartitionPlan, PartitionRequest
 from app.features.tenancy.partitions import plan_partitions

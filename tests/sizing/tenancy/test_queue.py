@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.catalog.catalog import Catalog
-from app.catalog.load import load_catalog
+from app.catalog.catalog import Catalog, load_catalog
 from app.engine.partition import BuddyPool, NodePool
 from app.engine.queueing import mean_wait, wait_percentile
 from app.engine.units import DAY, HOUR, MONTH

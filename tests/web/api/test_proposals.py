@@ -18,7 +18,7 @@ import pytest
 import rfc8785
 from fastapi import FastAPI
 
-from app.catalog.load import load_catalog
+from app.catalog.catalog import load_catalog
 from app.errors import TooMany
 from app.features.comparisons import service as comparisons
 from app.features.proposals import service as proposals

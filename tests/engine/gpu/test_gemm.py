@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu.gemm import misalignment, roofline_time, tiled_product_time
+from app.engine.gpu.gemm import misalignment, roofline_time, tiled_gemm_time
 from tests.engine.gpu.records import dgx, gpu_case, software, table
 
-CASE = gpu_case(table("bert-large"), software(), dgx()).case()
+CASE = gpu_case(table("bert-large"), software(), dgx()).case
 
 PEAK = 312e12
 
@@ -17,7 +17,7 @@ sides = st.integers(1, 20_000)
 
 
 def seconds(rows: float, columns: float, inner: float, batch: float = 1.0) -> float:
-    return tiled_product_time(
+    return tiled_gemm_time(
         *(rows, columns, inner, batch, PEAK, MULTIPROCESSORS),
         *(CASE.tiles, CASE.tile_prologue, CASE.split_bandwidth),
     )

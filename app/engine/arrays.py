@@ -1,16 +1,23 @@
-"""Distinct columns of numbers, found by hashing."""
+"""Rows of numbers: written, and told apart by hashing."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from app.compiled import Matrix, Places, inner, kernel
+from app.compiled import Matrix, Places, Vector, inner, kernel
 from app.engine.records import Floats, Indices
 
 MIX = 6_364_136_223_846_793_005
 """Multiplier that spreads neighbouring numbers over all digits (Knuth, MMIX)."""
 
 DIGITS = 0x7FFF_FFFF_FFFF_FFFF
+
+
+@inner
+def store(row: Vector, values: tuple[float, ...]) -> None:
+    """Write numbers into the first places of a row."""
+    for place in range(len(values)):
+        row[place] = values[place]
 
 
 @inner

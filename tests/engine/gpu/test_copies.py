@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.collectives import Links, Network, collective_time
-from app.engine.gpu.collectives import Exchanges, Weights, device_weights
+from app.engine.gpu.collectives import CopyCollectives, Weights, device_weights
 from app.engine.gpu.evaluate import gpu_memory, gpu_step
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Recompute, Sharding
@@ -26,12 +26,12 @@ DENSE = replace(MIXTURE, active=np.ones_like(MIXTURE.active))
 """The same products with every token at every expert, so that none can be told apart."""
 
 
-def exchanges(model: OperatorTable, system: GpuSystem = SYSTEM, **plan: float) -> Exchanges:
-    return records.exchanges(model, STACK, system, **plan)
+def collectives(model: OperatorTable, system: GpuSystem = SYSTEM, **plan: float) -> CopyCollectives:
+    return records.collectives(model, STACK, system, **plan)
 
 
 def weights_of(model: OperatorTable, **plan: float) -> Weights:
-    return device_weights(gpu_case(model, STACK, SYSTEM).case(), plan_of(**plan))
+    return device_weights(gpu_case(model, STACK, SYSTEM).case, plan_of(**plan))
 
 
 def collective(size: float, ranks: float, near: float, passes: float) -> float:
@@ -40,14 +40,14 @@ def collective(size: float, ranks: float, near: float, passes: float) -> float:
 
 
 def test_one_copy_exchanges_nothing() -> None:
-    found = exchanges(table("llama-7b"), tensor=8.0)
-    assert found == Exchanges(*[0.0] * len(found))
+    found = collectives(table("llama-7b"), tensor=8.0)
+    assert found == CopyCollectives(*[0.0] * len(found))
 
 
 def test_scattering_and_gathering_take_as_long_as_reducing_inside_a_machine() -> None:
     """Rajbhandari et al. 2020, section 7.2.1: the volume of both together is that of an all-reduce."""
     model = table("llama-7b")
-    found = exchanges(model, data=8.0)
+    found = collectives(model, data=8.0)
     whole = collective(2.0 * model.parameters, 8.0, 8.0, 2.0)
     assert found.scattered + found.gathered == pytest.approx(whole, rel=1e-12)
     # Buckets are smaller messages than all gradients at once.
@@ -59,15 +59,15 @@ def test_sharded_parameters_travel_half_as_much_again() -> None:
 
     Over one slow port a machine the volume is all that counts.
     """
-    found = exchanges(table("llama-7b"), dgx("ethernet-25", 1), data=64.0)
+    found = collectives(table("llama-7b"), dgx("ethernet-25", 1), data=64.0)
     assert found.streamed == pytest.approx(1.5 * found.reduced, rel=0.01)
 
 
 def test_shards_inside_a_machine_are_gathered_over_its_links_and_summed_between() -> None:
     model = table("llama-7b")
-    near = exchanges(model, data=64.0, sharding_ranks=8.0)
-    far = exchanges(model, data=64.0)
-    alone = exchanges(model, data=8.0)
+    near = collectives(model, data=64.0, sharding_ranks=8.0)
+    far = collectives(model, data=64.0)
+    alone = collectives(model, data=8.0)
     assert near.gathered == alone.gathered
     assert near.gathered < far.gathered
     assert near.between == pytest.approx(collective(2.0 * model.parameters / 8, 8.0, 1.0, 2.0), rel=1e-12)
@@ -79,8 +79,8 @@ def test_shards_inside_a_machine_are_gathered_over_its_links_and_summed_between(
 def test_gradients_shared_inside_a_machine_leave_it_once_a_step() -> None:
     """Each micro-batch scatters over the links; only what a rank keeps is summed over the fabric."""
     model, stack = table("llama-7b"), replace(STACK, overlap=0.0)
-    near = exchanges(model, data=64.0, sharding_ranks=8.0)
-    assert near.scattered_once == float(exchanges(model, data=8.0).scattered_once)
+    near = collectives(model, data=64.0, sharding_ranks=8.0)
+    assert near.scattered_once == float(collectives(model, data=8.0).scattered_once)
     shared = {"data": 64.0, "sharding": float(Sharding.GRADIENTS), "sharding_ranks": 8.0}
     several, one = (
         gpu_step(model, Plans.of(**shared, accumulation=rounds), SYSTEM, stack, Precision.BF16, "adam")
@@ -98,7 +98,7 @@ def test_a_layer_is_gathered_whole_on_every_stage(stages: float) -> None:
     """A stage gathers fewer layers, each as large as without a pipeline."""
     model = table("gpt2-1.5b")
     plan = {"data": 8.0, "sharding": float(Sharding.PARAMETERS)}
-    found, alone = exchanges(model, **plan, pipeline=stages), exchanges(model, **plan)
+    found, alone = collectives(model, **plan, pipeline=stages), collectives(model, **plan)
     held, whole = (weights_of(model, data=8.0, pipeline=p) for p in (stages, 1.0))
     assert held.layers == pytest.approx(whole.layers / stages)
     assert found.streamed < alone.streamed
@@ -118,7 +118,7 @@ def test_a_layer_is_gathered_whole_on_every_stage(stages: float) -> None:
 def test_tensor_ranks_exchange_their_share_side_by_side() -> None:
     """Eight groups of one rank a machine share its ports: each carries an eighth over an eighth."""
     model = table("gpt3-175b", 2048)
-    whole = exchanges(model, data=8.0, tensor=8.0)
+    whole = collectives(model, data=8.0, tensor=8.0)
     weights = weights_of(model, data=8.0, tensor=8.0)
     held = weights.layers + weights.outside
     assert whole.scattered_once == pytest.approx(collective(2.0 * held, 8.0, 1.0, 1.0), rel=1e-12)
@@ -127,7 +127,7 @@ def test_tensor_ranks_exchange_their_share_side_by_side() -> None:
 @pytest.mark.parametrize("degree", [2.0, 4.0, 8.0])
 def test_gradients_of_experts_are_exchanged_over_their_copies(degree: float) -> None:
     weights = weights_of(MIXTURE, data=64.0, expert=degree)
-    found = exchanges(MIXTURE, data=64.0, expert=degree)
+    found = collectives(MIXTURE, data=64.0, expert=degree)
     dense = collective(2.0 * (weights.layers + weights.outside - weights.experts), 64.0, 8.0, 1.0)
     routed = collective(2.0 * weights.experts, 64.0 / degree, 8.0 / degree, 1.0)
     assert found.scattered_once == pytest.approx(dense + routed, rel=1e-12)
@@ -137,14 +137,14 @@ def test_experts_with_one_copy_keep_their_gradients() -> None:
     """With as many expert ranks as copies only the other weights are exchanged."""
     weights = weights_of(MIXTURE, data=8.0, expert=8.0)
     others = weights.layers + weights.outside - weights.experts
-    found = exchanges(MIXTURE, data=8.0, expert=8.0)
+    found = collectives(MIXTURE, data=8.0, expert=8.0)
     assert found.scattered_once == pytest.approx(collective(2.0 * others, 8.0, 8.0, 1.0), rel=1e-12)
     assert found.gathered == pytest.approx(collective(2.0 * others, 8.0, 8.0, 1.0), rel=1e-12)
 
 
 @pytest.mark.parametrize("data", [8.0, 64.0])
 def test_more_expert_ranks_exchange_fewer_gradients(data: float) -> None:
-    found = [exchanges(MIXTURE, data=data, expert=degree) for degree in (1.0, 2.0, 4.0, 8.0)]
+    found = [collectives(MIXTURE, data=data, expert=degree) for degree in (1.0, 2.0, 4.0, 8.0)]
     for name in ("reduced", "scattered_once"):
         assert np.all(np.diff([getattr(one, name) for one in found]) < 0), name
 
