@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.features.accounts import views as identity_contexts
+from app.features.accounts import pages as account_contexts
+from app.features.accounts import sign_in_pages as sign_in_contexts
 from app.features.accuracy.views import AccuracyPage
 from app.features.bills import views as bill_contexts
 from app.features.break_even import views as breakeven_contexts
@@ -80,14 +81,14 @@ CONTEXTS = {
     "integrations/keys.html": integration_contexts.KeysPage,
     "integrations/webhooks.html": integration_contexts.WebhooksPage,
     "integrations/webhook.html": integration_contexts.WebhookPage,
-    "accounts/sign_in.html": identity_contexts.SignInPage,
-    "accounts/sign_in_code.html": identity_contexts.CodePage,
-    "accounts/forgotten.html": identity_contexts.ForgottenPage,
-    "accounts/password.html": identity_contexts.PasswordPage,
-    "accounts/invitation.html": identity_contexts.InvitationPage,
-    "accounts/account.html": identity_contexts.AccountPage,
-    "accounts/second_factor.html": identity_contexts.SecondFactorPage,
-    "accounts/people.html": identity_contexts.PeoplePage,
+    "accounts/sign_in.html": sign_in_contexts.SignInPage,
+    "accounts/sign_in_code.html": sign_in_contexts.CodePage,
+    "accounts/forgotten.html": sign_in_contexts.ForgottenPage,
+    "accounts/password.html": sign_in_contexts.PasswordPage,
+    "accounts/invitation.html": sign_in_contexts.InvitationPage,
+    "accounts/account.html": account_contexts.AccountPage,
+    "accounts/second_factor.html": account_contexts.SecondFactorPage,
+    "accounts/people.html": account_contexts.PeoplePage,
 }
 
 
