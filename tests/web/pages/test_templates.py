@@ -19,7 +19,8 @@ from app.features.estimates import views as estimates_views
 from app.features.integrations import pages as integration_contexts
 from app.features.networks import views as fabric_choice_contexts
 from app.features.plans import views as plans_views
-from app.features.price_books import views as money_contexts
+from app.features.price_books import costs_pages
+from app.features.price_books import pages as book_pages
 from app.features.proposals import views as proposal_contexts
 from app.features.start import pages as contexts
 from app.features.studies import forms as study_contexts
@@ -62,9 +63,9 @@ CONTEXTS = {
     "tenancy/queues.html": tenancy_contexts.QueuesPage,
     "claims/claims.html": claims_contexts.ClaimsPage,
     "claims/claim.html": claims_contexts.ClaimPage,
-    "price_books/costs.html": money_contexts.CostsPage,
-    "price_books/price_books.html": money_contexts.PriceBooksPage,
-    "price_books/price_book.html": money_contexts.PriceBookPage,
+    "price_books/costs.html": costs_pages.CostsPage,
+    "price_books/price_books.html": book_pages.PriceBooksPage,
+    "price_books/price_book.html": book_pages.PriceBookPage,
     "studies/studies.html": study_contexts.StudiesPage,
     "studies/study_form.html": study_contexts.StudyFormPage,
     "studies/study.html": study_contexts.StudyPage,
