@@ -12,6 +12,7 @@ from app.features.accuracy.views import AccuracyPage
 from app.features.bills import views as bill_contexts
 from app.features.break_even import views as breakeven_contexts
 from app.features.calibration import views as calibration_contexts
+from app.features.calibration.pages import CalibrationFormPage
 from app.features.catalogue import views as catalogue_views
 from app.features.claims import views as claims_contexts
 from app.features.comparisons import views as comparisons_views
@@ -46,7 +47,7 @@ CONTEXTS = {
     "plans/mapping.html": plans_views.MappingPage,
     "break_even/breakeven.html": breakeven_contexts.BreakEvenPage,
     "plans/plans.html": plans_views.PlansPage,
-    "calibration/calibration_form.html": calibration_contexts.CalibrationFormPage,
+    "calibration/calibration_form.html": CalibrationFormPage,
     "calibration/calibration.html": calibration_contexts.CalibrationPage,
     "calibration/gain.html": calibration_contexts.GainPage,
     "networks/fabric_choice.html": fabric_choice_contexts.FabricsPage,
