@@ -24,6 +24,7 @@ from app.features.networks import pages as networks
 from app.features.plans import api as plans_api
 from app.features.plans import pages as plans
 from app.features.price_books import api as price_books_api
+from app.features.price_books import costs_pages
 from app.features.price_books import pages as price_books
 from app.features.proposals import api as proposals_api
 from app.features.proposals import pages as proposals
@@ -82,6 +83,7 @@ PAGE_ROUTES = routes_of(
         comparisons.router,
         estimates.router,
         price_books.router,
+        costs_pages.router,
         plans.router,
         sizings.router,
         calibration.router,

@@ -1,11 +1,12 @@
-"""The people of a workspace, for its owners: members, roles, invitations."""
+"""The account of the reader, and the people of a workspace: members, roles, invitations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Query, Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from markupsafe import Markup
 from starlette.datastructures import FormData
@@ -16,15 +17,16 @@ from app.features.accounts import service as accounts
 from app.features.accounts.people import AccountDocument, People, Sent, SessionDocument
 from app.features.accounts.second_factor import Enrolment
 from app.features.accounts.sign_in_pages import (
+    PRIVATE,
     FormDep,
     general,
+    let_in,
     private,
     same_twice,
     secret_of,
+    show,
     text_of,
-    waiting,
 )
-from app.features.accounts.views import AccountPage, PeoplePage, SecondFactorPage, SessionLine
 from app.platform import sessions
 from app.platform.admission import Principal, Role
 from app.platform.identity import Identity
@@ -37,14 +39,13 @@ from app.platform.web.auth import (
     cookie_name,
     drop_session,
     get_principal,
-    keep_session,
     visitor_of,
 )
 from app.platform.web.contexts import Form
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.problems import SIGN_IN, go
-from app.platform.web.rendering import render
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 
 DONE = frozenset({"name", "password", "factor", "session"})
@@ -83,39 +84,105 @@ def device(user_agent: str) -> str:
     return ", ".join(one for one in found if one) or user_agent[:40] or "–"
 
 
-def line_of(session: SessionDocument) -> SessionLine:
-    """Return a session in words."""
-    return SessionLine(
-        id=session.id,
-        device=device(session.user_agent),
-        address=session.address,
-        here=session.here,
-        began=session.created_at.date().isoformat(),
-        failures=session.failures,
-        seen=session.seen_at.date().isoformat(),
-    )
+router = page_router()
+
+
+async def token_of(request: Request) -> str:
+    """Return the token of this browser's session."""
+    return request.cookies.get(cookie_name(request), "")
+
+
+TokenDep = Annotated[str, Depends(token_of)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountPage:
+    """The account of the person who reads it."""
+
+    account: AccountDocument
+    sessions: Sequence[tuple[SessionDocument, str]]
+    """Each with its browser in words."""
+    workspace_id: str
+    """Where this browser works."""
+    form: Form
+    message: Message | None
+    """What was refused."""
+    done: str
+    """What was done, as a key of its sentences; empty where nothing was."""
+    codes: Sequence[str]
+    """New recovery codes, shown once."""
+    least: int = LEAST
 
 
 def account_page(
+    request: Request,
     account: AccountDocument,
-    workspace_id: str,
     *,
     form: Form | None = None,
     message: Message | None = None,
-    done: str = "",
     codes: Sequence[str] = (),
 ) -> AccountPage:
-    """Return the page of an account."""
+    done = request.query_params.get("done", "") if request.method == "GET" else ""
     return AccountPage(
         account=account,
-        sessions=[line_of(one) for one in account.sessions],
-        workspace_id=workspace_id,
+        sessions=[(one, device(one.user_agent)) for one in account.sessions],
+        workspace_id=get_principal(request).workspace_id,
         form=form or Form(),
         message=message,
         done=done if done in DONE else "",
         codes=codes,
-        least=LEAST,
     )
+
+
+@resource(router, "/account", "accounts/account.html", account_page, right=Right.OWN, headers=PRIVATE)
+def show_account(identity: IdentityDep, account_id: AccountDep, token: TokenDep) -> AccountDocument:
+    """Return the account of the person who asks."""
+    return people.get_account(identity, account_id, token)
+
+
+def refused(request: Request, account: AccountDocument, form: str, error: AppError) -> Response:
+    """Return the page of an account with what is wrong, at the fields of one of its forms."""
+    wrong = [FieldError(f"{form}.{one.field}", one.message) for one in error.errors]
+    page = account_page(request, account, form=Form(errors=wrong), message=general(error))
+    return show(request, "account", page, error)
+
+
+@router.post("/account", response_class=HTMLResponse)
+@needs(Right.OWN)
+def rename_account(
+    request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
+) -> Response:
+    """Call the person something else."""
+    try:
+        accounts.rename(identity, account_id, text_of(form, "name"))
+    except BadInput as error:
+        return refused(request, show_account(identity, account_id, token), "own", error)
+    return go("/account?done=name")
+
+
+@router.post("/account/password", response_class=HTMLResponse)
+@needs(Right.OWN)
+def change_password(
+    request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
+) -> Response:
+    """Change the password; all other browsers are signed out."""
+    present = secret_of(form, "present")
+    try:
+        password, visitor = same_twice(form), visitor_of(request)
+        started = accounts.change_password(identity, account_id, present, password, visitor, token)
+    except (BadInput, TooMany) as error:
+        return refused(request, show_account(identity, account_id, token), "change", error)
+    return let_in(request, started, "/account?done=password")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondFactorPage:
+    """A new second factor: what a device scans, and the form that proves it did."""
+
+    picture: Markup
+    secret: str
+    sealed: str
+    form: Form
 
 
 def second_factor_page(offered: Enrolment, form: Form) -> SecondFactorPage:
@@ -132,125 +199,57 @@ def second_factor_page(offered: Enrolment, form: Form) -> SecondFactorPage:
     )
 
 
-router = page_router()
-
-DoneQuery = Annotated[str, Query(max_length=20)]
-
-
-def token_of(request: Request) -> str:
-    """Return the token of this browser's session."""
-    return request.cookies.get(cookie_name(request), "")
-
-
-def refused(request: Request, identity: Identity, account_id: str, form: str, error: AppError) -> Response:
-    """Return the page of an account with what is wrong, at the fields of one of its forms."""
-    wrong = [FieldError(f"{form}.{one.field}", one.message) for one in error.errors]
-    message: Message | None = None if wrong else error.message
-    page = account_page(
-        people.get_account(identity, account_id, token_of(request)),
-        get_principal(request).workspace_id,
-        form=Form(errors=wrong),
-        message=message,
-    )
-    return waiting(private(render(request, "accounts/account.html", page, status=error.status)), error)
-
-
-@router.get("/account.json")
-@needs(Right.OWN)
-def show_account_data(request: Request, identity: IdentityDep, account_id: AccountDep) -> AccountDocument:
-    """Return the account of the page of the same address."""
-    return people.get_account(identity, account_id, token_of(request))
-
-
-@router.get("/account", response_class=HTMLResponse)
-@needs(Right.OWN)
-def show_account(
-    request: Request, identity: IdentityDep, account_id: AccountDep, done: DoneQuery = ""
-) -> Response:
-    """Show the account of the person who asks."""
-    found = people.get_account(identity, account_id, token_of(request))
-    page = account_page(found, get_principal(request).workspace_id, done=done)
-    return private(render(request, "accounts/account.html", page))
-
-
-@router.post("/account", response_class=HTMLResponse)
-@needs(Right.OWN)
-def rename_account(
-    request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep
-) -> Response:
-    """Call the person something else."""
-    try:
-        accounts.rename(identity, account_id, text_of(form, "name"))
-    except BadInput as error:
-        return refused(request, identity, account_id, "own", error)
-    return go("/account?done=name")
-
-
-@router.post("/account/password", response_class=HTMLResponse)
-@needs(Right.OWN)
-def change_password(
-    request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep
-) -> Response:
-    """Change the password; all other browsers are signed out."""
-    present, token = secret_of(form, "present"), token_of(request)
-    try:
-        password, visitor = same_twice(form), visitor_of(request)
-        started = accounts.change_password(identity, account_id, present, password, visitor, token)
-    except (BadInput, TooMany) as error:
-        return refused(request, identity, account_id, "change", error)
-    response = go("/account?done=password")
-    keep_session(request, response, started)
-    return private(response)
-
-
 @router.get("/account/second-factor", response_class=HTMLResponse)
 @needs(Right.OWN)
 def show_second_factor(request: Request, identity: IdentityDep, account_id: AccountDep) -> Response:
     """Offer a new second factor."""
     offered = people.offer_second_factor(identity, account_id)
-    return private(render(request, "accounts/second_factor.html", second_factor_page(offered, Form())))
+    return show(request, "second_factor", second_factor_page(offered, Form()))
 
 
 @router.post("/account/second-factor", response_class=HTMLResponse)
 @needs(Right.OWN)
-def turn_on(request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep) -> Response:
+def turn_on(
+    request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
+) -> Response:
     """Keep the second factor once a code of it is right; the recovery codes are shown once."""
     sealed = text_of(form, "sealed")
     try:
         codes = second_factor.turn_on(identity, account_id, sealed, text_of(form, "code"))
     except BadInput as error:
         offered = people.offer_second_factor(identity, account_id, sealed)
-        page = second_factor_page(offered, Form(errors=error.errors))
-        return private(render(request, "accounts/second_factor.html", page, status=error.status))
+        return show(request, "second_factor", second_factor_page(offered, Form(errors=error.errors)), error)
     except Conflict as error:
-        return refused(request, identity, account_id, "factor", error)
-    found = people.get_account(identity, account_id, token_of(request))
-    shown = account_page(found, get_principal(request).workspace_id, codes=codes)
-    return private(render(request, "accounts/account.html", shown))
+        return refused(request, show_account(identity, account_id, token), "factor", error)
+    page = account_page(request, show_account(identity, account_id, token), codes=codes)
+    return show(request, "account", page)
 
 
 @router.post("/account/second-factor/off", response_class=HTMLResponse)
 @needs(Right.OWN)
-def turn_off(request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep) -> Response:
+def turn_off(
+    request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
+) -> Response:
     """Go without a second factor again."""
     try:
         second_factor.turn_off(identity, account_id, secret_of(form, "password"))
     except (BadInput, TooMany) as error:
-        return refused(request, identity, account_id, "factor", error)
+        return refused(request, show_account(identity, account_id, token), "factor", error)
     return go("/account?done=factor")
 
 
 @router.post("/account/recovery-codes", response_class=HTMLResponse)
 @needs(Right.OWN)
-def other_codes(request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep) -> Response:
+def other_codes(
+    request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
+) -> Response:
     """Make new recovery codes in the place of all earlier ones."""
     try:
         codes = second_factor.other_recovery_codes(identity, account_id, secret_of(form, "password"))
     except (BadInput, Conflict, TooMany) as error:
-        return refused(request, identity, account_id, "factor", error)
-    found = people.get_account(identity, account_id, token_of(request))
-    shown = account_page(found, get_principal(request).workspace_id, codes=codes)
-    return private(render(request, "accounts/account.html", shown))
+        return refused(request, show_account(identity, account_id, token), "factor", error)
+    page = account_page(request, show_account(identity, account_id, token), codes=codes)
+    return show(request, "account", page)
 
 
 @router.post("/account/sessions/{identifier}/end", response_class=HTMLResponse)
@@ -274,10 +273,10 @@ def leave_everywhere(request: Request, identity: IdentityDep, account_id: Accoun
 @router.post("/workspace", response_class=HTMLResponse)
 @needs(Right.OWN)
 def switch(
-    request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, who: PrincipalDep
+    identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep, who: PrincipalDep
 ) -> Response:
     """Work in another workspace of the account."""
-    sessions.switch_workspace(identity, account_id, token_of(request), text_of(form, "workspace"))
+    sessions.switch_workspace(identity, account_id, token, text_of(form, "workspace"))
     return go("/")
 
 
@@ -292,39 +291,45 @@ def role_of(form: FormData) -> Role:
     return Role(given)
 
 
-def shown(
-    request: Request,
-    identity: Identity,
-    owner: Principal,
-    form: Form,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeoplePage:
+    """The people of a workspace, for its owners."""
+
+    people: People
+    roles: Sequence[str]
+    form: Form
+    message: Message | None
+    sent: Sent | None
+    """An invitation just made; where no mail went, its link is shown, once."""
+
+
+def people_page(
+    _: Request,
+    found: People,
+    form: Form | None = None,
     error: AppError | None = None,
     sent: Sent | None = None,
-) -> Response:
-    """Return the page of the people of a workspace."""
-    page = PeoplePage(
-        people=people.list_people(identity, owner.workspace_id),
-        me=owner.account_id or "",
-        roles=ROLES,
-        form=form,
-        message=general(error),
-        link=sent.link if sent and not sent.mailed else "",
-        mailed=sent is not None and sent.mailed,
-    )
-    return private(render(request, "accounts/people.html", page, status=error.status if error else 200))
+) -> PeoplePage:
+    return PeoplePage(people=found, roles=ROLES, form=form or Form(), message=general(error), sent=sent)
 
 
-@router.get("/people.json")
-@needs(Right.MANAGE)
-def show_people_data(identity: IdentityDep, owner: OwnerDep) -> People:
-    """Return the people of the page of the same address."""
+@resource(router, "/people", "accounts/people.html", people_page, right=Right.MANAGE, headers=PRIVATE)
+def show_people(identity: IdentityDep, owner: OwnerDep) -> People:
+    """Return who works in the workspace and who is invited."""
     return people.list_people(identity, owner.workspace_id)
 
 
-@router.get("/people", response_class=HTMLResponse)
-@needs(Right.MANAGE)
-def show_people(request: Request, identity: IdentityDep, owner: OwnerDep) -> Response:
-    """Show who works in the workspace and who is invited."""
-    return shown(request, identity, owner, Form())
+def people_after(
+    request: Request,
+    identity: Identity,
+    owner: Principal,
+    form: Form | None = None,
+    error: AppError | None = None,
+    sent: Sent | None = None,
+) -> Response:
+    """Return the page of people after something was asked for."""
+    page = people_page(request, show_people(identity, owner), form, error, sent)
+    return show(request, "people", page, error)
 
 
 @router.post("/people/invitations", response_class=HTMLResponse)
@@ -337,8 +342,8 @@ def invite(request: Request, identity: IdentityDep, owner: OwnerDep, form: FormD
         sent = people.invite(identity, owner, email, role_of(form), language, asked_at)
     except (BadInput, Conflict) as error:
         kept = Form({"email": [email], "role": [text_of(form, "role")]}, error.errors)
-        return shown(request, identity, owner, kept, error)
-    return shown(request, identity, owner, Form(), sent=sent)
+        return people_after(request, identity, owner, kept, error)
+    return people_after(request, identity, owner, sent=sent)
 
 
 @router.post("/people/invitations/{identifier}/withdraw", response_class=HTMLResponse)
@@ -358,7 +363,7 @@ def change_role(
     try:
         people.change_role(identity, owner.workspace_id, identifier, role_of(form))
     except (BadInput, Conflict) as error:
-        return shown(request, identity, owner, Form(errors=error.errors), error)
+        return people_after(request, identity, owner, Form(errors=error.errors), error)
     return go("/people")
 
 
@@ -369,7 +374,7 @@ def remove(request: Request, identity: IdentityDep, owner: OwnerDep, identifier:
     try:
         people.remove(identity, owner.workspace_id, identifier)
     except Conflict as error:
-        return shown(request, identity, owner, Form(), error)
+        return people_after(request, identity, owner, error=error)
     return go("/" if identifier == owner.account_id else "/people")
 
 
@@ -380,5 +385,7 @@ def rename_workspace(request: Request, identity: IdentityDep, owner: OwnerDep, f
     try:
         people.rename_workspace(identity, owner.workspace_id, text_of(form, "name"))
     except BadInput as error:
-        return shown(request, identity, owner, Form({"name": [text_of(form, "name")]}, error.errors), error)
+        return people_after(
+            request, identity, owner, Form({"name": [text_of(form, "name")]}, error.errors), error
+        )
     return go("/people")

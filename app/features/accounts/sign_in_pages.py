@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request
@@ -12,12 +13,12 @@ from app.errors import AppError, BadInput, Conflict, FieldError, Message, NotFou
 from app.features.accounts import oidc, people
 from app.features.accounts import service as sign_in
 from app.features.accounts.oidc import LASTS, SingleSignOn
-from app.features.accounts.people import get_account
+from app.features.accounts.people import Open, get_account
 from app.features.accounts.service import SignInRefused
-from app.features.accounts.views import CodePage, ForgottenPage, InvitationPage, PasswordPage, SignInPage
 from app.platform import sessions
 from app.platform.identity import Identity, folded
 from app.platform.passwords import LEAST
+from app.platform.sessions import Started
 from app.platform.web.auth import (
     OpenIdentityDep,
     cookie_name,
@@ -43,11 +44,29 @@ MOST_TYPED = 4000
 """Most characters of a field; longer ones are cut, and refused where that is too much."""
 
 
+PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
+"""Keeps an answer out of stores; its address, which may be a secret, leaves this server on no account."""
+
+
 def private(response: Response) -> Response:
-    """Keep an answer out of stores; its address, which may be a secret, leaves this server on no account."""
-    response.headers["Cache-Control"] = "no-store"
-    response.headers["Referrer-Policy"] = "same-origin"
+    response.headers.update(PRIVATE)
     return response
+
+
+def show(request: Request, template: str, page: object, error: AppError | None = None) -> Response:
+    """Return a private page; who tried too often is told when to try again."""
+    headers = dict(PRIVATE)
+    if isinstance(error, TooMany):
+        headers["Retry-After"] = str(error.retry_after)
+    status = 200 if error is None else error.status
+    return render(request, f"accounts/{template}.html", page, status=status, headers=headers)
+
+
+def let_in(request: Request, started: Started, following: str = "/") -> Response:
+    """Start a session in this browser, which goes on or gives its second factor."""
+    response = go(following) if started.complete else to_code(following)
+    keep_session(request, response, started)
+    return private(response)
 
 
 def secret_of(form: FormData, name: str) -> str:
@@ -61,13 +80,37 @@ def text_of(form: FormData, name: str) -> str:
     return secret_of(form, name).replace("\0", "").strip()
 
 
-def shown(
-    request: Request, form: Form, message: Message | None, following: str, mails: bool, status: int = 200
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInPage:
+    """The form that asks for address and password."""
+
+    form: Form
+    message: Message | None
+    """Why the last try was refused."""
+    following: str
+    """Address to go to then."""
+    mails: bool
+    """Whether a link to set a new password can be sent."""
+    provider: bool
+    """Whether people may sign in through a provider."""
+
+
+def sign_in_page(
+    request: Request,
+    identity: Identity,
+    following: str,
+    form: Form | None = None,
+    error: AppError | None = None,
 ) -> Response:
     """Return the form that asks for address and password."""
-    provider = request.app.state.single_sign_on is not None
-    page = SignInPage(form=form, message=message, following=following, mails=mails, provider=provider)
-    return private(render(request, "accounts/sign_in.html", page, status=status))
+    page = SignInPage(
+        form=form or Form(),
+        message=error.message if error else None,
+        following=following,
+        mails=identity.mail is not None,
+        provider=request.app.state.single_sign_on is not None,
+    )
+    return show(request, "sign_in", page, error)
 
 
 @router.get("/sign-in", response_class=HTMLResponse)
@@ -75,7 +118,7 @@ def show_sign_in(request: Request, identity: OpenIdentityDep, following: NextQue
     """Ask for address and password; who is signed in goes on."""
     if known_principal(request) is not None:
         return go(following)
-    return shown(request, Form(), None, local(following), identity.mail is not None)
+    return sign_in_page(request, identity, local(following))
 
 
 @router.post("/sign-in", response_class=HTMLResponse)
@@ -86,19 +129,22 @@ def enter(request: Request, identity: OpenIdentityDep, form: FormDep) -> Respons
     try:
         started = sign_in.sign_in(identity, email, secret_of(form, "password"), visitor_of(request), earlier)
     except (SignInRefused, TooMany) as error:
-        kept = Form({"email": [email]})
-        page = shown(request, kept, error.message, following, identity.mail is not None, error.status)
-        return waiting(page, error)
-    response = go(following) if started.complete else to_code(following)
-    keep_session(request, response, started)
-    return private(response)
+        return sign_in_page(request, identity, following, Form({"email": [email]}), error)
+    return let_in(request, started, following)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodePage:
+    """The form that asks for a code of the second factor."""
+
+    form: Form
+    following: str
 
 
 @router.get("/sign-in/code", response_class=HTMLResponse)
 def show_code(request: Request, identity: OpenIdentityDep, following: NextQuery = "/") -> Response:
     """Ask for a code of the second factor."""
-    page = CodePage(form=Form(), following=local(following))
-    return private(render(request, "accounts/sign_in_code.html", page))
+    return show(request, "sign_in_code", CodePage(form=Form(), following=local(following)))
 
 
 @router.post("/sign-in/code", response_class=HTMLResponse)
@@ -110,21 +156,10 @@ def enter_code(request: Request, identity: OpenIdentityDep, form: FormDep) -> Re
     except (BadInput, TooMany) as error:
         wrong = error.errors or [FieldError("code", error.message)]
         page = CodePage(form=Form(errors=wrong), following=following)
-        return waiting(
-            private(render(request, "accounts/sign_in_code.html", page, status=error.status)), error
-        )
+        return show(request, "sign_in_code", page, error)
     except SignInRefused as error:
-        return shown(request, Form(), error.message, following, identity.mail is not None, error.status)
-    response = go(following)
-    keep_session(request, response, started)
-    return private(response)
-
-
-def waiting(response: Response, error: AppError) -> Response:
-    """Say when somebody who tried too often may try again."""
-    if isinstance(error, TooMany):
-        response.headers["Retry-After"] = str(error.retry_after)
-    return response
+        return sign_in_page(request, identity, following, error=error)
+    return let_in(request, started, following)
 
 
 @router.post("/sign-out", response_class=HTMLResponse)
@@ -168,7 +203,7 @@ def leave_for_provider(
     try:
         leaving = oidc.begin(identity, single, local(following))
     except AppError as error:
-        return sent_back(request, identity.mail is not None, error)
+        return sent_back(request, identity, error)
     response = RedirectResponse(leaving.address, 303)
     response.set_cookie(
         COOKIE, leaving.sealed, max_age=LASTS, path=PATH, httponly=True, samesite="lax",
@@ -186,16 +221,15 @@ def come_back(
     try:
         arrived = oidc.complete(identity, single, sealed, state, code, visitor_of(request), earlier)
     except AppError as error:
-        return sent_back(request, identity.mail is not None, error)
-    response = go(arrived.following) if arrived.started.complete else to_code(arrived.following)
-    keep_session(request, response, arrived.started)
+        return sent_back(request, identity, error)
+    response = let_in(request, arrived.started, arrived.following)
     response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="lax")
-    return private(response)
+    return response
 
 
-def sent_back(request: Request, mails: bool, error: AppError) -> Response:
+def sent_back(request: Request, identity: Identity, error: AppError) -> Response:
     """Return the form of the sign-in with what went wrong; what the browser kept is of no use any more."""
-    response = waiting(shown(request, Form(), error.message, "/", mails, error.status), error)
+    response = sign_in_page(request, identity, "/", error=error)
     response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="lax")
     return response
 
@@ -208,6 +242,15 @@ def same_twice(form: FormDep) -> str:
     return password
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgottenPage:
+    """The form that asks where to send a link for a new password."""
+
+    sent: bool = False
+    """Whether one was asked for."""
+    message: Message | None = None
+
+
 def check_mails(identity: Identity) -> None:
     """Refuse what needs mails where none can be sent."""
     if identity.mail is None:
@@ -218,7 +261,7 @@ def check_mails(identity: Identity) -> None:
 def show_forgotten(request: Request, identity: OpenIdentityDep) -> Response:
     """Ask where to send a link for a new password."""
     check_mails(identity)
-    return private(render(request, "accounts/forgotten.html", ForgottenPage(sent=False, message=None)))
+    return show(request, "forgotten", ForgottenPage())
 
 
 @router.post("/forgotten", response_class=HTMLResponse)
@@ -228,27 +271,36 @@ def send_link(request: Request, identity: OpenIdentityDep, form: FormDep, later:
     try:
         sign_in.begin_reset(identity, visitor_of(request))
     except TooMany as error:
-        page = ForgottenPage(sent=False, message=error.message)
-        return waiting(private(render(request, "accounts/forgotten.html", page, status=429)), error)
+        return show(request, "forgotten", ForgottenPage(message=error.message), error)
     later.add_task(sign_in.send_reset, identity, text_of(form, "email"), voice_of(request).language)
-    response = private(render(request, "accounts/forgotten.html", ForgottenPage(sent=True, message=None)))
+    response = show(request, "forgotten", ForgottenPage(sent=True))
     response.background = later
     return response
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PasswordPage:
+    """The form that sets a password by a link."""
+
+    token: str
+    email: str
+    form: Form
+    least: int = LEAST
+    """Fewest characters of a password."""
 
 
 @router.get("/password/{token}", response_class=HTMLResponse)
 def show_password(request: Request, identity: OpenIdentityDep, token: str) -> Response:
     """Show the form that sets a password."""
-    return password_page(request, identity, token, Form())
+    return password_page(request, identity, token)
 
 
 def password_page(
-    request: Request, identity: Identity, token: str, form: Form, status: int = 200
+    request: Request, identity: Identity, token: str, error: AppError | None = None
 ) -> Response:
-    """Return the form that sets a password."""
-    account = sign_in.led_to(identity, token)
-    page = PasswordPage(token=token, email=account.email, form=form, least=LEAST)
-    return private(render(request, "accounts/password.html", page, status=status))
+    email = sign_in.led_to(identity, token).email
+    page = PasswordPage(token=token, email=email, form=Form(errors=error.errors if error else ()))
+    return show(request, "password", page, error)
 
 
 @router.post("/password/{token}", response_class=HTMLResponse)
@@ -258,23 +310,34 @@ def set_password(request: Request, identity: OpenIdentityDep, form: FormDep, tok
     try:
         started = sign_in.set_password(identity, token, same_twice(form), visitor_of(request), earlier)
     except (BadInput, TooMany) as error:
-        shown = Form(errors=error.errors or Form().errors)
-        return waiting(password_page(request, identity, token, shown, error.status), error)
+        return password_page(request, identity, token, error)
     if started is None:
         return private(RedirectResponse(sign_in_address("/"), 303))
-    response = go("/")
-    keep_session(request, response, started)
-    return private(response)
+    return let_in(request, started)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvitationPage:
+    """An invitation, and the form that accepts it."""
+
+    token: str
+    offered: Open
+    mine: bool
+    """Whether the account it is for is signed in here."""
+    form: Form
+    message: Message | None
+    sign_in_url: str
+    least: int = LEAST
 
 
 @router.get("/invitations/{token}", response_class=HTMLResponse)
 def show_invitation(request: Request, identity: OpenIdentityDep, token: str) -> Response:
     """Show what an invitation offers, and the form that accepts it."""
-    return invitation_page(request, identity, token, Form(), None)
+    return invitation_page(request, identity, token, Form())
 
 
 def invitation_page(
-    request: Request, identity: Identity, token: str, form: Form, error: AppError | None
+    request: Request, identity: Identity, token: str, form: Form, error: AppError | None = None
 ) -> Response:
     """Return the form that accepts an invitation."""
     offered, principal = people.open_invitation(identity, token), known_principal(request)
@@ -288,10 +351,8 @@ def invitation_page(
         form=form,
         message=general(error),
         sign_in_url=sign_in_address(f"/invitations/{token}"),
-        least=LEAST,
     )
-    status = 200 if error is None else error.status
-    return private(render(request, "accounts/invitation.html", page, status=status))
+    return show(request, "invitation", page, error)
 
 
 def general(error: AppError | None) -> Message | None:
@@ -307,11 +368,8 @@ def accept(request: Request, identity: OpenIdentityDep, form: FormDep, token: st
         password = same_twice(form)
         started = people.accept(identity, token, name, password, visitor_of(request), earlier)
     except (BadInput, Conflict, TooMany) as error:
-        shown = Form({"name": [name]}, error.errors)
-        return waiting(invitation_page(request, identity, token, shown, error), error)
-    response = go("/")
-    keep_session(request, response, started)
-    return private(response)
+        return invitation_page(request, identity, token, Form({"name": [name]}, error.errors), error)
+    return let_in(request, started)
 
 
 @router.post("/invitations/{token}/join", response_class=HTMLResponse)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import Query, Request
+from fastapi import Depends, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.features.accuracy.service import AccuracyFindings, allowed, choice_of, findings_of
@@ -37,71 +37,74 @@ class AccuracyData(AccuracyFindings, WrittenDocument):
     """Cursor of the runs that follow; null at the end."""
 
 
+class AccuracyQuery:
+    """Which runs the address asks for."""
+
+    def __init__(
+        self,
+        family: Asked = "",
+        chip: Asked = "",
+        scale: Asked = "",
+        errors: Asked = "",
+        run: Asked = "",
+        cursor: CursorQuery = None,
+    ) -> None:
+        self.choice = choice_of(family=family, chip=chip, scale=scale, errors=errors)
+        self._run, self._cursor = run, cursor
+
+    def start_in(self, runs: Sequence[str]) -> int:
+        """Return where the stretch of the cursor begins, or the one with the run in it."""
+        start = start_of(len(runs), self._cursor)
+        if self._cursor is None and self._run in runs:
+            start = runs.index(self._run) // RUNS * RUNS
+        return start
+
+
+QueryDep = Annotated[AccuracyQuery, Depends()]
+
+
+def cursor_behind(start: int, count: int) -> str | None:
+    """Return the cursor of the stretch that follows; None at the end."""
+    return str(start + RUNS) if start + RUNS < count else None
+
+
 @router.get(f"{ADDRESS}.json")
-def show_accuracy_data(
-    bench: BenchDep,
-    family: Asked = "",
-    chip: Asked = "",
-    scale: Asked = "",
-    errors: Asked = "",
-    run: Asked = "",
-    cursor: CursorQuery = None,
-) -> AccuracyData:
+def show_accuracy_data(bench: BenchDep, query: QueryDep) -> AccuracyData:
     """Return predictions against measured runs."""
-    choice = choice_of(family=family, chip=chip, scale=scale, errors=errors)
-    found, report = dict(findings_of(choice, bench.sizing)), written("accuracy")
-    start, later = stretch_of([one.id for one in found["runs"]], run, cursor)
-    found["runs"] = found["runs"][start : start + RUNS]
-    return AccuracyData.model_construct(**found, next=later, title=report.title, sections=report.sections)
-
-
-def stretch_of(runs: Sequence[str], run: str, cursor: str | None) -> tuple[int, str | None]:
-    """Return where the stretch of a cursor begins, or the one with a run in it, and the next cursor."""
-    start = start_of(len(runs), cursor)
-    if cursor is None and run in runs:
-        start = runs.index(run) // RUNS * RUNS
-    return start, str(start + RUNS) if start + RUNS < len(runs) else None
+    found, report = dict(findings_of(query.choice, bench.sizing)), written("accuracy")
+    runs = found["runs"]
+    start = query.start_in([one.id for one in runs])
+    found |= {"runs": runs[start : start + RUNS], "next": cursor_behind(start, len(runs))}
+    return AccuracyData.model_construct(**found, title=report.title, sections=report.sections)
 
 
 @router.get(ADDRESS, response_class=HTMLResponse)
-def show_accuracy(
-    request: Request,
-    bench: BenchDep,
-    family: Asked = "",
-    chip: Asked = "",
-    scale: Asked = "",
-    errors: Asked = "",
-    run: Asked = "",
-    cursor: CursorQuery = None,
-) -> Response:
+def show_accuracy(request: Request, bench: BenchDep, query: QueryDep) -> Response:
     """Show predictions against measured runs."""
-    choice = choice_of(family=family, chip=chip, scale=scale, errors=errors)
     speaker = voice_of(request)
 
     def made() -> AccuracyPage:
-        found = findings_of(choice, bench.sizing)
+        found = findings_of(query.choice, bench.sizing)
         return accuracy_page(found, allowed(), bench.catalogue, speaker, report_url=REPORT)
 
     # Everything on it follows from the catalogue and what was chosen.
-    kept = bench.pages.get((ADDRESS, choice, speaker.language), made)
-    start, later = stretch_of([view.run.id for view in kept.runs], run, cursor)
+    kept = bench.pages.get((ADDRESS, query.choice, speaker.language), made)
+    start = query.start_in([view.run.id for view in kept.runs])
     page = dataclasses.replace(
         kept,
         runs=kept.runs[start : start + RUNS],
         start=start,
         earlier=(str(start - RUNS) if start > RUNS else "") if start else None,
-        later=later,
+        later=cursor_behind(start, len(kept.runs)),
     )
     return render(request, "accuracy/accuracy.html", page, lasting=bench.pages)
 
 
 @router.get(f"{REPORT}.json")
 def show_report_data() -> WrittenDocument:
-    """Return the written report."""
     return written("accuracy")
 
 
 @router.get(REPORT, response_class=HTMLResponse)
 def show_report(request: Request) -> Response:
-    """Show the written report."""
     return page_of(request, "accuracy", REPORT)

@@ -24,18 +24,7 @@ from app.features.accuracy.predictions import IN_SAMPLE, Prediction
 from app.features.accuracy.service import AccuracyFindings
 from app.platform.catalogue import Catalogue
 from app.platform.web.contexts import Choice, FigureView
-from app.platform.web.contexts import Choice as Entry
 from app.platform.wording.voice import Voice
-
-
-@dataclass(frozen=True, slots=True)
-class RunFilter:
-    """One way to narrow the runs: a field of the address and its values."""
-
-    field: str
-    label: str
-    chosen: str
-    choices: Sequence[Choice]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,29 +53,13 @@ class RunView:
     """Key of the likely reason where runs of this kind are missed."""
 
 
-@dataclass(frozen=True, slots=True)
-class FittedFile:
-    """The fitted figures of one file."""
-
-    file: str
-    title: str
-    figures: Sequence[FittedFigure]
-    owned: bool
-    """Whether any belongs to a profile, chip or fabric."""
-    rests: bool
-    """Whether the file says which runs a figure rests on."""
-    weighed: bool
-    """Whether the file says what a figure is worth."""
-    noted: bool
-    """Whether any has a note beside the runs."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccuracyPage:
     """How well measured runs are predicted."""
 
     choice: RunChoice
-    filters: Sequence[RunFilter]
+    filters: Mapping[str, Sequence[Choice]]
+    """Fields of the address and their values."""
     narrowed: bool
     """Whether anything but the usual was chosen."""
     measured: int
@@ -110,7 +83,8 @@ class AccuracyPage:
     ranking: Ranking
     worst: Sequence[RunView]
     gaps: Gaps
-    fitted: Sequence[FittedFile]
+    fitted: Mapping[str, Sequence[FittedFigure]]
+    """Fitted figures by their file."""
     runs: Sequence[RunView]
     """A stretch of the chosen runs."""
     run_count: int
@@ -172,12 +146,11 @@ def accuracy_page(
     *,
     report_url: str,
 ) -> AccuracyPage:
-    """Return the page."""
     choice = data.choice
     views = {one.id: run_view(one, choice.errors, data, voice) for one in data.runs}
     return AccuracyPage(
         choice=choice,
-        filters=filters(choice, allowed, catalogue, voice),
+        filters=filters(allowed, catalogue, voice),
         narrowed=choice != RunChoice(),
         measured=data.measured,
         headline=data.headline,
@@ -203,8 +176,8 @@ def accuracy_page(
 
 
 def filters(
-    choice: RunChoice, allowed: Mapping[str, Sequence[str]], catalogue: Catalogue, voice: Voice
-) -> list[RunFilter]:
+    allowed: Mapping[str, Sequence[str]], catalogue: Catalogue, voice: Voice
+) -> dict[str, list[Choice]]:
     """Return the lists to choose from."""
     chips = catalogue.chips.documents
 
@@ -217,21 +190,9 @@ def filters(
             return written_scale(value) if value else voice.gettext("any size")
         return voice.label(value, "errors")
 
-    labels = {
-        "family": voice.gettext("Family"),
-        "chip": voice.gettext("Chip"),
-        "scale": voice.gettext("Devices"),
-        "errors": voice.gettext("Errors shown"),
+    return {
+        field: [Choice(value, called(field, value)) for value in values] for field, values in allowed.items()
     }
-    return [
-        RunFilter(
-            name,
-            labels[name],
-            getattr(choice, name),
-            [Entry(value, called(name, value)) for value in values],
-        )
-        for name, values in allowed.items()
-    ]
 
 
 def written_scale(code: str) -> str:
@@ -266,23 +227,11 @@ def shown(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.{DIGITS}g}")
 
 
-def by_file(figures: Sequence[FittedFigure]) -> list[FittedFile]:
-    """Return the fitted figures under the name of their file."""
+def by_file(figures: Sequence[FittedFigure]) -> dict[str, list[FittedFigure]]:
     found: dict[str, list[FittedFigure]] = {}
     for one in figures:
         found.setdefault(one.file, []).append(one)
-    return [
-        FittedFile(
-            file,
-            f"file.{file}",
-            inside,
-            owned=any(one.owner for one in inside),
-            rests=any(one.runs is not None for one in inside),
-            weighed=any(one.worth is not None for one in inside),
-            noted=any(one.note and one.runs is None for one in inside),
-        )
-        for file, inside in found.items()
-    ]
+    return found
 
 
 def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
-from fastapi import Depends, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
-from starlette.datastructures import FormData
 
 from app.errors import AppError, BadInput, FieldError, Message
 from app.estimating.request import EstimateRequest
@@ -17,17 +17,18 @@ from app.features.calibration.model import (
     MOST_RUNS,
     CalibrationAnswer,
     CalibrationRequest,
+    CalibrationSummary,
     GainAnswer,
     GainRequest,
 )
 from app.features.calibration.service import create_calibration, get_calibration, list_calibrations
-from app.features.calibration.views import CalibrationFormPage, calibration_page, gain_page
+from app.features.calibration.views import calibration_page, gain_page
 from app.features.estimates.service import create_estimate, get_estimate_request, list_estimates
 from app.platform.rates import CostClass
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.examples import CALIBRATION, FABRIC_GAIN
-from app.platform.web.forms import nested, plain_number, read_form, refused, typed, whole
+from app.platform.web.forms import FormDep, nested, plain_number, refusal, refused, typed, whole
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
@@ -35,8 +36,6 @@ from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
 
 router = page_router()
-
-FormDep = Annotated[FormData, Depends(read_form)]
 
 EXAMPLE = "example"
 """What is chosen instead of the identifier of an estimate."""
@@ -48,6 +47,8 @@ OFFERED = 50
 
 EARLIER = 10
 
+UNITS = ("samples_per_s", "step_time_s")
+
 NUMBERS = ("system.count", "workload.global_batch", "workload.seq_len")
 
 WORDS = ("system.id", "note")
@@ -55,6 +56,9 @@ WORDS = ("system.id", "note")
 ALTERNATIVES = ("reference", "alternative")
 
 SEPARATOR = re.compile(r"[\s,;]+")
+
+
+Typed = Mapping[str, Sequence[str]]
 
 
 def example_values() -> dict[str, list[str]]:
@@ -85,35 +89,52 @@ def gain_values() -> dict[str, list[str]]:
     }
 
 
-def row_count(values: Mapping[str, Sequence[str]]) -> int:
+def row_count(form: Form) -> int:
     """Return how many rows of runs a form has."""
-    stated = values.get("rows", ["0"])[0]
-    used = [int(found[1]) for name in values if (found := re.match(r"runs\.(\d{1,2})\.", name))]
-    wanted = whole(stated, 2) or 0
-    return min(max(ROWS, wanted, *(place + 1 for place in used), 0), MOST_RUNS)
+    stated = whole(form.get("rows"), 2) or 0
+    used = [int(row[1]) + 1 for name in form.values if (row := re.match(r"runs\.(\d{1,2})\.", name))]
+    return min(max(ROWS, stated, *used), MOST_RUNS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationFormPage:
+    """The forms that ask for a calibration, or for the gain of an alternative."""
+
+    form: Form
+    message: Message | None
+    """What is wrong with the form as a whole."""
+    estimates: Sequence[Choice]
+    """Estimates that can be calibrated, the newest first, and the example."""
+    systems: Sequence[Choice]
+    """Systems that a run can be of."""
+    rows: Sequence[int]
+    """Numbers of the rows of runs, from 0."""
+    more: bool
+    """Whether rows can be added."""
+    earlier: Sequence[CalibrationSummary]
+    """Calibrations made before, the newest first."""
 
 
 def form_page(
-    bench: Workbench, workspace: str, form: Form, message: Message | None = None
-) -> CalibrationFormPage:
-    """Return the page of the forms with what has been typed into them."""
-    kept = list_estimates(bench, workspace, OFFERED, None).items
-    made = list_calibrations(bench, workspace, EARLIER, None).items
-    offered = [Choice(one.id, one.label) for one in kept]
+    request: Request, bench: Workbench, workspace: str, form: Form, error: AppError | None = None
+) -> Response:
+    """Return the page of the forms with what has been typed into them, and what is wrong with it."""
+    offered = [Choice(one.id, one.label) for one in list_estimates(bench, workspace, OFFERED, None).items]
     chosen = form.get("estimate")
     if chosen and chosen != EXAMPLE and all(one.id != chosen for one in offered):
         offered.append(Choice(chosen, chosen))
-    rows = row_count(form.values)
-    systems = bench.catalogue.systems.documents.values()
-    return CalibrationFormPage(
+    rows = row_count(form)
+    page = CalibrationFormPage(
         form=form,
-        message=message,
+        message=error.message if error else None,
         estimates=offered,
-        systems=[Choice(one.id, one.name) for one in systems],
+        systems=[Choice(one.id, one.name) for one in bench.catalogue.systems.documents.values()],
         rows=range(rows),
         more=rows < MOST_RUNS,
-        earlier=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in made],
+        earlier=list_calibrations(bench, workspace, EARLIER, None).items,
     )
+    status = error.status if error else 200
+    return render(request, "calibration/calibration_form.html", page, status=status)
 
 
 def asked_estimate(bench: Workbench, workspace: str, identifier: str) -> EstimateRequest:
@@ -125,48 +146,39 @@ def asked_estimate(bench: Workbench, workspace: str, identifier: str) -> Estimat
     return get_estimate_request(bench, workspace, identifier)
 
 
-UNITS = ("samples_per_s", "step_time_s")
-
-
-def asked_runs(values: Mapping[str, Sequence[str]]) -> tuple[list[dict[str, Any]], list[int]]:
+def asked_runs(form: Form) -> tuple[list[dict[str, Any]], list[int]]:
     """Return the runs that were typed, and the rows they stand in; empty rows are left out."""
     runs, rows = [], []
-    for row in range(row_count(values)):
+    for row in range(row_count(form)):
         field = {
-            name: values[f"runs.{row}.{name}"][0]
-            for name in ("value", *NUMBERS, *WORDS)
-            if f"runs.{row}.{name}" in values
+            name: text for name in ("value", *NUMBERS, *WORDS) if (text := form.get(f"runs.{row}.{name}"))
         }
         if not field:
             continue
-        unit = values.get(f"runs.{row}.unit", [UNITS[0]])[0]
+        unit = form.get(f"runs.{row}.unit", UNITS[0])
         if unit not in UNITS:
             raise BadInput.at(
                 f"runs.{row}.unit", "“{unit}” is not one of {units}", unit=unit[:40], units=", ".join(UNITS)
             )
-        stated = {name: plain_number(field[name]) for name in NUMBERS if name in field}
-        stated |= {name: field[name] for name in WORDS if name in field}
-        if "value" in field:
-            stated[unit] = plain_number(field["value"])
+        stated = {
+            unit if name == "value" else name: text if name in WORDS else plain_number(text)
+            for name, text in field.items()
+        }
         runs.append(nested(stated))
         rows.append(row)
     return runs, rows
 
 
-def at_rows(
-    error: AppError | ValidationError, values: Mapping[str, Sequence[str]], rows: Sequence[int]
-) -> Form:
+def at_rows(error: AppError, values: Typed, rows: Sequence[int]) -> Form:
     """Return a form with errors at the rows as they stand on the page."""
-    form = refused(values, error, ())
     placed = []
-    for one in form.errors:
-        found = re.match(r"runs\.(\d+)\.?", one.field)
+    for one in refused(values, error, ()).errors:
+        field = one.field
+        found = re.match(r"runs\.(\d+)\.?", field)
         if found and int(found[1]) < len(rows):
-            rest = one.field[found.end() :]
-            rest = "value" if rest in {"samples_per_s", "step_time_s", ""} else rest
-            placed.append(FieldError(f"runs.{rows[int(found[1])]}.{rest}", one.message))
-        else:
-            placed.append(one)
+            rest = field[found.end() :]
+            field = f"runs.{rows[int(found[1])]}.{'value' if rest in (*UNITS, '') else rest}"
+        placed.append(FieldError(field, one.message))
     return Form(values, placed)
 
 
@@ -183,7 +195,7 @@ def show_form(
     """Show the forms, filled with the example where it is asked for."""
     values = {"estimate": [estimate]} if estimate else {}
     values |= example_values() if example == "runs" else gain_values() if example == "gain" else {}
-    return render(request, "calibration/calibration_form.html", form_page(bench, workspace, Form(values)))
+    return form_page(request, bench, workspace, Form(values))
 
 
 @router.post("/calibrations/new", response_class=HTMLResponse)
@@ -192,17 +204,19 @@ def calibrate(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: 
     """Make a calibration of what was typed, or return the form with its errors beside the fields."""
     values = typed(form)
     if "more" in values:
-        values["rows"] = [str(row_count(values) + ROWS)]
-        return render(request, "calibration/calibration_form.html", form_page(bench, workspace, Form(values)))
-    runs, rows = asked_runs(values)
+        values["rows"] = [str(row_count(Form(values)) + ROWS)]
+        return form_page(request, bench, workspace, Form(values))
+    asked = Form(values)
+    runs, rows = asked_runs(asked)
     try:
         if not runs:
             raise BadInput.at("runs", "enter at least one measured run")
-        asked = asked_estimate(bench, workspace, values.get("estimate", [""])[0])
-        body = {"estimate": asked, "runs": runs, "label": values.get("label", [None])[0]}
+        estimate = asked_estimate(bench, workspace, asked.get("estimate"))
+        body = {"estimate": estimate, "runs": runs, "label": asked.get("label") or None}
         made = create_calibration(bench, workspace, CalibrationRequest.model_validate(body))
     except (AppError, ValidationError) as error:
-        return _refusal(request, bench, workspace, at_rows(error, values, rows), error)
+        wrong = refusal(error)
+        return form_page(request, bench, workspace, at_rows(wrong, values, rows), wrong)
     return RedirectResponse(f"/calibrations/{made.id}", 303)
 
 
@@ -212,35 +226,27 @@ def hold(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormD
     """Hold two alternatives against each other, or return the form with its errors."""
     values = typed(form)
     try:
-        made = create_calibration(bench, workspace, asked_gain(values))
+        made = create_calibration(bench, workspace, asked_gain(Form(values)))
     except (AppError, ValidationError) as error:
-        found = refused(values, error, ())
-        return _refusal(request, bench, workspace, Form(values, gain_errors(found.errors, values)), error)
+        wrong = refusal(error)
+        return form_page(request, bench, workspace, at_gain_fields(wrong, values), wrong)
     return RedirectResponse(f"/calibrations/{made.id}", 303)
 
 
-def asked_gain(values: Mapping[str, Sequence[str]]) -> GainRequest:
+def asked_gain(form: Form) -> GainRequest:
     """Return the request of the second form; its threshold is in per cent."""
-    labels = {name: values.get(f"gain.{name}", [""])[0] for name in ALTERNATIVES}
+    labels = {name: form.get(f"gain.{name}") for name in ALTERNATIVES}
     for name, label in labels.items():
         if not label:
             raise BadInput.at(name, "enter a name")
     if labels["reference"] == labels["alternative"]:
         raise BadInput.at("alternative", "enter two different names")
     runs = {
-        label: [
-            plain_number(one)
-            for one in SEPARATOR.split(values.get(f"gain.{name}_runs", [""])[0].strip())
-            if one
-        ]
+        label: [plain_number(one) for one in SEPARATOR.split(form.get(f"gain.{name}_runs")) if one]
         for name, label in labels.items()
     }
-    body: dict[str, Any] = {
-        "system": values.get("gain.system", [""])[0],
-        "reference": labels["reference"],
-        "runs": runs,
-    }
-    threshold = values.get("gain.threshold", [""])[0].removesuffix("%").strip()
+    body: dict[str, Any] = {"system": form.get("gain.system"), "reference": labels["reference"], "runs": runs}
+    threshold = form.get("gain.threshold").removesuffix("%").strip()
     if threshold:
         try:
             body["threshold"] = float(threshold.replace(",", ".")) / 100.0
@@ -249,26 +255,16 @@ def asked_gain(values: Mapping[str, Sequence[str]]) -> GainRequest:
     return GainRequest.model_validate(body)
 
 
-def gain_errors(errors: Sequence[FieldError], values: Mapping[str, Sequence[str]]) -> list[FieldError]:
-    """Return errors of the second form at its fields."""
-    labels = {values.get(f"gain.{name}", [""])[0]: name for name in ALTERNATIVES}
+def at_gain_fields(error: AppError, values: Typed) -> Form:
+    """Return the second form with errors at its fields."""
+    names = {values.get(f"gain.{name}", [""])[0]: name for name in ALTERNATIVES}
     placed = []
-    for one in errors:
+    for one in refused(values, error, ()).errors:
         field = one.field
         if field.startswith("runs."):
-            label = field.removeprefix("runs.").split(".")[0]
-            field = f"{labels.get(label, 'alternative')}_runs"
+            field = f"{names.get(field.split('.')[1], 'alternative')}_runs"
         placed.append(FieldError(f"gain.{field}", one.message))
-    return placed
-
-
-def _refusal(
-    request: Request, bench: Workbench, workspace: str, form: Form, error: AppError | ValidationError
-) -> Response:
-    message = error.message if isinstance(error, AppError) else Message("some fields are invalid")
-    page = form_page(bench, workspace, form, message)
-    status = error.status if isinstance(error, AppError) else 422
-    return render(request, "calibration/calibration_form.html", page, status=status)
+    return Form(values, placed)
 
 
 @router.get("/calibrations/{identifier}.json")
@@ -282,8 +278,7 @@ def show_calibration_data(
 @router.get("/calibrations/{identifier}", response_class=HTMLResponse)
 def show_calibration(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show a calibration, or measured alternatives."""
-    found = get_calibration(bench, workspace, identifier)
-    voice = voice_of(request)
+    found, voice = get_calibration(bench, workspace, identifier), voice_of(request)
     if isinstance(found, GainAnswer):
         return render(request, "calibration/gain.html", gain_page(found, voice))
     return render(request, "calibration/calibration.html", calibration_page(found, voice))

@@ -5,41 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.errors import Message
 from app.estimating.schema import Quantity
 from app.features.calibration import charts as figures
+from app.features.calibration.fitting import IMPLAUSIBLE
 from app.features.calibration.model import CalibrationAnswer, GainAnswer, MovedFigure
 from app.platform.charts.figures import time_scale
-from app.platform.web.contexts import (
-    MOST_ROWS,
-    Choice,
-    FigureView,
-    Form,
-    WarningGroup,
-    grouped,
-    view,
-)
+from app.platform.web.contexts import MOST_ROWS, FigureView, WarningGroup, grouped, view
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationFormPage:
-    """The forms that ask for a calibration, or for the gain of an alternative."""
-
-    form: Form
-    message: Message | None
-    """What is wrong with the form as a whole."""
-    estimates: Sequence[Choice]
-    """Estimates that can be calibrated, the newest first, and the example."""
-    systems: Sequence[Choice]
-    """Systems that a run can be of."""
-    rows: Sequence[int]
-    """Numbers of the rows of runs, from 0."""
-    more: bool
-    """Whether rows can be added."""
-    earlier: Sequence[Choice]
-    """Calibrations made before, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +61,6 @@ class GainPage:
     """Label of the fastest alternative."""
     figure: FigureView
     warnings: Sequence[WarningGroup]
-
-
-IMPLAUSIBLE = 2.5
-"""Standard deviations from which a figure's move is marked, as the check of the same name does."""
 
 
 def calibration_page(answer: CalibrationAnswer, voice: Voice) -> CalibrationPage:

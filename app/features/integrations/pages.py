@@ -1,41 +1,116 @@
-"""Webhooks as pages: where events are told, what came of each message, and the controls."""
+"""API keys and webhooks as pages: how to make them, what came of each message, and the controls."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, get_args
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import ValidationError
+from pydantic import BaseModel
 
-from app.errors import AppError
+from app.errors import AppError, Message
 from app.features.integrations import keys, webhooks
 from app.features.integrations.model import (
     ApiKey,
+    Delivery,
     KeyRequest,
+    KeyScope,
+    NewApiKey,
+    ProposalEventName,
     RotationRequest,
     Webhook,
     WebhookPatch,
     WebhookRequest,
 )
-from app.features.integrations.views import asked, keys_page, refusal, webhook_page, webhooks_page
 from app.platform.listing import Page
-from app.platform.web.deps import ALL, BenchDep, CursorQuery, WorkspaceDep
-from app.platform.web.forms import FormDep, typed
+from app.platform.web.contexts import Choice, Form
+from app.platform.web.deps import ALL, USUAL, BenchDep, CursorQuery, WorkspaceDep, workbench_of, workspace_of
+from app.platform.web.documents import older
+from app.platform.web.forms import FormDep, checked, typed
+from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
+from app.platform.wording.voice import Voice
+from app.platform.workbench import Workbench
 
 router = page_router()
 
+Asked = TypeVar("Asked", bound=BaseModel)
+
+Typed = Mapping[str, Sequence[str]]
+
+KEYS, WEBHOOKS, WEBHOOK = (f"integrations/{name}.html" for name in ("keys", "webhooks", "webhook"))
+
 SECRET = {"Cache-Control": "no-store"}
 """Of pages with a secret: no browser keeps them."""
+
+MEANINGS: Mapping[str, Message] = {
+    "read": Message("Read estimates, comparisons, proposals and the catalogue."),
+    "estimate": Message("Compute and save estimates, sizings, comparisons, studies and uploads."),
+    "propose": Message("Create, freeze and share proposals."),
+}
+"""What a scope allows."""
+
+
+def asked(schema: type[Asked], values: Mapping[str, Sequence[str | None]], several: str) -> Asked:
+    """Return what was typed as a schema reads it; the field ``several`` holds a list."""
+    body = {name: list(value) if name == several else value[0] for name, value in values.items()}
+    return checked(schema, {several: [], **body})
+
+
+def form_of(values: Typed | None, error: AppError | None, usual: Typed) -> Form:
+    """Return what was typed with what is wrong with it, or what is usual."""
+    return Form(usual) if values is None else Form(values, error.errors if error else ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysPage:
+    """Keys of the API, and how to make one."""
+
+    keys: Sequence[ApiKey]
+    next_url: str
+    """Address of older ones; empty at the end."""
+    scopes: Sequence[Choice]
+    form: Form
+    message: Message | None
+    """What is wrong with what was sent."""
+    made: NewApiKey | None
+    """A key that was just made, with its secret."""
+
+
+def keys_page(
+    request: Request,
+    bench: Workbench,
+    workspace: str,
+    *,
+    cursor: str | None = None,
+    made: NewApiKey | None = None,
+    values: Typed | None = None,
+    error: AppError | None = None,
+) -> Response:
+    """Return the page of keys, with one that was made, or with what was wrong."""
+    voice = voice_of(request)
+    found = keys.list_keys(bench, workspace, USUAL, cursor)
+    scopes: Sequence[str] = get_args(KeyScope)
+    page = KeysPage(
+        keys=found.items,
+        next_url=older("/keys", found),
+        scopes=[Choice(one, voice.label(one, "scope"), voice.say(MEANINGS[one])) for one in scopes],
+        form=form_of(values, error, {"scopes": ["read"], "expires_in_days": ["365"]}),
+        message=error.message if error else None,
+        made=made,
+    )
+    status = error.status if error else 201 if made else 200
+    return render(request, KEYS, page, status=status, headers=SECRET if made else None)
 
 
 @router.get("/keys.json")
 @needs(Right.MANAGE)
 def show_keys_data(bench: BenchDep, workspace: WorkspaceDep, cursor: CursorQuery = None) -> Page[ApiKey]:
-    """Return the keys of the page of the same address."""
     return keys.list_keys(bench, workspace, ALL, cursor)
 
 
@@ -44,8 +119,7 @@ def show_keys_data(bench: BenchDep, workspace: WorkspaceDep, cursor: CursorQuery
 def show_keys(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, cursor: CursorQuery = None
 ) -> Response:
-    """Show the keys, and how to make one."""
-    return render(request, "integrations/keys.html", keys_page(request, bench, workspace, cursor=cursor))
+    return keys_page(request, bench, workspace, cursor=cursor)
 
 
 @router.post("/keys", response_class=HTMLResponse)
@@ -53,21 +127,13 @@ def show_keys(
 def make_key(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a key and show it, this once."""
     values = typed(form)
+    # A field that was emptied says that the key does not end.
+    given: dict[str, Sequence[str | None]] = {"name": [""], "expires_in_days": [None], **values}
     try:
-        # A field that was emptied says that the key does not end.
-        given: dict[str, Sequence[str | None]] = {"name": [""], "expires_in_days": [None], **values}
-        made = keys.create_key(bench, workspace, asked(KeyRequest, given, frozenset({"scopes"})))
-    except (AppError, ValidationError) as error:
-        shown, message, status = refusal(values, error)
-        page = keys_page(request, bench, workspace, form=shown, message=message)
-        return render(request, "integrations/keys.html", page, status=status)
-    return render(
-        request,
-        "integrations/keys.html",
-        keys_page(request, bench, workspace, made=made),
-        status=201,
-        headers=SECRET,
-    )
+        made = keys.create_key(bench, workspace, asked(KeyRequest, given, "scopes"))
+    except AppError as error:
+        return keys_page(request, bench, workspace, values=values, error=error)
+    return keys_page(request, bench, workspace, made=made)
 
 
 @router.post("/keys/{identifier}/rotate", response_class=HTMLResponse)
@@ -77,40 +143,89 @@ def replace_key(request: Request, bench: BenchDep, workspace: WorkspaceDep, iden
     try:
         made = keys.rotate_key(bench, workspace, identifier, RotationRequest())
     except AppError as error:
-        page = keys_page(request, bench, workspace, message=error.message)
-        return render(request, "integrations/keys.html", page, status=error.status)
-    return render(
-        request,
-        "integrations/keys.html",
-        keys_page(request, bench, workspace, made=made),
-        status=201,
-        headers=SECRET,
-    )
+        return keys_page(request, bench, workspace, error=error)
+    return keys_page(request, bench, workspace, made=made)
 
 
 @router.post("/keys/{identifier}/revoke")
 @needs(Right.MANAGE)
 def revoke_key(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Take a key back."""
     keys.revoke_key(bench, workspace, identifier)
     return RedirectResponse("/keys", 303)
 
 
-LISTS = frozenset({"events"})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhooksPage:
+    """Webhooks, and how to make one."""
+
+    webhooks: Sequence[Webhook]
+    events: Sequence[Choice]
+    form: Form
+    message: Message | None
+    """What is wrong with what was sent."""
 
 
-@router.get("/webhooks.json")
-@needs(Right.MANAGE)
-def show_webhooks_data(bench: BenchDep, workspace: WorkspaceDep) -> Page[Webhook]:
-    """Return the webhooks of the page of the same address."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookPage:
+    """One webhook with its log."""
+
+    webhook: Webhook
+    events: Sequence[Choice]
+    deliveries: Sequence[Delivery]
+    next_url: str
+    """Address of older messages; empty at the end."""
+    form: Form
+    message: Message | None
+    """What is wrong with what was sent."""
+    secret: str
+    """A secret that was just made; empty otherwise."""
+
+
+def event_choices(voice: Voice) -> list[Choice]:
+    """Return what a webhook may be told of."""
+    return [
+        Choice(one, voice.label(one.rpartition(".")[2], "event"), one) for one in get_args(ProposalEventName)
+    ]
+
+
+def webhooks_page(
+    request: Request, found: Page[Webhook], values: Typed | None = None, error: AppError | None = None
+) -> WebhooksPage:
+    usual = {"events": ["proposal.frozen", "proposal.shared", "proposal.opened", "proposal.expired"]}
+    return WebhooksPage(
+        webhooks=found.items,
+        events=event_choices(voice_of(request)),
+        form=form_of(values, error, usual),
+        message=error.message if error else None,
+    )
+
+
+def webhook_page(
+    request: Request,
+    webhook: Webhook,
+    *,
+    secret: str = "",
+    values: Typed | None = None,
+    error: AppError | None = None,
+) -> WebhookPage:
+    """Return the page of a webhook with the stretch of its log that the address names."""
+    cursor = request.query_params.get("cursor") if request.method == "GET" else None
+    found = webhooks.list_deliveries(workbench_of(request), workspace_of(request), webhook.id, USUAL, cursor)
+    usual = {"name": [webhook.name], "url": [webhook.url], "events": webhook.events}
+    return WebhookPage(
+        webhook=webhook,
+        events=event_choices(voice_of(request)),
+        deliveries=found.items,
+        next_url=older(f"/webhooks/{webhook.id}", found),
+        form=form_of(values, error, usual),
+        message=error.message if error else None,
+        secret=secret,
+    )
+
+
+@resource(router, "/webhooks", WEBHOOKS, webhooks_page, right=Right.MANAGE)
+def show_webhooks(bench: BenchDep, workspace: WorkspaceDep) -> Page[Webhook]:
     return webhooks.list_webhooks(bench, workspace, ALL, None)
-
-
-@router.get("/webhooks", response_class=HTMLResponse)
-@needs(Right.MANAGE)
-def show_webhooks(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-    """Show the webhooks, and how to make one."""
-    return render(request, "integrations/webhooks.html", webhooks_page(request, bench, workspace))
 
 
 @router.post("/webhooks", response_class=HTMLResponse)
@@ -119,33 +234,37 @@ def make_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, for
     """Make a webhook and show it with its secret, this once."""
     values = typed(form)
     try:
-        made = webhooks.create_webhook(bench, workspace, asked(WebhookRequest, values, LISTS))
-    except (AppError, ValidationError) as error:
-        shown, message, status = refusal(values, error)
-        page = webhooks_page(request, bench, workspace, shown, message)
-        return render(request, "integrations/webhooks.html", page, status=status)
-    page_of_it = webhook_page(request, bench, workspace, made.id, secret=made.secret or "")
-    return render(request, "integrations/webhook.html", page_of_it, status=201, headers=SECRET)
+        made = webhooks.create_webhook(bench, workspace, asked(WebhookRequest, values, "events"))
+    except AppError as error:
+        page = webhooks_page(request, show_webhooks(bench, workspace), values, error)
+        return render(request, WEBHOOKS, page, status=error.status)
+    return told_once(request, bench, workspace, made.id, made.secret)
 
 
-@router.get("/webhooks/{identifier}.json")
-@needs(Right.MANAGE)
-def show_webhook_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Webhook:
-    """Return the webhook of the page of the same address."""
+def told_once(
+    request: Request, bench: Workbench, workspace: str, identifier: str, secret: str | None
+) -> Response:
+    """Return the page of a webhook with its new secret."""
+    page = webhook_page(request, show_webhook(bench, workspace, identifier), secret=secret or "")
+    return render(request, WEBHOOK, page, status=201, headers=SECRET)
+
+
+@resource(router, "/webhooks/{identifier}", WEBHOOK, webhook_page, right=Right.MANAGE)
+def show_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Webhook:
     return webhooks.get_webhook(bench, workspace, identifier)
 
 
-@router.get("/webhooks/{identifier}", response_class=HTMLResponse)
-@needs(Right.MANAGE)
-def show_webhook(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, cursor: CursorQuery = None
+def refused(
+    request: Request,
+    bench: Workbench,
+    workspace: str,
+    identifier: str,
+    error: AppError,
+    values: Typed | None = None,
 ) -> Response:
-    """Show a webhook with its log."""
-    return render(
-        request,
-        "integrations/webhook.html",
-        webhook_page(request, bench, workspace, identifier, cursor=cursor),
-    )
+    """Return the page of a webhook with what was wrong."""
+    page = webhook_page(request, show_webhook(bench, workspace, identifier), values=values, error=error)
+    return render(request, WEBHOOK, page, status=error.status)
 
 
 @router.post("/webhooks/{identifier}", response_class=HTMLResponse)
@@ -156,12 +275,10 @@ def change_webhook(
     """Change a webhook by what was typed."""
     values = typed(form)
     try:
-        patch = asked(WebhookPatch, {"name": [""], "url": [""], **values}, LISTS)
+        patch = asked(WebhookPatch, {"name": [""], "url": [""], **values}, "events")
         webhooks.change_webhook(bench, workspace, identifier, patch)
-    except (AppError, ValidationError) as error:
-        shown, message, status = refusal(values, error)
-        page = webhook_page(request, bench, workspace, identifier, form=shown, message=message)
-        return render(request, "integrations/webhook.html", page, status=status)
+    except AppError as error:
+        return refused(request, bench, workspace, identifier, error, values)
     return RedirectResponse(f"/webhooks/{identifier}", 303)
 
 
@@ -181,8 +298,7 @@ def try_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, iden
     try:
         webhooks.send_test(bench, workspace, identifier)
     except AppError as error:
-        page = webhook_page(request, bench, workspace, identifier, message=error.message)
-        return render(request, "integrations/webhook.html", page, status=error.status)
+        return refused(request, bench, workspace, identifier, error)
     return RedirectResponse(f"/webhooks/{identifier}#log", 303)
 
 
@@ -191,14 +307,12 @@ def try_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, iden
 def replace_secret(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Make a new secret and show it, this once."""
     made = webhooks.rotate_secret(bench, workspace, identifier, RotationRequest())
-    page = webhook_page(request, bench, workspace, identifier, secret=made.secret or "")
-    return render(request, "integrations/webhook.html", page, status=201, headers=SECRET)
+    return told_once(request, bench, workspace, identifier, made.secret)
 
 
 @router.post("/webhooks/{identifier}/remove")
 @needs(Right.MANAGE)
 def remove_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Forget a webhook."""
     webhooks.remove_webhook(bench, workspace, identifier)
     return RedirectResponse("/webhooks", 303)
 
@@ -212,6 +326,5 @@ def resend_message(
     try:
         webhooks.send_again(bench, workspace, identifier, message_id)
     except AppError as error:
-        page = webhook_page(request, bench, workspace, identifier, message=error.message)
-        return render(request, "integrations/webhook.html", page, status=error.status)
+        return refused(request, bench, workspace, identifier, error)
     return RedirectResponse(f"/webhooks/{identifier}#log", 303)

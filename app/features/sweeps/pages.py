@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -14,27 +16,30 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
+from app.estimating.schema import Quantity
 from app.features.sweeps import event_stream
 from app.features.sweeps import service as sweeps
+from app.features.sweeps.charts import called, cost_of, time_against_cost, time_of
 from app.features.sweeps.model import MOST_POINTS, SweepRequest
-from app.features.sweeps.rows import SweepAnswer, SweepState
-from app.features.sweeps.views import MOST_PICTURED, SweepsPage, sweep_page
+from app.features.sweeps.rows import SweepAnswer, SweepRow, SweepState
+from app.platform.charts.figures import time_scale
 from app.platform.json_bodies import from_validation, read_json
 from app.platform.listing import Page
 from app.platform.rates import CostClass
-from app.platform.web.contexts import Form
+from app.platform.web.contexts import FigureView, Form
 from app.platform.web.deps import USUAL, BenchDep, WorkspaceDep
 from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
-from app.platform.web.forms import read_form
+from app.platform.web.forms import FormDep
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import environment, render
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
+from app.platform.wording.scales import Scale
+from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
 router = page_router()
-
-FormDep = Annotated[FormData, Depends(read_form)]
 
 EXAMPLES = {"prices": PRICE_BOOK, "fleet": FLEET_PLAN}
 
@@ -50,53 +55,36 @@ REFRESH_ROWS = 24
 """Rows that must have come before the table is read again."""
 
 
-class RowParameters:
-    """Which rows a page shows: parameters of its address."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepsPage:
+    """The form that asks for a sweep, and those asked for before."""
 
-    def __init__(
-        self,
-        model: Annotated[str, Query(max_length=200)] = "",
-        system: Annotated[str, Query(max_length=200)] = "",
-        price: Annotated[str, Query(max_length=200)] = "",
-        scenario: Annotated[str, Query(max_length=200)] = "",
-        order: sweeps.RowOrder = "position",
-        first: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 1,
-    ) -> None:
-        self.labels = sweeps.stated(model, system, price, scenario)
-        self.order = order
-        self.first = first
+    form: Form
+    message: Message | None
+    """What is wrong with the form as a whole."""
+    most: int
+    """Points that one sweep may have."""
+    earlier: Sequence[SweepState]
+    """Sweeps asked for before, the newest first."""
 
 
 def form_page(
-    bench: Workbench,
-    workspace: str,
-    text: str,
-    message: Message | None = None,
-    errors: Sequence[FieldError] = (),
+    found: Page[SweepState], text: str, message: Message | None = None, errors: Sequence[FieldError] = ()
 ) -> SweepsPage:
     """Return the page of the form with what has been typed into it."""
-    return SweepsPage(
-        form=Form({"request": [text]}, errors),
-        message=message,
-        most=MOST_POINTS,
-        earlier=sweeps.list_sweeps(bench, workspace, EARLIER, None).items,
-    )
+    form = Form({"request": [text]}, errors)
+    return SweepsPage(form=form, message=message, most=MOST_POINTS, earlier=found.items[:EARLIER])
 
 
-@router.get("/sweeps.json")
-def show_sweeps_data(bench: BenchDep, workspace: WorkspaceDep) -> Page[SweepState]:
-    """Return the sweeps of the page of the same address."""
+def example_page(request: Request, found: Page[SweepState]) -> SweepsPage:
+    """Return the page of the form, filled with an example."""
+    asked = EXAMPLES.get(request.query_params.get("example", ""), PRICE_BOOK)
+    return form_page(found, json.dumps(asked, ensure_ascii=False, indent=2))
+
+
+@resource(router, "/sweeps", "sweeps/sweeps.html", example_page)
+def show_sweeps(bench: BenchDep, workspace: WorkspaceDep) -> Page[SweepState]:
     return sweeps.list_sweeps(bench, workspace, USUAL, None)
-
-
-@router.get("/sweeps", response_class=HTMLResponse)
-def show_sweeps(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, example: str = "prices"
-) -> Response:
-    """Show the form, filled with an example, and what was asked for before."""
-    asked = EXAMPLES.get(example, PRICE_BOOK)
-    text = json.dumps(asked, ensure_ascii=False, indent=2)
-    return render(request, "sweeps/sweeps.html", form_page(bench, workspace, text))
 
 
 @router.post("/sweeps", response_class=HTMLResponse)
@@ -109,7 +97,7 @@ def ask_for_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, fo
         made = sweeps.create_sweep(bench, workspace, SweepRequest.model_validate(read_json(text.encode())))
     except (AppError, ValidationError) as error:
         known = from_validation(error.errors()) if isinstance(error, ValidationError) else error
-        page = form_page(bench, workspace, text, known.message, known.errors)
+        page = form_page(show_sweeps(bench, workspace), text, known.message, known.errors)
         return render(request, "sweeps/sweeps.html", page, status=known.status)
     return RedirectResponse(f"/sweeps/{made.id}", 303)
 
@@ -131,35 +119,31 @@ def asked_text(form: FormData) -> str:
     return typed
 
 
+class RowParameters:
+    """Which rows a page shows: parameters of its address."""
+
+    def __init__(
+        self,
+        model: Annotated[str, Query(max_length=200)] = "",
+        system: Annotated[str, Query(max_length=200)] = "",
+        price: Annotated[str, Query(max_length=200)] = "",
+        scenario: Annotated[str, Query(max_length=200)] = "",
+        order: sweeps.RowOrder = "position",
+        first: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 1,
+    ) -> None:
+        self.labels = sweeps.stated(model, system, price, scenario)
+        self.order = order
+        self.first = first
+
+
+RowsDep = Annotated[RowParameters, Depends()]
+
+
 @router.get("/sweeps/{identifier}.json")
 def show_sweep_data(
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: str,
-    params: Annotated[RowParameters, Depends()],
+    bench: BenchDep, workspace: WorkspaceDep, identifier: str, params: RowsDep
 ) -> SweepAnswer:
-    """Return the sweep of the page of the same address."""
-    return found(bench, workspace, identifier, params)
-
-
-@router.get("/sweeps/{identifier}", response_class=HTMLResponse)
-def show_sweep(
-    request: Request,
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: str,
-    params: Annotated[RowParameters, Depends()],
-) -> Response:
-    """Show how far a sweep is, and its rows."""
-    answer = found(bench, workspace, identifier, params)
-    pictured = sweeps.best_rows(bench, workspace, identifier, MOST_PICTURED, params.order, params.labels)
-    labels = {str(name): label for name, label in params.labels.items()}
-    page = sweep_page(answer, pictured, labels, params.order, params.first, ROWS, voice_of(request))
-    return render(request, "sweeps/sweep.html", page)
-
-
-def found(bench: Workbench, workspace: str, identifier: str, params: RowParameters) -> SweepAnswer:
-    """Return a sweep with the rows that a page shows."""
+    """Return a sweep with the rows that its page shows."""
     return sweeps.get_sweep(
         bench,
         workspace,
@@ -168,6 +152,118 @@ def found(bench: Workbench, workspace: str, identifier: str, params: RowParamete
         offset=params.first - 1,
         order=params.order,
         labels=params.labels,
+    )
+
+
+@router.get("/sweeps/{identifier}", response_class=HTMLResponse)
+def show_sweep(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, params: RowsDep
+) -> Response:
+    """Show how far a sweep is, and its rows."""
+    answer = show_sweep_data(bench, workspace, identifier, params)
+    pictured = sweeps.best_rows(bench, workspace, identifier, MOST_PICTURED, params.order, params.labels)
+    page = sweep_page(answer, pictured, params, voice_of(request))
+    return render(request, "sweeps/sweep.html", page)
+
+
+@dataclass(frozen=True, slots=True)
+class RowView:
+    """One row with what its line shows."""
+
+    row: SweepRow
+    system: str
+    """The system with its count."""
+    time: Quantity | None
+    cost: Quantity | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPage:
+    """A sweep: how far it is, and its rows."""
+
+    answer: SweepAnswer
+    axes: Sequence[str]
+    """Lists of more than one entry: in words, and how many."""
+    chosen: Mapping[str, str]
+    """What the rows are narrowed by."""
+    order: str
+    rows: Sequence[RowView]
+    time_scale: Scale
+    """One unit for the times of all rows that are shown."""
+    figure: FigureView | None
+    """Time against cost; none where no row has both."""
+    first: int
+    """Number of the first row shown, from 1."""
+    address: str
+    """Address of the page as it is narrowed."""
+    before: str
+    """Address of the rows before; empty at the beginning."""
+    after: str
+    """Address of the rows after; empty at the end."""
+
+
+MOST_PICTURED = 400
+"""Most points of the picture."""
+
+AXES = {
+    "model": Message("{count} models"),
+    "system": Message("{count} systems"),
+    "price": Message("{count} price lists"),
+    "scenario": Message("{count} scenarios"),
+}
+"""What is combined, and how many there are of it."""
+
+
+def sweep_page(
+    answer: SweepAnswer, pictured: Sequence[SweepRow], params: RowParameters, voice: Voice
+) -> SweepPage:
+    chosen = {str(name): label for name, label in params.labels.items()}
+    query = chosen | ({"order": params.order} if params.order != "position" else {})
+    rows = [RowView(row, called(row), time_of(row), cost_of(row)) for row in answer.rows]
+    first = params.first
+    return SweepPage(
+        answer=answer,
+        axes=[
+            voice.say(Message(AXES[name].template, {"count": count}))
+            for name, count in answer.sizes.items()
+            if count > 1
+        ],
+        chosen=chosen,
+        order=params.order,
+        rows=rows,
+        time_scale=time_scale([row.time for row in rows]),
+        figure=picture(pictured, answer.matching, voice),
+        first=first,
+        address=address(answer.id, query, first),
+        before=address(answer.id, query, max(1, first - ROWS)) if first > 1 else "",
+        after=address(answer.id, query, first + len(rows)) if answer.next else "",
+    )
+
+
+def address(identifier: str, query: Mapping[str, str], first: int) -> str:
+    """Return the address of a stretch of the rows."""
+    stated = dict(query) | ({"first": str(first)} if first > 1 else {})
+    return f"/sweeps/{identifier}" + (f"?{urlencode(stated)}" if stated else "")
+
+
+def picture(rows: Sequence[SweepRow], matching: int, voice: Voice) -> FigureView | None:
+    """Return time against cost, where rows have both."""
+    if not any(row.cost is not None for row in rows):
+        return None
+    notes = [voice.gettext("Colours are systems, symbols are models; lower left is better.")]
+    if MOST_PICTURED <= len(rows) < matching:
+        notes.append(
+            voice.gettext("Showing {shown} of {matching} points.").format(
+                shown=voice.number(len(rows)), matching=voice.number(matching)
+            )
+        )
+    return FigureView(
+        "time-against-cost",
+        voice.gettext("Time versus cost"),
+        "tall",
+        time_against_cost(rows, voice),
+        "points",
+        " ".join(notes),
     )
 
 

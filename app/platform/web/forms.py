@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, QueryParams
 
-from app.errors import AppError, FieldError, Message
+from app.errors import AppError, FieldError, Message, Unprocessable
 from app.platform.json_bodies import from_validation
 from app.platform.web.contexts import Form
 from app.platform.web.problems import UnsupportedMediaType
@@ -113,6 +113,14 @@ def refused(
     """Return a form with what was typed and what is wrong with it."""
     known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
     return Form(values, placed(known.errors, systems))
+
+
+def refusal(error: AppError | ValidationError) -> AppError:
+    """Return what is wrong with a form: its fields say it, where it is more than the form as a whole."""
+    if isinstance(error, AppError):
+        return error
+    known = from_validation(error.errors(include_url=False))
+    return Unprocessable("some fields are invalid", known.errors)
 
 
 FIELDS = "application/x-www-form-urlencoded"

@@ -98,6 +98,7 @@ def environment(language: str) -> Environment:
         "money": speaker.full,
         "money_spread": speaker.full_spread,
         "date": speaker.date,
+        "moment": speaker.moment,
         "embedded": embedded,
         "drawn": written,
     }

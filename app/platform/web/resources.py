@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from fastapi import APIRouter, Request
@@ -30,16 +30,17 @@ def resource(
     *,
     right: Right | None = None,
     cost: CostClass | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[Given, Shown]], Callable[Given, Shown]]:
     """Serve the document that a function returns: as it is under the path with ``.json``, and as a page.
 
-    ``view`` makes of it what the template reads as ``page``.
+    ``view`` makes of it what the template reads as ``page``; ``headers`` are the page's.
     """
 
     def register(load: Callable[Given, Shown]) -> Callable[Given, Shown]:
         def page(request: Request, **given: Any) -> Response:
             document = load(**given)  # type: ignore[call-arg]
-            return render(request, template, view(request, document))
+            return render(request, template, view(request, document), headers=headers)
 
         # FastAPI reads from the signature what a route depends on.
         signature = inspect.signature(load, eval_str=True)

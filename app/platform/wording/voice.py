@@ -320,8 +320,10 @@ class Voice:
         """Write an amount of money to the last digit that counts: won without decimals."""
         return MISSING if value is None else scales.full(value, unit, self.locale)
 
-    def date(self, written: str) -> str:
-        """Write an ISO date; a year or a month alone stays as it is."""
+    def date(self, written: str | datetime.datetime) -> str:
+        """Write an ISO date, or the day of a moment; a year or a month alone stays as it is."""
+        if isinstance(written, datetime.datetime):
+            return self.date(written.date().isoformat())
         if not written[:1].isdigit():
             return self.gettext(written)
         try:
@@ -329,6 +331,10 @@ class Voice:
         except ValueError:
             return written
         return str(format_date(day, "medium", locale=self.locale))
+
+    def moment(self, moment: datetime.datetime | None) -> str:
+        """Write a moment as day and time; empty without one."""
+        return "" if moment is None else f"{self.date(moment)} {moment:%H:%M} UTC"
 
 
 def rounded(value: float) -> float:

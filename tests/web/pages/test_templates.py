@@ -6,23 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from app.features.accounts import views as identity_contexts
+from app.features.accounts import pages as account_contexts
+from app.features.accounts import sign_in_pages as sign_in_contexts
 from app.features.accuracy.views import AccuracyPage
 from app.features.bills import views as bill_contexts
 from app.features.break_even import views as breakeven_contexts
 from app.features.calibration import views as calibration_contexts
+from app.features.calibration.pages import CalibrationFormPage
 from app.features.catalogue import views as catalogue_views
 from app.features.claims import views as claims_contexts
 from app.features.comparisons import views as comparisons_views
 from app.features.estimates import views as estimates_views
-from app.features.integrations import views as integration_contexts
+from app.features.integrations import pages as integration_contexts
 from app.features.networks import views as fabric_choice_contexts
 from app.features.plans import views as plans_views
-from app.features.price_books import views as money_contexts
+from app.features.price_books import costs_pages
+from app.features.price_books import pages as book_pages
 from app.features.proposals import views as proposal_contexts
 from app.features.start import pages as contexts
 from app.features.studies import forms as study_contexts
-from app.features.sweeps import views as sweep_contexts
+from app.features.sweeps import pages as sweep_contexts
 from app.features.tenancy import views as tenancy_contexts
 from app.platform.web import contexts as web_contexts
 from app.platform.web.pictures import folder
@@ -44,7 +47,7 @@ CONTEXTS = {
     "plans/mapping.html": plans_views.MappingPage,
     "break_even/breakeven.html": breakeven_contexts.BreakEvenPage,
     "plans/plans.html": plans_views.PlansPage,
-    "calibration/calibration_form.html": calibration_contexts.CalibrationFormPage,
+    "calibration/calibration_form.html": CalibrationFormPage,
     "calibration/calibration.html": calibration_contexts.CalibrationPage,
     "calibration/gain.html": calibration_contexts.GainPage,
     "networks/fabric_choice.html": fabric_choice_contexts.FabricsPage,
@@ -61,9 +64,9 @@ CONTEXTS = {
     "tenancy/queues.html": tenancy_contexts.QueuesPage,
     "claims/claims.html": claims_contexts.ClaimsPage,
     "claims/claim.html": claims_contexts.ClaimPage,
-    "price_books/costs.html": money_contexts.CostsPage,
-    "price_books/price_books.html": money_contexts.PriceBooksPage,
-    "price_books/price_book.html": money_contexts.PriceBookPage,
+    "price_books/costs.html": costs_pages.CostsPage,
+    "price_books/price_books.html": book_pages.PriceBooksPage,
+    "price_books/price_book.html": book_pages.PriceBookPage,
     "studies/studies.html": study_contexts.StudiesPage,
     "studies/study_form.html": study_contexts.StudyFormPage,
     "studies/study.html": study_contexts.StudyPage,
@@ -80,14 +83,14 @@ CONTEXTS = {
     "integrations/keys.html": integration_contexts.KeysPage,
     "integrations/webhooks.html": integration_contexts.WebhooksPage,
     "integrations/webhook.html": integration_contexts.WebhookPage,
-    "accounts/sign_in.html": identity_contexts.SignInPage,
-    "accounts/sign_in_code.html": identity_contexts.CodePage,
-    "accounts/forgotten.html": identity_contexts.ForgottenPage,
-    "accounts/password.html": identity_contexts.PasswordPage,
-    "accounts/invitation.html": identity_contexts.InvitationPage,
-    "accounts/account.html": identity_contexts.AccountPage,
-    "accounts/second_factor.html": identity_contexts.SecondFactorPage,
-    "accounts/people.html": identity_contexts.PeoplePage,
+    "accounts/sign_in.html": sign_in_contexts.SignInPage,
+    "accounts/sign_in_code.html": sign_in_contexts.CodePage,
+    "accounts/forgotten.html": sign_in_contexts.ForgottenPage,
+    "accounts/password.html": sign_in_contexts.PasswordPage,
+    "accounts/invitation.html": sign_in_contexts.InvitationPage,
+    "accounts/account.html": account_contexts.AccountPage,
+    "accounts/second_factor.html": account_contexts.SecondFactorPage,
+    "accounts/people.html": account_contexts.PeoplePage,
 }
 
 

@@ -1,0 +1,169 @@
+"""An estimate on other terms: what it costs elsewhere, rented otherwise, with own prices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import ValidationError
+
+from app.errors import AppError, FieldError
+from app.estimating.documents import Estimate
+from app.estimating.request import EstimateRequest
+from app.features.estimates.service import create_estimate, get_estimate, priced_estimate
+from app.features.estimates.views import basis_rows
+from app.features.price_books.service import list_books
+from app.platform.json_bodies import from_validation
+from app.platform.web.contexts import REFUSAL, Choice, Form, WarningGroup, grouped
+from app.platform.web.deps import ALL, BenchDep, WorkspaceDep, workbench_of, workspace_of
+from app.platform.web.forms import plain_number, refused, typed
+from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
+from app.platform.web.rendering import render
+from app.platform.web.rights import page_router
+from app.platform.wording.voice import Voice
+from app.platform.workbench import Workbench
+
+router = page_router()
+
+WORDS = ("acquisition", "region", "tariff_tier", "rental", "price_date", "price_book_id", "currency")
+
+NUMBERS = (
+    "amortisation_years",
+    "utilisation",
+    "discount_rate",
+    "residual_share",
+    "electricity_per_kwh",
+    "pue",
+    "staff",
+    "storage_tb",
+    "egress_gb",
+    "spot_interruptions_per_month",
+    "system_price",
+    "hourly_price",
+)
+
+MOST = 60
+"""Characters of a field."""
+
+
+WARNINGS = ("price_unknown", "price_after_date", "price_is_estimate", REFUSAL)
+"""Checks that concern the cost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostsPage:
+    """What an estimate costs on other terms."""
+
+    query: str
+    """The terms asked for, as they stand in the address."""
+    estimate: Estimate
+    form: Form
+    usual: Form
+    """What is taken where nothing is asked for."""
+    stale: bool
+    """Whether the terms asked for were refused, and the kept estimate is shown."""
+    owned: bool
+    basis: Sequence[tuple[str, str]]
+    warnings: Sequence[WarningGroup]
+    acquisitions: Sequence[Choice]
+    regions: Sequence[Choice]
+    tiers: Sequence[Choice]
+    rentals: Sequence[Choice]
+    currencies: Sequence[Choice]
+    books: Sequence[Choice]
+
+
+def asked_terms(values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return the terms that an address states, as the schema reads them."""
+    first = {name: one[0][:MOST] for name, one in values.items()}
+    words = {name: first[name] for name in WORDS if name in first}
+    return {**words, **{name: plain_number(first[name]) for name in NUMBERS if name in first}}
+
+
+def priced(
+    bench: Workbench, workspace: str, identifier: str, values: Mapping[str, Sequence[str]]
+) -> tuple[EstimateRequest, Estimate]:
+    """Return an estimate on the terms of an address, or refuse them as the API does."""
+    try:
+        return priced_estimate(bench, workspace, identifier, asked_terms(values))
+    except ValidationError as error:
+        raise from_validation(error.errors(include_url=False)) from None
+
+
+def terms_in(request: Request) -> dict[str, list[str]]:
+    """Return the fields of an address that are terms of a cost."""
+    known = {*WORDS, *NUMBERS}
+    return {name: value for name, value in typed(request.query_params).items() if name in known}
+
+
+@router.get("/estimates/{identifier}/costs.json")
+def show_costs_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Estimate:
+    """Return the estimate of the page of the same address."""
+    return priced(bench, workspace, identifier, terms_in(request))[1]
+
+
+@router.get("/estimates/{identifier}/costs", response_class=HTMLResponse)
+def show_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Show what an estimate costs on the terms of the address; refused ones beside the kept estimate."""
+    values = terms_in(request)
+    kept = get_estimate(bench, workspace, identifier)
+    try:
+        shown = priced(bench, workspace, identifier, values)[1]
+    except AppError as error:
+        form = at_fields(refused(values, error, ()))
+        page = costs_page(request, kept, form, stale=True)
+        return render(request, "price_books/costs.html", page, status=error.status)
+    return render(request, "price_books/costs.html", costs_page(request, shown, Form(values), stale=False))
+
+
+@router.post("/estimates/{identifier}/costs")
+@needs(Right.MAKE)
+def keep_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Keep the estimate on the terms of the address as one of its own, and go there."""
+    asked, _ = priced(bench, workspace, identifier, terms_in(request))
+    return RedirectResponse(f"/estimates/{create_estimate(bench, workspace, asked).id}", 303)
+
+
+def at_fields(form: Form) -> Form:
+    """Return a form whose errors stand at its fields, which are those of the assumptions."""
+    errors = [FieldError(one.field.removeprefix("assumptions."), one.message) for one in form.errors]
+    return Form(form.values, errors)
+
+
+def costs_page(request: Request, shown: Estimate, form: Form, *, stale: bool) -> CostsPage:
+    bench, voice = workbench_of(request), voice_of(request)
+    basis = shown.cost.basis if shown.cost else {}
+    region = form.get("region") or str(basis.get("region", "korea"))
+    books = list_books(bench, workspace_of(request), ALL, None).items
+
+    def choices(names: Sequence[str]) -> list[Choice]:
+        return [Choice(name, voice.label(name)) for name in names]
+
+    return CostsPage(
+        query="" if stale else urlencode(form.firsts),
+        estimate=shown,
+        form=form,
+        usual=Form({name: [usual_of(name, shown, voice)] for name in NUMBERS}),
+        stale=stale,
+        owned=basis.get("acquisition") != "rent",
+        basis=basis_rows(shown, voice),
+        warnings=grouped(("", one) for one in shown.warnings if one.code in WARNINGS),
+        acquisitions=choices(["own", "rent"]),
+        regions=choices(["korea", "us", "eu"]),
+        tiers=choices(bench.sizing.catalog.tariffs(region)) if region in ("korea", "us", "eu") else [],
+        rentals=choices(["on-demand", "reserved-1-year", "reserved-3-years", "spot"]),
+        currencies=[Choice("USD", "USD"), Choice("KRW", "KRW")],
+        books=[Choice(one.id, one.name, f"v{one.version}") for one in books],
+    )
+
+
+def usual_of(name: str, shown: Estimate, voice: Voice) -> str:
+    """Return what is taken of a number where nothing is asked for, as it is written."""
+    taken = {one.field: one.value for one in shown.defaults}
+    value = taken.get(f"assumptions.{name}")
+    return voice.number(value, digits=6) if isinstance(value, int | float) else ""
