@@ -8,7 +8,7 @@ import pytest
 
 from app.features.accounts import views as identity_contexts
 from app.features.accuracy.views import AccuracyPage
-from app.features.bills import views as bill_contexts
+from app.features.bills import pages as bill_contexts
 from app.features.break_even import views as breakeven_contexts
 from app.features.calibration import views as calibration_contexts
 from app.features.catalogue import views as catalogue_views
@@ -76,7 +76,6 @@ CONTEXTS = {
     "bills/fabric.html": bill_contexts.FabricPage,
     "bills/bill_form.html": bill_contexts.BillFormPage,
     "bills/bill.html": bill_contexts.BillPage,
-    "bills/bill_compare.html": bill_contexts.BillComparisonPage,
     "integrations/keys.html": integration_contexts.KeysPage,
     "integrations/webhooks.html": integration_contexts.WebhooksPage,
     "integrations/webhook.html": integration_contexts.WebhookPage,
