@@ -9,7 +9,7 @@ import pytest
 from app.features.accounts import views as identity_contexts
 from app.features.accuracy.views import AccuracyPage
 from app.features.bills import pages as bill_contexts
-from app.features.break_even import views as breakeven_contexts
+from app.features.break_even import pages as breakeven_contexts
 from app.features.calibration import views as calibration_contexts
 from app.features.catalogue import views as catalogue_views
 from app.features.claims import views as claims_contexts
