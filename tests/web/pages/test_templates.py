@@ -12,7 +12,7 @@ from app.features.bills import pages as bill_contexts
 from app.features.break_even import pages as breakeven_contexts
 from app.features.calibration import views as calibration_contexts
 from app.features.catalogue import views as catalogue_views
-from app.features.claims import views as claims_contexts
+from app.features.claims import pages as claims_contexts
 from app.features.comparisons import views as comparisons_views
 from app.features.estimates import views as estimates_views
 from app.features.integrations import views as integration_contexts
