@@ -16,7 +16,7 @@ from app.features.claims import pages as claims_contexts
 from app.features.comparisons import views as comparisons_views
 from app.features.estimates import views as estimates_views
 from app.features.integrations import views as integration_contexts
-from app.features.networks import views as fabric_choice_contexts
+from app.features.networks import pages as fabric_choice_contexts
 from app.features.plans import views as plans_views
 from app.features.price_books import views as money_contexts
 from app.features.proposals import views as proposal_contexts
