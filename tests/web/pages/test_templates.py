@@ -23,7 +23,7 @@ from app.features.proposals import views as proposal_contexts
 from app.features.start import pages as contexts
 from app.features.studies import forms as study_contexts
 from app.features.sweeps import views as sweep_contexts
-from app.features.tenancy import views as tenancy_contexts
+from app.features.tenancy import pages as tenancy_contexts
 from app.platform.web import contexts as web_contexts
 from app.platform.web.pictures import folder
 from app.platform.web.rendering import embedded, environment
