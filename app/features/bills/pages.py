@@ -1,54 +1,70 @@
-"""Networks as a form: leaf and spine switches of so many nodes."""
+"""Bills of materials with their racks and networks, and networks as a form of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
-from starlette.datastructures import FormData
 
 from app.errors import AppError, Message, NotFound
+from app.estimating.documents import Estimate
 from app.features.bills import service as bills
 from app.features.bills.api import CSV, XLSX, attachment
-from app.features.bills.drawings import topology
+from app.features.bills.drawings import heading, rack_elevation, stretches, topology
 from app.features.bills.fabric import plan_fabric
-from app.features.bills.model import Bill, BillComparison, BillRequest, FabricPlan, FabricRequest
-from app.features.bills.views import BillComparisonPage, BillFormPage, FabricPage, bill_page, drawing_view
+from app.features.bills.model import (
+    Bill,
+    BillComparison,
+    BillRequest,
+    BillSummary,
+    FabricPlan,
+    FabricRequest,
+    Rack,
+)
 from app.features.estimates.service import get_estimate
+from app.platform.charts.svg import Drawing
 from app.platform.json_bodies import from_validation
 from app.platform.web import choices
-from app.platform.web.contexts import Choice, ChoiceGroup, Form, grouped
-from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.forms import read_form, refused, typed
+from app.platform.web.contexts import Choice, ChoiceGroup, DrawingView, Form
+from app.platform.web.deps import BenchDep, WorkspaceDep, workbench_of, workspace_of
+from app.platform.web.forms import FormDep, refused, typed
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.query_forms import Answered, FormFields, QueryForm
 from app.platform.web.rendering import render
-from app.platform.web.resources import question
+from app.platform.web.resources import question, resource
 from app.platform.web.rights import page_router
+from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
 router = page_router()
-
-FormDep = Annotated[FormData, Depends(read_form)]
 
 FIELDS = FormFields(BillRequest)
 
 EARLIER = 12
 
 
-def asked(values: Mapping[str, Sequence[str]]) -> BillRequest:
-    """Return what a form asks for; an empty field is left out."""
-    return BillRequest.model_validate(FIELDS.body(values))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BillFormPage:
+    """The form that asks for a bill of materials."""
+
+    form: Form
+    message: Message | None
+    """What is wrong with the form as a whole."""
+    systems: Sequence[ChoiceGroup]
+    fabrics: Sequence[Choice]
+    estimate: Estimate | None
+    """Whose system is billed; the form asks for no system then."""
+    earlier: Sequence[BillSummary]
 
 
 def form_page(bench: Workbench, workspace: str, form: Form, message: Message | None = None) -> BillFormPage:
     """Return the form with what has been typed into it."""
-    made = bills.list_bills(bench, workspace, EARLIER, None).items
     return BillFormPage(
         form=form,
         message=message,
@@ -58,33 +74,27 @@ def form_page(bench: Workbench, workspace: str, form: Form, message: Message | N
             for fabric in bench.catalogue.fabrics.documents.values()
             if bench.sizing.catalog.conditions(fabric.id, "switch")
         ],
-        heights=[Choice("42", "42 U"), Choice("48", "48 U")],
-        currencies=[Choice("USD", "USD"), Choice("KRW", "KRW")],
         estimate=estimate_of(bench, workspace, form.get("estimate_id")),
-        earlier=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in made],
+        earlier=bills.list_bills(bench, workspace, EARLIER, None).items,
     )
 
 
 def bought_systems(bench: Workbench) -> list[ChoiceGroup]:
     """Return the systems that can be bought, by maker."""
     documents = bench.catalogue.systems.documents
-    found = []
-    for group in choices.system_names(bench.catalogue):
-        owned = [one for one in group.choices if documents[one.id].acquisition == "own"]
-        if owned:
-            found.append(ChoiceGroup(group.name, owned))
-    return found
+    groups = [
+        ChoiceGroup(group.name, [one for one in group.choices if documents[one.id].acquisition == "own"])
+        for group in choices.system_names(bench.catalogue)
+    ]
+    return [group for group in groups if group.choices]
 
 
-def estimate_of(bench: Workbench, workspace: str, identifier: str) -> Choice | None:
+def estimate_of(bench: Workbench, workspace: str, identifier: str) -> Estimate | None:
     """Return the estimate whose system is billed, if there is one of that name."""
-    if not identifier:
-        return None
     try:
-        found = get_estimate(bench, workspace, identifier)
+        return get_estimate(bench, workspace, identifier) if identifier else None
     except NotFound:
         return None
-    return Choice(found.id, found.label, f"{found.system.count} × {found.system.name}")
 
 
 @router.get("/boms", response_class=HTMLResponse)
@@ -108,7 +118,7 @@ def make_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: 
     """Make the bill that was asked for, or return the form with its errors beside the fields."""
     values = typed(form)
     try:
-        made = bills.create_bill(bench, workspace, asked(values))
+        made = bills.create_bill(bench, workspace, BillRequest.model_validate(FIELDS.body(values)))
     except (AppError, ValidationError) as error:
         known = error if isinstance(error, AppError) else from_validation(error.errors(include_url=False))
         page = form_page(bench, workspace, refused(values, known, ()), known.message)
@@ -121,27 +131,11 @@ def pair_of(request: Request) -> str:
     return ",".join(request.query_params.getlist("ids")[:4])[:200]
 
 
-@router.get("/boms/compare.json")
-def show_comparison_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> BillComparison:
-    """Return the comparison of the page of the same address."""
-    return bills.compare(bench, workspace, pair_of(request))
-
-
-@router.get("/boms/compare", response_class=HTMLResponse)
-def show_comparison(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-    """Show two bills side by side."""
-    found = bills.compare(bench, workspace, pair_of(request))
-    page = BillComparisonPage(
-        comparison=found,
-        warnings=grouped(("", warning) for warning in found.warnings),
-    )
-    return render(request, "bills/bill_compare.html", page)
-
-
-@router.get("/boms/{identifier}.json")
-def show_bill_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Bill:
-    """Return the bill of the page of the same address."""
-    return bills.get_bill(bench, workspace, identifier)
+@resource(router, "/boms/compare", "bills/bill_compare.html", lambda _, comparison: comparison)
+def show_comparison(
+    bench: BenchDep, workspace: WorkspaceDep, ids: Annotated[str, Depends(pair_of)]
+) -> BillComparison:
+    return bills.compare(bench, workspace, ids)
 
 
 @router.get("/boms/{identifier}.csv")
@@ -159,58 +153,126 @@ def save_workbook(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
     return Response(content, media_type=XLSX, headers=attachment(identifier, "xlsx"))
 
 
-@router.get("/boms/{identifier}", response_class=HTMLResponse)
-def show_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show a bill with its racks and its network."""
-    found = bills.get_bill(bench, workspace, identifier)
-    listed = bills.list_bills(bench, workspace, EARLIER, None).items
-    others = [Choice(one.id, one.label) for one in listed if one.id != identifier]
-    return render(request, "bills/bill.html", bill_page(found, others, voice_of(request)))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BillPage:
+    """A bill of materials with its racks and its network."""
+
+    bill: Bill
+    racks: Sequence[tuple[str, str, Rack]]
+    """Racks that are filled alike: their name, and what stands in one of them."""
+    elevation: DrawingView | None
+    topology: DrawingView | None
+    fabric_query: str
+    """Query of the page that plans the network alone."""
+    change_query: str
+    """Query that fills the form with what was asked."""
+    others: Sequence[BillSummary]
+    """Bills to compare with."""
 
 
-TWENTY = {
+def bill_page(request: Request, bill: Bill) -> BillPage:
+    """Return the page of a bill."""
+    voice = voice_of(request)
+    earlier = bills.list_bills(workbench_of(request), workspace_of(request), EARLIER, None).items
+    return BillPage(
+        bill=bill,
+        racks=list(rack_rows(bill.racks, voice)),
+        elevation=drawing_view("elevation", rack_elevation(bill.racks, voice), "racks")
+        if bill.racks
+        else None,
+        topology=drawing_view("topology", topology(bill.network, voice), "") if bill.network else None,
+        fabric_query=fabric_query(bill),
+        change_query=change_query(bill),
+        others=[other for other in earlier if other.id != bill.id],
+    )
+
+
+@resource(router, "/boms/{identifier}", "bills/bill.html", bill_page)
+def show_bill(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Bill:
+    return bills.get_bill(bench, workspace, identifier)
+
+
+def drawing_view(name: str, drawing: Drawing, table: str) -> DrawingView:
+    """Return a drawing with the title it has as its caption."""
+    return DrawingView(name, drawing.title, drawing, table)
+
+
+def rack_rows(racks: Sequence[Rack], voice: Voice) -> Iterable[tuple[str, str, Rack]]:
+    number = 1
+    for rack in racks:
+        counts: dict[str, int] = {}
+        for count, placement in stretches(rack.placements):
+            counts[placement.name] = counts.get(placement.name, 0) + count
+        contents = ", ".join(f"{count} × {voice.gettext(name)}" for name, count in counts.items())
+        yield heading(rack, number, voice), contents, rack
+        number += rack.count
+
+
+def fabric_query(bill: Bill) -> str:
+    """Return the query that plans the bill's network alone; empty where it has none."""
+    plan = bill.network
+    if plan is None:
+        return ""
+    return urlencode(
+        {
+            "nodes": plan.nodes,
+            "ports_per_node": plan.rails,
+            "port_gbps": f"{plan.port_gbps:g}",
+            "switch_ports": plan.switch_ports,
+            "oversubscription": f"{bill.request.oversubscription:g}",
+        }
+    )
+
+
+def change_query(bill: Bill) -> str:
+    """Return the query that fills the form with what was asked, to ask for something else."""
+    asked = bill.request.model_dump(mode="json", exclude_none=True, exclude={"label"})
+    return urlencode(
+        {name: f"{value:g}" if isinstance(value, float) else value for name, value in asked.items()}
+    )
+
+
+HDR = {
     "nodes": "20",
     "ports_per_node": "8",
     "port_gbps": "200",
     "switch_ports": "40",
     "oversubscription": "1",
-    "declared_switches": "14",
 }
 
-EXAMPLES = {
-    "20 × DGX A100, HDR": TWENTY,
-    "40 × DGX A100, HDR": TWENTY | {"nodes": "40", "declared_switches": ""},
-    "140 × DGX A100, HDR": TWENTY | {"nodes": "140", "declared_switches": ""},
-    "128 × 400 Gb/s, 64": TWENTY
-    | {
-        "nodes": "128",
-        "ports_per_node": "1",
-        "port_gbps": "400",
-        "switch_ports": "64",
-        "declared_switches": "",
-    },
-}
-"""Name → fields of the form; the first is shown to who asks for nothing."""
+TWENTY = HDR | {"declared_switches": "14"}
+"""Shown to who asks for nothing."""
 
-FORM = QueryForm(FabricRequest, TWENTY)
+EXAMPLES = (
+    ("20 × DGX A100, HDR", TWENTY),
+    ("40 × DGX A100, HDR", HDR | {"nodes": "40"}),
+    ("140 × DGX A100, HDR", HDR | {"nodes": "140"}),
+    (
+        "128 × 400 Gb/s, 64",
+        HDR | {"nodes": "128", "ports_per_node": "1", "port_gbps": "400", "switch_ports": "64"},
+    ),
+)
+"""Names, and the fields of the form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FabricPage:
+    """A network by its nodes and switches."""
+
+    result: Answered[FabricPlan]
+    examples: Sequence[tuple[str, Mapping[str, str]]]
+    drawing: DrawingView | None
 
 
 def fabric_page(
-    request: Request, bench: Workbench, workspace: str, found: Answered[FabricPlan]
+    request: Request, bench: Workbench, workspace: str, result: Answered[FabricPlan]
 ) -> FabricPage:
     """Return the page of a network, of an earlier one where this one is refused."""
-    answer = found.answer
+    plan = result.answer
     return FabricPage(
-        form=found.form,
-        examples=[
-            Choice(urlencode({key: value for key, value in fields.items() if value}), name)
-            for name, fields in EXAMPLES.items()
-        ],
-        plan=answer,
-        stale=found.stale,
-        previous=found.query,
-        drawing=drawing_view("topology", topology(answer, voice_of(request)), "fabric") if answer else None,
-        warnings=grouped(("", warning) for warning in answer.warnings) if answer else [],
+        result=result,
+        examples=EXAMPLES,
+        drawing=drawing_view("topology", topology(plan, voice_of(request)), "fabric") if plan else None,
     )
 
 
@@ -218,7 +280,7 @@ question(
     router,
     "/fabrics",
     "bills/fabric.html",
-    FORM,
+    QueryForm(FabricRequest, TWENTY),
     FabricPlan,
     lambda _, __, asked: plan_fabric(asked),
     fabric_page,

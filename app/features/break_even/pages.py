@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from fastapi import Request, Response
 
 from app.errors import Message
-from app.features.break_even.model import BreakEven, BreakEvenRequest
+from app.estimating.documents import Default
+from app.features.break_even import charts
+from app.features.break_even.model import BreakEven, BreakEvenRequest, TornadoRow
 from app.features.break_even.service import break_even, cash_flow_csv
-from app.features.break_even.views import BreakEvenPage, answer_view
 from app.features.price_books.service import list_books
 from app.platform.rates import CostClass
 from app.platform.web.choices import RENTED, system_names
-from app.platform.web.contexts import Choice, Form
+from app.platform.web.contexts import MOST_ROWS, Choice, ChoiceGroup, FigureView, Form, view
 from app.platform.web.deps import ALL, BenchDep, WorkspaceDep
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import needs
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.resources import question
 from app.platform.web.rights import page_router
+from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
 ARTICLE = {
@@ -55,10 +58,6 @@ EXAMPLES = (
     (Message("Catalogue prices"), PRICED),
 )
 """Names, and the fields of the form."""
-
-CURRENCIES = ("KRW", "USD")
-
-RENTALS = ("on-demand", "reserved-1-year", "reserved-3-years", "spot")
 
 REPLACES = {"hardware": "capex", "onprem": "onprem_monthly", "cloud": "cloud_monthly"}
 """What an amount is made of → the amount, which then need not be typed."""
@@ -127,35 +126,127 @@ router = page_router()
 def show_break_even_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Return the months of the page of the same address."""
     answer = break_even(bench, workspace, FORM.request(FORM.values(request.query_params)))
-    lines = cash_flow_csv(answer)
     headers = {"Content-Disposition": 'attachment; filename="build-or-rent.csv"'}
-    return Response(lines, media_type="text/csv; charset=utf-8", headers=headers)
+    return Response(cash_flow_csv(answer), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+@dataclass(frozen=True, slots=True)
+class BreakEvenView:
+    """What a page shows of an answer besides the answer itself."""
+
+    tornado: Sequence[tuple[TornadoRow, str, str, str]]
+    """What each input alone does, with the input as it is, lower and higher."""
+    defaults: Sequence[tuple[Default, str]]
+    """Values taken, as they are written."""
+    cash_chart: FigureView
+    tornado_chart: FigureView
+    mixed_chart: FigureView | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakEvenPage:
+    """Build or rent, with the address as its state."""
+
+    result: Answered[BreakEven]
+    view: BreakEvenView | None
+    general: Sequence[Message]
+    """What is wrong that no field shows."""
+    systems: Sequence[ChoiceGroup]
+    """What can be bought."""
+    clouds: Sequence[ChoiceGroup]
+    """What can be rented."""
+    books: Sequence[Choice]
+    """Price books of the workspace."""
+    examples: Sequence[tuple[Message, Mapping[str, str]]]
+    hints: Sequence[str]
+    """Fields that still hold the example's value."""
+    folds: frozenset[str]
+    """Folds of the form that are open, for they hold something."""
 
 
 def break_even_page(
-    request: Request, bench: Workbench, workspace: str, found: Answered[BreakEven]
+    request: Request, bench: Workbench, workspace: str, result: Answered[BreakEven]
 ) -> BreakEvenPage:
     """Return the page of an answer, of an earlier one where this question is refused."""
-    form, answer, query, stale = found.form, found.answer, found.query, found.stale
-    voice = voice_of(request)
+    form, answer = result.form, result.answer
     groups = system_names(bench.catalogue)
     return BreakEvenPage(
-        form=form,
+        result=result,
+        view=None if answer is None else answer_view(answer, voice_of(request)),
         general=FORM.unplaced(form),
         systems=[group for group in groups if group.name != RENTED],
         clouds=[group for group in groups if group.name == RENTED],
-        books=[Choice(one.id, one.name) for one in list_books(bench, workspace, ALL, None).items],
-        rentals=[Choice(one, voice.label(one)) for one in RENTALS],
-        currencies=[Choice(one, one) for one in CURRENCIES],
-        examples=[Choice(urlencode(fields), str(name)) for name, fields in EXAMPLES],
+        books=[Choice(book.id, book.name) for book in list_books(bench, workspace, ALL, None).items],
+        examples=EXAMPLES,
         hints=[name for name, value in ARTICLE.items() if form.get(name) == value],
-        currency=form.get("currency", "KRW"),
-        view=None if answer is None else answer_view(answer, voice),
-        stale=stale,
-        previous=query,
-        csv_url="" if stale or answer is None else f"/breakevens.csv?{query}",
         folds=open_folds(form),
     )
+
+
+def answer_view(answer: BreakEven, voice: Voice) -> BreakEvenView:
+    """Return an answer's charts, and its inputs as they are written."""
+
+    def text(name: str, value: object) -> str:
+        return input_text(name, value, answer.currency, voice)
+
+    return BreakEvenView(
+        tornado=[
+            (row, text(row.input, row.value), text(row.input, row.low_input), text(row.input, row.high_input))
+            for row in answer.tornado
+        ],
+        defaults=[(default, text(default.field, default.value)) for default in answer.defaults],
+        cash_chart=view(
+            "cash",
+            voice.gettext("Cumulative spend by month"),
+            "square",
+            charts.cash_flow(answer, voice),
+            "cash-flow",
+            voice.gettext("Bands are 80 % intervals.") if answer.cash_flow[0].own_low is not None else "",
+        ),
+        tornado_chart=view(
+            "tornado",
+            voice.gettext("Break-even by input"),
+            f"rows-{min(charts.shown_rows(answer.tornado) + 2, MOST_ROWS)}",
+            charts.tornado(answer, voice),
+            "tornado",
+            voice.gettext("Each input alone, 20 % lower and 20 % higher."),
+        ),
+        mixed_chart=None
+        if answer.mixed is None
+        else view(
+            "mixed",
+            voice.gettext("Cost by owned capacity"),
+            "square",
+            charts.base_and_peak(answer.mixed, answer.currency, voice),
+            "mixed",
+        ),
+    )
+
+
+SHARES = {"discount_rate", "growth", "own_growth", "utilisation", "residual_share", "onprem.support"}
+
+AMOUNTS = {
+    "capex",
+    "onprem_monthly",
+    "cloud_monthly",
+    "onprem.staff_cost",
+    "onprem.space",
+    "onprem.tariff",
+    "cloud.hourly_price",
+}
+
+UNITS = {"onprem.power_kw": "kW", "cloud.hours_per_month": "h", "horizon_months": "months"}
+
+
+def input_text(name: str, value: object, currency: str, voice: Voice) -> str:
+    """Write an input in its unit: shares in percent, amounts in the currency."""
+    if not isinstance(value, int | float):
+        return str(value)
+    if name in SHARES:
+        return voice.percent(value)
+    if name in AMOUNTS:
+        return voice.full(value, currency)
+    return f"{voice.number(value)}{voice.unit(UNITS.get(name, ''))}"
 
 
 question(

@@ -3,116 +3,170 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
-from urllib.parse import urlencode
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from starlette.datastructures import FormData
 
 from app.errors import AppError
+from app.features.claims import charts
 from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
 from app.features.claims.service import compare_estimates, compare_published, get_claim, list_claims
-from app.features.claims.views import claim_page, claims_page
 from app.features.comparisons.pages import PARAMETER, address, share_of
 from app.platform.rates import CostClass
-from app.platform.web.contexts import Form
+from app.platform.web.contexts import FigureView, Form, view
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.forms import checked, plain_number, read_form, refused, typed
+from app.platform.web.forms import FormDep, checked, refused, typed
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
+from app.platform.web.query_forms import FormFields
 from app.platform.web.rendering import render
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
-from app.platform.workbench import Workbench
+from app.platform.wording.voice import Voice
 
 router = page_router()
 
-FormDep = Annotated[FormData, Depends(read_form)]
+FIELDS = FormFields(ClaimsRequest)
 
-FIELDS = tuple(ClaimsRequest.model_fields)
-
-WORDS = ("price_book_id",)
+Values = Mapping[str, Sequence[str]]
 
 
-def asked(values: Mapping[str, Sequence[str]]) -> ClaimsRequest:
-    """Return what is assumed, from a query or a form; an empty field assumes nothing."""
-    found: dict[str, Any] = {}
-    for name in values.keys() & set(FIELDS):
-        text = values[name][0]
-        found[name] = text if name in WORDS else share_of(text) if name == PARAMETER else plain_number(text)
-    return checked(ClaimsRequest, found)
+def assumptions(values: Values) -> ClaimsRequest:
+    """Return what is assumed; an empty field assumes nothing."""
+    body = FIELDS.body(values)
+    if PARAMETER in body:
+        body[PARAMETER] = share_of(values[PARAMETER][0])
+    return checked(ClaimsRequest, body)
 
 
-def known(values: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return the fields of a query that are assumptions."""
-    return {name: list(value[:1]) for name, value in values.items() if name in FIELDS}
+def assumed(request: Request) -> ClaimsRequest:
+    """Return what the address assumes."""
+    return assumptions(typed(request.query_params))
+
+
+AssumedDep = Annotated[ClaimsRequest, Depends(assumed)]
+
+
+def canonical(values: Values, wanted: ClaimsRequest) -> str:
+    """Return the one query of the assumptions: the efficiency as a share, none where it changes nothing."""
+    given = {name: typed_in[0] for name, typed_in in values.items() if name != PARAMETER}
+    if wanted.scaling_efficiency != 1:
+        given[PARAMETER] = f"{wanted.scaling_efficiency:.6g}"
+    return urlencode({name: given[name] for name in FIELDS if name in given})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimsPage:
+    """Vendor claims with their verdicts."""
+
+    form: Form
+    query: str
+    """Assumptions as the end of an address; may be empty."""
+    found: VendorClaims
+    placeholders: Mapping[str, str]
+    """Field → what the catalogue says, where nothing is asked."""
+    article_url: str
+    """Address with equal price and power as the article has it."""
+    plain_url: str
+    """Address without any assumption."""
+    chart: FigureView
+
+
+EQUAL = "dgx_per_pod64"
+
+
+def claims_page(found: VendorClaims, form: Form, query: str, voice: Voice) -> ClaimsPage:
+    """Return the page of the claims."""
+    kept = {name: value for name, value in parse_qsl(query) if name not in (EQUAL, "pod64_price")}
+    return ClaimsPage(
+        form=form,
+        query=ending(query),
+        found=found,
+        placeholders=placeholders(found, voice),
+        article_url=f"/claims?{urlencode({**kept, EQUAL: f'{found.parity.count:g}'})}",
+        plain_url=f"/claims{ending(urlencode(kept))}",
+        chart=view(
+            "claims",
+            voice.gettext("Published ratio and our range by footing"),
+            "claims",
+            charts.claims(found.items, voice),
+            "claims",
+            voice.gettext("The line marks 1, where both sides are equally fast. Bars are 80 % intervals."),
+        ),
+    )
+
+
+def ending(query: str) -> str:
+    """Return a query as the end of an address."""
+    return f"?{query}" if query else ""
+
+
+def placeholders(found: VendorClaims, voice: Voice) -> Mapping[str, str]:
+    """Return what stands in empty fields: the prices in use."""
+    prices = {
+        side.system: side.price.value
+        for claim in found.items
+        for reading in claim.readings
+        for side in (reading.claimed, reading.baseline)
+    }
+    shown = {
+        "pod64_price": prices["ipu-pod64"],
+        "dgx_price": prices["dgx-a100-320gb"],
+        "m2000_price": prices["ipu-m2000"],
+        EQUAL: prices["ipu-pod64"] / prices["dgx-a100-320gb"],
+    }
+    return {name: voice.number(value) for name, value in shown.items()}
 
 
 @router.get("/claims.json")
 @needs(cost=CostClass.SEARCH)
-def show_claims_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> VendorClaims:
+def show_claims_data(bench: BenchDep, workspace: WorkspaceDep, assumed: AssumedDep) -> VendorClaims:
     """Return the claims of the page of the same address."""
-    return list_claims(bench, workspace, asked(typed(request.query_params)))
+    return list_claims(bench, workspace, assumed)
 
 
 @router.get("/claims", response_class=HTMLResponse)
 @needs(cost=CostClass.SEARCH)
 def show_claims(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-    """Show the claims; an efficiency in percent is sent to the address that holds it as a share."""
-    values = known(typed(request.query_params))
+    """Show the claims; an efficiency in percent is sent to the address that holds it as a share.
+
+    Where the assumptions are refused, the claims under the catalogue's figures stand beside the errors.
+    """
+    values = FIELDS.known(typed(request.query_params))
     try:
-        wanted = asked(values)
+        wanted = assumptions(values)
         found = list_claims(bench, workspace, wanted)
     except AppError as error:
-        return refusal(request, bench, workspace, refused(values, error, ()), error)
+        found = list_claims(bench, workspace, ClaimsRequest())
+        page = claims_page(found, refused(values, error, ()), "", voice_of(request))
+        return render(request, "claims/claims.html", page, status=error.status)
     query = canonical(values, wanted)
     if query != urlencode([one for one in request.query_params.multi_items() if one[0] in FIELDS]):
-        return RedirectResponse(f"/claims?{query}" if query else "/claims", 303)
-    page = claims_page(found, Form(shown(values, wanted)), query, voice_of(request))
-    return render(request, "claims/claims.html", page)
+        return RedirectResponse(f"/claims{ending(query)}", 303)
+    form = Form({**values, PARAMETER: [f"{wanted.scaling_efficiency * 100:.4g}"]})
+    return render(request, "claims/claims.html", claims_page(found, form, query, voice_of(request)))
 
 
-def canonical(values: Mapping[str, Sequence[str]], wanted: ClaimsRequest) -> str:
-    """Return the one query of the assumptions: the efficiency as a share, none where it changes nothing."""
-    given = {name: value[0] for name, value in values.items() if name != PARAMETER}
-    if wanted.scaling_efficiency != 1 and PARAMETER in values:
-        given = {PARAMETER: f"{wanted.scaling_efficiency:.6g}", **given}
-    return urlencode({name: given[name] for name in FIELDS if name in given})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimPage:
+    """One vendor claim with both estimates."""
+
+    claim: VendorClaim
+    query: str
+    """Assumptions as the end of an address; may be empty."""
 
 
-def shown(values: Mapping[str, Sequence[str]], wanted: ClaimsRequest) -> dict[str, list[str]]:
-    """Return the fields of the form; the efficiency in percent."""
-    return {
-        **{name: list(value) for name, value in values.items()},
-        PARAMETER: [f"{wanted.scaling_efficiency * 100:.4g}"],
-    }
+def claim_page(request: Request, claim: VendorClaim) -> ClaimPage:
+    query = canonical(FIELDS.known(typed(request.query_params)), assumed(request))
+    return ClaimPage(claim=claim, query=ending(query))
 
 
-def refusal(request: Request, bench: Workbench, workspace: str, form: Form, error: AppError) -> Response:
-    """Return the claims under the catalogue's figures, with what is wrong beside the fields."""
-    found = list_claims(bench, workspace, ClaimsRequest())
-    page = claims_page(found, form, "", voice_of(request))
-    status = error.status if isinstance(error, AppError) else 422
-    return render(request, "claims/claims.html", page, status=status)
-
-
-@router.get("/claims/{identifier}.json")
-@needs(cost=CostClass.SEARCH)
-def show_claim_data(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> VendorClaim:
-    """Return the claim of the page of the same address."""
-    return get_claim(bench, workspace, identifier, asked(typed(request.query_params)))
-
-
-@router.get("/claims/{identifier}", response_class=HTMLResponse)
-@needs(cost=CostClass.SEARCH)
-def show_claim(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show one claim with both estimates."""
-    values = known(typed(request.query_params))
-    wanted = asked(values)
-    found = get_claim(bench, workspace, identifier, wanted)
-    return render(request, "claims/claim.html", claim_page(found, canonical(values, wanted)))
+@resource(router, "/claims/{identifier}", "claims/claim.html", claim_page, cost=CostClass.SEARCH)
+def show_claim(bench: BenchDep, workspace: WorkspaceDep, identifier: str, assumed: AssumedDep) -> VendorClaim:
+    return get_claim(bench, workspace, identifier, assumed)
 
 
 @router.post("/claims/{identifier}/comparison")

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
 from app.errors import AppError, BadInput, FieldError, Unprocessable
 from app.estimating.request import EstimateRequest
 from app.features.networks.model import FabricChoiceRequest
-from app.platform.json_bodies import from_validation
-from app.platform.web.forms import plain_number, typed
+from app.platform.web.forms import checked, plain_number, typed
 from app.platform.web.pictures import DISPLAY_PARAMS
 
 KNOWN = ("threshold", "oversubscription", "reference", "installed", "options", "price_book_id")
@@ -67,11 +65,9 @@ def asked(values: Values, estimate: EstimateRequest) -> FabricChoiceRequest:
     body["measured"] = {name.removeprefix(RUNS): rates for name, rates in runs.items()}
     try:
         # The estimate is one already; what was typed is checked with it as the schema reads it.
-        return FabricChoiceRequest.model_validate(
-            {**body, "estimate": estimate.model_dump(exclude_unset=True)}
-        )
-    except ValidationError as error:
-        raise placed(from_validation(error.errors(include_url=False))) from None
+        return checked(FabricChoiceRequest, {**body, "estimate": estimate.model_dump(exclude_unset=True)})
+    except AppError as error:
+        raise placed(error) from None
 
 
 def _share(text: str) -> str:

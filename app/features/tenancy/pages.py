@@ -1,13 +1,12 @@
-"""A waiting line as a form: how long each team waits over a year, and how many machines keep it short."""
+"""Teams on one system as forms: partitions side by side, and how long each waits in a queue."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from urllib.parse import urlencode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from fastapi import Request
 
-from app.engine.units import HOUR
 from app.features.tenancy.charts import line_over_time, wait_scale, waits_by_count, waits_by_team
 from app.features.tenancy.drawings import PodDrawing, placement_rows, pod_drawing, pod_file
 from app.features.tenancy.model import (
@@ -19,10 +18,9 @@ from app.features.tenancy.model import (
     QueueRequest,
 )
 from app.features.tenancy.service import share_devices, share_time, slice_names
-from app.features.tenancy.views import PartitionsPage, PlacedTeam, QueuesPage
 from app.platform.rates import CostClass
 from app.platform.web import choices
-from app.platform.web.contexts import SEVERITIES, Choice, DrawingView, FigureView, grouped, view
+from app.platform.web.contexts import ChoiceGroup, DrawingView, FigureView, view
 from app.platform.web.locale import voice_of
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.resources import question
@@ -50,31 +48,66 @@ POD64 = example(
     "bow-pod64", [(name, size, "") for name, size in zip("ABCDE", ("16", "16", "8", "4", "16"), strict=True)]
 )
 
-PARTITION_EXAMPLES = {
-    "Bow Pod64: 16 + 16 + 8 + 4 + 16": POD64,
-    "2 × Bow Pod64: 128": example("bow-pod64", [("A", "128", "")], count="2"),
-    "DGX A100: MIG": example(
-        "dgx-a100-640gb",
-        [("A", "4", ""), ("B", "5", "1g.10gb"), ("C", "2", "3g.40gb"), ("D", "2", "2g.20gb")],
-        orchestrator="none",
-        isolation="none",
+PARTITION_EXAMPLES = (
+    ("Bow Pod64: 16 + 16 + 8 + 4 + 16", POD64),
+    ("2 × Bow Pod64: 128", example("bow-pod64", [("A", "128", "")], count="2")),
+    (
+        "DGX A100: MIG",
+        example(
+            "dgx-a100-640gb",
+            [("A", "4", ""), ("B", "5", "1g.10gb"), ("C", "2", "3g.40gb"), ("D", "2", "2g.20gb")],
+            orchestrator="none",
+            isolation="none",
+        ),
     ),
-}
-"""Name → fields of the form; the first is shown to who asks for nothing."""
+)
+"""Names, and the fields of the form; the first is shown to who asks for nothing."""
 
 PARTITION_FORM = QueryForm(PartitionRequest, POD64, rows=("requests", "team", MOST_REQUESTS))
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedTeam:
+    """What one request got, in one line."""
+
+    team: str
+    devices: int
+    slice: str
+    places: Sequence[tuple[int, int, int]]
+    """Pod or node, first and last device of each block."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionsPage:
+    """Teams side by side on one system."""
+
+    result: Answered[PartitionPlan]
+    rows: Sequence[int]
+    """Numbers of the rows of the form."""
+    systems: Sequence[ChoiceGroup]
+    slices: Sequence[str]
+    """MIG profiles of the chosen system; none where it has no MIG."""
+    pinned: bool
+    """Whether any row names a place."""
+    examples: Sequence[tuple[str, Mapping[str, str]]]
+    drawing: PodDrawing | None
+    picture: DrawingView | None
+    """The same as a file."""
+    placed: Sequence[PlacedTeam]
+
+
 def placed_teams(plan: PartitionPlan) -> list[PlacedTeam]:
     """Return what each request got."""
-    found = []
-    for index in sorted({one.request for one in plan.placements}):
-        mine = [one for one in plan.placements if one.request == index]
-        places = [(one.pod, one.first_device, one.first_device + one.devices - 1) for one in mine]
+    teams = []
+    for index in sorted({placed.request for placed in plan.placements}):
+        mine = [placed for placed in plan.placements if placed.request == index]
+        places = [
+            (placed.pod, placed.first_device, placed.first_device + placed.devices - 1) for placed in mine
+        ]
         profile = mine[0].slice or ""
-        devices = len(mine) if profile else sum(one.devices for one in mine)
-        found.append(PlacedTeam(mine[0].team, devices, profile, list(dict.fromkeys(places))))
-    return found
+        devices = len(mine) if profile else sum(placed.devices for placed in mine)
+        teams.append(PlacedTeam(mine[0].team, devices, profile, list(dict.fromkeys(places))))
+    return teams
 
 
 def picture_of(plan: PartitionPlan, drawing: PodDrawing, voice: Voice) -> DrawingView:
@@ -84,29 +117,24 @@ def picture_of(plan: PartitionPlan, drawing: PodDrawing, voice: Voice) -> Drawin
 
 
 def partitions_page(
-    request: Request, bench: Workbench, workspace: str, found: Answered[PartitionPlan]
+    request: Request, bench: Workbench, workspace: str, result: Answered[PartitionPlan]
 ) -> PartitionsPage:
     """Return the page of a plan, of an earlier one where this one is refused."""
-    form, plan, voice = found.form, found.answer, voice_of(request)
+    form, plan, voice = result.form, result.answer, voice_of(request)
     rows = PARTITION_FORM.shown_rows(form.firsts)
     drawing = None if plan is None else pod_drawing(plan, voice)
     return PartitionsPage(
-        form=form,
-        message=found.message,
+        result=result,
         rows=rows,
         systems=choices.system_names(bench.catalogue),
         slices=slice_names(bench, form.get("system")),
         pinned=any(
             form.get(f"{GROUP}.{row}.pod") or form.wrong(f"{GROUP}.{row}.first_device") for row in rows
         ),
-        examples=[Choice(urlencode(fields), name) for name, fields in PARTITION_EXAMPLES.items()],
-        plan=plan,
-        stale=found.stale,
-        previous=found.query,
+        examples=PARTITION_EXAMPLES,
         drawing=drawing,
         picture=None if plan is None or drawing is None else picture_of(plan, drawing, voice),
         placed=[] if plan is None else placed_teams(plan),
-        warnings=[] if plan is None else grouped(("", warning) for warning in plan.warnings),
     )
 
 
@@ -147,8 +175,12 @@ DGX = {
 
 POD = DGX | {"system": "bow-pod64", "count": "1", "teams.1.devices": "32", "teams.0.devices": "16"}
 
-QUEUE_EXAMPLES = {"4 × DGX A100": DGX, "Bow Pod64": POD, "4 × DGX A100, FIFO": DGX | {"discipline": "fifo"}}
-"""Name → fields of the form; the first is shown to who asks for nothing."""
+QUEUE_EXAMPLES = (
+    ("4 × DGX A100", DGX),
+    ("Bow Pod64", POD),
+    ("4 × DGX A100, FIFO", DGX | {"discipline": "fifo"}),
+)
+"""Names, and the fields of the form; the first is shown to who asks for nothing."""
 
 QUEUE_FORM = QueryForm(QueueRequest, DGX, rows=("teams", "team", MOST_TEAMS))
 
@@ -170,25 +202,32 @@ def figures_of(answer: QueueAnswer, voice: Voice) -> list[FigureView]:
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuesPage:
+    """Teams whose jobs share machines over time."""
+
+    result: Answered[QueueAnswer]
+    rows: Sequence[int]
+    """Numbers of the rows of the form."""
+    systems: Sequence[ChoiceGroup]
+    examples: Sequence[tuple[str, Mapping[str, str]]]
+    scale: Scale | None
+    """One unit for all waits."""
+    figures: Sequence[FigureView]
+
+
 def queues_page(
-    request: Request, bench: Workbench, workspace: str, found: Answered[QueueAnswer]
+    request: Request, bench: Workbench, workspace: str, result: Answered[QueueAnswer]
 ) -> QueuesPage:
     """Return the page of an answer, of an earlier one where this question is refused."""
-    form, answer, voice = found.form, found.answer, voice_of(request)
-    groups = [] if answer is None else grouped(("", warning) for warning in answer.warnings)
+    answer = result.answer
     return QueuesPage(
-        form=form,
-        message=found.message,
-        rows=QUEUE_FORM.shown_rows(form.firsts),
+        result=result,
+        rows=QUEUE_FORM.shown_rows(result.form.firsts),
         systems=choices.system_names(bench.catalogue),
-        examples=[Choice(urlencode(fields), name) for name, fields in QUEUE_EXAMPLES.items()],
-        answer=answer,
-        stale=found.stale,
-        previous=found.query,
-        scale=Scale(HOUR, "h") if answer is None else wait_scale(answer),
-        figures=[] if answer is None else figures_of(answer, voice),
-        warnings=[group for group in groups if group.severity != SEVERITIES[0]],
-        serious=[group for group in groups if group.severity == SEVERITIES[0]],
+        examples=QUEUE_EXAMPLES,
+        scale=None if answer is None else wait_scale(answer),
+        figures=[] if answer is None else figures_of(answer, voice_of(request)),
     )
 
 

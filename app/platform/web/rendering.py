@@ -21,6 +21,7 @@ from app.platform.charts.figures import Figure
 from app.platform.charts.svg import written
 from app.platform.web import locale
 from app.platform.web.auth import reach_of
+from app.platform.web.contexts import grouped
 from app.platform.web.pictures import (
     DISPLAY_PARAMS,
     PARAMETER,
@@ -32,6 +33,7 @@ from app.platform.web.pictures import (
 )
 from app.platform.web.rights import may
 from app.platform.wording.voice import LANGUAGES, agree, voice
+from app.platform.wording.voice import written as written_value
 from app.platform.workbench import LruCache
 
 
@@ -85,6 +87,9 @@ def environment(language: str) -> Environment:
         "count": speaker.count,
         "label": speaker.label,
         "number": speaker.number,
+        "decimal": speaker.decimal,
+        "unit": speaker.unit,
+        "written": partial(written_value, voice=speaker),
         "percent": speaker.percent,
         "chance": speaker.chance,
         "share": speaker.share,
@@ -99,6 +104,7 @@ def environment(language: str) -> Environment:
         "money_spread": speaker.full_spread,
         "date": speaker.date,
         "moment": speaker.moment,
+        "grouped": lambda warnings: grouped(("", warning) for warning in warnings),
         "embedded": embedded,
         "drawn": written,
     }

@@ -9,16 +9,16 @@ import pytest
 from app.features.accounts import pages as account_contexts
 from app.features.accounts import sign_in_pages as sign_in_contexts
 from app.features.accuracy.views import AccuracyPage
-from app.features.bills import views as bill_contexts
-from app.features.break_even import views as breakeven_contexts
+from app.features.bills import pages as bill_contexts
+from app.features.break_even import pages as breakeven_contexts
 from app.features.calibration import views as calibration_contexts
 from app.features.calibration.pages import CalibrationFormPage
 from app.features.catalogue import views as catalogue_views
-from app.features.claims import views as claims_contexts
+from app.features.claims import pages as claims_contexts
 from app.features.comparisons import views as comparisons_views
 from app.features.estimates import views as estimates_views
 from app.features.integrations import pages as integration_contexts
-from app.features.networks import views as fabric_choice_contexts
+from app.features.networks import pages as fabric_choice_contexts
 from app.features.plans import views as plans_views
 from app.features.price_books import costs_pages
 from app.features.price_books import pages as book_pages
@@ -26,7 +26,7 @@ from app.features.proposals import views as proposal_contexts
 from app.features.start import pages as contexts
 from app.features.studies import forms as study_contexts
 from app.features.sweeps import pages as sweep_contexts
-from app.features.tenancy import views as tenancy_contexts
+from app.features.tenancy import pages as tenancy_contexts
 from app.platform.web import contexts as web_contexts
 from app.platform.web.pictures import folder
 from app.platform.web.rendering import embedded, environment
@@ -79,7 +79,6 @@ CONTEXTS = {
     "bills/fabric.html": bill_contexts.FabricPage,
     "bills/bill_form.html": bill_contexts.BillFormPage,
     "bills/bill.html": bill_contexts.BillPage,
-    "bills/bill_compare.html": bill_contexts.BillComparisonPage,
     "integrations/keys.html": integration_contexts.KeysPage,
     "integrations/webhooks.html": integration_contexts.WebhooksPage,
     "integrations/webhook.html": integration_contexts.WebhookPage,
