@@ -14,8 +14,8 @@ from starlette.datastructures import FormData, UploadFile
 from app.errors import AppError, BadInput, FieldError, Message
 from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
+from app.features.estimates.pages import basis_rows
 from app.features.estimates.service import create_estimate, get_estimate, priced_estimate
-from app.features.estimates.views import basis_rows
 from app.features.price_books import service as price_books
 from app.features.price_books.model import PriceBookDocument, PriceBookRequest, PriceBookSummary
 from app.features.price_books.service import list_books

@@ -14,7 +14,7 @@ from app.features.calibration import views as calibration_contexts
 from app.features.catalogue import views as catalogue_views
 from app.features.claims import views as claims_contexts
 from app.features.comparisons import views as comparisons_views
-from app.features.estimates import views as estimates_views
+from app.features.estimates import pages as estimates_pages
 from app.features.integrations import views as integration_contexts
 from app.features.networks import views as fabric_choice_contexts
 from app.features.plans import views as plans_views
@@ -35,10 +35,8 @@ TEMPLATES = sorted(
 CONTEXTS = {
     "start/start.html": contexts.StartPage,
     "comparisons/comparison.html": comparisons_views.ComparisonPage,
-    "comparisons/comparisons.html": comparisons_views.ComparisonsPage,
-    "estimates/estimates.html": estimates_views.EstimatesPage,
     "comparisons/_scaling.html": comparisons_views.ScalingPage,
-    "estimates/estimate.html": estimates_views.EstimatePage,
+    "estimates/estimate.html": estimates_pages.EstimatePage,
     "catalogue/catalog_kind.html": catalogue_views.CatalogKindPage,
     "catalogue/catalog_item.html": catalogue_views.CatalogItemPage,
     "plans/mapping.html": plans_views.MappingPage,
