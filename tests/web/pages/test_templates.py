@@ -20,7 +20,8 @@ from app.features.networks import views as fabric_choice_contexts
 from app.features.plans import views as plans_views
 from app.features.price_books import views as money_contexts
 from app.features.proposals import views as proposal_contexts
-from app.features.start import pages as contexts
+from app.features.sizings import pages as sizings_pages
+from app.features.start import pages as start_pages
 from app.features.studies import forms as study_contexts
 from app.features.sweeps import views as sweep_contexts
 from app.features.tenancy import views as tenancy_contexts
@@ -33,7 +34,9 @@ TEMPLATES = sorted(
 )
 
 CONTEXTS = {
-    "start/start.html": contexts.StartPage,
+    "start/start.html": start_pages.StartPage,
+    "sizings/sizing.html": sizings_pages.SizingPage,
+    "sizings/sizing_form.html": sizings_pages.SizingFormPage,
     "comparisons/comparison.html": comparisons_views.ComparisonPage,
     "comparisons/_scaling.html": comparisons_views.ScalingPage,
     "estimates/estimate.html": estimates_pages.EstimatePage,
