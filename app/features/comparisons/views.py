@@ -1,4 +1,4 @@
-"""The scaling curve of a comparison: time, efficiency and cost over the number of machines."""
+"""From comparisons to what their pages show: order, bars and figures; no number is made here."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from app.errors import Message
 from app.estimating.documents import CheckWarning, Estimate, Memory, ModelSummary, Text
 from app.estimating.schema import Quantity
-from app.features.comparisons import charts as comparisons_charts
+from app.features.comparisons import charts
 from app.features.comparisons.charts import hours_of
-from app.features.comparisons.model import BasisCost, Comparison, ComparisonRow, ComparisonSummary
+from app.features.comparisons.model import BasisCost, Comparison, ComparisonRow
 from app.features.estimates import charts as estimates_charts
-from app.features.estimates.views import PartRow, largest_part, memory_rows, part_rows, roofline_view
-from app.platform.charts import figures
-from app.platform.charts.figures import RangeBar, time_scale
+from app.features.estimates.charts import Series, efficiency
+from app.features.estimates.pages import roofline_view
+from app.platform.charts.figures import Figure, RangeBar, range_bars, time_scale
 from app.platform.web.contexts import (
     LEGEND_ROWS,
     MOST_ROWS,
@@ -30,6 +30,9 @@ from app.platform.web.contexts import (
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
 
+PartRow = tuple[str, Sequence[tuple[float, float]]]
+"""A part of the time to train, and per option its seconds and its share."""
+
 
 @dataclass(frozen=True, slots=True)
 class OptionView:
@@ -38,43 +41,13 @@ class OptionView:
     row: ComparisonRow
     time: Quantity | None
     time_bar: RangeBar | None
-    cost: Quantity | None
     cost_bar: RangeBar | None
     against_best: float | None
     """Hours over those of the fastest option."""
-    fastest: bool
-    tie: bool
-    """Whether it is one of several that nothing separates from the fastest."""
-    cheapest: bool
-    cheapest_tie: bool
     bound: str
     """Largest part of the time to train; empty where there is no breakdown."""
     refusal: CheckWarning | None
     """Why the option cannot run, and what would fit."""
-
-
-@dataclass(frozen=True, slots=True)
-class RatioView:
-    """How many times as long one option takes as another."""
-
-    ratio: float
-    faster: str
-    slower: str
-    probability: float | None
-    """How sure it is that the faster one is; none for figures without a range."""
-    low: float | None
-    high: float | None
-    tie: bool
-    """Whether the two are too close to call."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonsPage:
-    """The list of comparisons."""
-
-    comparisons: Sequence[ComparisonSummary]
-    next_url: str
-    """Address of the next stretch; empty at the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +60,8 @@ class ComparisonPage:
     trained: Text | None
     """What is trained, where all modelled rows train the same."""
     options: Sequence[OptionView]
-    modelled: bool
-    """Whether any row is an estimate; published figures have hours only."""
     time_scale: Scale
     """One unit for the times of all options."""
-    ratios: Sequence[RatioView]
     basis_rows: Sequence[tuple[str, BasisCost]]
     """Options with what they cost on one basis, each way to pay."""
     basis_asked: Sequence[tuple[str, str]]
@@ -108,24 +78,7 @@ class ComparisonPage:
     """Options whose memory is known."""
     memory_parts: Sequence[tuple[str, Sequence[float]]]
     """Parts of the memory of a device, with their bytes by option."""
-    has_linear: bool
-    """Whether any row is scaled from another, so that scaling efficiency matters."""
     form: Form
-    scaling_url: str
-    """Address of the scaling curve; empty where no row is modelled."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScalingRow:
-    """One size of one option."""
-
-    label: str
-    count: int
-    devices: int
-    time: Quantity | None
-    efficiency: Quantity | None
-    """Speed over that of the smallest size times the growth in devices."""
-    cost: Quantity | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,83 +87,102 @@ class ScalingPage:
 
     comparison_id: str
     figures: Sequence[FigureView]
-    table: str
-    """Identifier of the table that says the same."""
-    rows: Sequence[ScalingRow]
+    rows: Sequence[tuple[str, Estimate, Quantity | None]]
+    """Each size of each option, with its speed over that of the smallest that fits times the growth."""
 
 
 def option_views(comparison: Comparison) -> list[OptionView]:
     """Return the options of a comparison with bars on common scales."""
     rows = comparison.rows
     times = [hours_of(row) for row in rows]
-    costs = [row.run_cost for row in rows]
     best = min((row.hours for row in rows if row.hours), default=None)
+    bars = zip(range_bars(times), range_bars([row.run_cost for row in rows]), strict=True)
     return [
         OptionView(
             row=row,
             time=time,
             time_bar=time_bar,
-            cost=cost,
             cost_bar=cost_bar,
             against_best=row.hours / best if row.hours and best else None,
-            fastest=row.label == comparison.fastest,
-            tie=row.label in comparison.fastest_tied,
-            cheapest=row.label == comparison.cheapest,
-            cheapest_tie=row.label in comparison.cheapest_tied,
             bound=largest_part(row.estimate),
             refusal=refusal_of(row.estimate),
         )
-        for row, time, time_bar, cost, cost_bar in zip(
-            rows, times, figures.range_bars(times), costs, figures.range_bars(costs), strict=True
-        )
+        for row, time, (time_bar, cost_bar) in zip(rows, times, bars, strict=True)
     ]
 
 
-def ratio_views(comparison: Comparison) -> list[RatioView]:
-    """Return the ratios of a comparison with how sure each is."""
+def largest_part(estimate: Estimate | None) -> str:
+    """Return the part of the time to train that takes most."""
+    if estimate is None or not estimate.breakdown:
+        return ""
+    return max(estimate.breakdown, key=lambda part: part.seconds).part
+
+
+def part_rows(estimates: Sequence[Estimate]) -> list[PartRow]:
+    """Return the parts of the time to train, one row per part and one cell per estimate, largest first."""
+    columns = [{part.part: part.seconds for part in one.breakdown or ()} for one in estimates]
+    totals = [sum(column.values()) for column in columns]
+    names = dict.fromkeys(name for column in columns for name in column)
+    cells = [
+        (
+            name,
+            [
+                (column.get(name, 0.0), column.get(name, 0.0) / total)
+                for column, total in zip(columns, totals, strict=True)
+            ],
+        )
+        for name in names
+    ]
+    shown = [(name, row) for name, row in cells if any(seconds for seconds, _ in row)]
+    return sorted(shown, key=lambda entry: -max(share for _, share in entry[1]))
+
+
+def memory_rows(memories: Sequence[Memory]) -> list[tuple[str, Sequence[float]]]:
+    """Return the parts of the memory of a device, one row per part and one cell per option. [B]"""
+    names = dict.fromkeys(part.part for memory in memories for part in memory.parts if part.value > 0)
     return [
-        RatioView(one.ratio, one.faster, one.slower, one.probability, one.low, one.high, one.tie)
-        for one in comparison.ratios
+        (name, [sum(part.value for part in memory.parts if part.part == name) for memory in memories])
+        for name in names
     ]
 
 
 def comparison_page(
-    comparison: Comparison,
-    voice: Voice,
-    form: Form,
-    basis_asked: Sequence[tuple[str, str]] = (),
+    comparison: Comparison, voice: Voice, form: Form, basis_asked: Sequence[tuple[str, str]]
 ) -> ComparisonPage:
     """Return the page of a comparison."""
     rows = comparison.rows
     modelled = [(row.label, row.estimate) for row in rows if row.estimate is not None]
-    running = [(label, one) for label, one in modelled if one.breakdown]
-    models = {one.model.id: one.model for _, one in modelled}
-    said = [("", warning) for warning in comparison.warnings]
+    running = [(label, estimate) for label, estimate in modelled if estimate.breakdown]
+    fitted = [(label, estimate.memory) for label, estimate in modelled if estimate.memory]
+    models = {estimate.model.id: estimate.model for _, estimate in modelled}
     known = {REFUSAL, *(warning.code for warning in comparison.warnings)}
-    said += [
-        (label, one) for label, estimate in modelled for one in estimate.warnings if one.code not in known
-    ]
-    groups = grouped(said)
+    groups = grouped(
+        [
+            *(("", warning) for warning in comparison.warnings),
+            *(
+                (label, warning)
+                for label, estimate in modelled
+                for warning in estimate.warnings
+                if warning.code not in known
+            ),
+        ]
+    )
     return ComparisonPage(
         comparison=comparison,
         model=next(iter(models.values())) if len(models) == 1 else None,
-        trained=trained_by_all([one for _, one in modelled]),
+        trained=trained_by_all([estimate for _, estimate in modelled]),
         options=option_views(comparison),
-        modelled=bool(modelled),
         time_scale=time_scale([hours_of(row) for row in rows]),
-        ratios=ratio_views(comparison),
+        basis_rows=[(row.label, cost) for row in rows for cost in row.costs],
         basis_asked=basis_asked,
-        basis_rows=[(row.label, one) for row in rows for one in row.costs],
         serious=[group for group in groups if group.severity == SEVERITIES[0]],
         warnings=[group for group in groups if group.severity != SEVERITIES[0]],
         figures=comparison_figures(comparison, running, voice),
         part_columns=[label for label, _ in running],
-        parts=part_rows([one for _, one in running]),
-        memory_columns=[(label, one.memory) for label, one in modelled if one.memory],
-        memory_parts=memory_rows([one.memory for _, one in modelled if one.memory]),
-        has_linear=any(row.kind == "linear" for row in rows),
+        parts=part_rows([estimate for _, estimate in running]),
+        memory_columns=fitted,
+        memory_parts=memory_rows([memory for _, memory in fitted]),
         form=form,
-        scaling_url=f"/comparisons/{comparison.id}/scaling" if running else "",
     )
 
 
@@ -230,19 +202,12 @@ def comparison_figures(
 ) -> list[FigureView]:
     """Return the figures that have something to show."""
     kinds = {row.kind for row in comparison.rows}
-    count = min(len(comparison.rows) + (len(kinds) > 1), MOST_ROWS)
-    views = [
-        view(
-            "time",
-            voice.gettext("Training time"),
-            f"rows-{count}",
-            comparisons_charts.time_to_train(comparison, voice),
-            "options",
-        )
-    ]
-    if any(one.cost for _, one in running):
-        drawn = comparisons_charts.cost_to_train(comparison, voice)
-        views.append(view("cost", voice.gettext("Cost per run"), f"rows-{count}", drawn, "options"))
+    bars = f"rows-{min(len(comparison.rows) + (len(kinds) > 1), MOST_ROWS)}"
+    drawn = charts.time_to_train(comparison, voice)
+    views = [view("time", voice.gettext("Training time"), bars, drawn, "options")]
+    if any(estimate.cost for _, estimate in running):
+        drawn = charts.cost_to_train(comparison, voice)
+        views.append(view("cost", voice.gettext("Cost per run"), bars, drawn, "options"))
     if running:
         drawn = estimates_charts.breakdown(running, voice)
         size = f"rows-{min(len(running) + LEGEND_ROWS, MOST_ROWS)}"
@@ -257,28 +222,21 @@ def comparison_figures(
         views.append(
             view("memory", voice.gettext("Memory use of the fullest device"), size, drawn, "memory", note)
         )
-    roofed = [(label, one) for label, one in running if one.roof is not None and one.roofline]
-    if roofed:
-        drawn = estimates_charts.roofline(roofed, voice)
-        views.append(roofline_view(drawn, "options", voice))
-    return views
+    roofed = [(label, estimate) for label, estimate in running if estimate.roof and estimate.roofline]
+    return [*views, roofline_view(roofed, "options", voice)] if roofed else views
 
 
-TABLE = "scaling-table"
-
-
-def scaling_page(
-    identifier: str,
-    curves: Mapping[str, Sequence[Estimate]],
-    voice: Voice,
-) -> ScalingPage:
-    """Return the scaling curve of a comparison."""
+def scaling_page(identifier: str, curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> ScalingPage:
+    """Return the scaling curve of a comparison; efficiency is against the smallest size that fits."""
     fitting = {label: [one for one in curve if one.time_to_train] for label, curve in curves.items()}
     return ScalingPage(
         comparison_id=identifier,
         figures=scaling_figures(fitting, voice),
-        table=TABLE,
-        rows=[row for label, curve in curves.items() for row in scaling_rows(label, curve)],
+        rows=[
+            (label, one, efficiency(fitting[label][0], one) if fitting[label] else None)
+            for label, curve in curves.items()
+            for one in curve
+        ],
     )
 
 
@@ -288,31 +246,27 @@ def scaling_figures(curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> l
     currency = ""
     for label, curve in curves.items():
         sizes = [one.system.devices for one in curve]
-        times.append(
-            estimates_charts.Series(label, sizes, [one.time_to_train for one in curve if one.time_to_train])
-        )
-        found = [estimates_charts.efficiency(curve[0], one) for one in curve]
-        efficiencies.append(estimates_charts.Series(label, sizes, [one for one in found if one is not None]))
+        times.append(Series(label, sizes, [one.time_to_train for one in curve if one.time_to_train]))
+        found = [efficiency(curve[0], one) for one in curve]
+        efficiencies.append(Series(label, sizes, [one for one in found if one is not None]))
         priced = [(one.system.devices, one.cost.run) for one in curve if one.cost]
-        costs.append(
-            estimates_charts.Series(label, [size for size, _ in priced], [cost for _, cost in priced])
-        )
+        costs.append(Series(label, [size for size, _ in priced], [cost for _, cost in priced]))
         currency = next((cost.unit for _, cost in priced), currency)
+
+    def square(name: str, caption: str, drawn: Figure, note: str = "") -> FigureView:
+        return view(name, caption, "square", drawn, "scaling-table", note)
+
     views = [
-        view(
+        square(
             "scaling",
             voice.gettext("Training time by size"),
-            "square",
             estimates_charts.scaling(times, voice),
-            TABLE,
             voice.gettext("Bands show the ranges; dotted lines show perfect scaling."),
         ),
-        view(
+        square(
             "efficiency",
             voice.gettext("Scaling efficiency by size"),
-            "square",
             estimates_charts.scaling_efficiency(efficiencies, voice),
-            TABLE,
             voice.gettext(
                 "Relative to the smallest size of each option that fits; both share their uncertainty."
             ),
@@ -320,21 +274,5 @@ def scaling_figures(curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> l
     ]
     if currency:
         drawn = estimates_charts.scaling_cost(costs, currency, voice)
-        views.append(view("scaling-cost", voice.gettext("Cost per run by size"), "square", drawn, TABLE))
+        views.append(square("scaling-cost", voice.gettext("Cost per run by size"), drawn))
     return views
-
-
-def scaling_rows(label: str, curve: Sequence[Estimate]) -> list[ScalingRow]:
-    """Return the sizes of one option; efficiency is against its smallest size that fits."""
-    first = next((one for one in curve if one.time_to_train), None)
-    return [
-        ScalingRow(
-            label=label,
-            count=one.system.count,
-            devices=one.system.devices,
-            time=one.time_to_train,
-            efficiency=estimates_charts.efficiency(first, one) if first is not None else None,
-            cost=one.cost.run if one.cost else None,
-        )
-        for one in curve
-    ]

@@ -2,66 +2,156 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from fastapi import Depends, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from starlette.datastructures import FormData
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
 
-from app.estimating.documents import Estimate
+from app.errors import Message
+from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.request import EstimateRequest
+from app.estimating.validation.run import UNITS
+from app.features.estimates import charts
 from app.features.estimates.model import EstimateSummary
+from app.features.estimates.schedule import StageTimes, pipeline_drawing, schedule_rows, stage_times
 from app.features.estimates.service import create_estimate, get_estimate, get_estimate_request, list_estimates
-from app.features.estimates.views import EstimatesPage, estimate_page
+from app.platform.charts import figures
+from app.platform.charts.figures import MemoryBar, Segment, time_scale
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.web import choices
-from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.documents import older
-from app.platform.web.forms import read_form, typed
+from app.platform.web.contexts import (
+    MOST_ROWS,
+    REFUSAL,
+    Choice,
+    ChoiceGroup,
+    DrawingView,
+    FigureView,
+    Form,
+    WarningGroup,
+    grouped,
+    refusal_of,
+    view,
+)
+from app.platform.web.deps import BenchDep, WorkspaceDep, workbench_of
+from app.platform.web.forms import FormDep, typed
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
-from app.platform.web.rendering import render
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
+from app.platform.wording.scales import Scale
+from app.platform.wording.voice import Voice, stated, written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimatePage:
+    """One estimate, down to its formulas."""
+
+    estimate: Estimate
+    fabric_name: str
+    """What its network is called."""
+    time_scale: Scale
+    """One unit for all parts of the time to train."""
+    memory: MemoryBar | None
+    shares: Sequence[Segment]
+    figures: Sequence[FigureView]
+    schedule: DrawingView | None
+    """Passes of one step; none where the pipeline has one stage."""
+    stage_times: Sequence[StageTimes]
+    """The same stage by stage."""
+    superstep: Sequence[Segment]
+    """Parts of one superstep; none where stages do not wait in lockstep."""
+    refusal: CheckWarning | None
+    """Why it cannot run, and what would fit."""
+    warnings: Sequence[WarningGroup]
+    """All others."""
+    all_searched: bool
+    """Whether no choice of the plan was asked for."""
+    plan: Sequence[tuple[str, str]]
+    """Choices of the plan: field and value as written."""
+    basis: Sequence[tuple[str, str]]
+    """What the cost rests on: field and value as written."""
+    defaults: Sequence[tuple[str, str, Text]]
+    """Values taken: field, value as written, and why."""
+    units: Mapping[str, str]
+    """Metric of measured runs → its unit as it stands after a number."""
+    form: Form
+    """The software that is chosen."""
+    software: Choice | None
+    """Software it was estimated with, with its date and what it was fitted on; none of a bare figure."""
+    softwares: Sequence[ChoiceGroup]
+    """What it can be estimated with instead."""
+
 
 router = page_router()
 
-FormDep = Annotated[FormData, Depends(read_form)]
+SCHEDULE_NOTES = {
+    "one_forward_one_backward": Message(
+        "Each stage alternates forward and backward passes once the first gradient is back; "
+        "numbers are micro-batches."
+    ),
+    "interleaved": Message(
+        "Each stage holds several chunks of the model, marked by shade, and alternates forward "
+        "and backward passes, which shortens the bubble."
+    ),
+    "lockstep": Message(
+        "All stages finish a superstep before the next begins: forward passes of all micro-batches, then "
+        "their backward passes."
+    ),
+}
+"""Kind of schedule → how to read it."""
+
+SEARCHED = {"tensor", "pipeline", "data", "micro_batch", "recompute"}
+"""Choices that make a plan; where all of them were searched, nothing was asked for."""
 
 
-@router.get("/estimates.json")
-def show_estimates_data(bench: BenchDep, workspace: WorkspaceDep, cursor: str = "") -> Page[EstimateSummary]:
-    """Return the estimates of the page of the same address."""
+@resource(router, "/estimates", "estimates/estimates.html", lambda _, stretch: stretch)
+def show_estimates(bench: BenchDep, workspace: WorkspaceDep, cursor: str = "") -> Page[EstimateSummary]:
     return list_estimates(bench, workspace, USUAL_ITEMS, cursor or None)
 
 
-@router.get("/estimates", response_class=HTMLResponse)
-def show_estimates(request: Request, bench: BenchDep, workspace: WorkspaceDep, cursor: str = "") -> Response:
-    """Show the estimates, newest first."""
-    found = list_estimates(bench, workspace, USUAL_ITEMS, cursor or None)
-    page = EstimatesPage(
-        estimates=found.items,
-        next_url=older("/estimates", found),
+def estimate_page(request: Request, estimate: Estimate) -> EstimatePage:
+    """Return the page of an estimate, with the software it can be made with instead."""
+    bench, voice = workbench_of(request), voice_of(request)
+    fabric = bench.catalogue.fabrics.documents.get(estimate.system.fabric)
+    system = bench.catalogue.systems.documents.get(estimate.system.id)
+    softwares = choices.softwares(bench, voice, system.chip_kind) if system and estimate.software else []
+    schedule = estimate.schedule
+    metrics = [run.metric for run in estimate.validation.nearest_measured]
+    metrics += [run.metric for run in estimate.validation.outside]
+    return EstimatePage(
+        estimate=estimate,
+        fabric_name=fabric.name if fabric else estimate.system.fabric,
+        time_scale=time_scale([estimate.time_to_train]),
+        memory=figures.memory_bar(estimate.memory) if estimate.memory else None,
+        shares=figures.share_bar(estimate.breakdown or ()),
+        figures=estimate_figures(estimate, voice),
+        schedule=schedule_view(estimate, voice),
+        stage_times=stage_times(schedule) if schedule else (),
+        superstep=figures.share_bar(schedule.superstep or ()) if schedule else (),
+        refusal=refusal_of(estimate),
+        warnings=grouped(("", warning) for warning in estimate.warnings if warning.code != REFUSAL),
+        all_searched=estimate.plan is not None and set(estimate.plan.searched) >= SEARCHED,
+        plan=plan_rows(estimate, voice),
+        basis=basis_rows(estimate, voice),
+        defaults=[
+            (default.field, stated(default.field, default.value, voice), default.text)
+            for default in estimate.defaults
+        ],
+        units={metric: voice.unit(UNITS.get(metric, metric)) for metric in metrics},
+        form=Form({"software": [estimate.software or ""]}),
+        software=next(
+            (choice for group in softwares for choice in group.choices if choice.id == estimate.software),
+            None,
+        ),
+        softwares=softwares,
     )
-    return render(request, "estimates/estimates.html", page)
 
 
-@router.get("/estimates/{identifier}.json")
-def show_estimate_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Estimate:
-    """Return the estimate of the page of the same address."""
+@resource(router, "/estimates/{identifier}", "estimates/estimate.html", estimate_page)
+def show_estimate(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Estimate:
     return get_estimate(bench, workspace, identifier)
-
-
-@router.get("/estimates/{identifier}", response_class=HTMLResponse)
-def show_estimate(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show an estimate."""
-    found = get_estimate(bench, workspace, identifier)
-    fabric = bench.catalogue.fabrics.documents.get(found.system.fabric)
-    name = fabric.name if fabric else found.system.fabric
-    voice = voice_of(request)
-    chip = bench.catalogue.systems.documents.get(found.system.id)
-    softwares = choices.softwares(bench, voice, chip.chip_kind) if chip and found.software else []
-    page = estimate_page(found, name, voice, softwares)
-    return render(request, "estimates/estimate.html", page)
 
 
 @router.post("/estimates/{identifier}/software")
@@ -73,3 +163,63 @@ def use_software(bench: BenchDep, workspace: WorkspaceDep, identifier: str, form
     changed = asked.model_dump(mode="json", exclude_unset=True) | {"software": chosen or None}
     made = create_estimate(bench, workspace, EstimateRequest.model_validate(changed))
     return RedirectResponse(f"/estimates/{made.id}", 303)
+
+
+def estimate_figures(estimate: Estimate, voice: Voice) -> list[FigureView]:
+    views: list[FigureView] = []
+    if estimate.sensitivity and estimate.time_to_train:
+        drawn = charts.sensitivity(estimate, voice)
+        size = f"rows-{min(len(estimate.sensitivity) + 1, MOST_ROWS)}"
+        views.append(
+            view("sensitivity", voice.gettext("What drives training time"), size, drawn, "sensitivity")
+        )
+    if estimate.roof is not None and estimate.roofline:
+        views.append(roofline_view([(estimate.label, estimate)], "roofline", voice))
+    return views
+
+
+def roofline_view(estimates: Sequence[tuple[str, Estimate]], table: str, voice: Voice) -> FigureView:
+    """Return the roofline of labelled estimates with the meaning of its shapes."""
+    note = voice.gettext(
+        "Circles are compute-bound, squares memory-bandwidth-bound, diamonds exchange-bound, "
+        "crosses latency-bound. Larger marks take more of the time."
+    )
+    caption, drawn = voice.gettext("Roofline by operator"), charts.roofline(estimates, voice)
+    return view("roofline", caption, "square", drawn, table, note)
+
+
+def schedule_view(estimate: Estimate, voice: Voice) -> DrawingView | None:
+    """Return the passes of one step; none where the pipeline has one stage."""
+    schedule = estimate.schedule
+    if schedule is None:
+        return None
+    return DrawingView(
+        "schedule",
+        voice.gettext("Pipeline schedule"),
+        pipeline_drawing(schedule, voice),
+        "stages",
+        schedule_rows(schedule),
+        voice.say(SCHEDULE_NOTES[schedule.kind]),
+    )
+
+
+def plan_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
+    """Return the choices of a plan by name, in the order of the schema."""
+    if estimate.plan is None:
+        return []
+    values = estimate.plan.model_dump(exclude={"searched", "stage_layers"})
+    rows = [(name, written(value, voice, "plan")) for name, value in values.items()]
+    stages = [f"{len(list(run))} × {layers}" for layers, run in itertools.groupby(estimate.plan.stage_layers)]
+    return [*rows, ("stage_layers", ", ".join(stages) or "–")]
+
+
+def basis_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
+    """Return what the cost rests on."""
+    if estimate.cost is None:
+        return []
+    basis = dict(estimate.cost.basis)
+    if "price_book" in basis:
+        basis.pop("price_book_id", None)
+    if "amortisation_years" in basis:
+        basis.pop("term_years", None)
+    return [(name, stated(name, value, voice)) for name, value in basis.items()]

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from app.errors import AppError, FieldError
 from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
+from app.features.estimates.pages import basis_rows
 from app.features.estimates.service import create_estimate, get_estimate, priced_estimate
-from app.features.estimates.views import basis_rows
 from app.features.price_books.service import list_books
 from app.platform.json_bodies import from_validation
 from app.platform.web.contexts import REFUSAL, Choice, Form, WarningGroup, grouped

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
 
-from fastapi import Depends, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
-from starlette.datastructures import FormData
 
 from app.errors import AppError, BadInput, FieldError, Message
 from app.features.estimates.service import create_estimate
-from app.features.sizings.model import KINDS, Sizing, SizingRequest
+from app.features.sizings import charts
+from app.features.sizings.model import KINDS, BudgetKind, Sizing, SizingOption, SizingRequest, SizingSummary
 from app.features.sizings.service import (
     OPTIONS,
     create_sizing,
@@ -22,24 +23,72 @@ from app.features.sizings.service import (
     option_request,
     paged,
 )
-from app.features.sizings.views import SizingFormPage, SizingPage, kinds, sizing_page
+from app.features.sizings.words import sentences
 from app.features.workloads import filling
-from app.features.workloads.drafts import WORKLOAD_OF_PRESET
-from app.features.workloads.filling import fill
+from app.features.workloads.drafts import WORKLOAD_OF_PRESET, Draft, filled_draft
+from app.platform.charts.figures import time_scale
 from app.platform.rates import CostClass
 from app.platform.web import choices
-from app.platform.web.contexts import Choice, Form
+from app.platform.web.choices import SystemGroup
+from app.platform.web.contexts import Choice, ChoiceGroup, FigureView, Form, WarningGroup, grouped, view
 from app.platform.web.deps import BenchDep, CursorQuery, WorkspaceDep
-from app.platform.web.forms import plain_number, read_form, refused, typed
+from app.platform.web.forms import FormDep, plain_number, typed
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
+from app.platform.wording.scales import Scale
+from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
-router = page_router()
 
-FormDep = Annotated[FormData, Depends(read_form)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizingFormPage:
+    """The form that asks for a sizing."""
+
+    draft: Draft
+    models: Sequence[ChoiceGroup]
+    targets: Sequence[Choice]
+    softwares: Sequence[ChoiceGroup]
+    """Software profiles of GPUs, then of IPUs."""
+    systems: Sequence[SystemGroup]
+    earlier: Sequence[SizingSummary]
+    """Sizings made before, the newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizingPage:
+    """Options by deadline and budget."""
+
+    sizing: Sizing
+    answer: Sequence[Message]
+    """What was found, in sentences; the first stands out."""
+    form: Form
+    """Deadline, budget and probability as they can be changed."""
+    mixed: bool
+    """Whether the budget is held against the purchase of some and the rent of others."""
+    sort: str
+    """Column by which the options are sorted; empty for their own order."""
+    sort_urls: Mapping[str, str]
+    """Column → address of the table sorted by it."""
+    options: Sequence[SizingOption]
+    tied: Sequence[str]
+    """Options that nothing separates from the best."""
+    reasons: Mapping[str, str]
+    """Warnings above the level of information, in words."""
+    hidden: int
+    """Options that are not shown yet."""
+    limits_query: str
+    """Query of the limits that are tried, which decide what options there are; may be empty."""
+    all_url: str
+    """Address that shows them."""
+    frontier: FigureView
+    scaling: FigureView | None
+    time_scale: Scale
+    warnings: Sequence[WarningGroup]
+
+
+router = page_router()
 
 UNITS = {"d": 86_400.0, "h": 3_600.0}
 """Units of a deadline → seconds."""
@@ -50,6 +99,47 @@ KEPT = (*LIMITS, "unit", "sort", "all")
 """Names of a query that a page of a sizing reads."""
 
 EARLIER = 10
+
+SHOWN = 40
+"""Options shown before all are asked for."""
+
+REASONS = {
+    "batch_not_divisible": "batch adjusted",
+    "devices_unused": "accelerators idle",
+    "does_not_fit": "does not fit",
+    "family_error_large": "poorly predicted family",
+    "input_bound": "input-bound",
+    "memory_borderline": "memory borderline",
+    "memory_margin_thin": "memory nearly full",
+    "phased_execution": "weights streamed in phases",
+    "price_is_estimate": "price estimated",
+    "price_unknown": "no published price",
+    "restart_outlasts_failures": "failures outpace restarts",
+}
+"""Warnings of an option in few words; the full sentences stand in its estimate."""
+
+UNKNOWN = float("inf")
+
+
+def _money(option: SizingOption, kind: BudgetKind) -> float:
+    amount = getattr(option.costs, kind)
+    return UNKNOWN if amount is None else float(amount.value)
+
+
+def _time(option: SizingOption) -> float:
+    return UNKNOWN if option.time_to_train is None else option.time_to_train.value
+
+
+SORTS: Mapping[str, Callable[[SizingOption], tuple[float | str, ...]]] = {
+    "system": lambda option: (option.name, option.count),
+    "accelerators": lambda option: (option.accelerators, _time(option)),
+    "time": lambda option: (_time(option), _money(option, "run")),
+    "purchase": lambda option: (_money(option, "purchase"), _time(option)),
+    "cost": lambda option: (_money(option, "run"), _time(option)),
+    "term": lambda option: (_money(option, "term"), _time(option)),
+    "probability": lambda option: (-(option.probability or 0.0), _money(option, "run")),
+    "power": lambda option: (option.power.value, _money(option, "run")),
+}
 
 
 def limit_fields(values: Mapping[str, str]) -> dict[str, Any]:
@@ -81,22 +171,16 @@ def _number(field: str, text: str, factor: float) -> float | None:
         raise BadInput.at(field, "must be a number") from None
 
 
-def form_page(
-    request: Request, bench: Workbench, workspace: str, form: Form, message: Message | None = None
-) -> SizingFormPage:
+def form_page(request: Request, bench: Workbench, workspace: str, draft: Draft) -> SizingFormPage:
     """Return the form with what has been typed into it."""
-    made = list_sizings(bench, workspace, EARLIER, None).items
-    values, filled = fill(bench, workspace, form.values)
+    voice = voice_of(request)
     return SizingFormPage(
-        form=replace(form, values=values),
-        message=message,
-        models=choices.models(bench.catalogue, voice_of(request)),
-        filled=filled,
-        targets=filling.targets(bench, workspace, form.values),
-        softwares=choices.softwares(bench, voice_of(request)),
+        draft=draft,
+        models=choices.models(bench.catalogue, voice),
+        targets=filling.targets(bench, workspace, draft.form.values),
+        softwares=choices.softwares(bench, voice),
         systems=choices.systems(bench.catalogue),
-        kinds=kinds(voice_of(request)),
-        earlier=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in made],
+        earlier=list_sizings(bench, workspace, EARLIER, None).items,
     )
 
 
@@ -123,23 +207,19 @@ def show_sizings() -> Response:
 @router.get("/sizings/new", response_class=HTMLResponse)
 def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the form; what the address names is filled in."""
-    return render(
-        request,
-        "sizings/sizing_form.html",
-        form_page(request, bench, workspace, Form(typed(request.query_params))),
-    )
+    draft = filled_draft(bench, workspace, typed(request.query_params))
+    return render(request, "sizings/sizing_form.html", form_page(request, bench, workspace, draft))
 
 
 @router.post("/sizings/new", response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
 def make_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a sizing of what was typed, or return the form with its errors beside the fields."""
-    values, _ = fill(bench, workspace, typed(form))
+    draft = filled_draft(bench, workspace, typed(form))
     try:
-        made = create_sizing(bench, workspace, asked_sizing(values))
+        made = create_sizing(bench, workspace, asked_sizing(draft.form.values))
     except (AppError, ValidationError) as error:
-        message = error.message if isinstance(error, AppError) else Message("some fields are invalid")
-        page = form_page(request, bench, workspace, refused(values, error, ()), message)
+        page = form_page(request, bench, workspace, draft.refused(error))
         status = error.status if isinstance(error, AppError) else 422
         return render(request, "sizings/sizing_form.html", page, status=status)
     return RedirectResponse(f"/sizings/{made.id}", 303)
@@ -201,3 +281,48 @@ def open_estimate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, opt
     """Make the estimate of an option and go there."""
     asked = option_request(bench, workspace, identifier, option)
     return RedirectResponse(f"/estimates/{create_estimate(bench, workspace, asked).id}", 303)
+
+
+def sizing_page(sizing: Sizing, voice: Voice, form: Form, query: Mapping[str, str]) -> SizingPage:
+    """Return the page of a sizing; the query says how it is sorted and which limits are tried."""
+    sort, margin, curve = query.get("sort", ""), sizing.margin, sizing.scaling
+    path = f"/sizings/{sizing.id}"
+    options = sorted(sizing.options, key=SORTS[sort]) if sort in SORTS else sizing.options
+    shown = options if query.get("all") else options[:SHOWN]
+    scaling = None
+    if curve is not None and len(curve.points) > 1:
+        drawn = charts.curve(curve, voice)
+        scaling = view("scaling", voice.gettext("Training time by size"), "square", drawn, "scaling-table")
+    frontier = view(
+        "frontier",
+        voice.gettext("Time versus cost"),
+        "tall",
+        charts.frontier(sizing, voice),
+        "options",
+        voice.gettext(
+            "Ranges are drawn for the Pareto front only; options without a published price are left out."
+        ),
+    )
+    limits = {name: value for name, value in query.items() if name not in ("sort", "all")}
+    return SizingPage(
+        sizing=sizing,
+        answer=sentences(sizing),
+        form=form,
+        mixed=len({option.budget_kind for option in sizing.options}) > 1,
+        sort=sort,
+        sort_urls={key: address(path, {**query, "sort": key}) for key in SORTS},
+        options=shown,
+        tied=[margin.option, *margin.tied] if margin is not None and margin.tie else [],
+        reasons=REASONS,
+        hidden=len(options) - len(shown),
+        limits_query=address("", limits),
+        all_url=address(path, {**query, "all": "1"}),
+        frontier=frontier,
+        scaling=scaling,
+        time_scale=time_scale([option.time_to_train for option in sizing.options]),
+        warnings=grouped(("", warning) for warning in sizing.warnings),
+    )
+
+
+def address(path: str, query: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path

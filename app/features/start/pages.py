@@ -1,8 +1,8 @@
-"""The tools around the hardware, on one page."""
+"""The first page: what to compare, examples, and the tools around the hardware."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +10,17 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 
-from app.errors import AppError, Message, NotFound
+from app.errors import AppError, NotFound
 from app.estimating.schema import Document
 from app.features.comparisons.model import ComparisonRequest, ComparisonSummary
 from app.features.comparisons.service import create_comparison, list_comparisons
 from app.features.workloads import filling
 from app.features.workloads.drafts import Draft, filled_draft, read_draft
-from app.features.workloads.filling import Filled
 from app.platform.catalogue_model import Model, System
 from app.platform.rates import CostClass
 from app.platform.web import choices
 from app.platform.web.choices import SystemGroup
-from app.platform.web.contexts import Choice, ChoiceGroup, Example, Form
+from app.platform.web.contexts import Choice, ChoiceGroup, Example
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.forms import FormDep, typed
 from app.platform.web.locale import voice_of
@@ -32,22 +31,11 @@ from app.platform.workbench import Workbench
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionsPage:
-    """The tools around the hardware, by what they decide; each has its address as identifier."""
-
-    groups: Sequence[ChoiceGroup]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StartPage:
     """The form that asks for a comparison."""
 
-    form: Form
-    message: Message | None
-    """What is wrong with the form as a whole."""
+    draft: Draft
     models: Sequence[ChoiceGroup]
-    filled: Filled | None
-    """What the form holds of the training of its model; None where no model is chosen."""
     targets: Sequence[Choice]
     softwares: Sequence[ChoiceGroup]
     """Software profiles of GPUs, then of IPUs."""
@@ -55,10 +43,6 @@ class StartPage:
     examples: Sequence[Example]
     recent: Sequence[ComparisonSummary]
     """Comparisons made last."""
-    profile: Choice | None
-    """An uploaded model profile that the form holds on to."""
-    sample: Choice | None
-    """An uploaded data sample that the form holds on to."""
 
 
 Option = tuple[str, dict[str, Any]]
@@ -158,17 +142,13 @@ def start_page(request: Request, bench: Workbench, workspace: str, draft: Draft)
     """Return the form with what has been typed into it."""
     voice = voice_of(request)
     return StartPage(
-        form=draft.form,
-        message=draft.message,
+        draft=draft,
         models=choices.models(bench.catalogue, voice),
-        filled=draft.filled,
         targets=filling.targets(bench, workspace, draft.form.values),
         softwares=choices.softwares(bench, voice),
         systems=choices.systems(bench.catalogue),
         examples=shown(),
         recent=list_comparisons(bench, workspace, RECENT, None).items,
-        profile=draft.profile,
-        sample=draft.sample,
     )
 
 
@@ -222,81 +202,7 @@ def open_example(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
     return RedirectResponse(f"/comparisons/{create_comparison(bench, workspace, asked).id}", 303)
 
 
-TOOLS: Sequence[tuple[Message, Mapping[str, tuple[Message, Message]]]] = (
-    (
-        Message("Costs"),
-        {
-            "/boms/new": (
-                Message("Bill of materials"),
-                Message(
-                    "Every line item with its price, power and weight: machines, switches, "
-                    "cables, racks, spares."
-                ),
-            ),
-            "/breakevens": (
-                Message("Build or rent"),
-                Message("How many months until owning a cluster is cheaper than the cloud, if ever."),
-            ),
-            "/price-books": (
-                Message("Price books"),
-                Message(
-                    "Use your own prices, discounts and rates instead of the catalogue's; "
-                    "every version is kept."
-                ),
-            ),
-        },
-    ),
-    (
-        Message("Network"),
-        {
-            "/fabric-choices/new": (
-                Message("Which network to buy"),
-                Message(
-                    "What a faster network gains on this workload, what it costs, and whether "
-                    "it is worth paying for."
-                ),
-            ),
-            "/fabrics": (
-                Message("Switches and cables"),
-                Message("Leaf and spine switches, cables and oversubscription for a number of nodes."),
-            ),
-        },
-    ),
-    (
-        Message("Sharing"),
-        {
-            "/partitions": (
-                Message("Partitions"),
-                Message("Which teams fit together on a pod or a cluster, isolated from each other."),
-            ),
-            "/queues": (
-                Message("Sharing a cluster"),
-                Message("How long each team waits over a year, and how many machines keep waits short."),
-            ),
-            "/mappings": (
-                Message("IPU mapping"),
-                Message("How a model maps to the IPUs of a pod, and whether it stays in processor memory."),
-            ),
-        },
-    ),
-    (
-        Message("Claims"),
-        {
-            "/claims": (
-                Message("Vendor claims"),
-                Message("Published ratios next to our own estimates per chip, system, dollar and watt."),
-            ),
-        },
-    ),
-)
-"""What is decided → address → what it is and what it answers."""
-
-
 @router.get("/decisions", response_class=HTMLResponse)
 def show_decisions(request: Request) -> Response:
-    """Show the tools."""
-    groups = [
-        ChoiceGroup(str(title), [Choice(at, str(name), str(detail)) for at, (name, detail) in tools.items()])
-        for title, tools in TOOLS
-    ]
-    return render(request, "start/decisions.html", DecisionsPage(groups=groups))
+    """Show the tools around the hardware."""
+    return render(request, "start/decisions.html", None)

@@ -14,6 +14,7 @@ from app.estimating.request import WorkloadInput
 from app.features.comparisons.model import ComparisonRequest
 from app.features.uploads.service import upload_profile, upload_workload
 from app.features.workloads.filling import AMOUNT, PREFIX, Filled, fill
+from app.platform.catalogue_model import System
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.forms import nested, plain_number, refused, typed
 from app.platform.web.query_forms import FormFields
@@ -39,12 +40,8 @@ class Draft:
     message: Message | None = None
     wrong: tuple[FieldError, ...] = ()
     """What is wrong with the uploads."""
-    names: Mapping[str, str] = field(default_factory=dict)
-    """What the systems are called."""
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    """Kind of chip of the systems, which decides what software they run."""
-    model: str = ""
-    """What the model is called."""
+    offered: Mapping[str, System] = field(default_factory=dict)
+    """Systems to choose from; the kind of chip decides what software they run."""
     filled: Filled | None = None
     """What the form holds of the training of its model."""
     unseen: bool = False
@@ -70,7 +67,12 @@ class Draft:
         rows = [self.row(system) for system in self.systems]
         currency = self.form.get("currency", "USD")
         return ComparisonRequest.model_validate(
-            {"title": self.model or None, "locale": language, "currency": currency, "rows": rows}
+            {
+                "title": self.filled.model if self.filled else None,
+                "locale": language,
+                "currency": currency,
+                "rows": rows,
+            }
         )
 
     def row(self, system: str) -> dict[str, Any]:
@@ -81,9 +83,10 @@ class Draft:
         count, fabric = self.form.get(f"count.{system}"), self.form.get(f"fabric.{system}")
         asked["system"] |= {"count": plain_number(count)} if count else {}
         asked["system"] |= {"fabric": fabric} if fabric else {}
-        software = self.form.get(f"software.{self.kinds.get(system, '')}")
+        known = self.offered.get(system)
+        software = self.form.get(f"software.{known.chip_kind if known else ''}")
         asked |= {"software": software} if software else {}
-        name = self.names.get(system, system)
+        name = known.name if known else system
         return asked | {"label": name if count in {"", "1"} else f"{count} × {name}"}
 
     def refused(self, error: AppError | ValidationError) -> Draft:
@@ -92,27 +95,28 @@ class Draft:
         return replace(self, form=refused(self.form.values, error, self.systems), message=message)
 
 
-Keep = Callable[[Workbench, str, str, bytes], Choice]
-
-
 def read_draft(bench: Workbench, workspace: str, form: FormData) -> Draft:
     """Return a form with its files kept; a file that is refused is an error beside its field."""
-    values: dict[str, list[str]] = typed(form)
-    profile, no_profile = _kept(
-        bench, workspace, form, values, "model_file", "model.profile_id", keep_profile
-    )
-    sample, no_sample = _kept(
-        bench, workspace, form, values, "workload_file", "workload.workload_id", keep_sample
-    )
+    values = typed(form)
+
+    def keep_profile(name: str, content: bytes) -> Choice:
+        profile = upload_profile(bench, workspace, name, content)
+        return Choice(profile.id, profile.name)
+
+    def keep_sample(name: str, content: bytes) -> Choice:
+        return Choice(upload_workload(bench, workspace, name, content).id, name)
+
+    profile, no_profile = _kept(form, values, "model_file", "model.profile_id", keep_profile)
+    sample, no_sample = _kept(form, values, "workload_file", "workload.workload_id", keep_sample)
     draft = filled_draft(bench, workspace, values)
     stated = any(values.get(f"{PREFIX}{name}") for name in AMOUNT)
-    unseen = not stated and draft.filled is not None and draft.filled.assumed and profile is not None
+    assumed = draft.filled is not None and draft.filled.assumed and bool(draft.filled.fields)
     return replace(
         draft,
         profile=profile,
         sample=sample,
         wrong=(*no_profile, *no_sample),
-        unseen=unseen and bool(draft.filled and draft.filled.fields),
+        unseen=assumed and not stated and profile is not None,
     )
 
 
@@ -122,43 +126,27 @@ def filled_draft(bench: Workbench, workspace: str, values: Mapping[str, Sequence
     profile = next(iter(values.get("model.profile_id", ())), "")
     return Draft(
         Form(found),
-        Choice(profile, filled.model) if profile and filled else None,
-        names={system.id: system.name for system in bench.catalogue.systems.documents.values()},
-        kinds={system.id: system.chip_kind for system in bench.catalogue.systems.documents.values()},
-        model=filled.model if filled else "",
+        profile=Choice(profile, filled.model) if profile and filled else None,
+        offered=bench.catalogue.systems.documents,
         filled=filled,
     )
 
 
 def _kept(
-    bench: Workbench,
-    workspace: str,
     form: FormData,
     values: dict[str, list[str]],
     file_field: str,
     field_name: str,
-    keep: Keep,
+    keep: Callable[[str, bytes], Choice],
 ) -> tuple[Choice | None, Sequence[FieldError]]:
     """Keep an upload and put its identifier among the values, as if it had been chosen."""
     file = form.get(file_field)
     if not isinstance(file, UploadFile) or not file.filename:
-        known: Mapping[str, Sequence[str]] = values
-        earlier = known.get(field_name, ())
-        return (Choice(earlier[0], earlier[0]) if earlier else None), ()
+        earlier = next(iter(values.get(field_name, ())), "")
+        return (Choice(earlier, earlier) if earlier else None), ()
     try:
-        kept = keep(bench, workspace, file.filename, file.file.read())
+        kept = keep(file.filename, file.file.read())
     except AppError as error:
         return None, [FieldError(file_field, error.message)]
     values[field_name] = [kept.id]
     return kept, ()
-
-
-def keep_profile(bench: Workbench, workspace: str, name: str, content: bytes) -> Choice:
-    """Keep a model profile."""
-    profile = upload_profile(bench, workspace, name, content)
-    return Choice(profile.id, profile.name)
-
-
-def keep_sample(bench: Workbench, workspace: str, name: str, content: bytes) -> Choice:
-    """Keep the lengths of a sample of the data."""
-    return Choice(upload_workload(bench, workspace, name, content).id, name)

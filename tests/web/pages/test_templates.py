@@ -16,14 +16,15 @@ from app.features.calibration.pages import CalibrationFormPage
 from app.features.catalogue import views as catalogue_views
 from app.features.claims import pages as claims_contexts
 from app.features.comparisons import views as comparisons_views
-from app.features.estimates import views as estimates_views
+from app.features.estimates import pages as estimates_pages
 from app.features.integrations import pages as integration_contexts
 from app.features.networks import pages as fabric_choice_contexts
 from app.features.plans import views as plans_views
 from app.features.price_books import costs_pages
 from app.features.price_books import pages as book_pages
 from app.features.proposals import views as proposal_contexts
-from app.features.start import pages as contexts
+from app.features.sizings import pages as sizings_pages
+from app.features.start import pages as start_pages
 from app.features.studies import forms as study_contexts
 from app.features.sweeps import pages as sweep_contexts
 from app.features.tenancy import pages as tenancy_contexts
@@ -36,12 +37,12 @@ TEMPLATES = sorted(
 )
 
 CONTEXTS = {
-    "start/start.html": contexts.StartPage,
+    "start/start.html": start_pages.StartPage,
+    "sizings/sizing.html": sizings_pages.SizingPage,
+    "sizings/sizing_form.html": sizings_pages.SizingFormPage,
     "comparisons/comparison.html": comparisons_views.ComparisonPage,
-    "comparisons/comparisons.html": comparisons_views.ComparisonsPage,
-    "estimates/estimates.html": estimates_views.EstimatesPage,
     "comparisons/_scaling.html": comparisons_views.ScalingPage,
-    "estimates/estimate.html": estimates_views.EstimatePage,
+    "estimates/estimate.html": estimates_pages.EstimatePage,
     "catalogue/catalog_kind.html": catalogue_views.CatalogKindPage,
     "catalogue/catalog_item.html": catalogue_views.CatalogItemPage,
     "plans/mapping.html": plans_views.MappingPage,
