@@ -21,7 +21,9 @@ from app.features.plans import views as plans_views
 from app.features.price_books import views as money_contexts
 from app.features.proposals import views as proposal_contexts
 from app.features.start import pages as contexts
-from app.features.studies import forms as study_contexts
+from app.features.studies import guide
+from app.features.studies import pages as studies_pages
+from app.features.studies import views as studies_views
 from app.features.sweeps import views as sweep_contexts
 from app.features.tenancy import views as tenancy_contexts
 from app.platform.web import contexts as web_contexts
@@ -64,12 +66,12 @@ CONTEXTS = {
     "price_books/costs.html": money_contexts.CostsPage,
     "price_books/price_books.html": money_contexts.PriceBooksPage,
     "price_books/price_book.html": money_contexts.PriceBookPage,
-    "studies/studies.html": study_contexts.StudiesPage,
-    "studies/study_form.html": study_contexts.StudyFormPage,
-    "studies/study.html": study_contexts.StudyPage,
-    "studies/study_assumptions.html": study_contexts.StudyAssumptionsPage,
-    "studies/_study_trace.html": study_contexts.StudyTracePage,
-    "studies/study_versions.html": study_contexts.StudyVersionsPage,
+    "studies/studies.html": studies_pages.StudiesPage,
+    "studies/study_form.html": guide.StudyFormPage,
+    "studies/study.html": studies_views.StudyPage,
+    "studies/study_assumptions.html": studies_views.StudyAssumptionsPage,
+    "studies/_study_trace.html": studies_views.StudyTracePage,
+    "studies/study_versions.html": studies_pages.StudyVersionsPage,
     "problem.html": web_contexts.ProblemPage,
     "document.html": web_contexts.DocumentPage,
     "accuracy/accuracy.html": AccuracyPage,
