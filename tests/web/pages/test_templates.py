@@ -19,6 +19,7 @@ from app.features.integrations import views as integration_contexts
 from app.features.networks import views as fabric_choice_contexts
 from app.features.plans import views as plans_views
 from app.features.price_books import views as money_contexts
+from app.features.proposals import pages as proposals_pages
 from app.features.proposals import views as proposal_contexts
 from app.features.start import pages as contexts
 from app.features.studies import guide
@@ -53,8 +54,8 @@ CONTEXTS = {
     "networks/fabric_choice_new.html": fabric_choice_contexts.FabricsNewPage,
     "sweeps/sweeps.html": sweep_contexts.SweepsPage,
     "sweeps/sweep.html": sweep_contexts.SweepPage,
-    "proposals/proposals.html": proposal_contexts.ProposalsPage,
-    "proposals/proposal_form.html": proposal_contexts.ProposalFormPage,
+    "proposals/proposals.html": proposals_pages.ProposalsPage,
+    "proposals/proposal_form.html": proposals_pages.ProposalFormPage,
     "proposals/proposal.html": proposal_contexts.ProposalPage,
     "proposals/replay.html": proposal_contexts.ReplayPage,
     "proposals/shared.html": proposal_contexts.SharedPage,
