@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
 from app.estimating.request import Quoted
 
@@ -196,6 +198,10 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> AppError:
     if len(fields) == 1:
         return kind(fields[0].message, fields)
     return kind(Message("{count} fields are invalid", {"count": len(fields)}), fields)
+
+
+def as_app_error(error: AppError | ValidationError) -> AppError:
+    return error if isinstance(error, AppError) else from_validation(error.errors(include_url=False))
 
 
 def escaped(text: str) -> str:

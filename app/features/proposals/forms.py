@@ -1,21 +1,27 @@
-"""The form of a proposal: what was typed, as a request."""
+"""The form of a proposal: what was typed, as a request, and a draft as it is shown in it."""
 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData, QueryParams, UploadFile
 
 from app.engine.units import HOUR
-from app.errors import BadInput
+from app.errors import AppError, BadInput, FieldError
+from app.features.estimates.service import get_estimate_request
+from app.features.networks.forms import asked, read_query
 from app.features.proposals.model import Proposal
 from app.platform.web.forms import plain_number, typed, whole
+from app.platform.workbench import Workbench
 
-WORDS = ("customer", "title", "locale", "currency", "reason", "valid_until", "recommended", "price_book_id")
-
-RUNS = "calibration_id"
+TEXTS = (
+    *("customer", "title", "locale", "currency", "reason", "valid_until", "recommended", "price_book_id"),
+    "calibration_id",
+)
 
 NUMBERS = ("budget", "term_years")
 
@@ -23,35 +29,62 @@ MAX_LOGO = 500_000
 
 MEDIA_TYPES = {".png": "image/png", ".svg": "image/svg+xml"}
 
+NETWORKS_PAGE = re.compile(r"/estimates/(?P<estimate>[a-z0-9_-]{1,40})/fabrics(?:\.json)?/?")
 
-def asked_body(form: FormData) -> tuple[dict[str, list[str]], dict[str, Any]]:
-    """Return what was typed, and the body of the request it stands for; empty fields are null."""
+LONGEST_ADDRESS = 4_000
+"""Letters of an address that is pasted."""
+
+
+def asked_body(bench: Workbench, workspace: str, form: FormData) -> dict[str, Any]:
+    """Return the body of the request that a form stands for; empty fields are null."""
     values = typed(form)
     first = {name: one[0] for name, one in values.items()}
-    body: dict[str, Any] = {name: first.get(name) for name in (*WORDS, RUNS)}
-    if "no_networks" in first:
-        body["fabric_choice"] = None
+    body: dict[str, Any] = {name: first.get(name) for name in TEXTS}
     body |= {name: plain_number(first[name]) if name in first else None for name in NUMBERS}
     body["deadline_s"] = scaled(first.get("deadline_h"), "deadline_h", HOUR)
     share = scaled(first.get("scaling_efficiency"), "scaling_efficiency", 0.01)
     body["scaling_efficiency"] = 1.0 if share is None else share
     body["options"] = values.get("options")
     body["confidential"] = "confidential" in first
-    branding: dict[str, Any] = {"accent": first.get("accent"), "footer": first.get("footer")}
+    body["branding"] = {"accent": first.get("accent"), "footer": first.get("footer")}
     logo = sent_logo(form)
-    if logo is not None:
-        branding["logo"] = logo
-    elif "no_logo" in first:
-        branding["logo"] = None
-    return values, {**body, "branding": branding}
+    if logo is not None or "no_logo" in first:
+        body["branding"]["logo"] = logo
+    if "networks" in first:
+        body["fabric_choice"] = named_networks(bench, workspace, first["networks"])
+    elif "no_networks" in first:
+        body["fabric_choice"] = None
+    return body
+
+
+def named_networks(bench: Workbench, workspace: str, address: str) -> dict[str, Any]:
+    """Return the choice of networks that an address asks for: the address of that page is its state."""
+    try:
+        parts = urlsplit(address[:LONGEST_ADDRESS])
+    except ValueError:
+        raise not_an_address() from None
+    page = NETWORKS_PAGE.fullmatch(parts.path)
+    if page is None:
+        raise not_an_address()
+    try:
+        estimate = get_estimate_request(bench, workspace, page["estimate"])
+        choice = asked(read_query(QueryParams(parts.query)), estimate)
+    except AppError as error:
+        error.errors = (FieldError("networks", error.message),)
+        raise
+    return choice.model_dump(mode="json", exclude_unset=True)
+
+
+def not_an_address() -> BadInput:
+    return BadInput.at("networks", "is not the address of a network choice; copy the address of its page")
 
 
 def version_of(values: Mapping[str, Sequence[str]]) -> int:
     """Return the version that an edit builds on."""
-    found = whole(values.get("version", [""])[0])
-    if found is None:
+    version = whole(values.get("version", [""])[0])
+    if version is None:
         raise BadInput.at("version", "the form is incomplete; open the proposal again")
-    return found
+    return version
 
 
 def scaled(text: str | None, field: str, factor: float) -> float | None:
@@ -65,7 +98,6 @@ def scaled(text: str | None, field: str, factor: float) -> float | None:
 
 
 def sent_logo(form: FormData) -> dict[str, str] | None:
-    """Return the picture that was sent along."""
     file = form.get("logo")
     if not isinstance(file, UploadFile) or not file.filename:
         return None
@@ -80,17 +112,17 @@ def sent_logo(form: FormData) -> dict[str, str] | None:
 
 def without_nulls(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request without what was left empty."""
-    kept = {name: value for name, value in body.items() if value is not None}
-    if isinstance(kept.get("branding"), dict):
-        kept["branding"] = {name: value for name, value in kept["branding"].items() if value is not None}
-    return kept
+    return {
+        name: without_nulls(value) if name == "branding" else value
+        for name, value in body.items()
+        if value is not None
+    }
 
 
 def shown(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
     """Return a draft as the form shows it."""
     content = proposal.content
     advice = content.advice
-    chosen = advice.recommended if advice.recommended != advice.by_rule else None
     fields: dict[str, str | None] = {
         "customer": content.customer,
         "title": content.title,
@@ -98,7 +130,7 @@ def shown(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
         "currency": content.currency,
         "reason": content.reason,
         "valid_until": None if content.valid_until is None else content.valid_until.isoformat(),
-        "recommended": chosen,
+        "recommended": advice.recommended if advice.recommended != advice.by_rule else None,
         "deadline_h": None if advice.deadline_s is None else f"{advice.deadline_s / HOUR:.6g}",
         "price_book_id": content.price_book_id,
         "calibration_id": calibration_of(proposal),
@@ -109,21 +141,21 @@ def shown(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
         "accent": content.branding.accent,
         "footer": content.branding.footer,
     }
-    found = {name: [value] for name, value in fields.items() if value}
-    return {**found, "options": [row.label for row in content.comparison.rows if row.label in labels]}
+    filled = {name: [value] for name, value in fields.items() if value}
+    return {**filled, "options": [row.label for row in content.comparison.rows if row.label in labels]}
 
 
 def calibration_of(proposal: Proposal) -> str | None:
     """Return the identifier of the runs that a draft names."""
-    found = proposal.content.evidence
-    if found is None:
+    evidence = proposal.content.evidence
+    if evidence is None:
         return None
-    if found.fit is not None:
-        return found.fit.calibration_id
-    return next((one.calibration_id for one in found.gains if one.calibration_id is not None), None)
+    if evidence.fit is not None:
+        return evidence.fit.calibration_id
+    return next((gain.calibration_id for gain in evidence.gains if gain.calibration_id is not None), None)
 
 
 def has_networks(proposal: Proposal) -> bool:
     """Tell whether a draft weighs networks."""
-    found = proposal.content.evidence
-    return found is not None and any(one.basis == "networks" for one in found.gains)
+    evidence = proposal.content.evidence
+    return evidence is not None and any(gain.basis == "networks" for gain in evidence.gains)

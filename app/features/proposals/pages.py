@@ -1,20 +1,19 @@
-"""Networks in a proposal: the address of a choice of networks is its state, and names it here too."""
+"""Proposals as pages: their list, the form of a draft, and what is done with a proposal."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlencode, urlsplit
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+from urllib.parse import urlencode
 
-from fastapi import Depends, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
-from starlette.datastructures import FormData, QueryParams
 
-from app.errors import AppError, BadInput, FieldError, Message
+from app.errors import AppError, Message
 from app.features.calibration.service import list_calibrations
-from app.features.comparisons.model import Comparison
+from app.features.comparisons.model import Comparison, ComparisonSummary
 from app.features.comparisons.service import get_comparison, list_comparisons
 from app.features.estimates.service import get_estimate_request
 from app.features.networks.forms import asked, placed, read_query, written_query
@@ -33,59 +32,33 @@ from app.features.proposals.model import (
     ShareRequest,
 )
 from app.features.proposals.service import Standing
-from app.features.proposals.views import (
-    ProposalFormPage,
-    ProposalRow,
-    ProposalsPage,
-    proposal_page,
-    replay_page,
-)
-from app.platform.listing import Page as Stretch
+from app.features.proposals.views import proposal_page, replay_page
+from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.forms import read_form, refused, typed
-from app.platform.web.locale import CSV, PDF, XLSX, attachment, language_of, voice_of
+from app.platform.web.deps import BenchDep, WorkspaceDep, workbench_of, workspace_of
+from app.platform.web.forms import FormDep, refused, typed
+from app.platform.web.locale import CSV, PDF, XLSX, attachment, language_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
 
 router = page_router()
 
-PAGE = re.compile(r"/estimates/(?P<estimate>[a-z0-9_-]{1,40})/fabrics(?:\.json)?/?")
+LISTED = 30
 
-LONGEST = 4_000
-"""Letters of an address that is pasted."""
-
-
-def named_networks(bench: Workbench, workspace: str, address: str) -> dict[str, Any]:
-    """Return the choice of networks that an address asks for, as a proposal names it."""
-    try:
-        parts = urlsplit(address[:LONGEST])
-    except ValueError:
-        raise not_an_address() from None
-    found = PAGE.fullmatch(parts.path)
-    if found is None:
-        raise not_an_address()
-    try:
-        kept = get_estimate_request(bench, workspace, found["estimate"])
-        choice = asked(read_query(QueryParams(parts.query)), kept)
-    except AppError as error:
-        error.errors = (FieldError("networks", error.message),)
-        raise
-    return choice.model_dump(mode="json", exclude_unset=True)
-
-
-def not_an_address() -> BadInput:
-    """Return the error for text that is no address of a choice of networks."""
-    return BadInput.at("networks", "is not the address of a network choice; copy the address of its page")
+OFFERED_COMPARISONS = 10
 
 
 @router.post(f"{OF_ESTIMATE}/proposal")
 @needs(Right.PROPOSE, CostClass.SEARCH)
 def propose_networks(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Compare the network taken with the one it is held against, and go on to the form of a proposal."""
+    """Compare the network taken with the one it is held against, and go on to the form of a proposal.
+
+    The address of a choice of networks is its state, and names it in the form too.
+    """
     values = read_query(request.query_params)
     try:
         choice = asked(values, get_estimate_request(bench, workspace, identifier))
@@ -98,88 +71,78 @@ def propose_networks(request: Request, bench: BenchDep, workspace: WorkspaceDep,
     return RedirectResponse(f"/proposals/new?{urlencode(address)}", 303)
 
 
-FormDep = Annotated[FormData, Depends(read_form)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalsPage:
+    """Proposals made so far, and the comparisons that one can be made of."""
 
-LISTED = 30
+    found: Page[ProposalSummary]
+    comparisons: Sequence[ComparisonSummary]
+    status: str
+    """How those that are listed stand; empty for all."""
+    standings: Sequence[str]
+    calibration_id: str
+    """Measured runs that the proposal is to name; empty where it is to name none."""
 
-OFFERED = 10
 
-
-def row_of(one: ProposalSummary) -> ProposalRow:
-    """Return one line of the list."""
-    return ProposalRow(
-        id=one.id,
-        title=one.title,
-        customer=one.customer,
-        status=one.status,
-        valid_until="" if one.valid_until is None else one.valid_until.isoformat(),
-        created_on=one.created_at.date().isoformat(),
+def proposals_page(request: Request, found: Page[ProposalSummary]) -> ProposalsPage:
+    made = list_comparisons(workbench_of(request), workspace_of(request), OFFERED_COMPARISONS, None)
+    return ProposalsPage(
+        found=found,
+        comparisons=made.items,
+        status=request.query_params.get("status", ""),
+        standings=get_args(Standing),
+        calibration_id=request.query_params.get("calibration_id", ""),
     )
 
 
-@router.get("/proposals.json")
-def show_proposals_data(
+@resource(router, "/proposals", "proposals/proposals.html", proposals_page)
+def show_proposals(
     bench: BenchDep, workspace: WorkspaceDep, cursor: str | None = None, status: Standing | None = None
-) -> Stretch[ProposalSummary]:
-    """Return the list of the page of the same address."""
+) -> Page[ProposalSummary]:
     return proposals.list_proposals(bench, workspace, LISTED, cursor, status)
 
 
-@router.get("/proposals", response_class=HTMLResponse)
-def show_proposals(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalFormPage:
+    """The form that asks for a proposal, or changes a draft."""
+
+    form: Form
+    message: Message | None
+    """What is wrong with the form as a whole."""
+    proposal: Proposal | None
+    """The draft that is changed."""
+    comparison: Comparison
+    options: Sequence[Choice]
+    books: Sequence[Choice]
+    """Price books to choose from, the newest."""
+    calibrations: Sequence[Choice]
+    """Measured runs to choose from, the newest."""
+    has_networks: bool
+
+
+def render_form(
     request: Request,
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    cursor: str | None = None,
-    calibration_id: str = "",
-    status: Standing | None = None,
-) -> Response:
-    """Show what there is, and what a proposal can be made of."""
-    found = proposals.list_proposals(bench, workspace, LISTED, cursor, status)
-    chosen = f"status={status}" if status else ""
-    made = list_comparisons(bench, workspace, OFFERED, None).items
-    page = ProposalsPage(
-        status=status or "",
-        standings=get_args(Standing),
-        rows=[row_of(one) for one in found.items],
-        next_url="" if found.next is None else f"/proposals?{chosen}&cursor={found.next}".replace("?&", "?"),
-        calibration_id=calibration_id,
-        comparisons=[Choice(one.id, one.title, one.updated_at.date().isoformat()) for one in made],
-    )
-    return render(request, "proposals/proposals.html", page)
-
-
-def form_page(
     bench: Workbench,
     workspace: str,
     comparison: Comparison,
     form: Form,
-    proposal: Proposal | None,
+    proposal: Proposal | None = None,
     message: Message | None = None,
-) -> ProposalFormPage:
-    """Return the form with what has been typed into it."""
+    status: int = 200,
+) -> Response:
     books = list_books(bench, workspace, LISTED, None).items
     runs = list_calibrations(bench, workspace, LISTED, None).items
-    place = "/proposals/new" if proposal is None else f"/proposals/{proposal.id}/edit"
-    return ProposalFormPage(
+    page = ProposalFormPage(
         form=form,
         message=message,
-        action=f"{place}?comparison={comparison.id}",
-        proposal_id="" if proposal is None else proposal.id,
-        version=0 if proposal is None else proposal.version,
-        title=comparison.title,
+        proposal=proposal,
+        comparison=comparison,
         options=[Choice(row.label, row.label, row.kind) for row in comparison.rows],
         books=[Choice(one.id, one.name) for one in books],
         calibrations=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in runs],
         has_networks=proposal is not None and has_networks(proposal),
-        has_logo=proposal is not None and proposal.content.branding.logo is not None,
     )
-
-
-def networks_of(bench: Workbench, workspace: str, values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the networks that the form names by their address; nothing where it names none."""
-    named = values.get("networks")
-    return {"fabric_choice": named_networks(bench, workspace, named[0])} if named else {}
+    return render(request, "proposals/proposal_form.html", page, status=status)
 
 
 def refusal(error: AppError | ValidationError) -> tuple[Message, int]:
@@ -202,8 +165,7 @@ def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep, compar
         "options": [row.label for row in found.rows],
         "confidential": ["yes"],
     }
-    form = Form({**usual, **typed(request.query_params)})
-    return render(request, "proposals/proposal_form.html", form_page(bench, workspace, found, form, None))
+    return render_form(request, bench, workspace, found, Form({**usual, **typed(request.query_params)}))
 
 
 @router.post("/proposals/new", response_class=HTMLResponse)
@@ -212,27 +174,23 @@ def make_proposal(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, comparison: str = ""
 ) -> Response:
     """Make a draft of what was typed, or return the form with its errors beside the fields."""
-    values = typed(form)
     try:
-        values, body = asked_body(form)
-        body |= networks_of(bench, workspace, values)
-        asked = ProposalRequest.model_validate({**without_nulls(body), "comparison_id": comparison})
-        made = proposals.create_proposal(bench, workspace, asked)
+        body = without_nulls(asked_body(bench, workspace, form))
+        wanted = ProposalRequest.model_validate({**body, "comparison_id": comparison})
+        made = proposals.create_proposal(bench, workspace, wanted)
     except (AppError, ValidationError) as error:
         found = get_comparison(bench, workspace, comparison).comparison
-        message, status = refusal(error)
-        page = form_page(bench, workspace, found, refused(values, error, ()), None, message)
-        return render(request, "proposals/proposal_form.html", page, status=status)
+        again = refused(typed(form), error, ())
+        return render_form(request, bench, workspace, found, again, None, *refusal(error))
     return RedirectResponse(f"/proposals/{made.id}", 303)
 
 
 @router.get("/proposals/{identifier}/edit", response_class=HTMLResponse)
 def show_edit(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show the form of a draft."""
     draft = proposals.get_proposal(bench, workspace, identifier)
     found = get_comparison(bench, workspace, draft.comparison_id).comparison
     form = Form(shown(draft, [row.label for row in found.rows]))
-    return render(request, "proposals/proposal_form.html", form_page(bench, workspace, found, form, draft))
+    return render_form(request, bench, workspace, found, form, draft)
 
 
 @router.post("/proposals/{identifier}/edit", response_class=HTMLResponse)
@@ -243,8 +201,7 @@ def change_proposal(
     """Change a draft by what was typed, or return the form with its errors beside the fields."""
     values = typed(form)
     try:
-        values, body = asked_body(form)
-        body |= networks_of(bench, workspace, values)
+        body = asked_body(bench, workspace, form)
         # In the API null leaves the customer as it is; an emptied field is a mistake.
         patch = ProposalPatch.model_validate({**body, "customer": body["customer"] or ""})
         proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
@@ -252,70 +209,43 @@ def change_proposal(
         # Whoever was overtaken sees so, and saves over the other's edit only by sending the form again.
         draft = proposals.get_proposal(bench, workspace, identifier)
         found = get_comparison(bench, workspace, draft.comparison_id).comparison
-        message, status = refusal(error)
-        page = form_page(bench, workspace, found, refused(values, error, ()), draft, message)
-        return render(request, "proposals/proposal_form.html", page, status=status)
+        again = refused(values, error, ())
+        return render_form(request, bench, workspace, found, again, draft, *refusal(error))
     return RedirectResponse(f"/proposals/{identifier}", 303)
-
-
-@router.get("/proposals/{identifier}.json")
-def show_proposal_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Proposal:
-    """Return the proposal of the page of the same address."""
-    return proposals.get_proposal(bench, workspace, identifier)
 
 
 @router.get("/proposals/{identifier}.pdf")
 @needs(cost=CostClass.SEARCH)
 def give_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Give the document."""
     return attachment(proposals.pdf_of(bench, workspace, identifier), PDF, f"{identifier}.pdf")
 
 
 @router.get("/proposals/{identifier}.xlsx")
 @needs(cost=CostClass.SEARCH)
 def give_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Give the tables with live totals."""
     return attachment(proposals.workbook_of(bench, workspace, identifier), XLSX, f"{identifier}.xlsx")
 
 
 @router.get("/proposals/{identifier}.csv")
 def give_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Give every line."""
     return attachment(proposals.csv_of(bench, workspace, identifier).encode(), CSV, f"{identifier}.csv")
 
 
-def shown_page(
-    request: Request,
-    bench: Workbench,
-    workspace: str,
-    identifier: str,
-    *,
-    link: str = "",
-    form: Form | None = None,
-    message: Message | None = None,
-    status: int = 200,
-) -> Response:
-    """Show a proposal with what happened to it."""
-    found = proposals.get_proposal(bench, workspace, identifier)
-    events = proposals.list_events(bench, workspace, identifier).items
-    page = proposal_page(found, events, voice_of(request), link=link, form=form, message=message)
-    return render(request, "proposals/proposal.html", page, status=status)
-
-
-@router.get("/proposals/{identifier}", response_class=HTMLResponse)
-def show_proposal(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show a proposal."""
-    return shown_page(request, bench, workspace, identifier)
+# After the files: its path takes them too.
+@resource(router, "/proposals/{identifier}", "proposals/proposal.html", proposal_page)
+def show_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Proposal:
+    return proposals.get_proposal(bench, workspace, identifier)
 
 
 @router.post("/proposals/{identifier}/freeze", response_class=HTMLResponse)
 @needs(Right.PROPOSE, CostClass.SEARCH)
 def freeze(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Freeze a draft and go back to it."""
     try:
         proposals.freeze_proposal(bench, workspace, identifier)
     except AppError as error:
-        return shown_page(request, bench, workspace, identifier, message=error.message, status=error.status)
+        draft = proposals.get_proposal(bench, workspace, identifier)
+        page = proposal_page(request, draft, message=error.message)
+        return render(request, "proposals/proposal.html", page, status=error.status)
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
 
@@ -326,37 +256,29 @@ def share(
 ) -> Response:
     """Make a link and show it, this once."""
     values = typed(form)
+    status, link, again, message = 200, "", None, None
     try:
-        asked = ShareRequest.model_validate({name: one[0] for name, one in values.items()})
-        made = sharing.create_share(bench, workspace, identifier, asked)
+        wanted = ShareRequest.model_validate({name: one[0] for name, one in values.items()})
+        made = sharing.create_share(bench, workspace, identifier, wanted)
+        link = str(request.base_url).rstrip("/") + (made.url or "")
     except (AppError, ValidationError) as error:
         message, status = refusal(error)
-        kept = {name: one for name, one in values.items() if name != "passphrase"}
-        known = refused(kept, error, ())
-        return shown_page(request, bench, workspace, identifier, form=known, message=message, status=status)
-    link = str(request.base_url).rstrip("/") + (made.url or "")
-    return shown_page(request, bench, workspace, identifier, link=link)
+        again = refused({name: one for name, one in values.items() if name != "passphrase"}, error, ())
+    proposal = proposals.get_proposal(bench, workspace, identifier)
+    page = proposal_page(request, proposal, link=link, form=again, message=message)
+    return render(request, "proposals/proposal.html", page, status=status)
 
 
 @router.post("/proposals/{identifier}/unshare")
 @needs(Right.PROPOSE)
 def unshare(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Revoke link."""
     sharing.revoke_share(bench, workspace, identifier)
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
 
-@router.get("/proposals/{identifier}/replay.json")
-@needs(cost=CostClass.SEARCH)
-def show_replay_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Replay:
-    """Return what changed, without writing down that somebody looked."""
+@resource(
+    router, "/proposals/{identifier}/replay", "proposals/replay.html", replay_page, cost=CostClass.SEARCH
+)
+def show_replay(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Replay:
+    """Show what today's catalogue would say otherwise, without writing down that somebody looked."""
     return proposals.replay_proposal(bench, workspace, identifier, note=False)
-
-
-@router.get("/proposals/{identifier}/replay", response_class=HTMLResponse)
-@needs(cost=CostClass.SEARCH)
-def show_replay(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show what today's catalogue would say otherwise."""
-    found = proposals.get_proposal(bench, workspace, identifier)
-    replay = proposals.replay_proposal(bench, workspace, identifier, note=False)
-    return render(request, "proposals/replay.html", replay_page(found, replay, voice_of(request)))

@@ -12,7 +12,7 @@ from app.features.proposals import service as proposals
 from app.features.proposals import sharing
 from app.features.proposals.model import Proposal
 from app.features.proposals.sharing import Shared, WrongPassphrase
-from app.features.proposals.views import LockedPage, shared_page
+from app.features.proposals.views import LockedPage, SharedPage, paper_of
 from app.platform.identity import token_hash
 from app.platform.web.auth import reach_of
 from app.platform.web.deps import BenchDep
@@ -73,36 +73,29 @@ def unlocked(request: Request, bench: Workbench, token: str, form: str) -> tuple
 
 @router.get("/s/{token}.json")
 def shared_data(request: Request, bench: BenchDep, token: str) -> Response:
-    """Return the proposal of a link as data."""
     proposal, _ = unlocked(request, bench, token, "json")
-    return private(Response(public(proposal).model_dump_json(), media_type="application/json"))
+    # The link and its use are the author's business.
+    public = proposal.model_copy(update={"share": None})
+    return private(Response(public.model_dump_json(), media_type="application/json"))
 
 
 @router.get("/s/{token}.pdf")
 def shared_pdf(request: Request, bench: BenchDep, token: str) -> Response:
-    """Give the document of a link."""
     proposal, workspace = unlocked(request, bench, token, "pdf")
     return private(attachment(proposals.pdf_of(bench, workspace, proposal.id), PDF, "proposal.pdf"))
 
 
 @router.get("/s/{token}.xlsx")
 def shared_workbook(request: Request, bench: BenchDep, token: str) -> Response:
-    """Give the tables of a link."""
     proposal, workspace = unlocked(request, bench, token, "xlsx")
     return private(attachment(proposals.workbook_of(bench, workspace, proposal.id), XLSX, "proposal.xlsx"))
 
 
 @router.get("/s/{token}.csv")
 def shared_csv(request: Request, bench: BenchDep, token: str) -> Response:
-    """Give every line of a link's proposal."""
     proposal, workspace = unlocked(request, bench, token, "csv")
     data = proposals.csv_of(bench, workspace, proposal.id).encode()
     return private(attachment(data, CSV, "proposal.csv"))
-
-
-def public(proposal: Proposal) -> Proposal:
-    """Return a proposal without what is the author's business: the link and its use."""
-    return proposal.model_copy(update={"share": None})
 
 
 @router.get("/s/{token}", response_class=HTMLResponse)
@@ -110,8 +103,8 @@ def show_shared(request: Request, bench: BenchDep, token: str) -> Response:
     """Show the proposal of a link, or ask for its passphrase."""
     found = opened(request, bench, token, "page")
     if found.proposal is None:
-        return private(locked(request, LockedPage(token=token, message=None)))
-    page = shared_page(public(found.proposal), token, found.expires_at.date().isoformat())
+        return locked(request, LockedPage(token=token, message=None))
+    page = SharedPage(token=token, shared=found, paper=paper_of(found.proposal))
     own = found.proposal.content.locale
     # What is not a language of the pages is all the reader gets: the words around it are in it, too.
     return private(render(request, "proposals/shared.html", page, language=None if own in LANGUAGES else own))
@@ -120,7 +113,7 @@ def show_shared(request: Request, bench: BenchDep, token: str) -> Response:
 def locked(request: Request, page: LockedPage, status: int = 200) -> Response:
     """Ask for the passphrase, in any language a proposal may be in: its own is not told yet."""
     language = language_of(request, WRITTEN)
-    return render(request, "proposals/shared_locked.html", page, status=status, language=language)
+    return private(render(request, "proposals/shared_locked.html", page, status=status, language=language))
 
 
 @router.post("/s/{token}", response_class=HTMLResponse)
@@ -131,8 +124,7 @@ def unlock(request: Request, bench: BenchDep, form: FormDep, token: str) -> Resp
     try:
         proof = sharing.unlock_share(bench, token, given)
     except WrongPassphrase as error:
-        page = LockedPage(token=token, message=error.message)
-        return private(locked(request, page, error.status))
+        return locked(request, LockedPage(token=token, message=error.message), error.status)
     response = RedirectResponse(f"/s/{token}", 303)
     secure = reach_of(request).https
     response.set_cookie(cookie_of(token), proof, path="/s/", secure=secure, httponly=True, samesite="lax")

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-from fastapi import Depends, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
-from starlette.datastructures import FormData
 
 from app.errors import AppError, BadInput, FieldError, Message
-from app.features.studies.forms import StudyFormPage
 from app.features.studies.model import StudyContent
 from app.features.studies.service import create_study
 from app.features.workloads import filling
 from app.features.workloads.drafts import WORKLOAD_OF_PRESET
-from app.features.workloads.filling import fill
+from app.features.workloads.filling import Filled, fill
 from app.features.workloads.suggestions import Suggestion, suggested
-from app.platform.json_bodies import from_validation
+from app.platform.json_bodies import as_app_error
 from app.platform.rates import CostClass
 from app.platform.web import choices
-from app.platform.web.contexts import Choice, Form
-from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.forms import plain_number, read_form, refused, typed
+from app.platform.web.choices import SystemGroup
+from app.platform.web.contexts import Choice, ChoiceGroup, Form
+from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep
+from app.platform.web.forms import FormDep, plain_number, typed
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
@@ -33,53 +32,74 @@ from app.platform.workbench import Workbench
 
 router = page_router()
 
-FormDep = Annotated[FormData, Depends(read_form)]
-
 FEATURED = ("bert-large", "resnet50", "gpt3-175b", "llama2-7b", "llama2-70b", "vit-large")
 """Models that are one click away; all others are in the list."""
 
 MODEL = "model.preset"
 
 
-def guide_page(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyFormPage:
+    """The guided start: model, workload, systems."""
+
+    form: Form
+    message: Message | None
+    featured: Sequence[Choice]
+    models: Sequence[ChoiceGroup]
+    model: Choice | None
+    """The model that was chosen; the other steps open with it."""
+    filled: Filled | None
+    """What the form holds of the training of its model; None where no model is chosen."""
+    targets: Sequence[Choice]
+    softwares: Sequence[ChoiceGroup]
+    """Software profiles of GPUs, then of IPUs."""
+    systems: Sequence[SystemGroup]
+    within: Message | None
+    """Time within which the counts finish; None where one of each system does."""
+
+
+def render_guide(
     request: Request,
     bench: Workbench,
     workspace: str,
     form: Form,
-    suggestion: Suggestion | None,
+    suggestion: Suggestion | None = None,
     message: Message | None = None,
-) -> StudyFormPage:
+    status: int = 200,
+) -> Response:
     """Return the three steps with what has been chosen and what is suggested."""
     voice = voice_of(request)
     values, filled = fill(bench, workspace, form.values)
     form = replace(form, values=values)
-    known = bench.catalogue.models.documents
-    chosen = known.get(form.get(MODEL))
-    shown = [known[name] for name in FEATURED if name in known]
-    return StudyFormPage(
+    known = {
+        model.id: Choice(model.id, model.name, voice.count(model.parameters.value))
+        for model in bench.catalogue.models.documents.values()
+    }
+    page = StudyFormPage(
         form=form,
         message=message,
-        featured=[Choice(one.id, one.name, voice.count(one.parameters.value)) for one in shown],
+        featured=[known[name] for name in FEATURED if name in known],
         models=choices.models(bench.catalogue, voice),
-        model=Choice(chosen.id, chosen.name, voice.count(chosen.parameters.value)) if chosen else None,
+        model=known.get(form.get(MODEL)),
         filled=filled,
         targets=filling.targets(bench, workspace, values),
         softwares=choices.softwares(bench, voice),
         systems=choices.systems(bench.catalogue),
         within=suggestion.within if suggestion else None,
     )
+    return render(request, "studies/study_form.html", page, status=status)
 
 
-def _suggested(suggestion: Suggestion, model: str) -> dict[str, Sequence[str]]:
+def suggested_values(suggestion: Suggestion, model: str) -> dict[str, Sequence[str]]:
     """Return a suggestion as the fields of the form."""
-    values: dict[str, Sequence[str]] = {MODEL: [model], "system": list(suggestion.systems)}
-    return values | {f"count.{name}": [str(count)] for name, count in suggestion.systems.items()}
+    counts = {f"count.{name}": [str(count)] for name, count in suggestion.systems.items()}
+    return {MODEL: [model], "system": list(suggestion.systems), **counts}
 
 
 @router.get("/studies/new.json")
-def show_guide_data(request: Request, bench: BenchDep) -> dict[str, Any]:
+def show_guide_data(bench: BenchDep, query: QueryDep) -> dict[str, Any]:
     """Return what the guide suggests for the model of the address."""
-    model = request.query_params.get(MODEL, "")
+    model = query.get(MODEL, "")
     if not model:
         return {"models": list(bench.catalogue.models.documents), "featured": list(FEATURED)}
     found = suggested(bench, model)
@@ -87,24 +107,19 @@ def show_guide_data(request: Request, bench: BenchDep) -> dict[str, Any]:
 
 
 @router.get("/studies/new", response_class=HTMLResponse)
-def show_guide(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+def show_guide(request: Request, bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Response:
     """Show the guide; the model of the address opens its other steps with what is suggested."""
-    values = typed(request.query_params)
+    values = typed(query)
     model = values.get(MODEL, [""])[0]
     if not model:
-        return render(
-            request, "studies/study_form.html", guide_page(request, bench, workspace, Form(values), None)
-        )
+        return render_guide(request, bench, workspace, Form(values))
     try:
         suggestion = suggested(bench, model)
     except AppError as error:
         form = Form(values, [FieldError("model", error.message)])
-        page = guide_page(request, bench, workspace, form, None)
-        return render(request, "studies/study_form.html", page, status=error.status)
-    filled = {**_suggested(suggestion, model), **values}
-    return render(
-        request, "studies/study_form.html", guide_page(request, bench, workspace, Form(filled), suggestion)
-    )
+        return render_guide(request, bench, workspace, form, status=error.status)
+    form = Form({**suggested_values(suggestion, model), **values})
+    return render_guide(request, bench, workspace, form, suggestion)
 
 
 @router.post("/studies/new", response_class=HTMLResponse)
@@ -115,7 +130,7 @@ def make_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, form:
     try:
         made = create_study(bench, workspace, content_of(bench, values))
     except (AppError, ValidationError) as error:
-        return _refused(request, bench, workspace, values, error)
+        return refused_guide(request, bench, workspace, values, as_app_error(error))
     return RedirectResponse(f"/studies/{made.id}", 303)
 
 
@@ -152,24 +167,22 @@ def _option(first: Mapping[str, str], system: str, kind: str) -> dict[str, Any]:
     return {"system": asked} | ({"software": software} if software else {})
 
 
-def _refused(
+def refused_guide(
     request: Request,
     bench: Workbench,
     workspace: str,
     values: Mapping[str, Sequence[str]],
-    error: AppError | ValidationError,
+    error: AppError,
 ) -> Response:
-    known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
     systems = values.get("system", ())
-    placed = [FieldError(_placed(one.field, systems), one.message) for one in known.errors]
-    unique = list({(one.field, str(one.message)): one for one in placed}.values())
-    form = Form(refused(values, error, systems).values, unique)
+    errors = [FieldError(_placed(one.field, systems), one.message) for one in error.errors]
+    unique = {(one.field, str(one.message)): one for one in errors}
+    form = Form(values, list(unique.values()))
     try:
         suggestion = suggested(bench, form.get(MODEL)) if form.get(MODEL) else None
     except AppError:
         suggestion = None
-    page = guide_page(request, bench, workspace, form, suggestion, known.message)
-    return render(request, "studies/study_form.html", page, status=known.status)
+    return render_guide(request, bench, workspace, form, suggestion, error.message, error.status)
 
 
 def _placed(field: str, systems: Sequence[str]) -> str:

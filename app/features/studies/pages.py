@@ -1,24 +1,26 @@
-"""What is done with whole studies: listed, imported and exported, copied, put away, made a comparison."""
+"""Studies as pages: their list, the workspace in any of its states, and what is done with whole studies."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any
-from urllib.parse import parse_qsl, urlencode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
 
-from fastapi import Depends, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData, QueryParams, UploadFile
 
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
-from app.features.price_books.service import list_books
 from app.features.studies import service as studies
 from app.features.studies import states
-from app.features.studies.forms import Clash, StudiesPage, StudyVersionsPage, address_query, form_of, knobs_in
+from app.features.studies.answering import State
+from app.features.studies.forms import address, address_query, knobs_in, pair_in, state_in, version_in
 from app.features.studies.model import (
     ComparisonOfState,
     DuplicateRequest,
+    Study,
     StudyAnswer,
     StudyAssumptions,
     StudyContent,
@@ -29,132 +31,108 @@ from app.features.studies.model import (
     tree_of,
 )
 from app.features.studies.trace import StudyTrace, trace_figure
-from app.features.studies.views import assumptions_page, study_page, trace_page
-from app.platform.json_bodies import from_validation, read_json
+from app.features.studies.views import Clash, assumptions_page, query_without, study_page, trace_page
+from app.platform.json_bodies import as_app_error, read_json
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.rates import CostClass
-from app.platform.web.contexts import Choice
 from app.platform.web.deletion import FOR_GOOD, DeletePage, deleted
-from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.forms import checked, plain_number, read_form, typed, whole
+from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep, workbench_of, workspace_of
+from app.platform.web.forms import FormDep, checked, plain_number, typed, whole
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.pictures import DISPLAY_PARAMS
 from app.platform.web.rendering import render
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
 
 router = page_router()
 
-FormDep = Annotated[FormData, Depends(read_form)]
 
-BOOKS = 30
-"""Price books that are offered, the newest."""
-
-
-def version_in(query: QueryParams) -> int | None:
-    """Return the version an address names; the newest where it names none."""
-    text = query.get("version", "").strip()
-    if not text:
-        return None
-    found = whole(text)
-    if not found:
-        raise BadInput.at("version", "must be a whole number")
-    return found
-
-
-def pair_in(query: QueryParams) -> list[str] | None:
-    """Return the two options an address holds against each other; the best two where it names none."""
-    pair = [key[:20] for key in query.getlist("pair") if key]
-    if not pair:
-        return None
-    if len(pair) != 2 or pair[0] == pair[1]:
-        raise BadInput.at("pair", "choose two different options")
-    return pair
+def state_of(bench: Workbench, workspace: str, identifier: str, query: QueryParams) -> State:
+    return states.state_of(bench, workspace, identifier, knobs_in(query), version_in(query))
 
 
 def answered(
     bench: Workbench, workspace: str, identifier: str, query: QueryParams, *, strict: bool = True
 ) -> StudyAnswer:
-    """Return the answer of an address."""
-    state = states.state_of(bench, workspace, identifier, knobs_in(query), version_in(query))
+    state = state_of(bench, workspace, identifier, query)
     return states.answer_state(bench, workspace, state, pair_in(query), strict=strict)
+
+
+def render_study(
+    request: Request,
+    bench: Workbench,
+    workspace: str,
+    answer: StudyAnswer,
+    pair: Sequence[str] | None,
+    *,
+    typed: Mapping[str, str] | None = None,
+    errors: Sequence[FieldError] = (),
+    previous: str | None = None,
+    clash: Clash | None = None,
+    status: int = 200,
+) -> Response:
+    page = study_page(
+        bench,
+        workspace,
+        answer,
+        voice_of(request),
+        pair,
+        typed=typed or {},
+        errors=errors,
+        previous=previous,
+        clash=clash,
+    )
+    return render(request, "studies/study.html", page, status=status)
 
 
 @router.get("/studies/{identifier}.json")
 def show_study_data(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
+    bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
 ) -> StudyAnswer:
-    """Return the answer of the page of the same address."""
-    return answered(bench, workspace, identifier, request.query_params)
+    return answered(bench, workspace, identifier, query)
 
 
 @router.get("/studies/{identifier}", response_class=HTMLResponse)
-def show_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def show_study(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
+) -> Response:
     """Show a study in the state of the address; every state has one address."""
-    query = request.query_params
     studies.get_study(bench, workspace, identifier)
     try:
-        answer = answered(bench, workspace, identifier, query)
+        answer, pair = answered(bench, workspace, identifier, query), pair_in(query)
     except (AppError, ValidationError) as error:
-        return refused(request, bench, workspace, identifier, error)
-    wanted = address_query(answer, pair_in(query))
-    if sorted(wanted) != sorted(
-        (name, value) for name, value in query.multi_items() if name not in DISPLAY_PARAMS
-    ):
-        asides = [(name, value) for name, value in query.multi_items() if name in DISPLAY_PARAMS]
-        return RedirectResponse(address(identifier, urlencode([*wanted, *asides])), 303)
-    form = form_of(answer, {}, ())
-    books = books_of(bench, workspace)
-    page = study_page(bench, answer, voice_of(request), form, books=books, pair=pair_in(query))
-    return render(request, "studies/study.html", page)
+        return refused(request, bench, workspace, identifier, as_app_error(error))
+    canonical = address_query(answer, pair)
+    if sorted(canonical) != sorted(query_without(request)):
+        display = [(name, value) for name, value in query.multi_items() if name in DISPLAY_PARAMS]
+        return RedirectResponse(address(identifier, [*canonical, *display]), 303)
+    return render_study(request, bench, workspace, answer, pair)
 
 
-def books_of(bench: Workbench, workspace: str) -> list[Choice]:
-    """Return the newest price books to choose from."""
-    return [Choice(one.id, one.name) for one in list_books(bench, workspace, BOOKS, None).items]
+def refused(request: Request, bench: Workbench, workspace: str, identifier: str, error: AppError) -> Response:
+    """Return the page with what is wrong beside its knobs and the result of the state before.
 
-
-def address(identifier: str, query: str) -> str:
-    """Return the address of a state."""
-    return f"/studies/{identifier}?{query}" if query else f"/studies/{identifier}"
-
-
-def refused(
-    request: Request, bench: Workbench, workspace: str, identifier: str, error: AppError | ValidationError
-) -> Response:
-    """Return the page with what is wrong beside its knobs and the result of the state before."""
-    known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
-    errors = known.errors or (FieldError("", known.message),)
-    before = request.query_params.get("previous", "")
-    answer, pair = _before(bench, workspace, identifier, before)
-    form = form_of(answer, _typed(request.query_params), [one.field for one in errors])
-    page = study_page(
-        bench,
-        answer,
-        voice_of(request),
-        form,
-        books=books_of(bench, workspace),
-        pair=pair,
-        errors=errors,
-        previous=before,
-    )
-    return render(request, "studies/study.html", page, status=known.status)
-
-
-def _typed(query: QueryParams) -> dict[str, str]:
-    return {name: text[:200] for name, text in query.multi_items()}
-
-
-def _before(
-    bench: Workbench, workspace: str, identifier: str, before: str
-) -> tuple[StudyAnswer, Sequence[str] | None]:
-    """Return the last state that could be answered, else the newest version as far as it can be."""
-    query = QueryParams(parse_qsl(before[:4000], keep_blank_values=True))
+    Where that cannot be answered either, it is the newest version as far as it can be.
+    """
+    previous = request.query_params.get("previous", "")
+    query = state_in(previous)
     try:
-        return answered(bench, workspace, identifier, query), pair_in(query)
+        answer, pair = answered(bench, workspace, identifier, query), pair_in(query)
     except (AppError, ValidationError):
-        return answered(bench, workspace, identifier, QueryParams(""), strict=False), None
+        answer, pair = answered(bench, workspace, identifier, QueryParams(""), strict=False), None
+    return render_study(
+        request,
+        bench,
+        workspace,
+        answer,
+        pair,
+        typed={name: text[:200] for name, text in request.query_params.multi_items()},
+        errors=error.errors or (FieldError("", error.message),),
+        previous=previous,
+        status=error.status,
+    )
 
 
 @router.post("/studies/{identifier}/versions", response_class=HTMLResponse)
@@ -163,8 +141,8 @@ def save_version(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
 ) -> Response:
     """Keep a state as a new version, unless somebody else has kept one meanwhile."""
-    fields = {name: values[0] for name, values in typed(form).items()}
-    state = QueryParams(parse_qsl(fields.get("state", "")[:4000], keep_blank_values=True))
+    fields = first_values(form)
+    state = state_in(fields.get("state", ""))
     version, expected = whole(fields.get("version", "")), whole(fields.get("expected", ""))
     patch = checked(StudyPatch, {"knobs": knobs_in(state)})
     try:
@@ -172,6 +150,10 @@ def save_version(
     except Conflict as error:
         return clashed(request, bench, workspace, identifier, error, state, version)
     return RedirectResponse(f"/studies/{identifier}", 303)
+
+
+def first_values(form: FormData) -> dict[str, str]:
+    return {name: values[0] for name, values in typed(form).items()}
 
 
 def clashed(
@@ -184,53 +166,35 @@ def clashed(
     version: int | None,
 ) -> Response:
     """Return the reader's own state, with what the other has changed and how to go on."""
-    knobs = [(name, value) for name, value in state.multi_items() if name != "version"]
+    knobs = unversioned(state)
     own = QueryParams([*knobs, *([("version", str(version))] if version else [])])
     answer = answered(bench, workspace, identifier, own, strict=False)
     since = studies.changes_since(bench, workspace, identifier, version) if version else []
-    clash = Clash(error.message, [one.text for one in since], address(identifier, urlencode(knobs)))
-    page = study_page(
-        bench,
-        answer,
-        voice_of(request),
-        form_of(answer, {}, ()),
-        books=books_of(bench, workspace),
-        pair=pair_in(own),
-        clash=clash,
-    )
-    return render(request, "studies/study.html", page, status=409)
+    clash = Clash(error.message, since, address(identifier, knobs))
+    return render_study(request, bench, workspace, answer, pair_in(own), clash=clash, status=409)
 
 
-@router.get("/studies/{identifier}/assumptions.json")
-def show_assumptions_data(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
+def unversioned(state: QueryParams) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in state.multi_items() if name != "version"]
+
+
+@resource(router, "/studies/{identifier}/assumptions", "studies/study_assumptions.html", assumptions_page)
+def show_assumptions(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
 ) -> StudyAssumptions:
-    """Return the assumptions of the page of the same address."""
-    query = request.query_params
-    state = states.state_of(bench, workspace, identifier, knobs_in(query), version_in(query))
-    return states.assumptions_of(bench, workspace, state)
-
-
-@router.get("/studies/{identifier}/assumptions", response_class=HTMLResponse)
-def show_assumptions(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show everything a state takes for granted, with what changes it."""
-    found = show_assumptions_data(request, bench, workspace, identifier)
-    query = urlencode([one for one in request.query_params.multi_items() if one[0] not in DISPLAY_PARAMS])
-    page = assumptions_page(found, query, voice_of(request))
-    return render(request, "studies/study_assumptions.html", page)
+    return states.assumptions_of(bench, workspace, state_of(bench, workspace, identifier, query))
 
 
 @router.get("/studies/{identifier}/trace.json")
 def show_trace_data(
-    request: Request,
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: str,
+    query: QueryDep,
     option: str = "",
     figure: str = "time_to_train",
 ) -> StudyTrace:
-    """Return the trace of the page of the same address."""
-    answer = answered(bench, workspace, identifier, request.query_params)
+    answer = answered(bench, workspace, identifier, query)
     return trace_figure(bench, answer, option[:20] or answer.options[0].key, figure)
 
 
@@ -240,87 +204,64 @@ def show_trace(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: str,
+    query: QueryDep,
     option: str = "",
     figure: str = "time_to_train",
 ) -> Response:
-    """Show where a figure comes from: beside the workspace for htmx, as a page of its own otherwise."""
-    found = show_trace_data(request, bench, workspace, identifier, option, figure)
-    apart = {*DISPLAY_PARAMS, "option", "figure"}
-    query = urlencode([one for one in request.query_params.multi_items() if one[0] not in apart])
-    panel = "HX-Request" in request.headers
-    page = trace_page(found, query, voice_of(request), panel)
-    return render(request, "studies/_study_trace.html" if panel else "studies/study_trace.html", page)
+    page = trace_page(request, show_trace_data(bench, workspace, identifier, query, option, figure))
+    return render(request, f"studies/{'_study_trace' if page.panel else 'study_trace'}.html", page)
 
 
-@router.get("/studies/{identifier}/versions.json")
-def show_versions_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> StudyVersions:
-    """Return the versions of the page of the same address."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyVersionsPage:
+    study: Study
+    versions: StudyVersions
+
+
+def versions_page(request: Request, versions: StudyVersions) -> StudyVersionsPage:
+    study = studies.get_study(workbench_of(request), workspace_of(request), versions.id)
+    return StudyVersionsPage(study=study, versions=versions)
+
+
+@resource(router, "/studies/{identifier}/versions", "studies/study_versions.html", versions_page)
+def show_versions(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> StudyVersions:
     return studies.list_versions(bench, workspace, identifier)
 
 
-@router.get("/studies/{identifier}/versions", response_class=HTMLResponse)
-def show_versions(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show every version with what changed."""
-    found, study = (
-        studies.list_versions(bench, workspace, identifier),
-        studies.get_study(bench, workspace, identifier),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudiesPage:
+    """The list of studies."""
+
+    found: Page[StudySummary]
+    sought: str
+    archived: bool
+    next_url: str
+    """Address of the next stretch; empty at the end."""
+    error: AppError | None
+    """What is wrong with a file that was to be imported."""
+
+
+def studies_page(request: Request, found: Page[StudySummary], error: AppError | None = None) -> StudiesPage:
+    query = QueryParams("") if error else request.query_params
+    kept = {name: query[name] for name in ("search", "archived") if query.get(name)}
+    return StudiesPage(
+        found=found,
+        sought=query.get("search", "")[:200],
+        archived=query.get("archived", "") == "1",
+        next_url=f"/studies?{urlencode({**kept, 'cursor': found.next})}" if found.next else "",
+        error=error,
     )
-    page = StudyVersionsPage(
-        id=identifier,
-        name=study.content.name,
-        versions=found.items,
-        archived=study.archived,
-    )
-    return render(request, "studies/study_versions.html", page)
+
+
+@resource(router, "/studies", "studies/studies.html", studies_page)
+def show_studies(bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Page[StudySummary]:
+    search, archived = query.get("search", "")[:200], query.get("archived", "") == "1"
+    cursor = query.get("cursor") or None
+    return studies.list_studies(bench, workspace, USUAL_ITEMS, cursor, search, archived)
 
 
 MAX_FILE = 1_000_000
 """Bytes of a file that is imported."""
-
-
-def _listed(bench: Workbench, workspace: str, query: QueryParams) -> Page[StudySummary]:
-    return studies.list_studies(
-        bench,
-        workspace,
-        USUAL_ITEMS,
-        query.get("cursor") or None,
-        query.get("search", "")[:200],
-        query.get("archived", "") == "1",
-    )
-
-
-def shelf_page(
-    request: Request,
-    bench: Workbench,
-    workspace: str,
-    errors: tuple[FieldError, ...] = (),
-    message: Message | None = None,
-) -> StudiesPage:
-    """Return the list of studies; errors are those of a file that was to be imported."""
-    query = QueryParams("") if errors or message else request.query_params
-    found = _listed(bench, workspace, query)
-    kept = {name: query[name] for name in ("search", "archived") if query.get(name)}
-    following = urlencode({**kept, "cursor": found.next}) if found.next else ""
-    return StudiesPage(
-        studies=found.items,
-        sought=query.get("search", "")[:200],
-        archived=query.get("archived", "") == "1",
-        next_url=f"/studies?{following}" if following else "",
-        errors=errors,
-        message=message,
-    )
-
-
-@router.get("/studies.json")
-def show_studies_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Page[StudySummary]:
-    """Return the studies of the page of the same address."""
-    return _listed(bench, workspace, request.query_params)
-
-
-@router.get("/studies", response_class=HTMLResponse)
-def show_studies(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-    """Show the studies."""
-    return render(request, "studies/studies.html", shelf_page(request, bench, workspace))
 
 
 @router.post("/studies/import", response_class=HTMLResponse)
@@ -328,17 +269,15 @@ def show_studies(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> 
 def import_file(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Keep the study of a file, or say what is wrong with it beside the field."""
     try:
-        made = studies.import_study(bench, workspace, _file(form))
+        made = studies.import_study(bench, workspace, study_file(form))
     except (AppError, ValidationError) as error:
-        known = (
-            from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
-        )
-        page = shelf_page(request, bench, workspace, known.errors, known.message)
-        return render(request, "studies/studies.html", page, status=known.status)
+        refusal = as_app_error(error)
+        page = studies_page(request, show_studies(bench, workspace, QueryParams("")), refusal)
+        return render(request, "studies/studies.html", page, status=refusal.status)
     return RedirectResponse(f"/studies/{made.id}", 303)
 
 
-def _file(form: FormData) -> StudyFile:
+def study_file(form: FormData) -> StudyFile:
     file = form.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
         raise BadInput.at("file", "choose a file exported from Rackline")
@@ -350,28 +289,25 @@ def _file(form: FormData) -> StudyFile:
 
 
 @router.get("/studies/{identifier}/export.json")
-def export_file(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def export_file(bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
     """Send a version as a file."""
-    version = version_in(request.query_params)
-    found = studies.export_study(bench, workspace, identifier, version)
+    file = studies.export_study(bench, workspace, identifier, version_in(query))
     headers = {"Content-Disposition": f'attachment; filename="{identifier}.json"'}
-    body = found.model_dump_json(indent=1, exclude_unset=True)
+    body = file.model_dump_json(indent=1, exclude_unset=True)
     return Response(body, media_type="application/json", headers=headers)
 
 
-def _state(form: FormData) -> tuple[dict[str, Any], QueryParams]:
+def sent_state(form: FormData) -> dict[str, Any]:
     """Return the state that a button of the workspace sends along, as a request has it."""
-    values = {name: one[0] for name, one in typed(form).items()}
-    state = QueryParams(parse_qsl(values.get("state", "")[:4000], keep_blank_values=True))
-    return {"knobs": dict(knobs_in(state)), "version": version_in(state)}, state
+    state = state_in(first_values(form).get("state", ""))
+    return {"knobs": knobs_in(state), "version": version_in(state)}
 
 
 @router.post("/studies/{identifier}/duplicate")
 @needs(Right.MAKE, CostClass.SEARCH)
 def duplicate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
-    """Copy the state and go to the copy."""
-    asked, _ = _state(form)
-    made = states.duplicate_study(bench, workspace, identifier, checked(DuplicateRequest, asked))
+    copy = checked(DuplicateRequest, sent_state(form))
+    made = states.duplicate_study(bench, workspace, identifier, copy)
     return RedirectResponse(f"/studies/{made.id}", 303)
 
 
@@ -381,8 +317,7 @@ def compare(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
 ) -> Response:
     """Make a comparison of the state and go there."""
-    asked, _ = _state(form)
-    body = checked(ComparisonOfState, {**asked, "locale": voice_of(request).language})
+    body = checked(ComparisonOfState, {**sent_state(form), "locale": voice_of(request).language})
     made = states.comparison_of_state(bench, workspace, identifier, body)
     state = states.state_of(bench, workspace, identifier, body.knobs, body.version)
     share = state.content.base.scaling_efficiency
@@ -393,7 +328,6 @@ def compare(
 @router.post("/studies/{identifier}/archive")
 @needs(Right.MAKE)
 def archive(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Put a study away and go to the list."""
     studies.archive_study(bench, workspace, identifier, True)
     return RedirectResponse("/studies", 303)
 
@@ -401,7 +335,6 @@ def archive(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Respon
 @router.post("/studies/{identifier}/restore")
 @needs(Right.MAKE)
 def restore(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Bring a study back and go there."""
     studies.archive_study(bench, workspace, identifier, False)
     return RedirectResponse(f"/studies/{identifier}", 303)
 
@@ -412,21 +345,20 @@ def edit(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
 ) -> Response:
     """Keep another name, other notes or one more stated figure as a new version."""
-    values = {name: one[0] for name, one in typed(form).items()}
-    _, state = _state(form)
+    values = first_values(form)
+    state = state_in(values.get("state", ""))
     expected = whole(values.get("expected", ""))
     try:
-        patch = _patch(bench, workspace, identifier, values)
+        patch = patch_of(bench, workspace, identifier, values)
         studies.change_study(bench, workspace, identifier, patch, expected)
     except ValidationError as error:
-        raise from_validation(error.errors(include_url=False)) from None
+        raise as_app_error(error) from None
     except Conflict as error:
         return clashed(request, bench, workspace, identifier, error, state, expected)
-    knobs = [(name, value) for name, value in state.multi_items() if name != "version"]
-    return RedirectResponse(address(identifier, urlencode(knobs)), 303)
+    return RedirectResponse(address(identifier, unversioned(state)), 303)
 
 
-def _patch(bench: Workbench, workspace: str, identifier: str, values: dict[str, str]) -> StudyPatch:
+def patch_of(bench: Workbench, workspace: str, identifier: str, values: Mapping[str, str]) -> StudyPatch:
     if "figure.kind" not in values:
         return StudyPatch.model_validate({"name": values.get("name"), "notes": values.get("notes", "")})
     figure: dict[str, Any] = {"kind": values["figure.kind"]}
@@ -435,16 +367,14 @@ def _patch(bench: Workbench, workspace: str, identifier: str, values: dict[str, 
             figure[name] = plain_number(values[f"figure.{name}"])
     if values.get("figure.scaled_from"):
         figure["scaled_from"] = values["figure.scaled_from"]
-    content = studies.get_study(bench, workspace, identifier).content
     option = {"label": values.get("figure.label") or None, "figure": figure}
-    tree = tree_of(content)
+    tree = tree_of(studies.get_study(bench, workspace, identifier).content)
     made = StudyContent.model_validate({**tree, "options": [*tree["options"], option]})
     return StudyPatch(options=made.options)
 
 
 @router.get("/studies/{identifier}/delete", response_class=HTMLResponse)
 def ask_about_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Ask whether a study is really to be deleted."""
     return render(request, "delete.html", study_question(bench, workspace, identifier))
 
 
@@ -463,7 +393,6 @@ def delete_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
 def study_question(
     bench: Workbench, workspace: str, identifier: str, error: AppError | None = None
 ) -> DeletePage:
-    """Return the question about a study."""
     study = studies.get_study(bench, workspace, identifier)
     return DeletePage(
         title=Message("Delete the study?"),

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from app.errors import FieldError
+from fastapi import Request
+
+from app.errors import FieldError, Message
 from app.estimating.documents import Text
-from app.features.catalogue.views import statement_view
+from app.estimating.money import CostLine
+from app.features.catalogue.views import StatementView, statement_view
+from app.features.comparisons.model import BasisCost
+from app.features.price_books.service import list_books
 from app.features.studies import charts as drawn
+from app.features.studies.charts import MatrixCell
 from app.features.studies.forms import (
     OPTION_ROWS,
     SHARED,
-    AssumedLine,
-    ChangeView,
-    ClaimView,
-    Clash,
-    Matrix,
-    OptionColumn,
-    PartLine,
-    StudyAssumptionsPage,
-    StudyPage,
-    StudyTracePage,
-    TornadoView,
-    add_view,
+    KnobPanel,
+    KnobView,
+    address,
     address_query,
-    option_views,
-    shared_views,
+    form_of,
+    knob_label,
     with_knob,
 )
 from app.features.studies.model import (
@@ -37,141 +35,199 @@ from app.features.studies.model import (
     StudyOptionAnswer,
     Tornado,
 )
-from app.features.studies.trace import FIGURES, StudyTrace
+from app.features.studies.trace import FIGURES, StudyTrace, TraceClaim
 from app.platform.charts import figures
-from app.platform.charts.figures import time_scale
+from app.platform.charts.figures import MemoryBar, RangeBar, time_scale
 from app.platform.web import choices
-from app.platform.web.contexts import LEGEND_ROWS, MOST_ROWS, REFUSAL, Choice, FigureView, Form, grouped, view
+from app.platform.web.contexts import (
+    LEGEND_ROWS,
+    MOST_ROWS,
+    REFUSAL,
+    Choice,
+    ChoiceGroup,
+    FigureView,
+    Form,
+    WarningGroup,
+    grouped,
+    view,
+)
+from app.platform.web.locale import voice_of
+from app.platform.web.pictures import DISPLAY_PARAMS
+from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice, stated
 from app.platform.workbench import Workbench
+
+OFFERED_BOOKS = 30
+"""Price books that are offered, the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionColumn:
+    """One option with its knobs and what it comes to."""
+
+    option: StudyOptionAnswer
+    knobs: Mapping[str, KnobView]
+    time_bar: RangeBar | None
+    cost_bar: RangeBar | None
+    memory: MemoryBar | None
+    drop_url: str
+    trace_url: str
+    """Address of the traces of this option, to which the name of the figure is added."""
+    own_cost: BasisCost | None
+    """What it costs on the basis of all options, paid for as its request asks."""
+    lines: Mapping[str, CostLine]
+    """Lines of that cost by what they are for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """How surely each option beats each other."""
+
+    title: str
+    labels: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[MatrixCell]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """What somebody else has changed meanwhile."""
+
+    message: Message
+    changes: Sequence[Change]
+    apply_url: str
+    """Address of the reader's own changes on the newest version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyPage:
+    """The workspace of a study; with errors in its form the answer is that of an earlier state."""
+
+    answer: StudyAnswer
+    form: Form
+    general: Sequence[Message]
+    """What is wrong that belongs to no knob on the page."""
+    previous: str
+    """Query of the last state that could be answered."""
+    query: Sequence[tuple[str, str]]
+    """Of this state."""
+    state: str
+    """The same as text."""
+    clash: Clash | None
+    shared: Sequence[KnobView]
+    rows: Sequence[tuple[str, str]]
+    """Rows of knobs: name of the knob and what it is called."""
+    add: KnobView | None
+    """Adds an option; none where there are as many as there may be."""
+    add_groups: Sequence[ChoiceGroup]
+    columns: Sequence[OptionColumn]
+    changes: Sequence[tuple[Change, str]]
+    """What differs from the version, each with the address of the state without it."""
+    labels: Mapping[str, str]
+    """What the options are called, by key."""
+    basis_rows: Sequence[tuple[str, BasisCost]]
+    """Options with what they cost on one basis, each way to pay."""
+    time_scale: Scale
+    figures: Sequence[FigureView]
+    with_parts: Sequence[StudyOptionAnswer]
+    """Options whose time is known part by part."""
+    tornados: Sequence[tuple[Tornado, FigureView]]
+    matrices: Sequence[Matrix]
+    cost_lines: Sequence[str]
+    warnings: Sequence[WarningGroup]
+    model_name: str
 
 
 def study_page(
     bench: Workbench,
+    workspace: str,
     answer: StudyAnswer,
     voice: Voice,
-    form: Form,
+    pair: Sequence[str] | None,
     *,
-    books: Sequence[Choice],
-    pair: Sequence[str] | None = None,
-    errors: Sequence[FieldError] = (),
-    previous: str | None = None,
-    clash: Clash | None = None,
+    typed: Mapping[str, str],
+    errors: Sequence[FieldError],
+    previous: str | None,
+    clash: Clash | None,
 ) -> StudyPage:
-    """Return the workspace; with errors the result is that of the state before."""
     query = address_query(answer, pair)
     state = urlencode(query)
-    form = Form(form.values, errors)
-    columns = _columns(bench, answer, form, query, voice)
-    shared = shared_views(answer, form, voice, books)
-    add = add_view(answer, form, voice)
-    fields = {knob.name for knob in shared} | {
-        knob.name for column in columns for knob in column.knobs.values()
-    }
-    fields |= {add.name} if add else set()
-    labels = {option.key: option.label for option in answer.options}
-    scale = time_scale([option.time for option in answer.options])
+    books = [Choice(one.id, one.name) for one in list_books(bench, workspace, OFFERED_BOOKS, None).items]
+    panel = KnobPanel(bench, answer, form_of(answer, typed, errors), voice, query, books)
+    columns = _columns(panel)
+    shared, add = panel.shared(), panel.add()
+    in_columns = [knob for column in columns for knob in column.knobs.values()]
+    names = {knob.name for knob in (*shared, *in_columns, add) if knob is not None}
     with_parts = [one for one in answer.options if one.estimate and one.estimate.breakdown]
-    why = answer.why
-    models = {one.estimate.model.name for one in answer.options if one.estimate}
+    warnings = [("", one) for one in answer.warnings]
+    for option in answer.options:
+        of_option = option.estimate.warnings if option.estimate else ()
+        warnings += [(option.label, one) for one in of_option if one.code != REFUSAL]
     return StudyPage(
         answer=answer,
-        form=form,
-        general=[error.message for error in errors if error.field not in fields],
-        stale=bool(errors),
+        form=panel.form,
+        general=[error.message for error in errors if error.field not in names],
         previous=state if previous is None else previous,
+        query=query,
         state=state,
-        query=f"?{state}" if state else "",
         clash=clash,
         shared=shared,
-        rows=[(row, _row_label(row, voice)) for row in OPTION_ROWS],
+        rows=[
+            (row, voice.gettext("Price") if row == "price" else knob_label(row, voice)) for row in OPTION_ROWS
+        ],
         add=add,
         add_groups=choices.system_names(bench.catalogue) if add else [],
         columns=columns,
-        changes=[_change_view(one, answer, query) for one in answer.changes],
-        fastest_tied=", ".join(labels[key] for key in answer.fastest_tied),
-        cheapest_tied=", ".join(labels[key] for key in answer.cheapest_tied),
+        changes=[(change, _address_without(change, panel)) for change in answer.changes],
+        labels={option.key: option.label for option in answer.options},
         basis_rows=[(option.label, one) for option in answer.options for one in option.costs],
-        time_scale=scale,
+        time_scale=time_scale([option.time for option in answer.options]),
         figures=_figures(answer, with_parts, voice),
-        part_labels=[one.label for one in with_parts],
-        parts=[PartLine(row, [one.key for one in with_parts]) for row in answer.where_time_goes],
-        pair=(why.first, why.second) if why else None,
-        pair_form=[(name, value) for name, value in query if name != "pair"],
-        why_labels=(labels[why.first], labels[why.second]) if why else ("", ""),
-        tornados=[_tornado_view(one, labels, voice) for one in answer.tornados],
-        matrices=_matrices(answer, labels, voice),
+        with_parts=with_parts,
+        tornados=[(tornado, _tornado_figure(tornado, voice)) for tornado in answer.tornados],
+        matrices=_matrices(answer, voice),
         cost_lines=list(dict.fromkeys(name for column in columns for name in column.lines)),
-        warnings=grouped(
-            [("", one) for one in answer.warnings]
-            + [
-                (option.label, one)
-                for option in answer.options
-                for one in (option.estimate.warnings if option.estimate else ())
-                if one.code != REFUSAL
-            ]
-        ),
-        linear_bases=[Choice(one.key, one.label) for one in answer.options],
-        model_name=", ".join(sorted(models)),
+        warnings=grouped(warnings),
+        model_name=", ".join(sorted({one.estimate.model.name for one in answer.options if one.estimate})),
     )
 
 
-def _address(path: str, query: str) -> str:
-    return f"{path}?{query}" if query else path
-
-
-def _row_label(row: str, voice: Voice) -> str:
-    names = {
-        "count": "system.count",
-        "fabric": "system.fabric",
-        "batch": "workload.global_batch",
-        "precision": "workload.precision",
-        "utilisation": "knob.utilisation",
-    }
-    return voice.gettext("Price") if row == "price" else voice.label(names.get(row, row))
-
-
-def _columns(
-    bench: Workbench,
-    answer: StudyAnswer,
-    form: Form,
-    query: Sequence[tuple[str, str]],
-    voice: Voice,
-) -> list[OptionColumn]:
+def _columns(panel: KnobPanel) -> list[OptionColumn]:
+    answer, query = panel.answer, panel.query
     times = figures.range_bars([option.time for option in answer.options])
     costs = figures.range_bars([option.cost for option in answer.options])
-    base = f"/studies/{answer.id}"
-    state = urlencode([*query])
-    found = []
+    columns = []
     for option, time_bar, cost_bar in zip(answer.options, times, costs, strict=True):
         memory = option.estimate.memory if option.estimate else None
-        added = f"add.{option.key}"
-        rest = [(name, value) for name, value in query if name.rpartition(".")[2] != option.key]
-        drop = urlencode(rest) if added in answer.knobs else with_knob(rest, f"drop.{option.key}", "1")
-        own = next((one for one in option.costs if one.own), None)
-        trace = f"{state}&" if state else ""
-        found.append(
+        rest = _without_option(query, option.key)
+        if f"add.{option.key}" not in answer.knobs:
+            rest = with_knob(rest, f"drop.{option.key}", "1")
+        own = next((cost for cost in option.costs if cost.own), None)
+        trace = urlencode([*query, ("option", option.key), ("figure", "")])
+        columns.append(
             OptionColumn(
                 option=option,
-                knobs=option_views(option, answer, form, query, bench, voice),
+                knobs=panel.column(option),
                 time_bar=time_bar,
                 cost_bar=cost_bar,
                 memory=figures.memory_bar(memory) if memory else None,
-                drop_url=_address(base, drop) if len(answer.options) > 1 else "",
-                trace_url=f"{base}/trace?{trace}option={option.key}&figure=",
-                hourly=own.hourly if own else None,
+                drop_url=address(answer.id, rest) if len(answer.options) > 1 else "",
+                trace_url=f"/studies/{answer.id}/trace?{trace}",
+                own_cost=own,
                 lines={line.item: line for line in own.lines} if own else {},
             )
         )
-    return found
+    return columns
 
 
-def _change_view(change: Change, answer: StudyAnswer, query: Sequence[tuple[str, str]]) -> ChangeView:
-    rest = [(name, value) for name, value in query if name != change.knob]
+def _without_option(query: Sequence[tuple[str, str]], key: str) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in query if name.rpartition(".")[2] != key]
+
+
+def _address_without(change: Change, panel: KnobPanel) -> str:
+    """Return the address of the state without a change."""
     if change.knob is not None and change.knob.startswith("add."):
-        key = change.knob.partition(".")[2]
-        rest = [(name, value) for name, value in query if name.rpartition(".")[2] != key]
-    return ChangeView(change, _address(f"/studies/{answer.id}", urlencode(rest)))
+        return address(panel.answer.id, _without_option(panel.query, change.knob.partition(".")[2]))
+    return address(panel.answer.id, [(name, value) for name, value in panel.query if name != change.knob])
 
 
 def _figures(answer: StudyAnswer, with_parts: Sequence[StudyOptionAnswer], voice: Voice) -> list[FigureView]:
@@ -184,80 +240,113 @@ def _figures(answer: StudyAnswer, with_parts: Sequence[StudyOptionAnswer], voice
     return [view("parts", voice.gettext("Training time breakdown"), size, chart, "parts", note)]
 
 
-def _tornado_view(found: Tornado, labels: dict[str, str], voice: Voice) -> TornadoView:
+def _tornado_figure(tornado: Tornado, voice: Voice) -> FigureView:
     caption = {
         "time": voice.gettext("What would change the fastest option"),
         "cost": voice.gettext("What would change the cheapest option"),
-    }[found.metric]
-    size = "tall" if len(found.swings) > MOST_ROWS else f"rows-{min(len(found.swings) + 2, MOST_ROWS)}"
-    note = voice.gettext("Left of the dashed line, another option is best.")
-    chart = drawn.tornado(found, voice)
-    figure = view(f"tornado-{found.metric}", caption, size, chart, f"tornado-{found.metric}", note)
-    rows = [
-        (one, drawn.swing_name(one, voice), labels[one.overtaken_by] if one.overtaken_by else "")
-        for one in found.swings
-    ]
-    return TornadoView(found, figure, labels[found.best], labels[found.runner_up], rows)
+    }[tornado.metric]
+    swings = len(tornado.swings)
+    size = "tall" if swings > MOST_ROWS else f"rows-{min(swings + 2, MOST_ROWS)}"
+    name, chart = f"tornado-{tornado.metric}", drawn.tornado(tornado, voice)
+    return view(
+        name, caption, size, chart, name, voice.gettext("Left of the dashed line, another option is best.")
+    )
 
 
-def _matrices(answer: StudyAnswer, labels: dict[str, str], voice: Voice) -> list[Matrix]:
+def _matrices(answer: StudyAnswer, voice: Voice) -> list[Matrix]:
+    labels = {option.key: option.label for option in answer.options}
     titles: dict[Metric, str] = {"time": voice.gettext("is faster"), "cost": voice.gettext("is cheaper")}
-    found = []
+    matrices = []
     for metric, title in titles.items():
         sure = {(one.first, one.second): one.probability for one in answer.contests if one.metric == metric}
         keys = list(dict.fromkeys(first for first, _ in sure))
         if len(keys) < 2 or all(value is None for value in sure.values()):
             continue
         rows = [(labels[first], [drawn.cell(sure.get((first, second))) for second in keys]) for first in keys]
-        found.append(Matrix(title, [labels[key] for key in keys], rows))
-    return found
+        matrices.append(Matrix(title, [labels[key] for key in keys], rows))
+    return matrices
 
 
-def assumptions_page(found: StudyAssumptions, query: str, voice: Voice) -> StudyAssumptionsPage:
+@dataclass(frozen=True, slots=True)
+class AssumedLine:
+    """One assumption over the options: values that differ stand with their options."""
+
+    field: str
+    knob_url: str
+    """Address of the knob that changes it; empty where none does."""
+    values: Sequence[tuple[str, bool, str, Text | None]]
+    """Value as written, whether it is a default, options it holds for, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyAssumptionsPage:
+    """Everything a study takes for granted."""
+
+    assumptions: StudyAssumptions
+    back_url: str
+    lines: Sequence[AssumedLine]
+
+
+def query_without(request: Request, *names: str) -> list[tuple[str, str]]:
+    """Return the state in an address, without what only says how a page is shown."""
+    apart = {*DISPLAY_PARAMS, *names}
+    return [(name, value) for name, value in request.query_params.multi_items() if name not in apart]
+
+
+def assumptions_page(request: Request, assumptions: StudyAssumptions) -> StudyAssumptionsPage:
     """Return everything a study takes for granted, options with the same value on one line."""
-    back = _address(f"/studies/{found.id}", query)
+    voice = voice_of(request)
+    back = address(assumptions.id, query_without(request))
     lines = []
-    for row in found.rows:
-        grouped_by: dict[tuple[str, bool, str], tuple[list[str], Text | None]] = {}
-        for key, one in row.values.items():
-            value = stated(row.field, one.value, voice)
-            said = (value, one.default, one.text.message if one.text else "")
-            grouped_by.setdefault(said, ([], one.text))[0].append(found.labels[key])
-        whole = len(grouped_by) == 1 and len(row.values) == len(found.labels)
+    for row in assumptions.rows:
+        alike: dict[tuple[str, bool, str], tuple[list[str], Text | None]] = {}
+        for key, assumed in row.values.items():
+            value = stated(row.field, assumed.value, voice)
+            reason = assumed.text.message if assumed.text else ""
+            labels, _ = alike.setdefault((value, assumed.default, reason), ([], assumed.text))
+            labels.append(assumptions.labels[key])
+        for_all = len(alike) == 1 and len(row.values) == len(assumptions.labels)
         values = [
-            (value, default, "" if whole else " · ".join(options), text)
-            for (value, default, _), (options, text) in grouped_by.items()
+            (value, default, "" if for_all else " · ".join(labels), text)
+            for (value, default, _), (labels, text) in alike.items()
         ]
-        lines.append(AssumedLine(row.field, _knob_url(back, row.knob, found), values))
-    return StudyAssumptionsPage(
-        assumptions=found,
-        back_url=back,
-        lines=lines,
-        catalog="/catalog/sources",
-    )
+        lines.append(AssumedLine(row.field, _knob_url(back, row.knob, assumptions), values))
+    return StudyAssumptionsPage(assumptions=assumptions, back_url=back, lines=lines)
 
 
-def _knob_url(back: str, knob: str | None, found: StudyAssumptions) -> str:
-    if knob is None or not found.labels:
-        return ""
-    first = next(iter(found.labels))
-    place = knob if knob in SHARED else f"{knob}-{first}"
-    return f"{back}#knob-{place}" if knob in {*SHARED, "count", "fabric", "software"} else ""
+def _knob_url(back: str, knob: str | None, assumptions: StudyAssumptions) -> str:
+    if knob in SHARED and assumptions.labels:
+        return f"{back}#knob-{knob}"
+    if knob in {"count", "fabric", "software"} and assumptions.labels:
+        return f"{back}#knob-{knob}-{next(iter(assumptions.labels))}"
+    return ""
 
 
-def trace_page(found: StudyTrace, query: str, voice: Voice, panel: bool) -> StudyTracePage:
-    """Return where a figure comes from."""
-    base = f"/studies/{found.id}/trace?{query}{'&' if query else ''}option={found.option}&figure="
-    claims = [
-        ClaimView(one.name, one.address, statement_view(one.figure, voice, one.figure.description))
-        for one in found.claims
-    ]
-    shown = FIGURES if found.kind == "modelled" else ("time_to_train",)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyTracePage:
+    """Where a figure comes from."""
+
+    trace: StudyTrace
+    back_url: str
+    base_url: str
+    """Address of the traces of the option, to which the name of the figure is added."""
+    figures: Sequence[str]
+    """Figures of the option."""
+    claims: Sequence[tuple[TraceClaim, StatementView]]
+    panel: bool
+    """Whether it is drawn beside the workspace."""
+
+
+def trace_page(request: Request, trace: StudyTrace) -> StudyTracePage:
+    """Return where a figure comes from: a part of the workspace for htmx, a page of its own otherwise."""
+    voice = voice_of(request)
+    query = query_without(request, "option", "figure")
+    figure = urlencode([*query, ("option", trace.option), ("figure", "")])
     return StudyTracePage(
-        trace=found,
-        back_url=_address(f"/studies/{found.id}", query),
-        figures=[Choice(f"{base}{name}", name) for name in shown],
-        claims=claims,
-        panel=panel,
-        rejected=sum(len(one.statement.rejected) for one in claims),
+        trace=trace,
+        back_url=address(trace.id, query),
+        base_url=f"/studies/{trace.id}/trace?{figure}",
+        figures=list(FIGURES) if trace.kind == "modelled" else ["time_to_train"],
+        claims=[(one, statement_view(one.figure, voice, one.figure.description)) for one in trace.claims],
+        panel="HX-Request" in request.headers,
     )

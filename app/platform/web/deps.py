@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Depends, Header, Query, Request
+from starlette.datastructures import QueryParams
 
 from app.platform.admission import Principal
 from app.platform.idempotency import MAX_KEY
@@ -40,6 +41,14 @@ async def get_workspace(principal: PrincipalDep) -> str:
 BenchDep = Annotated[Workbench, Depends(get_workbench)]
 
 WorkspaceDep = Annotated[str, Depends(get_workspace)]
+
+
+async def get_query(request: Request) -> QueryParams:
+    """Return what an address asks for, to a route that reads names of any number."""
+    return request.query_params
+
+
+QueryDep = Annotated[QueryParams, Depends(get_query)]
 
 KeyHeader = Annotated[
     str | None,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, QueryParams
 
 from app.errors import AppError, FieldError, Message, Unprocessable
-from app.platform.json_bodies import from_validation
+from app.platform.json_bodies import as_app_error, from_validation
 from app.platform.web.contexts import Form
 from app.platform.web.problems import UnsupportedMediaType
 
@@ -75,7 +75,7 @@ def checked(schema: type[Checked], values: Mapping[str, Any]) -> Checked:
     try:
         return schema.model_validate(values)
     except ValidationError as error:
-        raise from_validation(error.errors(include_url=False)) from None
+        raise as_app_error(error) from None
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,8 +111,7 @@ def refused(
     values: Mapping[str, Sequence[str]], error: AppError | ValidationError, systems: Sequence[str]
 ) -> Form:
     """Return a form with what was typed and what is wrong with it."""
-    known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
-    return Form(values, placed(known.errors, systems))
+    return Form(values, placed(as_app_error(error).errors, systems))
 
 
 def refusal(error: AppError | ValidationError) -> AppError:

@@ -22,10 +22,13 @@ from app.features.networks import pages as fabric_choice_contexts
 from app.features.plans import views as plans_views
 from app.features.price_books import costs_pages
 from app.features.price_books import pages as book_pages
+from app.features.proposals import pages as proposals_pages
 from app.features.proposals import views as proposal_contexts
 from app.features.sizings import pages as sizings_pages
 from app.features.start import pages as start_pages
-from app.features.studies import forms as study_contexts
+from app.features.studies import guide
+from app.features.studies import pages as studies_pages
+from app.features.studies import views as studies_views
 from app.features.sweeps import pages as sweep_contexts
 from app.features.tenancy import pages as tenancy_contexts
 from app.platform.web import contexts as web_contexts
@@ -55,8 +58,8 @@ CONTEXTS = {
     "networks/fabric_choice_new.html": fabric_choice_contexts.FabricsNewPage,
     "sweeps/sweeps.html": sweep_contexts.SweepsPage,
     "sweeps/sweep.html": sweep_contexts.SweepPage,
-    "proposals/proposals.html": proposal_contexts.ProposalsPage,
-    "proposals/proposal_form.html": proposal_contexts.ProposalFormPage,
+    "proposals/proposals.html": proposals_pages.ProposalsPage,
+    "proposals/proposal_form.html": proposals_pages.ProposalFormPage,
     "proposals/proposal.html": proposal_contexts.ProposalPage,
     "proposals/replay.html": proposal_contexts.ReplayPage,
     "proposals/shared.html": proposal_contexts.SharedPage,
@@ -68,12 +71,12 @@ CONTEXTS = {
     "price_books/costs.html": costs_pages.CostsPage,
     "price_books/price_books.html": book_pages.PriceBooksPage,
     "price_books/price_book.html": book_pages.PriceBookPage,
-    "studies/studies.html": study_contexts.StudiesPage,
-    "studies/study_form.html": study_contexts.StudyFormPage,
-    "studies/study.html": study_contexts.StudyPage,
-    "studies/study_assumptions.html": study_contexts.StudyAssumptionsPage,
-    "studies/_study_trace.html": study_contexts.StudyTracePage,
-    "studies/study_versions.html": study_contexts.StudyVersionsPage,
+    "studies/studies.html": studies_pages.StudiesPage,
+    "studies/study_form.html": guide.StudyFormPage,
+    "studies/study.html": studies_views.StudyPage,
+    "studies/study_assumptions.html": studies_views.StudyAssumptionsPage,
+    "studies/_study_trace.html": studies_views.StudyTracePage,
+    "studies/study_versions.html": studies_pages.StudyVersionsPage,
     "problem.html": web_contexts.ProblemPage,
     "document.html": web_contexts.DocumentPage,
     "accuracy/accuracy.html": AccuracyPage,
