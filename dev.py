@@ -90,7 +90,7 @@ class Environment:
             say("uv failed; installing with pip" if uv else "Installing with pip")
             self.add_pip()
             if not self.install_with(self.pip(), lock):
-                raise SystemExit(f"Cannot install {lock}; see the messages above.")
+                raise SystemExit(f"Installation of {lock} failed; see the messages above.")
         self.mark(lock)
 
     def compile(self) -> None:
@@ -262,7 +262,7 @@ def audit(environment: Environment) -> int:
             call([*command, "--requirement", lock], quiet=True)
             found = weaknesses(report)
         if found is None:
-            say("not checked: the vulnerability database is unreachable")
+            say("not checked: the vulnerability database cannot be reached")
         else:
             say("\n".join(found) or "no known vulnerabilities")
             code = code or int(bool(found))
