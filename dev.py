@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Set up, run and check Rackline. Needs Python 3.11 and nothing else.
 
-python3 dev.py run [arguments]    set up what is missing, then `rackline serve [arguments]`
-python3 dev.py test               every check, with a summary
-python3 dev.py test [arguments]   pytest alone, from the project's directory
-python3 dev.py audit              known weaknesses of what the locks name, where their list can be reached
-python3 dev.py census             lines of app/ by kind and room, and the ways of requests through it
+python3 dev.py run [arguments]    install what is missing, then run `rackline serve [arguments]`
+python3 dev.py test               run every check and print a summary
+python3 dev.py test [arguments]   run pytest only, from the project directory
+python3 dev.py audit              look up known vulnerabilities of the locked packages
+python3 dev.py census             count lines of app/ by kind and folder, and trace request paths
 
-Everything goes into `.venv` beside this file, from the two lock files.
+Packages are installed from the two lock files into `.venv` next to this file.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ class Environment:
         # Otherwise every process of who may not write there compiles all packages anew, for seconds.
         by_uv = [uv, "pip", "install", "--compile-bytecode", "--python", self.command("python")] if uv else []
         if not (by_uv and self.install_with(by_uv, lock)):
-            say("pip takes over from uv" if uv else "Installing by pip")
+            say("uv failed; installing with pip" if uv else "Installing with pip")
             self.add_pip()
             if not self.install_with(self.pip(), lock):
-                raise SystemExit(f"Installing {lock} failed; the messages above say why.")
+                raise SystemExit(f"Installation of {lock} failed; see the messages above.")
         self.mark(lock)
 
     def compile(self) -> None:
@@ -101,7 +101,7 @@ class Environment:
         by_uv = [uv, "venv", "--python", sys.executable] if uv else None
         maker = by_uv or [sys.executable, "-m", "venv"]
         if call([*maker, "--clear", str(self.folder)], quiet=True) != 0:
-            raise SystemExit(f"{self.folder} could not be made. On Debian: apt-get install python3-venv")
+            raise SystemExit(f"Cannot create {self.folder}. On Debian: apt-get install python3-venv")
 
     def pip(self) -> list[str]:
         return [self.command("python"), "-m", "pip", "install", "--disable-pip-version-check"]
@@ -186,7 +186,7 @@ def call(command: Sequence[str], *, quiet: bool = False, output: IO[str] | None 
             command, cwd=ROOT, env=plain_environment(), stdout=into, stderr=into, check=False
         )
     except OSError as error:
-        say(f"{command[0]} cannot be run: {error}")
+        say(f"Cannot run {command[0]}: {error}")
         return 127
     return finished.returncode
 
@@ -208,7 +208,7 @@ def install_browser() -> None:
 
 def left_out() -> list[str]:
     """Name the tests this machine cannot run, and why."""
-    return [] if find_browser() else ["browser tests: there is no Chromium on PATH"]
+    return [] if find_browser() else ["browser tests: no Chromium on PATH"]
 
 
 def ended(check: Check, *, said_at_end: bool = False) -> tuple[int, float, str]:
@@ -239,9 +239,9 @@ def test_everything(environment: Environment) -> int:
     omissions = left_out()
     say("\n=== summary ===")
     for omission in omissions:
-        say(f"Left out: {omission}")
+        say(f"Skipped: {omission}")
     if omissions and os.environ.get("CI") == "true":
-        failed.append("nothing may be left out when CI=true")
+        failed.append("skipped tests are not allowed when CI=true")
     say(f"FAILED: {', '.join(failed)}" if failed else "All checks passed.")
     return 1 if failed else 0
 
@@ -262,9 +262,9 @@ def audit(environment: Environment) -> int:
             call([*command, "--requirement", lock], quiet=True)
             found = weaknesses(report)
         if found is None:
-            say("not looked up: the list of weaknesses cannot be reached")
+            say("not checked: the vulnerability database cannot be reached")
         else:
-            say("\n".join(found) or "nothing known")
+            say("\n".join(found) or "no known vulnerabilities")
             code = code or int(bool(found))
     return code
 
@@ -276,7 +276,7 @@ def weaknesses(report: Path) -> list[str] | None:
     except (OSError, ValueError, KeyError):
         return None
     return [
-        f"{entry['name']} {entry['version']}: {weakness['id']}, mended in "
+        f"{entry['name']} {entry['version']}: {weakness['id']}, fixed in "
         f"{', '.join(weakness['fix_versions']) or 'no version yet'}"
         for entry in entries
         for weakness in entry.get("vulns", ())

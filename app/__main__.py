@@ -14,24 +14,24 @@ FAILED = 2
 """Exit code of every error; 1 says that a check found something."""
 
 COMMANDS = {
-    "serve": ("serving", "Serve pages and JSON API."),
-    "worker": ("serving", "Do the jobs of servers that leave them to others."),
+    "serve": ("serving", "Serve the web pages and the JSON API."),
+    "worker": ("serving", "Run background jobs for servers."),
     "estimate": ("estimating", "Estimate one scenario."),
-    "search": ("searching", "Search for the best plans of a model on a system."),
-    "size": ("estimating", "Find the systems that keep a deadline and a budget."),
+    "search": ("searching", "Search for the best plans for a model on a system."),
+    "size": ("estimating", "Find the systems that meet a deadline and a budget."),
     "sweep": ("sweeping", "Estimate models × systems × prices × scenarios."),
-    "profile": ("estimating", "Read a model and show how it was understood."),
-    "validate": ("estimating", "Predict measured runs, then compare."),
+    "profile": ("estimating", "Read a model file and show its operators."),
+    "validate": ("estimating", "Compare predictions with measured runs."),
     "check-catalog": ("upkeep", "Check every figure of the catalogue."),
-    "docs": ("upkeep", "Write the generated parts of the documentation."),
-    "fit": ("upkeep", "Refit the software profiles and the widths of the bands."),
-    "key": ("keys", "Keys of the API: make, list, replace and revoke them."),
-    "user": ("people", "Accounts: who may sign in."),
-    "workspace": ("people", "Workspaces: whose data is kept apart."),
-    "backup": ("storage", "Write everything that is kept to one archive."),
-    "restore": ("storage", "Take an archive in again, into an empty database."),
-    "check-store": ("storage", "Check that what is kept is whole."),
-    "purge": ("storage", "Delete what has had its time."),
+    "docs": ("upkeep", "Update the generated parts of the documentation."),
+    "fit": ("upkeep", "Refit software profiles and range widths to the measured runs."),
+    "key": ("keys", "Create, list, rotate and revoke API keys."),
+    "user": ("people", "Manage accounts."),
+    "workspace": ("people", "Manage workspaces."),
+    "backup": ("storage", "Back up the database and uploads to one archive."),
+    "restore": ("storage", "Restore an archive into an empty database."),
+    "check-store": ("storage", "Check the integrity of stored data."),
+    "purge": ("storage", "Delete data past its retention period."),
 }
 """The module of ``app.commands`` that each command is in, and what it does in a few words."""
 
@@ -58,7 +58,7 @@ def command_line(first: str | None = None) -> typer.Typer:
 
 
 def about() -> None:
-    """Sizes AI-training infrastructure: how long a training run takes, what it costs and why."""
+    """Size AI training infrastructure: how long a training run takes, what it costs and why."""
 
 
 def main() -> None:

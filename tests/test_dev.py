@@ -147,7 +147,7 @@ def test_leaving_tests_out_fails_in_ci_only(
     monkeypatch.setattr(dev, "call", lambda command, **more: 0)
     monkeypatch.setattr(dev, "find_browser", lambda: None)
     assert dev.test_everything(dev.Environment(dev.ROOT)) == code
-    assert "Left out: browser tests" in capsys.readouterr().out
+    assert "Skipped: browser tests" in capsys.readouterr().out
 
 
 def test_one_requirement_is_cut_out_with_its_hashes() -> None:
@@ -212,8 +212,8 @@ def test_an_audit_fails_for_a_weakness_only(
     assert dev.audit(environment) == 1
     said = capsys.readouterr().out
     assert said.count("cannot be reached") == 2
-    assert said.count("nothing known") == 1
-    assert "two 2: CVE-1, mended in 3" in said
+    assert said.count("no known vulnerabilities") == 1
+    assert "two 2: CVE-1, fixed in 3" in said
 
 
 def test_whatever_is_measured_is_where_the_script_looks_for_it() -> None:

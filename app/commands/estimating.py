@@ -37,7 +37,7 @@ def size_command(
     request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="A sizing request.")],
     as_json: AsJson = False,
 ) -> None:
-    """Find the systems that keep a deadline and a budget."""
+    """Find the systems that meet a deadline and a budget."""
     asked = read_request(SizingRequest, request)
     answer = size(asked, load_context(data_directory())).document
     typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(sizing_text(answer)))
@@ -45,10 +45,10 @@ def size_command(
 
 @cli.command()
 def profile(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX, config.json or a layer table.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX file, config.json or layer table.")],
     as_json: AsJson = False,
 ) -> None:
-    """Read a model and show how it was understood."""
+    """Read a model file and show its operators, parameters and assumptions."""
     found = read_profile(file.name, content(file))
     summary: dict[str, object] = {
         "name": found.name,
@@ -71,10 +71,12 @@ def profile(
 
 @cli.command("validate")
 def validate_command(
-    cases: Annotated[Path, typer.Argument(metavar="CASES.csv", help="Measured runs; values may be empty.")],
+    cases: Annotated[
+        Path, typer.Argument(metavar="CASES.csv", help="Measured runs; measured values may be empty.")
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """Predict measured runs without looking at their values, then compare."""
+    """Predict measured runs without using their values, then compare."""
     rows = read_rows(decoded(cases))
     report = validate(rows, load_context(data_directory()))
     if as_json:

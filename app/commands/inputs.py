@@ -15,7 +15,7 @@ from app.profiles.presets import models_directory
 
 Asked = TypeVar("Asked", bound=BaseModel)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 def read_request(kind: type[Asked], path: Path) -> Asked:

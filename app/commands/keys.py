@@ -21,18 +21,16 @@ from app.settings import Settings
 
 cli = typer.Typer(
     name="key",
-    help="Keys of the API: make, list, replace and revoke them.",
+    help="Create, list, rotate and revoke API keys.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 LISTED = 200
 
-OfWorkspace = Annotated[str, typer.Option("--workspace", metavar="ID", help="Workspace the key belongs to.")]
+OfWorkspace = Annotated[str, typer.Option("--workspace", metavar="ID", help="Workspace of the key.")]
 
-KeyName = Annotated[
-    str, typer.Argument(metavar="KEY", help="Identifier of the key, or how it begins (rk_…).")
-]
+KeyName = Annotated[str, typer.Argument(metavar="KEY", help="Identifier or prefix (rk_…) of the key.")]
 
 
 @contextmanager
@@ -54,14 +52,14 @@ def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
     scopes: Annotated[
         list[str] | None,
-        typer.Option("--scope", help=f"What it may do: {', '.join(get_args(KeyScope))}; read if left out."),
+        typer.Option("--scope", help=f"Allowed scope: {', '.join(get_args(KeyScope))}; default: read."),
     ] = None,
     days: Annotated[
-        int, typer.Option("--expires-in-days", min=0, help="Days for which it works; 0 for ever.")
+        int, typer.Option("--expires-in-days", min=0, help="Validity in days; 0: no expiry.")
     ] = 365,
     workspace: OfWorkspace = LOCAL_WORKSPACE,
 ) -> None:
-    """Make a key and write it to the standard output, this once."""
+    """Create a key and print it. It is shown only once."""
     asked = {"name": name, "scopes": scopes or ["read"], "expires_in_days": days or None}
     try:
         request = KeyRequest.model_validate(asked)
@@ -75,7 +73,7 @@ def create(
 
 @cli.command("list")
 def list_keys(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
-    """List keys, never their secrets."""
+    """List keys without their secrets."""
     with opened(workspace) as bench:
         found = keys.list_keys(bench, workspace, LISTED, None)
     rows = [
@@ -98,7 +96,7 @@ def list_keys(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
 
 @cli.command()
 def revoke(key: KeyName, workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
-    """Make a key stop working at once."""
+    """Revoke a key immediately."""
     with opened(workspace) as bench:
         found = keys.revoke_key(bench, workspace, named(bench, workspace, key).id)
     typer.echo(f"{found.id} ({found.name}) is revoked")
@@ -108,11 +106,11 @@ def revoke(key: KeyName, workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
 def rotate(
     key: KeyName,
     grace: Annotated[
-        int, typer.Option("--grace-hours", help="Hours for which the old key works beside the new one.")
+        int, typer.Option("--grace-hours", help="Hours for which the old key stays valid.")
     ] = 24,
     workspace: OfWorkspace = LOCAL_WORKSPACE,
 ) -> None:
-    """Make a key in the place of another one and write it to the standard output, this once."""
+    """Replace a key and print the new one. It is shown only once."""
     try:
         request = RotationRequest(grace_hours=grace)
     except ValidationError as error:

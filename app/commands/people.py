@@ -19,14 +19,12 @@ from app.platform.passwords import MOST
 from app.platform.store.trail import Actor, acting
 from app.settings import Settings
 
-users = typer.Typer(
-    name="user", no_args_is_help=True, help="Accounts: who may sign in.", rich_markup_mode=None
-)
+users = typer.Typer(name="user", no_args_is_help=True, help="Manage accounts.", rich_markup_mode=None)
 
 workspaces = typer.Typer(
     name="workspace",
     no_args_is_help=True,
-    help="Workspaces: whose data is kept apart.",
+    help="Manage workspaces.",
     rich_markup_mode=None,
 )
 
@@ -54,21 +52,21 @@ def opened() -> Iterator[Identity]:
 @users.command("add")
 def add_user(
     email: Email,
-    name: Annotated[str, typer.Option(help="What the person is called; left out, from the address.")] = "",
+    name: Annotated[str, typer.Option(help="Display name; default: taken from the address.")] = "",
     role: Annotated[
-        Role | None, typer.Option(help="Left out: owner of a workspace without one, else consultant.")
+        Role | None, typer.Option(help="Default: owner if the workspace has none, else consultant.")
     ] = None,
     workspace: Annotated[
-        str | None, typer.Option(help="Identifier or name; may be left out where there is one only.")
+        str | None, typer.Option(help="Identifier or name; optional if there is only one workspace.")
     ] = None,
     password_stdin: Annotated[
         bool,
         typer.Option(
-            "--password-stdin", help="Read the password from the standard input; else print a link."
+            "--password-stdin", help="Read the password from standard input instead of printing a link."
         ),
     ] = False,
 ) -> None:
-    """Make an account. The first one is given the local workspace, and from then on everybody signs in."""
+    """Create an account. The first account owns the local workspace and turns sign-in on."""
     password = sys.stdin.readline(MOST + 3).rstrip("\r\n") if password_stdin else None
     with opened() as identity:
         first = not accounts.any_account(identity)
@@ -82,7 +80,7 @@ def add_user(
 
 @users.command("list")
 def list_users() -> None:
-    """List accounts, their workspaces and what protects them."""
+    """List accounts with workspaces, state and second factor."""
     with opened() as identity:
         found = accounts.list_accounts(identity)
     head = ["e-mail", "name", "workspaces", "state", "second factor"]
@@ -101,7 +99,7 @@ def list_users() -> None:
 
 @users.command("disable")
 def disable_user(email: Email) -> None:
-    """Let an account in no more; its sessions end at once and its data stays."""
+    """Disable an account: its sessions end immediately, its data stays."""
     with opened() as identity:
         accounts.set_disabled(identity, email, disabled=True)
     typer.echo(f"{email} is disabled and signed out everywhere")
@@ -109,7 +107,7 @@ def disable_user(email: Email) -> None:
 
 @users.command("enable")
 def enable_user(email: Email) -> None:
-    """Let a disabled account in again."""
+    """Enable a disabled account."""
     with opened() as identity:
         accounts.set_disabled(identity, email, disabled=False)
     typer.echo(f"{email} may sign in again")
@@ -117,7 +115,7 @@ def enable_user(email: Email) -> None:
 
 @users.command("reset-password")
 def reset_password(email: Email) -> None:
-    """Print a link by which an account sets another password."""
+    """Print a link to set a new password."""
     with opened() as identity:
         link = accounts.reset_password(identity, email)
     typer.echo(f"a new password is set here, within two days: {link}")
@@ -125,7 +123,7 @@ def reset_password(email: Email) -> None:
 
 @users.command("reset-second-factor")
 def reset_second_factor(email: Email) -> None:
-    """Take the second factor of an account away, when device and recovery codes are lost."""
+    """Remove the second factor of an account whose device and recovery codes are lost."""
     with opened() as identity:
         accounts.reset_second_factor(identity, email)
     typer.echo(f"{email} signs in with the password alone, and should turn the second factor on again")
@@ -133,7 +131,7 @@ def reset_second_factor(email: Email) -> None:
 
 @workspaces.command("add")
 def add_workspace(name: Annotated[str, typer.Argument(metavar="NAME", help="Name.")]) -> None:
-    """Make a workspace; its first member becomes its owner."""
+    """Create a workspace. Its first member becomes its owner."""
     with opened() as identity:
         if not accounts.any_account(identity):
             raise BadInput("without accounts there is only one workspace; create the first account first")
@@ -143,7 +141,7 @@ def add_workspace(name: Annotated[str, typer.Argument(metavar="NAME", help="Name
 
 @workspaces.command("list")
 def list_workspaces() -> None:
-    """List workspaces and how many members each has."""
+    """List workspaces with their number of members."""
     with opened() as identity:
         found = accounts.list_workspaces(identity)
     rows = [[place.id, place.name, str(members)] for place, members in found]

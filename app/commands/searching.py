@@ -21,7 +21,7 @@ def search_command(
     request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="A search request.")],
     as_json: AsJson = False,
 ) -> None:
-    """Search for the best plans of a model on a system."""
+    """Search for the best plans for a model on a system."""
     asked = read_request(SearchRequest, request)
     answer = timed_search(asked, load_context(data_directory()))
     typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(search_text(answer)))

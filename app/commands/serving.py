@@ -23,11 +23,11 @@ cli = typer.Typer(rich_markup_mode=None)
 
 @cli.command()
 def serve(
-    host: Annotated[str, typer.Option(help="Address to listen on; one of this machine's own.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that answer.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Number of server processes.")] = 1,
 ) -> None:
-    """Serve pages and JSON API."""
+    """Serve the web pages and the JSON API."""
     settings = logging_settings()
     check_reach(host, reach_now(settings))
     make_ready()
@@ -44,10 +44,10 @@ def serve(
 @cli.command("worker")
 def worker(
     threads: Annotated[
-        int, typer.Option(min=1, max=64, help="Jobs done at once; each uses every processor it may.")
+        int, typer.Option(min=1, max=64, help="Concurrent jobs; each uses all available processors.")
     ] = 1,
 ) -> None:
-    """Do the jobs of servers that leave them to others, beside them or on another machine."""
+    """Run background jobs for servers, on the same machine or another one."""
     settings = logging_settings()
     make_ready()
     work(settings, threads)

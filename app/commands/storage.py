@@ -28,7 +28,7 @@ FOUND = 1
 
 cli = typer.Typer(rich_markup_mode=None)
 
-Archive = Annotated[Path, typer.Argument(metavar="FILE", help="The archive.")]
+Archive = Annotated[Path, typer.Argument(metavar="FILE", help="Archive file.")]
 
 
 def workbench(settings: Settings) -> Workbench:
@@ -41,7 +41,7 @@ def workbench(settings: Settings) -> Workbench:
 
 @cli.command()
 def backup(file: Archive) -> None:
-    """Write everything that is kept to one archive, while the server runs."""
+    """Back up the database and uploads to one archive. The server may keep running."""
     settings = Settings.from_environment()
     store = Store(settings.database_url)
     made = make_backup(store, UploadFiles(settings.data_dir / "uploads"), file)
@@ -52,11 +52,9 @@ def backup(file: Archive) -> None:
 @cli.command()
 def restore(
     file: Archive,
-    into: Annotated[
-        str | None, typer.Option(help="Address of the database; left out, that of RACKLINE_DATABASE_URL.")
-    ] = None,
+    into: Annotated[str | None, typer.Option(help="Database URL; default: RACKLINE_DATABASE_URL.")] = None,
 ) -> None:
-    """Take an archive in again, into an empty database only, of whichever kind."""
+    """Restore an archive into an empty database, SQLite or PostgreSQL."""
     settings = Settings.from_environment()
     done = restore_backup(file, into or settings.database_url, settings.data_dir)
     typer.echo(f"{file}: {done.rows:,} rows and {done.files:,} files are back")
@@ -64,7 +62,7 @@ def restore(
 
 @cli.command("check-store")
 def check() -> None:
-    """Check that the database, frozen proposals and uploaded files are whole; change nothing."""
+    """Check the integrity of the database, frozen proposals and uploaded files. Nothing is changed."""
     bench = workbench(Settings.from_environment())
     faults = list(check_store(bench))
     bench.store.close()
@@ -78,9 +76,9 @@ def check() -> None:
 
 @cli.command("purge")
 def purge_command(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what has had its time.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count without deleting.")] = False,
 ) -> None:
-    """Delete what has had its time by RACKLINE_RETENTION_DAYS, and files that nothing names."""
+    """Delete data past RACKLINE_RETENTION_DAYS, and files without a reference."""
     bench = workbench(Settings.from_environment())
     with closing(bench.store), acting(Actor("operator")):
         if not bench.store.is_ready():

@@ -45,10 +45,10 @@ cli = typer.Typer(rich_markup_mode=None)
 @cli.command("sweep")
 def sweep_command(
     request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="A sweep request.")],
-    output: Annotated[Path, typer.Option(metavar="FILE", help="Where results go: .csv or .parquet.")],
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was broken off.")] = False,
+    output: Annotated[Path, typer.Option(metavar="FILE", help="Result file: .csv or .parquet.")],
+    resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Processes; left out, one for each processor.")
+        int | None, typer.Option(min=1, max=1024, help="Number of processes; default: one per processor.")
     ] = None,
 ) -> None:
     """Estimate every combination of models, systems, prices and scenarios."""

@@ -31,7 +31,7 @@ cli = typer.Typer(rich_markup_mode=None)
 
 @cli.command("check-catalog")
 def check_catalog() -> None:
-    """Check every figure of the catalogue for unit, source, date and reason."""
+    """Check unit, source, date and reason of every figure of the catalogue."""
     problems = check_directory(data_directory())
     for problem in problems:
         typer.echo(str(problem))
@@ -44,10 +44,10 @@ def check_catalog() -> None:
 @cli.command()
 def docs(
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; fail where a file is stale.")
+        bool, typer.Option("--check", help="Change nothing; fail if a file is out of date.")
     ] = False,
 ) -> None:
-    """Write the generated parts of the documentation."""
+    """Update the generated parts of the documentation."""
     # The API is described by the server, which the other commands need not wait for.
     from app.api_reference import PAGE, with_reference
     from app.features.accuracy.generated import generated_documents
@@ -73,10 +73,10 @@ def docs(
 @cli.command("fit")
 def fit_command(
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; fail where the files are not what the fit gives.")
+        bool, typer.Option("--check", help="Change nothing; fail if the files differ from the fit.")
     ] = False,
 ) -> None:
-    """Refit the software profiles and the widths of the bands to the measured runs of data/validation."""
+    """Refit software profiles and range widths to the measured runs of data/validation."""
     directory = data_directory()
     context = load_context(directory)
     rows = read_rows(decoded(directory / "validation" / "measured.csv"))
