@@ -161,10 +161,10 @@ def named(
     for key in ("anyOf", "oneOf", "allOf"):
         for choice in schema.get(key, ()):
             yield from named(openapi, choice, path, seen)
-    for name in schema.get("properties", {}):
+    for name, inner in schema.get("properties", {}).items():
         if name.endswith("_id") or name == "software":
             yield (*path, name)
-        yield from named(openapi, field, (*path, name), seen)
+        yield from named(openapi, inner, (*path, name), seen)
     if "items" in schema:
         yield from named(openapi, schema["items"], (*path, 0), seen)
     if isinstance(schema.get("additionalProperties"), dict):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.platform.web.documents import available
+from app.platform.web.rendering import documents
 from tests.web.pages.conftest import Reader
 
 WRITTEN = ["/methodology", "/accuracy/report"]
@@ -16,20 +16,20 @@ def test_documents_are_rendered(reader: Reader, address: str) -> None:
     assert reader.page(address).select_one("article h1") is not None
 
 
-@pytest.mark.parametrize("address", [address for address, _ in available()])
+@pytest.mark.parametrize("address", [f"/{name}" for name in documents()])
 def test_documents_are_linked_from_every_page(reader: Reader, address: str) -> None:
     assert reader.page("/catalog").select_one(f"footer a[href='{address}']") is not None
 
 
 def test_only_documents_that_exist_are_linked(reader: Reader) -> None:
     linked = {link["href"] for link in reader.page("/").select("footer nav a")}
-    assert linked - OTHERS == {address for address, _ in available()}
+    assert linked - OTHERS == {f"/{name}" for name in documents()}
 
 
 @pytest.mark.parametrize("address", WRITTEN)
 def test_links_between_documents_lead_to_places_on_the_pages(reader: Reader, address: str) -> None:
     page = reader.page(address)
-    pages = {address: page} | {one: reader.page(one) for one, _ in available()}
+    pages = {address: page} | {f"/{name}": reader.page(f"/{name}") for name in documents()}
     links = [link["href"] for link in page.select(".document a")]
     assert not [link for link in links if ".md" in link]
     for link in links:
