@@ -53,13 +53,13 @@ def private(response: Response) -> Response:
     return response
 
 
-def show(request: Request, template: str, page: object, error: AppError | None = None) -> Response:
+def show(request: Request, name: str, page: object, error: AppError | None = None) -> Response:
     """Return a private page; who tried too often is told when to try again."""
     headers = dict(PRIVATE)
     if isinstance(error, TooMany):
         headers["Retry-After"] = str(error.retry_after)
     status = 200 if error is None else error.status
-    return render(request, f"accounts/{template}.html", page, status=status, headers=headers)
+    return render(request, f"accounts/{name}.html", page, status=status, headers=headers)
 
 
 def let_in(request: Request, started: Started, following: str = "/") -> Response:
