@@ -38,7 +38,6 @@ from app.platform.web.auth import (
     PrincipalDep,
     cookie_name,
     drop_session,
-    get_principal,
     visitor_of,
 )
 from app.platform.web.contexts import Form
@@ -102,8 +101,6 @@ class AccountPage:
     account: AccountDocument
     sessions: Sequence[tuple[SessionDocument, str]]
     """Each with its browser in words."""
-    workspace_id: str
-    """Where this browser works."""
     form: Form
     message: Message | None
     """What was refused."""
@@ -126,7 +123,6 @@ def account_page(
     return AccountPage(
         account=account,
         sessions=[(one, device(one.user_agent)) for one in account.sessions],
-        workspace_id=get_principal(request).workspace_id,
         form=form or Form(),
         message=message,
         done=done if done in DONE else "",

@@ -206,10 +206,10 @@ MOST_PICTURED = 400
 """Most points of the picture."""
 
 AXES = {
-    "model": Message("{count} models"),
-    "system": Message("{count} systems"),
-    "price": Message("{count} price lists"),
-    "scenario": Message("{count} scenarios"),
+    "model": "{count} models",
+    "system": "{count} systems",
+    "price": "{count} price lists",
+    "scenario": "{count} scenarios",
 }
 """What is combined, and how many there are of it."""
 
@@ -224,7 +224,7 @@ def sweep_page(
     return SweepPage(
         answer=answer,
         axes=[
-            voice.say(Message(AXES[name].template, {"count": count}))
+            voice.say(Message(AXES[name], {"count": count}))
             for name, count in answer.sizes.items()
             if count > 1
         ],

@@ -8,7 +8,7 @@ import pytest
 
 from app.features.accounts import pages as account_contexts
 from app.features.accounts import sign_in_pages as sign_in_contexts
-from app.features.accuracy.views import AccuracyPage
+from app.features.accuracy.pages import AccuracyPage
 from app.features.bills import pages as bill_contexts
 from app.features.break_even import pages as breakeven_contexts
 from app.features.calibration import views as calibration_contexts
