@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from app.catalog.defaults import YEARLY_SHARES
 from app.catalog.figures import Direction, Figure, FigureStatus, Key, Lookup, Source, SourceKind
 from app.errors import FieldError, Message
 
@@ -35,7 +36,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "staff_per_appliance": (0.0, 1e4),
     "staff_cost": (0.0, 1e13),
     "exchange_rate": (1e-6, 1e6),
-    "support_rate": (0.0, 1.0),
+    **dict.fromkeys(YEARLY_SHARES.values(), (0.0, 1.0)),
     "installation_share": (0.0, 1.0),
     "spares_share": (0.0, 1.0),
     "capital_rate": (0.0, 1.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -13,6 +14,9 @@ from app.errors import CatalogError
 
 COST = "cost-defaults"
 
+YEARLY_SHARES = {"support": "support_rate"}
+"""Line of a cost that is a yearly share of the price of the equipment → its parameter in the catalogue."""
+
 
 @dataclass(frozen=True, slots=True)
 class CostDefaults:
@@ -21,7 +25,8 @@ class CostDefaults:
     amortisation: Figure
     residual: Figure
     capital_rate: Figure
-    support_rate: Figure
+    yearly_shares: Mapping[str, Figure]
+    """Line of a cost → what is paid for it every year, over the price of the equipment. [1/s]"""
     installation_share: Figure
     spares_share: Figure
     utilisation: Figure
@@ -150,8 +155,11 @@ def cost_defaults(
         "won_per_dollar": (COST, "exchange_rate", "krw"),
         "euro_per_dollar": (COST, "exchange_rate", "eur"),
     }
-    keys = (elsewhere.get(field.name, (COST, field.name)) for field in fields(CostDefaults))
-    return CostDefaults(*(lookup.figure(*key) for key in keys))
+    names = [field.name for field in fields(CostDefaults) if field.name != "yearly_shares"]
+    return CostDefaults(
+        **{name: lookup.figure(*elsewhere.get(name, (COST, name))) for name in names},
+        yearly_shares={line: lookup.figure(COST, name) for line, name in YEARLY_SHARES.items()},
+    )
 
 
 def reliability_defaults(lookup: Lookup, chip_kind: ChipKind) -> ReliabilityDefaults:

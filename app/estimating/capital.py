@@ -9,7 +9,7 @@ from typing import Literal
 
 from app.catalog.books import RENTALS, PriceBook
 from app.catalog.catalog import Catalog
-from app.catalog.defaults import REGIONS, CostDefaults
+from app.catalog.defaults import REGIONS, YEARLY_SHARES, CostDefaults
 from app.catalog.entries import HOST, Acquisition, ChipKind
 from app.catalog.figures import Figure, Spread
 from app.engine.units import MONTHS, TERABYTE, YEAR
@@ -69,7 +69,7 @@ def _stated(one: Stated) -> CostFigure:
     )  # fmt: skip
 
 
-INCLUDED = ("hosts", "fabric", "power", "space", "staff", "support")
+INCLUDED = ("hosts", "fabric", "power", "space", "staff", *YEARLY_SHARES)
 """Parts of the cost of ownership that are counted where nothing else is asked."""
 STORAGE = "storage"
 

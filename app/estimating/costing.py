@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from app.catalog.catalog import Catalog
-from app.catalog.defaults import CostDefaults
+from app.catalog.defaults import YEARLY_SHARES, CostDefaults
 from app.catalog.figures import Figure, Spread
 from app.engine.cost.capital import accelerator_hour_cost, present_worth_factor
 from app.engine.cost.hours import (
@@ -368,7 +368,7 @@ def _owned(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str,
             residual_share=found.residual,
             discount_rate=found.discount_rate,
             lifetime=found.lifetime,
-            support_rate=defaults.support_rate.si * YEAR,
+            yearly_shares={line: share.si * YEAR for line, share in defaults.yearly_shares.items()},
             power=facility_power(found.power, found.pue),
             electricity_price=found.electricity,
             reserved_power=hardware.entry.power_max.value * hardware.count,
@@ -378,7 +378,7 @@ def _owned(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str,
             utilisation=found.utilisation,
         )
     )
-    optional = {"power", "space", "staff", "support"}
+    optional = {"power", "space", "staff", *YEARLY_SHARES}
     return {name: value for name, value in lines.items() if name not in optional or name in include}
 
 

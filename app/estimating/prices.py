@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from app.catalog.catalog import Catalog
-from app.catalog.defaults import CostDefaults
+from app.catalog.defaults import YEARLY_SHARES, CostDefaults
 from app.catalog.entries import ChipKind, SystemEntry
 from app.catalog.figures import Figure, Spread
 from app.engine.cost.hours import average_power
@@ -301,7 +301,7 @@ def _figures(
         owned: dict[str, list[Basis]] = {
             "install": [defaults.installation_share],
             "spares": [defaults.spares_share],
-            "support": [defaults.support_rate],
+            **{line: [share] for line, share in defaults.yearly_shares.items()},
             "power": [
                 basis("electricity_per_kwh", f"{currency}/kWh", defaults.tariff),
                 basis("pue", "1", defaults.pue),
@@ -330,7 +330,7 @@ def _figures(
     return {"": common, **lines}
 
 
-FOLLOWING = ("install", "spares", "support")
+FOLLOWING = ("install", "spares", *YEARLY_SHARES)
 """Lines that are shares of what the machines cost."""
 BOUGHT = ("install", "spares")
 """Lines that come with everything that is bought."""

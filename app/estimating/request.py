@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Hashable, Iterator
 from datetime import date
-from typing import Annotated, Literal, cast, get_args, get_origin
+from typing import Annotated, Literal, TypeAlias, cast, get_args, get_origin
 
 from pydantic import ConfigDict, Field, JsonValue, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticKnownError
@@ -90,6 +90,9 @@ def _kinds(annotation: object) -> Iterator[object]:
         return
     for part in parts[:1] if origin is Annotated else parts:
         yield from _kinds(part)
+
+
+CostItem: TypeAlias = Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]
 
 
 class TransformerInput(Schema):
@@ -277,7 +280,7 @@ class AssumptionsInput(Schema):
     egress_gb: Number | None = Field(
         None, description="Data transferred out of the cloud per month, for rented systems. [GB/month]"
     )
-    include: list[Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]] | None = None
+    include: list[CostItem] | None = None
     """Cost items to include besides the machines."""
     price_book_id: str | None = Field(
         None,

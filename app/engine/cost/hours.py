@@ -220,8 +220,8 @@ class OwnedSystem:
     """Interest on capital. [1/year]"""
     lifetime: FloatLike
     """How long the system serves. [year]"""
-    support_rate: FloatLike
-    """Support contract over the price of the equipment. [1/year]"""
+    yearly_shares: Mapping[str, FloatLike]
+    """What is paid every year over the price of the equipment, by line: support. [1/year]"""
     power: FloatLike
     """Mean draw of the facility for the system over the whole year, idle hours included. [W]"""
     electricity_price: FloatLike
@@ -241,9 +241,10 @@ class OwnedSystem:
 def owned_hourly_cost(system: OwnedSystem) -> dict[str, Floats]:
     r"""Cost of one useful hour of a bought system, by line.
 
-    .. math:: c = \frac{\sum a + \text{support} + \text{power} + \text{space} + \text{staff}}{h\, u}
+    .. math:: c = \frac{\sum a + P \sum s + \text{power} + \text{space} + \text{staff}}{h\, u}
 
-    with :math:`h` hours in a year and the utilisation :math:`u`.
+    with :math:`h` hours in a year, the utilisation :math:`u`, and the shares :math:`s` of the price :math:`P` of
+    the equipment that are paid every year.
 
     Parameters
     ----------
@@ -253,7 +254,7 @@ def owned_hourly_cost(system: OwnedSystem) -> dict[str, Floats]:
     Returns
     -------
     lines : dict of str to Floats
-        The lines of ``equipment``, then install, spares, support, power, space and staff; their
+        The lines of ``equipment``, install, spares, the yearly shares, power, space and staff; their
         sum is the hour. [currency/h]
 
     Notes
@@ -271,7 +272,7 @@ def owned_hourly_cost(system: OwnedSystem) -> dict[str, Floats]:
 
     >>> lines = owned_hourly_cost(OwnedSystem(
     ...     equipment={"machines": 8766.0}, install_share=0.5, spares_share=0.0, residual_share=0.0,
-    ...     discount_rate=0.0, lifetime=1.0, support_rate=0.0, power=0.0, electricity_price=0.0,
+    ...     discount_rate=0.0, lifetime=1.0, yearly_shares={}, power=0.0, electricity_price=0.0,
     ...     reserved_power=0.0, space_price=0.0, staff=0.0, staff_pay=0.0, utilisation=0.5))
     >>> float(lines["machines"]), float(lines["install"]), float(hourly_cost(lines))
     (2.0, 1.0, 3.0)
@@ -283,7 +284,7 @@ def owned_hourly_cost(system: OwnedSystem) -> dict[str, Floats]:
     yearly |= {
         "install": capital_charge(price * system.install_share, 0.0, rate, years),
         "spares": capital_charge(price * system.spares_share, residual, rate, years),
-        "support": np.asarray(price * system.support_rate),
+        **{name: np.asarray(price * share) for name, share in system.yearly_shares.items()},
         "power": electricity_cost(run_energy(system.power, YEAR), system.electricity_price),
         "space": np.asarray(np.asarray(system.reserved_power, dtype=float) * YEAR * system.space_price),
         "staff": np.asarray(np.asarray(system.staff, dtype=float) * system.staff_pay),

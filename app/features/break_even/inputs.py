@@ -236,7 +236,8 @@ class Amounts:
         take("staff", rates.staff_per_node, self._posts)
         take("staff_cost", rates.staff_cost, lambda: self._money(rates.staff_cost, YEAR))
         take("space", rates.colocation, lambda: self._money(rates.colocation, KILOWATT_MONTH) * provisioned)
-        take("support", rates.support_rate, lambda: rates.support_rate.si * YEAR)
+        support = rates.yearly_shares["support"]
+        take("support", support, lambda: support.si * YEAR)
 
     def _power(self, onprem: RunningInput) -> float:
         if onprem.power_kw is not None:

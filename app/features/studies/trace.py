@@ -243,7 +243,7 @@ def _prices(bench: Workbench, estimate: Estimate) -> Iterator[Figure]:
         defaults.amortisation,
         defaults.residual,
         defaults.capital_rate,
-        defaults.support_rate,
+        *defaults.yearly_shares.values(),
         defaults.utilisation,
         defaults.pue,
         defaults.tariff,

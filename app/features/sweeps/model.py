@@ -8,6 +8,7 @@ from pydantic import Field
 
 from app.estimating.request import (
     AssumptionsInput,
+    CostItem,
     ModelInput,
     Number,
     PlanInput,
@@ -78,7 +79,7 @@ class Prices(Schema):
     """Amortisation period of a bought system. [a]"""
     utilisation: Number | None = None
     """Share of the time a bought system is in use."""
-    include: list[Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]] | None = None
+    include: list[CostItem] | None = None
     """Cost items to include besides the machines."""
     price_book_id: str | None = None
     """Identifier of a price book of the workspace."""
