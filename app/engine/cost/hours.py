@@ -243,8 +243,8 @@ def owned_hourly_cost(system: OwnedSystem) -> dict[str, Floats]:
 
     .. math:: c = \frac{\sum a + P \sum s + \text{power} + \text{space} + \text{staff}}{h\, u}
 
-    with :math:`h` hours in a year, the utilisation :math:`u`, and the shares :math:`s` of the price :math:`P` of
-    the equipment that are paid every year.
+    with :math:`h` hours in a year, the utilisation :math:`u`, and the shares :math:`s` of the price
+    :math:`P` of the equipment that are paid every year.
 
     Parameters
     ----------
