@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from app import routes
-from app.features.operation.openapi import document
+from app.features.operation.api import document
 from app.platform.web.api import MEANINGS
 from app.platform.web.problems import BY_STATUS
 

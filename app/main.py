@@ -23,7 +23,7 @@ from app.features.accounts.oidc import SingleSignOn
 from app.features.accounts.service import any_account
 from app.features.integrations.keys import KeyAdmission
 from app.features.operation import api as operation
-from app.features.operation.openapi import describe
+from app.features.operation.api import describe
 from app.features.sweeps.event_stream import Streams
 from app.features.sweeps.executors import check_dask, crew
 from app.jobs import Jobs, default_queue
@@ -38,9 +38,9 @@ from app.platform.store.database import Store
 from app.platform.store.upload_files import UploadFiles
 from app.platform.web import documents as pages
 from app.platform.web import problems
+from app.platform.web.needs import RateHeaders
 from app.platform.web.observing import Observer
-from app.platform.web.pictures import Assets, folder
-from app.platform.web.rates import RateHeaders
+from app.platform.web.rendering import Assets, folder
 from app.platform.web.security import HEADERS_OF_FAULTS, Guard, ServerAccess
 from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory

@@ -26,10 +26,10 @@ import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
 
 from app.features.sweeps.executors import leave_with_parent
-from app.logs import set_up_logs
 from app.main import create_app, make_bench, make_jobs
 from app.platform.web.security import BOUNDS
 from app.settings import Settings
+from app.telemetry import set_up_logs
 
 logger = logging.getLogger("rackline.server")
 

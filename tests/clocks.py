@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from app.platform.store.types import CLOCK
+from app.platform.store.queries import CLOCK
 
 
 class Moved:

@@ -43,6 +43,7 @@ class SourceKind(StrEnum):
 
 RECALLED = "recalled"
 """Id of the source of figures nobody has checked; never a default where a checked one exists."""
+
 FITTED = "rackline-fit"
 """Id of the source of figures fitted to the measured runs."""
 

@@ -9,11 +9,11 @@ import typer
 
 from app.compiled import make_ready
 from app.errors import BadInput
-from app.logs import set_up_logs
 from app.main import reach_now
 from app.platform.web.security import ServerAccess
 from app.serving import serve_by_several, serve_here, work
 from app.settings import Settings
+from app.telemetry import set_up_logs
 
 LISTENED_ALONE = frozenset({"127.0.0.1", "localhost", "::1"})
 """Addresses that only this machine reaches."""

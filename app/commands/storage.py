@@ -10,14 +10,14 @@ import typer
 
 from app.errors import Conflict
 from app.estimating.context import load_context
-from app.features.operation.retention import purge
+from app.features.operation.chores import purge
 from app.features.operation.store_check import check_store
 from app.platform.retention import Retention
 from app.platform.store.archives.backup import make_backup
 from app.platform.store.archives.restore import restore_backup
 from app.platform.store.database import Store
+from app.platform.store.queries import now
 from app.platform.store.trail import Actor, acting
-from app.platform.store.types import now
 from app.platform.store.upload_files import UploadFiles
 from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory

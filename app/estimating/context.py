@@ -29,7 +29,7 @@ from app.estimating.nearest import (
 from app.estimating.ranges import Residuals, load_residuals, significant
 from app.estimating.regimes import MeasurementCoverage, chip_series
 from app.estimating.request import AssumptionsInput
-from app.estimating.validation.rules import Rules, load_rules
+from app.estimating.validation.cases import Rules, load_rules
 from app.profiles.model import ModelProfile
 from app.profiles.samples import LengthSample
 

@@ -17,12 +17,12 @@ from app.estimating.regimes import IPU_SERIES
 from app.estimating.validation.cases import (
     THROUGHPUT,
     MeasurementCase,
+    Rules,
     Unsupported,
     number,
     read_case,
     without_answers,
 )
-from app.estimating.validation.rules import Rules
 
 UNVALIDATED = frozenset(
     {
@@ -50,9 +50,12 @@ MEASURED = frozenset(
 
 COUNTED = frozenset({"1", "2"})
 """Priorities of measured rows that count for the headline."""
+
 SHOWN = 3
+
 LARGE_FAMILY_ERROR = 0.25
 """Median error beyond which measured runs do not bear an estimate out."""
+
 FAR = 2.0
 """Distance beyond which a measured run says little: an eightfold count, or another chip."""
 
@@ -193,6 +196,7 @@ def load_outcomes(path: Path) -> dict[str, RunOutcome]:
 
 NAMED, PRESUMED = "named", "presumed"
 """Measured runs were predicted with the software they named, or with the default that is presumed."""
+
 FamilyErrors = Mapping[tuple[str, str, str], float]
 """Median error by family, chip and whether the software was named or presumed."""
 

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from app.errors import BadInput, Conflict
 from app.estimating.schema import Document
+from app.platform.store.queries import now
 from app.platform.store.repository import AlreadyAnswered, Repository
-from app.platform.store.types import now
 from app.platform.workbench import Workbench
 
 MAX_KEY = 200

@@ -15,8 +15,8 @@ from typing import TypeAlias
 from app.errors import AppError, Message, Unavailable
 from app.estimating.documents import Text
 from app.platform.store.job_queries import ClaimedJob, WatchedJob
+from app.platform.store.queries import now
 from app.platform.store.repository import Repository
-from app.platform.store.types import now
 from app.platform.workbench import Workbench
 from app.telemetry import JOBS_ENDED
 

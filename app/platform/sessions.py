@@ -14,7 +14,7 @@ from app.platform.identity import Identity, SessionTimes, Visitor, new_token, to
 from app.platform.passwords import FORGOTTEN
 from app.platform.store.account_tables import Account, AccountSession
 from app.platform.store.database import IdentityStore, Store
-from app.platform.store.types import new_id, now
+from app.platform.store.queries import new_id, now
 from app.platform.workbench import no_such
 
 logger = logging.getLogger("rackline.sessions")

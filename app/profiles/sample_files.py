@@ -29,15 +29,21 @@ _WIDE = re.compile(
     "\U00020000-\U0003134f"  # rarer Chinese characters
     "]"
 )
+
 _SPACE = re.compile(r"\s+")
 
 NARROW_TOKENS = 1 / 4
 """Tokens of one character outside the wide scripts, spaces included."""
+
 NARROW_LOW = 1 / 5
+
 NARROW_HIGH = 1 / 3
+
 WIDE_TOKENS = 1.0
 """Tokens of one Chinese, Japanese or Korean character."""
+
 WIDE_LOW = 0.6
+
 WIDE_HIGH = 1.8
 
 RULE = Message(

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from app.client import AsyncRackline, Rackline
 from app.client.calls import Call, File, Operation
 from app.client.operations import Operations
-from app.features.operation.openapi import document
+from app.features.operation.api import document
 
 STREAMS = {"follow_sweep"}
 """Operations whose answer is a stream: a method of each client of its own."""

@@ -12,8 +12,8 @@ from app.commands.keys import cli
 from app.errors import AppError, BadInput, Conflict, NotFound
 from app.features.integrations.keys import FORM, principal_of
 from app.platform.store.database import Store
+from app.platform.store.queries import now
 from app.platform.store.trail import TrailFilter
-from app.platform.store.types import now
 from app.platform.workbench import LOCAL_WORKSPACE
 
 runner = CliRunner()

@@ -16,9 +16,9 @@ from typing import Any
 
 import app.main
 from app.commands.serving import listening
-from app.logs import set_up_logs
 from app.serving import serve_here, work
 from app.settings import Settings
+from app.telemetry import set_up_logs
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import Threads
 

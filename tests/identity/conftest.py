@@ -23,13 +23,10 @@ from app.platform.admission import Role
 from app.platform.identity import Identity
 from app.platform.sealing import Sealer
 from app.platform.store.database import Store
-from app.platform.store.types import now
+from app.platform.store.queries import now
 from app.platform.workbench import LOCAL_WORKSPACE
 from app.settings import Settings
 from tests.loops import run
-from tests.store.conftest import migrated as migrated
-from tests.store.conftest import migrated_file as migrated_file
-from tests.store.conftest import store as store
 
 PASSWORD = "correct horse battery"
 

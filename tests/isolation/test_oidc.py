@@ -26,8 +26,8 @@ from app.platform.identity import folded, new_token, token_hash
 from app.platform.passwords import begin_attempt, of_address
 from app.platform.store.account_tables import Invitation
 from app.platform.store.database import Store
+from app.platform.store.queries import new_id, now
 from app.platform.store.trail import TrailFilter
-from app.platform.store.types import new_id, now
 from app.settings import Settings
 from tests.isolation.provider import CLIENT, SECRET, LocalProvider, running
 from tests.loops import run

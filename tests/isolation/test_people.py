@@ -13,7 +13,7 @@ from app.platform.admission import Principal, Role
 from app.platform.identity import Visitor, new_token, token_hash
 from app.platform.sessions import start
 from app.platform.store.account_tables import Invitation
-from app.platform.store.types import new_id, now
+from app.platform.store.queries import new_id, now
 from tests.isolation.tenants import ONE, TWO, ClientKind, KnownBearers, tenants
 from tests.loops import run
 

@@ -18,7 +18,7 @@ from app.estimating.documents import PipelineSchedule
 from app.features.estimates.schedule import excerpt, pipeline_drawing, schedule_rows, stage_times
 from app.platform.charts.still_files import rows_csv, sketch
 from app.platform.charts.svg import Area, Box, Label, written
-from app.platform.web.pictures import fonts
+from app.platform.web.rendering import fonts
 from app.platform.wording.voice import voice
 
 Kind = Literal["one_forward_one_backward", "interleaved", "lockstep"]

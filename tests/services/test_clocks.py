@@ -12,14 +12,11 @@ from app.features.proposals.sharing import MOST_FAILURES, WrongPassphrase, open_
 from app.features.proposals.sharing import new_share as share_row
 from app.platform.identity import token_hash
 from app.platform.store.database import Store
+from app.platform.store.queries import now
 from app.platform.store.tables import ProposalRecord
-from app.platform.store.types import now
 from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory
 from tests.clocks import Moved, moved_clock
-from tests.store.conftest import migrated as migrated
-from tests.store.conftest import migrated_file as migrated_file
-from tests.store.conftest import store as store
 
 
 def shared(bench: Workbench, clock: Moved) -> str:

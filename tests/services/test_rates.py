@@ -12,7 +12,7 @@ import pytest
 from app.errors import TooMany
 from app.platform.rates import WINDOW, ClientKind, CostClass, Rates, divmod_window
 from app.platform.store.database import Store
-from app.platform.store.types import now
+from app.platform.store.queries import now
 from tests.hindered import only_read
 from tests.postgres import Cluster
 

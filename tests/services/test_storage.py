@@ -19,7 +19,7 @@ from app.estimating.request import EstimateRequest
 from app.features.comparisons.model import ComparisonRequest
 from app.features.comparisons.service import create_comparison
 from app.features.estimates.service import create_estimate, get_estimate
-from app.features.operation.retention import purge
+from app.features.operation.chores import purge
 from app.features.operation.store_check import check_store
 from app.features.studies import service as deletions
 from app.features.studies.model import Study, StudyContent
@@ -29,17 +29,14 @@ from app.features.sweeps.service import create_sweep
 from app.features.uploads import service as uploads
 from app.platform.retention import Retention
 from app.platform.store.database import Store
+from app.platform.store.queries import now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import StudyRecord
-from app.platform.store.types import now
 from app.platform.store.upload_files import UploadFiles
 from app.platform.web.examples import FLEET_PLAN, RESNET, STUDY
 from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory
 from tests.clocks import moved_clock
-from tests.store.conftest import migrated as migrated
-from tests.store.conftest import migrated_file as migrated_file
-from tests.store.conftest import store as store
 
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 

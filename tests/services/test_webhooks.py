@@ -33,8 +33,8 @@ from app.platform.outgoing import HttpSender, Reply, Undelivered, signature
 from app.platform.sealing import Sealer
 from app.platform.store.database import Store
 from app.platform.store.integration_queries import DueMessage, claim_message
+from app.platform.store.queries import now
 from app.platform.store.tables import AuditEvent, ProposalRecord
-from app.platform.store.types import now
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.settings import Settings
 from tests.postgres import Cluster

@@ -12,8 +12,8 @@ from sqlmodel import SQLModel
 from app.errors import BadInput
 from app.platform.store.database import Store, make_engine
 from app.platform.store.migrate import configuration, upgrade
+from app.platform.store.queries import UtcDateTime, new_id
 from app.platform.store.tables import EstimateRow
-from app.platform.store.types import UtcDateTime, new_id
 from tests.store.declared import compare_with_declaration
 
 

@@ -14,9 +14,9 @@ from sqlalchemy import inspect, text
 from app.platform.store.database import Store, make_engine
 from app.platform.store.job_queries import ClaimedJob, WatchedJob
 from app.platform.store.migrate import configuration, upgrade
+from app.platform.store.queries import now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import JobRecord, SweepRecord
-from app.platform.store.types import now
 from tests.store.declared import compare_with_declaration
 
 WORKSPACE = "ws_one"

@@ -13,7 +13,7 @@ from sqlalchemy import event
 
 from app.platform.store.database import Store
 from app.platform.store.document_queries import StudyFilter
-from app.platform.store.queries import After
+from app.platform.store.queries import After, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import (
     BillRow,
@@ -25,7 +25,6 @@ from app.platform.store.tables import (
     SweepRecord,
     WorkloadSample,
 )
-from app.platform.store.types import now
 from tests.store.rows import value_for
 
 MANY = 3000

@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.platform.store.database import Store
 from app.platform.store.document_queries import RowSelection
+from app.platform.store.queries import now
 from app.platform.store.repository import AlreadyAnswered, Repository
 from app.platform.store.tables import (
     CalibrationRow,
@@ -21,7 +22,6 @@ from app.platform.store.tables import (
     WorkloadSample,
 )
 from app.platform.store.trail import ForeignRow
-from app.platform.store.types import now
 
 DAY_AGO = now() - timedelta(days=1)
 

@@ -1,19 +1,100 @@
-"""The model of a measured row: a preset, or a transformer from its columns."""
+"""Measured runs as cases: how rows are completed, and the model of each."""
 
 from __future__ import annotations
 
+import csv
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from app.engine.operators.transformer import Stack, TransformerShape
-from app.errors import Message
+from app.errors import CatalogError, Message
 from app.estimating.regimes import IPU_SERIES
-from app.estimating.validation.rules import Rules
 from app.profiles.bodies import TransformerBody
 from app.profiles.model import ModelProfile
 from app.profiles.presets import presets
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of a table: patterns that must all be found, and what follows."""
+
+    patterns: Mapping[str, re.Pattern[str]]
+    result: Mapping[str, str]
+
+    def matches(self, facts: Mapping[str, str]) -> bool:
+        return all(pattern.search(facts.get(name, "")) for name, pattern in self.patterns.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    systems: Mapping[str, Mapping[str, str]]
+    networks: tuple[Rule, ...]
+    software: tuple[Rule, ...]
+    completion: tuple[Rule, ...]
+    models: tuple[Rule, ...]
+
+    def network(self, facts: Mapping[str, str]) -> Mapping[str, str] | None:
+        """Return fabric, ports and efficiency of the first rule that matches."""
+        return next((rule.result for rule in self.networks if rule.matches(facts)), None)
+
+    def profile(self, facts: Mapping[str, str]) -> str | None:
+        return next((rule.result["profile"] for rule in self.software if rule.matches(facts)), None)
+
+    def preset(self, facts: Mapping[str, str]) -> str | None:
+        return next((rule.result["preset"] for rule in self.models if rule.matches(facts)), None)
+
+    def completed(self, facts: Mapping[str, str]) -> dict[str, str]:
+        """Return the fields that all matching rules fill in, later rules last."""
+        found: dict[str, str] = {}
+        for rule in self.completion:
+            if rule.matches(facts):
+                found[rule.result["field"]] = rule.result["value"]
+        return {name: value for name, value in found.items() if value}
+
+
+KEYS = (
+    *("software", "family", "chip", "model", "form_factor", "interconnect", "seq_len", "precision"),
+    *("metric", "micro_batch"),
+)
+
+WHOLE = frozenset({"family", "chip", "seq_len", "micro_batch"})
+"""Facts that a pattern must match from end to end."""
+
+
+def rule_of(row: Mapping[str, str], keys: Collection[str] = KEYS, whole: Collection[str] = WHOLE) -> Rule:
+    """Return a row as a rule; columns that are no keys are what follows."""
+    patterns = {
+        name: re.compile(f"^(?:{row[name]})$" if name in whole else row[name], re.IGNORECASE)
+        for name in keys
+        if row.get(name)
+    }
+    return Rule(patterns, {name: value for name, value in row.items() if name not in keys})
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as handle:
+        rows = list(csv.DictReader(handle, restval=""))
+    for line, row in enumerate(rows, start=2):
+        if None in row:
+            raise CatalogError(f"{path.name} line {line}: too many columns")
+    return rows
+
+
+def load_rules(directory: Path) -> Rules:
+    def rules(name: str) -> tuple[Rule, ...]:
+        return tuple(map(rule_of, read_table(directory / name)))
+
+    return Rules(
+        systems={row["measured"]: row for row in read_table(directory / "systems.csv")},
+        networks=rules("networks.csv"),
+        software=rules("software.csv"),
+        completion=rules("completion.csv"),
+        models=rules("models.csv"),
+    )
+
 
 ANSWER_COLUMNS = frozenset({"value", "model_tflops_per_accel", "mfu_pct", "mfu_basis", "notes", "source"})
 """Columns that hold or betray the measured value; a case never sees them, but for the one word in
@@ -27,6 +108,7 @@ def without_answers(row: Mapping[str, str]) -> dict[str, str]:
 
 THROUGHPUT = frozenset({"samples_per_s", "tokens_per_s", "step_time_s", "tflops_per_accel"})
 """Metrics of a rate or a step, without the length of a run."""
+
 EVALUATION_INCLUDED = re.compile(r"INCLUDES evaluation", re.IGNORECASE)
 
 
@@ -99,6 +181,7 @@ PRECISIONS = (
 )
 
 SHARDING = (("3", 3.0), ("FSDP", 3.0), ("HSDP", 3.0), ("2", 2.0), ("1", 1.0))
+
 RECOMPUTE = (("full", 2.0), ("selective", 1.0), ("yes", 2.0))
 
 
@@ -246,6 +329,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
 
 
 TRANSFORMERS = {"gpt": Stack.DECODER, "llama": Stack.DECODER, "bert": Stack.ENCODER, "vit": Stack.ENCODER}
+
 GATED_ROUNDING = 256
 """Gated feed-forward widths are rounded to this multiple (Touvron et al. 2023)."""
 

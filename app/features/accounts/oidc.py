@@ -17,7 +17,7 @@ from app.platform.sealing import Unsealable
 from app.platform.sessions import Started, start
 from app.platform.store.account_tables import Account, ExternalIdentity, Invitation
 from app.platform.store.database import IdentityStore
-from app.platform.store.types import now
+from app.platform.store.queries import now
 
 if TYPE_CHECKING:
     from app.features.accounts.oidc_provider import Person, Provider

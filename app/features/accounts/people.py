@@ -25,7 +25,7 @@ from app.platform.passwords import check_password, hashed
 from app.platform.sessions import Started, start
 from app.platform.store.account_tables import Invitation
 from app.platform.store.database import IdentityStore
-from app.platform.store.types import new_id, now
+from app.platform.store.queries import new_id, now
 from app.platform.workbench import no_such
 
 INVITATION_WORKS = timedelta(days=7)

@@ -16,7 +16,7 @@ from app.platform.passwords import of_account, password_is_right, succeed
 from app.platform.sealing import Unsealable
 from app.platform.store.account_tables import Account
 from app.platform.store.database import IdentityStore
-from app.platform.store.types import now
+from app.platform.store.queries import now
 from app.platform.workbench import no_such
 
 ISSUER = "Rackline"

@@ -32,8 +32,8 @@ from app.platform.passwords import (
 from app.platform.sessions import Started, start
 from app.platform.store.account_tables import Account, Membership, PasswordLink
 from app.platform.store.database import IdentityStore
+from app.platform.store.queries import new_id, now
 from app.platform.store.tables import Workspace
-from app.platform.store.types import new_id, now
 from app.platform.workbench import LOCAL_WORKSPACE
 
 LINK_WORKS = timedelta(days=2)

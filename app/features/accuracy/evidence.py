@@ -20,7 +20,7 @@ from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSystem, Precision, Tokens
 from app.engine.units import GIBIBYTE
 from app.estimating.context import SizingContext, default_software
-from app.estimating.validation.rules import Rule, read_table
+from app.estimating.validation.cases import Rule, read_table
 from app.estimating.validation.run import SLOWER_IS_MORE, RowResult, ValidationReport, read_rows, validate
 from app.estimating.workload import is_convolutional
 from app.features.accuracy.agreement import Gaps, gaps
@@ -37,6 +37,7 @@ from app.features.accuracy.predictions import (
 from app.profiles.presets import models_directory, presets
 
 RESTS_ON = re.compile(r"(\d[\d,]*) runs? in (\d[\d,]*) groups?")
+
 WORTH = re.compile(r"worth ([+-]?\d+(?:\.\d+)?)")
 
 
@@ -169,13 +170,18 @@ def _with_unit(value: str, unit: str) -> str:
 
 
 Row = Mapping[str, str]
+
 LEAST_IMPORTANT = 2
 """Priority of a measured row up to which it counts for the headline."""
+
 HELD_OUT = "validation/held_out.csv"
 """Log-error of each run left out of the fit, as `rackline fit` last wrote it."""
+
 MEMORY_SYSTEM = "dgx-a100-640gb"
+
 MEMORY_SOFTWARE = "megatron-2022"
 """Chip and software of the published memory figures."""
+
 MANY_MICRO_BATCHES = 1024.0
 """More micro-batches than any of these pipelines has stages, so that every stage is full."""
 

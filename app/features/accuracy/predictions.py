@@ -14,12 +14,12 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from app.estimating.validation.cases import THROUGHPUT, number
-from app.estimating.validation.rules import Rule, read_table, rule_of
+from app.estimating.validation.cases import THROUGHPUT, Rule, number, read_table, rule_of
 from app.estimating.validation.run import SLOWER_IS_MORE, RowResult
 
 PATTERNS = ("software", "profile", "family", "chip", "model", "interconnect", "metric")
 """Columns that hold patterns; never the identifier, the group or the source of a run."""
+
 ENTIRE = frozenset({"profile", "family", "chip", "metric"})
 """Columns whose pattern must match from end to end."""
 
@@ -62,14 +62,21 @@ def reason_texts(directory: Path) -> dict[str, str]:
 
 
 PREDICTIONS = "validation/predictions.csv"
+
 IN_SAMPLE, GROUP_LEFT_OUT = "in_sample", "group_left_out"
+
 LEFT_OUT = (GROUP_LEFT_OUT, "software_unknown", "fitted_on_one_machine")
+
 KINDS = (IN_SAMPLE, *LEFT_OUT)
 """What the fit knew of a run when it was predicted."""
+
 COUNTED, APART = "counted", "apart"
+
 PREDICTED, REFUSED = "predicted", "refused"
+
 DIGITS = 5
 """Significant digits of a value."""
+
 DECIMALS = 4
 """Decimals of a log-error."""
 
@@ -179,7 +186,9 @@ class Prediction:
 
 
 COLUMNS = tuple(entry.name for entry in fields(Prediction))
+
 LOGARITHMS = ("log_error", *LEFT_OUT, "unknown_half_width")
+
 NUMBERS = ("batch", "measured", "predicted", "low", "high", *LOGARITHMS)
 
 

@@ -1,7 +1,9 @@
-"""Build or rent: the whole answer from a request."""
+"""Build or rent: when a purchase costs no more than the cloud bill it replaces."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +27,7 @@ from app.errors import Message
 from app.estimating.context import SizingContext
 from app.estimating.documents import Text, TraceStep
 from app.estimating.hardware import DECILES
+from app.estimating.money import rounded
 from app.estimating.ranges import SEED
 from app.estimating.schema import Quantity
 from app.features.break_even.inputs import Amounts, Inputs, rent_lines, running_lines
@@ -42,6 +45,7 @@ from app.features.break_even.model import (
     check,
 )
 from app.features.break_even.words import sentences, warnings_of
+from app.platform.workbench import Workbench
 
 Spans = Mapping[str, tuple[float, float]]
 """Input → its 10th and 90th percentile."""
@@ -401,3 +405,21 @@ def trace_of(amounts: Amounts, terms: BuildOrRent, months: float) -> list[TraceS
         "horizon",
     )
     return steps
+
+
+def break_even(bench: Workbench, workspace_id: str, request: BreakEvenRequest) -> BreakEven:
+    """Return when an own cluster is cheaper than the cloud, at the prices of a workspace."""
+    return decide(request, bench.context(workspace_id))
+
+
+def cash_flow_csv(answer: BreakEven) -> str:
+    """Return both sides month by month as CSV, in the currency that its heads name."""
+    heads = [name if name == "month" else f"{name} [{answer.currency}]" for name in CashPoint.model_fields]
+    written = io.StringIO()
+    writer = csv.writer(written)
+    writer.writerow(heads)
+    for point in answer.cash_flow:
+        month, *amounts = point.model_dump().values()
+        printed = ["" if value is None else f"{rounded(value, answer.currency):f}" for value in amounts]
+        writer.writerow([f"{month:.10g}", *printed])
+    return written.getvalue()

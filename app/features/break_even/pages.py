@@ -11,8 +11,8 @@ from fastapi import Request, Response
 from app.errors import Message
 from app.estimating.documents import Default
 from app.features.break_even import charts
+from app.features.break_even.deciding import break_even, cash_flow_csv
 from app.features.break_even.model import BreakEven, BreakEvenRequest, TornadoRow
-from app.features.break_even.service import break_even, cash_flow_csv
 from app.features.price_books.service import list_books
 from app.platform.rates import CostClass
 from app.platform.web.choices import RENTED, system_names

@@ -17,8 +17,8 @@ from app.features.calibration.model import (
 )
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.store.queries import new_id
 from app.platform.store.tables import CalibrationRow
-from app.platform.store.types import new_id
 from app.platform.workbench import Workbench, no_such
 
 ANSWER: TypeAdapter[CalibrationAnswer | GainAnswer] = TypeAdapter(AnyCalibration)

@@ -9,9 +9,8 @@ from fastapi import Depends, Path
 from app.estimating.schema import SourceRef
 from app.platform.catalogue_model import Chip, Fabric, Machine, Model, ModelWithOperators, Software, System
 from app.platform.listing import Page
-from app.platform.web.api import LIST, READ, api_router
+from app.platform.web.api import LIST, READ, Narrowing, api_router
 from app.platform.web.deps import ALL, ID, BenchDep, CursorQuery, LimitQuery
-from app.platform.web.narrowing import Narrowing
 
 CHIPS = Narrowing(Chip, "id", "name", "maker", "kind", within="items")
 

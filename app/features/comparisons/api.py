@@ -19,12 +19,22 @@ from app.features.comparisons.one_basis import BasisAsked
 from app.features.estimates.api import ESTIMATED
 from app.platform.listing import Page
 from app.platform.rates import CostClass
-from app.platform.web.api import ASK, CHANGED, LIST, READ, TAGGED, api_router
+from app.platform.web.api import (
+    ASK,
+    CHANGED,
+    LIST,
+    READ,
+    REMEMBER,
+    TAGGED,
+    MatchHeader,
+    Narrowing,
+    api_router,
+    read_tag,
+    write_tag,
+)
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import HEAD_TO_HEAD, MODELLED, RENAMED
-from app.platform.web.narrowing import Narrowing
 from app.platform.web.needs import Right, needs
-from app.platform.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 COMPARISONS = Narrowing(
     Comparison,

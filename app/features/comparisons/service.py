@@ -25,9 +25,9 @@ from app.features.comparisons.one_basis import BasisAsked, on_one_basis
 from app.features.estimates.service import make_estimate, save_estimate
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ComparisonRecord, EstimateRow
-from app.platform.store.types import new_id, now
 from app.platform.workbench import Workbench, no_such
 
 USUAL_BASIS = BasisAsked()

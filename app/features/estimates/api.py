@@ -11,10 +11,9 @@ from app.estimating.request import EstimateRequest
 from app.features.estimates import service as estimates
 from app.features.estimates.model import EstimateSummary
 from app.platform.listing import Page
-from app.platform.web.api import ASK, LIST, READ, api_router
+from app.platform.web.api import ASK, LIST, READ, Narrowing, api_router
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RESNET
-from app.platform.web.narrowing import Narrowing
 from app.platform.web.needs import Right, needs
 
 QUANTITIES = ("step_time", "throughput", "tokens_per_second", "mfu", "steps", "time_to_train", "energy")

@@ -12,9 +12,9 @@ from app.features.estimates.model import EstimateSummary, scaled_requests
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.document_queries import EstimateSubject
+from app.platform.store.queries import new_id
 from app.platform.store.repository import Repository
 from app.platform.store.tables import EstimateRow
-from app.platform.store.types import new_id
 from app.platform.workbench import Workbench, no_such
 from app.telemetry import ESTIMATES
 

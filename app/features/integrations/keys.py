@@ -27,8 +27,8 @@ from app.platform.listing import Page, filled, page_of
 from app.platform.store.account_tables import ApiKeyRecord
 from app.platform.store.database import Store
 from app.platform.store.integration_queries import ends_at
+from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
-from app.platform.store.types import new_id, now
 from app.platform.workbench import Workbench, existing
 
 logger = logging.getLogger("rackline.keys")

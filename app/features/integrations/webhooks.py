@@ -29,8 +29,8 @@ from app.platform.outgoing import SECRET_MARK, Sender, Undelivered, checked_url,
 from app.platform.sealing import Unsealable
 from app.platform.store.account_tables import WebhookDelivery, WebhookRecord
 from app.platform.store.integration_queries import WAITING, DeliveryOutcome, DueMessage, new_message
+from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
-from app.platform.store.types import new_id, now
 from app.platform.workbench import Workbench, existing, no_such
 
 TEST = "webhook.test"

@@ -1,4 +1,4 @@
-"""From a request to the answer: time, price and weigh every network."""
+"""Which network a workload is worth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from app import __version__
 from app.engine.collectives import node_bandwidth
 from app.engine.records import GpuSystem
-from app.errors import BadInput, Conflict
+from app.errors import AppError, BadInput, Conflict
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning
 from app.estimating.estimate import estimate
@@ -42,8 +42,10 @@ from app.features.networks.options import (
     named_network,
     network_options,
     shared_variance,
+    usual_networks,
 )
 from app.features.networks.timing import Cluster, same_plans, timed
+from app.platform.workbench import Workbench, key_of
 
 
 def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> FabricChoice:
@@ -270,3 +272,27 @@ def _turning(evaluation: Evaluation) -> Turning:
     rungs = ladder(cluster.hardware, cluster.context.catalog, evaluation.request.oversubscription)
     fabrics = [] if pair is None else [network.timing.fabric for network in pair]
     return turning_of(cluster, evaluation.own.timing, rungs, evaluation.threshold, fabrics)
+
+
+def weigh_fabrics(bench: Workbench, workspace_id: str, request: FabricChoiceRequest) -> FabricChoice:
+    """Return every network with what it gains and costs, and the advice; nothing is stored."""
+
+    def choose() -> FabricChoice:
+        return choose_fabric(request, bench.context(workspace_id))
+
+    books = (request.price_book_id, request.estimate.assumptions.price_book_id)
+    # Price books change under their identifier.
+    if any(book is not None for book in books):
+        return choose()
+    found: FabricChoice = bench.choices.get(key_of(workspace_id, request), choose)
+    return found
+
+
+def usual_options(bench: Workbench, estimate: EstimateRequest) -> list[tuple[str, str]]:
+    """Return identifier and label of the networks that are weighed where nothing else is asked."""
+    asked = estimate.system
+    try:
+        hardware = bench.sizing.hardware.system(asked.id, asked.count, asked.fabric, asked.ports_per_node)
+    except AppError:
+        return []
+    return [(one.id, one.label) for one in usual_networks(hardware, bench.sizing.catalog)]

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import Body
 
+from app.features.networks.answering import weigh_fabrics
 from app.features.networks.model import FabricChoice, FabricChoiceRequest
-from app.features.networks.service import weigh_fabrics
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
 from app.platform.web.deps import BenchDep, WorkspaceDep

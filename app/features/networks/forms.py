@@ -13,7 +13,7 @@ from app.errors import AppError, BadInput, FieldError, Unprocessable
 from app.estimating.request import EstimateRequest
 from app.features.networks.model import FabricChoiceRequest
 from app.platform.web.forms import checked, plain_number, typed
-from app.platform.web.pictures import DISPLAY_PARAMS
+from app.platform.web.rendering import DISPLAY_PARAMS
 
 KNOWN = ("threshold", "oversubscription", "reference", "installed", "options", "price_book_id")
 

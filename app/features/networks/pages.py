@@ -17,9 +17,9 @@ from app.features.calibration.views import MovedView, moved_view
 from app.features.estimates.model import EstimateSummary
 from app.features.estimates.service import create_estimate, get_estimate, get_estimate_request, list_estimates
 from app.features.networks import charts
+from app.features.networks.answering import usual_options, weigh_fabrics
 from app.features.networks.forms import RUNS, Values, asked, placed, read_query, written_query
 from app.features.networks.model import EXPOSED, Exposed, FabricChoice, FabricGain, FabricOption
-from app.features.networks.service import usual_options, weigh_fabrics
 from app.platform.charts.figures import Segment
 from app.platform.rates import CostClass
 from app.platform.web.contexts import MOST_ROWS, Example, FigureView, Form, view

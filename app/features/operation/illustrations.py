@@ -16,9 +16,8 @@ from app.features.comparisons.compare import ComparisonEntry
 from app.features.comparisons.model import ComparisonRequest
 from app.features.comparisons.service import ComparisonHead, compared, make_options
 from app.features.estimates.service import make_estimate
-from app.features.plans.mapping import check_plan
+from app.features.plans.mapping import check_plan, map_onto_ipus
 from app.features.plans.model import ChecksRequest, MappingRequest
-from app.features.plans.service import map_onto_ipus
 from app.features.proposals.branding import read_logo
 from app.features.proposals.content import build_content
 from app.features.proposals.lines import content_hash

@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import Body
 
 from app.features.plans import mapping
-from app.features.plans import service as searches
 from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequest, Search, SearchRequest
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
@@ -30,7 +29,7 @@ def run_search(
     Plans are ranked by an upper quantile of their time, so that a kind of plan that was never measured
     must be faster by a larger margin. Nothing is stored.
     """
-    return searches.run_search(bench, workspace, body)
+    return mapping.run_search(bench, workspace, body)
 
 
 planning_router = api_router("planning")
@@ -42,7 +41,7 @@ def map_model(bench: BenchDep, body: Annotated[MappingRequest, Body(examples=[MA
     """Compute IPUs, global batch, weights per IPU and phases of a mapping; 409 if the pod is too
     small.
     """
-    return searches.map_onto_ipus(bench, body)
+    return mapping.map_onto_ipus(bench, body)
 
 
 @planning_router.post("/checks", summary="Check a plan", responses=ASK)

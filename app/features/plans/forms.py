@@ -16,7 +16,7 @@ from app.estimating.request import EstimateRequest, PlanInput
 from app.features.plans.model import Search, SearchRequest
 from app.platform.json_bodies import from_validation
 from app.platform.web.forms import nested, plain_number, typed, whole
-from app.platform.web.pictures import DISPLAY_PARAMS
+from app.platform.web.rendering import DISPLAY_PARAMS
 from app.platform.workbench import Workbench
 
 QUESTION = {

@@ -17,8 +17,8 @@ from app.features.plans import forms as plans_asked
 from app.features.plans import views as plans_view
 from app.features.plans.charts import SHADES
 from app.features.plans.forms import EXAMPLE, EXAMPLES, Values
+from app.features.plans.mapping import kept_search, map_onto_ipus
 from app.features.plans.model import MapCell, Mapping, MappingRequest, Search, SearchRequest
-from app.features.plans.service import kept_search, map_onto_ipus
 from app.features.plans.views import MappingPage, Origin, PlansPage
 from app.features.plans.words import plan_in_words
 from app.features.workloads import filling

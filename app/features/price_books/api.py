@@ -21,17 +21,20 @@ from app.platform.web.api import (
     CHANGED,
     LIST,
     READ,
+    REMEMBER,
     TAGGED,
+    MatchHeader,
     Upload,
     api_router,
     form_body,
+    read_tag,
     read_upload,
     read_upload_or_json,
+    write_tag,
 )
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import BOOK, BOOK_CHANGE
 from app.platform.web.needs import Right, needs
-from app.platform.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = api_router("price books", "/price-books")
 

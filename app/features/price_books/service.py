@@ -26,8 +26,8 @@ from app.features.price_books.sheets import (
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of
 from app.platform.store.document_queries import VersionTaken
+from app.platform.store.queries import new_id, now
 from app.platform.store.tables import PriceBookRecord, PriceBookVersion
-from app.platform.store.types import new_id, now
 from app.platform.workbench import Workbench, existing, no_such
 
 MOST_VERSIONS = 1000

@@ -22,12 +22,23 @@ from app.features.proposals.model import (
 from app.features.proposals.service import Standing
 from app.platform.listing import Page
 from app.platform.rates import CostClass
-from app.platform.web.api import ASK, CHANGE, CHANGED, LIST, READ, TAGGED, api_router
+from app.platform.web.api import (
+    ASK,
+    CHANGE,
+    CHANGED,
+    LIST,
+    READ,
+    REMEMBER,
+    TAGGED,
+    MatchHeader,
+    api_router,
+    read_tag,
+    write_tag,
+)
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, SHARE
 from app.platform.web.locale import CSV, PDF, XLSX, attachment
 from app.platform.web.needs import Right, needs
-from app.platform.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = api_router("proposals", "/proposals")
 

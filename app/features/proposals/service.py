@@ -40,9 +40,9 @@ from app.features.proposals.pdf import proposal_pdf
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.proposal_queries import EXPIRED
+from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ProposalRecord
-from app.platform.store.types import new_id, now
 from app.platform.workbench import Workbench, no_such
 from app.telemetry import RENDERINGS
 

@@ -18,8 +18,8 @@ from app.platform.web.auth import reach_of
 from app.platform.web.deps import BenchDep
 from app.platform.web.forms import read_fields, typed
 from app.platform.web.locale import CSV, PDF, XLSX, attachment, language_of
+from app.platform.web.needs import count_reading
 from app.platform.web.problems import NotAllowed
-from app.platform.web.rates import count_reading
 from app.platform.web.rendering import render
 from app.platform.web.rights import with_link
 from app.platform.wording.voice import LANGUAGES, WRITTEN

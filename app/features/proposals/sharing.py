@@ -14,9 +14,9 @@ from app.features.proposals.model import Proposal, Share, ShareRequest
 from app.features.proposals.service import existing, get_proposal, status_of
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.identity import MOST_TOKEN, new_token, token_hash
+from app.platform.store.queries import now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ProposalShare
-from app.platform.store.types import now
 from app.platform.workbench import Workbench
 
 SCRYPT = {"n": 2**14, "r": 8, "p": 1, "maxmem": 64 * 1024 * 1024}

@@ -12,10 +12,9 @@ from app.features.sizings.model import ScalingCurve, Sizing, SizingRequest, Sizi
 from app.features.sizings.service import OPTIONS
 from app.platform.listing import Page
 from app.platform.rates import CostClass
-from app.platform.web.api import ASK, LIST, READ, api_router
+from app.platform.web.api import ASK, LIST, READ, Narrowing, api_router
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import SCALING, SIZING
-from app.platform.web.narrowing import Narrowing
 from app.platform.web.needs import Right, needs
 
 SIZINGS = Narrowing(

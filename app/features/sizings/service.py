@@ -11,8 +11,8 @@ from app.features.sizings.judging import sampled_option, samples_of, stored_samp
 from app.features.sizings.model import ScalingCurve, Sizing, SizingRequest, SizingSummary, check
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, stretch, write_cursor
+from app.platform.store.queries import new_id
 from app.platform.store.tables import SizingRow
-from app.platform.store.types import new_id
 from app.platform.workbench import Workbench, no_such
 from app.telemetry import SEARCHES
 

@@ -23,7 +23,19 @@ from app.features.studies.model import (
 )
 from app.platform.listing import Page
 from app.platform.rates import CostClass
-from app.platform.web.api import ASK, CHANGED, DELETE, LIST, READ, TAGGED, api_router
+from app.platform.web.api import (
+    ASK,
+    CHANGED,
+    DELETE,
+    LIST,
+    READ,
+    REMEMBER,
+    TAGGED,
+    MatchHeader,
+    api_router,
+    read_tag,
+    write_tag,
+)
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import (
     STUDY,
@@ -34,7 +46,6 @@ from app.platform.web.examples import (
     STUDY_TO_COMPARE,
 )
 from app.platform.web.needs import Right, needs
-from app.platform.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = api_router("studies", "/studies")
 

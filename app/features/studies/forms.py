@@ -15,7 +15,7 @@ from app.features.studies.model import MAX_OPTIONS, StudyAnswer, StudyOptionAnsw
 from app.platform.web import choices
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.forms import plain_number, whole
-from app.platform.web.pictures import DISPLAY_PARAMS
+from app.platform.web.rendering import DISPLAY_PARAMS
 from app.platform.wording.voice import Voice, written
 from app.platform.workbench import Workbench
 

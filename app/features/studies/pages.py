@@ -35,13 +35,11 @@ from app.features.studies.views import Clash, assumptions_page, query_without, s
 from app.platform.json_bodies import as_app_error, read_json
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.rates import CostClass
-from app.platform.web.deletion import FOR_GOOD, DeletePage, deleted
 from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep, workbench_of, workspace_of
 from app.platform.web.forms import FormDep, checked, plain_number, typed, whole
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
-from app.platform.web.pictures import DISPLAY_PARAMS
-from app.platform.web.rendering import render
+from app.platform.web.rendering import DISPLAY_PARAMS, FOR_GOOD, DeletePage, deleted, render
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench

@@ -32,10 +32,9 @@ from app.features.studies.model import (
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.document_queries import StudyFilter
-from app.platform.store.queries import After
+from app.platform.store.queries import After, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import StudyRecord, StudyVersionRecord
-from app.platform.store.types import new_id, now
 from app.platform.store.upload_queries import identifiers
 from app.platform.workbench import Workbench, no_such, remove_files
 

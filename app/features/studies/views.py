@@ -52,7 +52,7 @@ from app.platform.web.contexts import (
     view,
 )
 from app.platform.web.locale import voice_of
-from app.platform.web.pictures import DISPLAY_PARAMS
+from app.platform.web.rendering import DISPLAY_PARAMS
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice, stated
 from app.platform.workbench import Workbench

@@ -15,11 +15,20 @@ from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.rows import Job, SweepAnswer, SweepState
 from app.platform.listing import Page
 from app.platform.rates import CostClass
-from app.platform.web.api import ASK, CHANGE, LIST, READ, TAGGED, api_router, event_stream_content
+from app.platform.web.api import (
+    ASK,
+    CHANGE,
+    LIST,
+    READ,
+    REMEMBER,
+    TAGGED,
+    api_router,
+    event_stream_content,
+    write_tag,
+)
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
 from app.platform.web.needs import Right, needs
-from app.platform.web.tags import REMEMBER, write_tag
 
 router = api_router("sweeps", "/sweeps")
 

@@ -17,14 +17,16 @@ from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.job_running import JobClaim
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.document_queries import Label, Order, RowPlace, RowSelection
+from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import JobRecord, SweepRecord, SweepRowRecord
-from app.platform.store.types import new_id, now
 from app.platform.workbench import Workbench, no_such
 
 RowOrder: TypeAlias = Order
 """What rows can be sorted by."""
+
 MOST_POSITION = 2**31
+
 BATCH = 500
 """Rows read at once where all are read."""
 

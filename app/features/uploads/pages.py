@@ -15,10 +15,9 @@ from app.features.uploads.api import attachment
 from app.features.uploads.model import UploadSummary
 from app.features.uploads.service import Uploads
 from app.platform.listing import USUAL_ITEMS
-from app.platform.web.deletion import FOR_GOOD, DeletePage, deleted
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.needs import Right, needs
-from app.platform.web.rendering import render
+from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, render
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench, no_such

@@ -18,10 +18,10 @@ from app.features.uploads.model import Bin, KeptProfile, KeptWorkload, ProfileRe
 from app.platform.catalogue import operators
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of, read_cursor, write_cursor
+from app.platform.store.queries import new_id
 from app.platform.store.repository import Repository
 from app.platform.store.tables import Profile
 from app.platform.store.tables import WorkloadSample as SampleRow
-from app.platform.store.types import new_id
 from app.platform.workbench import Workbench, no_such, remove_files
 from app.profiles.documents import printable
 from app.profiles.model import ModelProfile

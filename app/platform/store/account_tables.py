@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
+from app.platform.store.queries import DOCUMENT, UtcDateTime, now
 from app.platform.store.tables import Owned
-from app.platform.store.types import DOCUMENT, UtcDateTime, now
 
 
 class Account(SQLModel, table=True):

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
-from app.platform.store.queries import After, Queries, countable
+from app.platform.store.queries import After, Queries, countable, now
 from app.platform.store.tables import (
     ComparisonOption,
     EstimateRow,
@@ -23,7 +23,6 @@ from app.platform.store.tables import (
     SweepRowRecord,
 )
 from app.platform.store.trail import TrailQueries
-from app.platform.store.types import now
 
 ESCAPE = "\\"
 

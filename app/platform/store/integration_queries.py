@@ -13,8 +13,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from app.platform.store.account_tables import ApiKeyRecord, RateWindow, WebhookDelivery, WebhookRecord
-from app.platform.store.queries import Queries, Statements
-from app.platform.store.types import new_id
+from app.platform.store.queries import Queries, Statements, new_id
 
 
 def ends_at(record: ApiKeyRecord) -> datetime | None:

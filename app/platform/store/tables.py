@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
-from app.platform.store.types import DOCUMENT, UtcDateTime, now
+from app.platform.store.queries import DOCUMENT, UtcDateTime, now
 
 
 class Workspace(SQLModel, table=True):

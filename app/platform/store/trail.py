@@ -21,9 +21,8 @@ from sqlalchemy.sql.elements import BinaryExpression, BindParameter
 from sqlmodel import Session, col, select
 
 from app.platform.store.account_tables import Account, AccountSession
-from app.platform.store.queries import After, Queries
+from app.platform.store.queries import After, Queries, new_id, now
 from app.platform.store.tables import AuditEvent, ProposalEventRecord, StudyVersionRecord
-from app.platform.store.types import new_id, now
 
 ActorKind = Literal["person", "key", "local", "link", "operator", "system"]
 

@@ -1,13 +1,16 @@
-"""What routes of the JSON API share: strict bodies, files, answers, errors."""
+"""What routes of the JSON API share: strict bodies, files, answers, their ETags and parts, errors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Mapping
+import hashlib
+import json
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
@@ -27,10 +30,180 @@ from app.errors import (
 )
 from app.platform.json_bodies import read_json
 from app.platform.web.auth import get_principal
-from app.platform.web.narrowing import narrowed
 from app.platform.web.problems import MEDIA_TYPE, Problem, UnsupportedMediaType
 from app.platform.web.rights import admitted, name_of
-from app.platform.web.tags import conditional
+
+DIGEST = 16
+"""Digits of the digest in a tag."""
+
+MOST = 1000
+"""Characters of a header with tags that are read."""
+
+
+def write_tag(version: int) -> str:
+    """Return a version as an ETag, to which :func:`conditional` adds the digest."""
+    return f'"{version}"'
+
+
+def read_tag(tag: str | None) -> int | None:
+    """Return the version in an ETag; None where any will do.
+
+    >>> read_tag('"3-9f86d081884c7d65"')
+    3
+    """
+    if tag is None or tag.strip() == "*":
+        return None
+    version = tag.strip().removeprefix("W/").strip('"').partition("-")[0]
+    if not (version.isascii() and version.isdecimal()) or len(version) > 9:
+        raise BadInput.at("If-Match", "send the ETag of an earlier response")
+    return int(version)
+
+
+def conditional(request: Request, response: Response) -> Response:
+    """Return an answer with its digest in the ETag, or 304 where the caller has these very bytes."""
+    tag = response.headers.get("etag")
+    if tag is None or response.status_code >= 300:
+        return response
+    digest = hashlib.sha256(response.body).hexdigest()[:DIGEST]
+    tag = f'{tag[:-1]}-{digest}"'
+    response.headers["ETag"] = tag
+    if request.method in {"GET", "HEAD"} and knows(request.headers.get("if-none-match", ""), tag):
+        return Response(status_code=304, headers={"ETag": tag})
+    return response
+
+
+def knows(header: str, tag: str) -> bool:
+    """Tell whether If-None-Match names a tag; weak tags count (RFC 9110, 13.1.2)."""
+    named = [one.strip().removeprefix("W/") for one in header[:MOST].split(",")]
+    return tag in named or "*" in named
+
+
+def remember(
+    tag: Annotated[
+        str | None,
+        Header(
+            alias="If-None-Match",
+            max_length=MOST,
+            description="ETags of cached responses; returns 304 if one of them is still current.",
+        ),
+    ] = None,
+) -> None:
+    """Describe the header that :func:`conditional` reads."""
+
+
+REMEMBER = [Depends(remember)]
+
+MatchHeader = Annotated[
+    str | None,
+    Header(
+        alias="If-Match",
+        max_length=60,
+        description="ETag last read; returns 412 if there has been another change since.",
+        examples=["*"],
+    ),
+]
+
+Tree: TypeAlias = Mapping[str, "Tree"]
+"""Fields that are kept, and what of each; all of it where nothing stands below."""
+
+FieldsQuery = Annotated[
+    str | None,
+    Query(
+        max_length=2000,
+        description="Fields to return, comma-separated; use a dot for nested fields. With "
+        "“view=summary”, additional fields. In a list, fields of its items.",
+        examples=["id,time_to_train,cost.run"],
+    ),
+]
+
+ViewQuery = Annotated[
+    Literal["full", "summary"],
+    Query(
+        description="“summary” omits how the figures were derived: trace, lines, sources, competing figures."
+    ),
+]
+
+
+class Narrowing:
+    """What a route depends on whose answer may be had in part."""
+
+    def __init__(self, kind: type[BaseModel], *summary: str, within: str = "") -> None:
+        self.kind = kind
+        self.summary = summary
+        self.within = within
+        """Field of the answer whose items are narrowed; empty where the answer itself is."""
+
+    async def __call__(self, request: Request, fields: FieldsQuery = None, view: ViewQuery = "full") -> None:
+        """Note what is wanted for :func:`narrowed`."""
+        asked = [name.strip() for name in (fields or "").split(",") if name.strip()]
+        for path in asked:
+            self.check(path)
+        if view == "summary":
+            asked += self.summary
+        if asked:
+            tree = tree_of(asked)
+            # Whoever reads a part of a list goes on with the next.
+            request.state.narrowed = {"next": {}, **({self.within: tree} if self.within else tree)}
+
+    def check(self, path: str) -> None:
+        """Refuse a field that no answer of this kind has."""
+        known = {self.kind}
+        for name in path.split("."):
+            here = {field: kind for one in known for field, kind in types(one)}
+            if here and name not in here:
+                raise BadInput.at(
+                    "fields",
+                    "{value} does not exist; allowed: {known}",
+                    value=f"“{path[:60]}”",
+                    known=", ".join(here),
+                )
+            known = set(models(here.get(name)))
+
+
+def types(kind: type[BaseModel]) -> Iterator[tuple[str, Any]]:
+    """Give the fields of a document with their types."""
+    return ((name, field.annotation) for name, field in kind.model_fields.items())
+
+
+def models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Give the documents that a type is made of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from models(part)
+
+
+def tree_of(paths: Iterable[str]) -> Tree:
+    """Return paths as a tree; a field that is wanted whole keeps all of its parts.
+
+    >>> tree_of(["cost.run", "id", "cost.hourly"]), tree_of(["cost", "cost.run"])
+    ({'cost': {'run': {}, 'hourly': {}}, 'id': {}}, {'cost': {}})
+    """
+    below: dict[str, list[str]] = {}
+    for path in paths:
+        name, _, rest = path.partition(".")
+        below.setdefault(name, []).append(rest)
+    return {name: {} if "" in parts else tree_of(parts) for name, parts in below.items()}
+
+
+def pruned(value: Any, tree: Tree) -> Any:
+    """Return what a tree keeps of a value."""
+    if isinstance(value, list):
+        return [pruned(item, tree) for item in value]
+    if not tree or not isinstance(value, dict):
+        return value
+    return {name: pruned(part, tree[name]) for name, part in value.items() if name in tree}
+
+
+def narrowed(request: Request, response: Response) -> Response:
+    """Return an answer with what was asked for of it."""
+    tree: Tree | None = getattr(request.state, "narrowed", None)
+    if tree is not None and response.status_code < 300:
+        kept = pruned(json.loads(bytes(response.body)), tree)
+        response.body = json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
+        response.headers["Content-Length"] = str(len(response.body))
+    return response
+
 
 EXAMPLES: dict[int, AppError] = {
     400: BadInput.at("plan.tensor", "must be at least 1, not {value}", value=0),

@@ -11,8 +11,8 @@ from app.errors import NotFound, SignInNeeded
 from app.platform.admission import Credentials, Principal, Role
 from app.platform.identity import Identity, Visitor
 from app.platform.sessions import Started
+from app.platform.web.needs import count_request
 from app.platform.web.problems import NotAllowed
-from app.platform.web.rates import count_request
 from app.platform.web.security import ServerAccess
 
 SESSION_COOKIE = "rackline_session"

@@ -1,4 +1,4 @@
-"""What a route asks of who comes, said beside it: a right, and how much work it is."""
+"""What a route asks of who comes, and who may ask how often."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from app.platform.rates import CostClass
+from fastapi import Request
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.platform.admission import Principal
+from app.platform.rates import ClientKind, CostClass, Rates
 
 
 class Right(StrEnum):
@@ -63,3 +68,57 @@ def right_of(method: str, endpoint: object) -> Right | None:
     """Return the right that a route needs; None where nobody may, since nothing was said of it."""
     stated = needs_of(endpoint).right
     return Right.READ if stated is None and method in {"GET", "HEAD"} else stated
+
+
+STATE = "rate_headers"
+
+
+def cost_of(method: str, path: str, endpoint: object) -> CostClass:
+    """Return what kind a request is of; pages compute at each opening, also where they only show."""
+    stated = needs_of(endpoint).cost
+    if stated is not None:
+        return stated
+    return CostClass.READ if path.startswith("/api/") and method in {"GET", "HEAD"} else CostClass.ESTIMATE
+
+
+def count_request(request: Request, principal: Principal) -> None:
+    """Count a request of a key or a person, once, and refuse it beyond their quota.
+
+    Who sits at a server without accounts is not counted: nobody else waits. What is left is told to keys.
+    """
+    if hasattr(request.state, STATE):
+        return
+    if principal.key_id is not None:
+        asker, identifier = ClientKind.KEY, principal.key_id
+    elif principal.account_id is not None:
+        asker, identifier = ClientKind.PERSON, principal.account_id
+    else:
+        return
+    rates: Rates = request.app.state.rates
+    cost = cost_of(request.method, request.url.path, request.scope.get("endpoint"))
+    allowance = rates.count(principal.workspace_id, asker, identifier, cost)
+    setattr(request.state, STATE, allowance.headers() if asker is ClientKind.KEY else {})
+    allowance.check()
+
+
+def count_reading(request: Request, workspace_id: str, link: str) -> None:
+    """Count a reading of what a link shows, and refuse it beyond the link's quota."""
+    rates: Rates = request.app.state.rates
+    rates.count(workspace_id, ClientKind.LINK, link, CostClass.ESTIMATE).check()
+
+
+class RateHeaders:
+    """ASGI middleware: puts what is left to a key into every answer to it, refusals included."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on and add the header fields."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(scope.get("state", {}).get(STATE, {}))
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)

@@ -1,40 +1,156 @@
-"""Templates to pages: one Jinja environment per language."""
+"""Templates to pages, their pictures and files, and the page that asks before something is deleted."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import importlib.util
 import json
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.datastructures import QueryParams
+from starlette.types import Scope
 
 import app
+from app.errors import AppError, Conflict, Message, NotFound
 from app.platform.admission import Principal
 from app.platform.charts.figures import Figure
+from app.platform.charts.still_files import figure_csv, rows_csv
 from app.platform.charts.svg import written
 from app.platform.web import locale
 from app.platform.web.auth import reach_of
-from app.platform.web.contexts import grouped
-from app.platform.web.pictures import (
-    DISPLAY_PARAMS,
-    PARAMETER,
-    VERSIONED,
-    chart_address,
-    chart_file,
-    folder,
-    forms,
-)
+from app.platform.web.contexts import DrawingView, FigureView, grouped
+from app.platform.web.locale import PARAMETER as LANGUAGE
 from app.platform.web.rights import may
 from app.platform.wording.voice import LANGUAGES, agree, voice
 from app.platform.wording.voice import written as written_value
 from app.platform.workbench import LruCache
+
+VERSIONED = ("fonts/", "vendor/")
+"""Folders of static files whose names or folders carry a version."""
+
+KEPT = "public, max-age=31536000, immutable"
+"""For a file whose address changes with its content."""
+
+ASKED_AGAIN = "no-cache"
+"""For any other: kept, but asked for each time whether it changed."""
+
+
+class Assets(StaticFiles):
+    """Static files; those with a version in their address are kept for a year."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """Return a file with what browsers may do with it."""
+        response = await super().get_response(path, scope)
+        versioned = path.startswith(VERSIONED) or "v" in QueryParams(scope["query_string"])
+        response.headers["Cache-Control"] = KEPT if versioned else ASKED_AGAIN
+        return response
+
+
+def folder(name: str) -> Path:
+    """Return a folder beside the package: in the repository, or inside the installed package."""
+    found = importlib.util.find_spec("app")
+    assert found is not None and found.submodule_search_locations is not None
+    package = Path(next(iter(found.submodule_search_locations)))
+    bundled = package / "_bundled" / name
+    return bundled if bundled.is_dir() else package.parent / name
+
+
+PARAMETER = "chart"
+
+DARK = "dark.svg"
+
+TYPES = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8", DARK: "image/svg+xml"}
+"""Form of a file → its media type."""
+
+
+@cache
+def fonts() -> tuple[str, ...]:
+    """Return the files of the letters that pictures are written with."""
+    found = [
+        path
+        for name in ("Pretendard-*", "NotoSansCJKSC-*")
+        for path in sorted(folder("static").glob(f"fonts/print/{name}.otf"))
+    ]
+    return tuple(str(path) for path in found)
+
+
+def figures(value: Any) -> Iterator[FigureView | DrawingView]:
+    """Give the charts and drawings of a page, wherever they stand in it."""
+    if isinstance(value, FigureView | DrawingView):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from figures(item)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from figures(getattr(value, field.name))
+
+
+def chart_file(page: object, asked: str) -> Response:
+    """Answer with one chart of a page as SVG, PNG or CSV."""
+    known = {f"{view.id}.{form}": view for view in figures(page) for form in forms(view)}
+    view = known.get(asked)
+    if view is None:
+        raise NotFound.named("chart", asked, known, PARAMETER)
+    form = asked.removeprefix(f"{view.id}.")
+    content = drawn(view, form) if isinstance(view, DrawingView) else charted(view, form)
+    return Response(
+        content,
+        media_type=TYPES[form],
+        headers={"Content-Disposition": f'inline; filename="{asked}"', "Vary": "Accept-Language, Cookie"},
+    )
+
+
+def forms(view: FigureView | DrawingView) -> list[str]:
+    """Return the forms a chart or a drawing can be had in: a drawing without rows has no table of its own."""
+    if isinstance(view, FigureView):
+        return list(TYPES)
+    return [form for form in TYPES if form != DARK and (form != "csv" or view.rows)]
+
+
+def charted(view: FigureView, form: str) -> bytes:
+    """Return a chart as a file."""
+    if form == "csv":
+        return figure_csv(view.figure).encode("utf-8-sig")
+    # Few requests draw, and what draws takes half a second to load.
+    from app.platform.charts.stills import darkened, still
+
+    if form == "png":
+        return still(view.figure, "png", fonts())
+    drawn = still(view.figure, "svg", fonts(), title=view.caption)
+    return darkened(drawn) if form == DARK else drawn
+
+
+def drawn(view: DrawingView, form: str) -> bytes:
+    """Return a drawing as a file."""
+    if form == "csv":
+        return rows_csv(view.rows).encode("utf-8-sig")
+    if form == "svg":
+        return written(view.drawing, view.id).encode()
+    from app.platform.charts.still_files import sketch
+
+    return sketch(view.drawing, fonts())
+
+
+def chart_address(request: Request, view: FigureView | DrawingView, form: str) -> str:
+    """Return where a chart of a page can be had as a file."""
+    address = request.url.include_query_params(**{PARAMETER: f"{view.id}.{form}"})
+    return f"{address.path}?{address.query}"
+
+
+DISPLAY_PARAMS = frozenset({LANGUAGE, PARAMETER})
+"""The language, and the chart that is wanted as a file; no page may take them for a question."""
 
 
 @functools.cache
@@ -194,3 +310,32 @@ def address_in(request: Request, language: str) -> str:
     address = request.url.include_query_params(**{locale.PARAMETER: language})
     # Two slashes at the start would name another site.
     return f"/{address.path.lstrip('/')}?{address.query}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePage:
+    """The question whether something is really to be deleted."""
+
+    title: Message
+    name: str
+    consequences: Sequence[Message]
+    action: str
+    """Where the answer goes."""
+    back: str
+    """Where somebody goes who thinks better of it."""
+    refused: Message | None = None
+    """Why it was not deleted."""
+
+
+def deleted(
+    request: Request, delete: Callable[[], object], ask: Callable[[AppError], DeletePage], onward: str
+) -> Response:
+    """Delete and go on; what cannot be deleted now is asked about again, with the reason."""
+    try:
+        delete()
+    except Conflict as error:
+        return render(request, "delete.html", ask(error), status=error.status)
+    return RedirectResponse(onward, 303)
+
+
+FOR_GOOD = Message("This cannot be undone.")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import functools
 import gettext
+import importlib.util
 import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from gettext import NullTranslations
+from pathlib import Path
 from typing import Any
 
 from babel import Locale
@@ -23,8 +26,45 @@ from app.estimating.documents import Text
 from app.estimating.ranges import COUNTS, MONEY, SENTENCES, chance
 from app.estimating.schema import Quantity
 from app.platform.wording import scales
-from app.platform.wording.labels import folder, words
 from app.platform.wording.scales import Scale, decimal, decimals_of, scale_of
+
+LOCALE_FOLDER = "data/locale"
+
+
+def folder() -> Path:
+    """Return the folder of labels and catalogues: in the repository, or inside the installed package."""
+    found = importlib.util.find_spec("app")
+    assert found is not None and found.submodule_search_locations is not None
+    package = Path(next(iter(found.submodule_search_locations)))
+    bundled = package / "_bundled" / LOCALE_FOLDER
+    return bundled if bundled.is_dir() else package.parent / LOCALE_FOLDER
+
+
+def _read() -> dict[str, str]:
+    with (folder() / "labels.csv").open(encoding="utf-8", newline="") as file:
+        return {row["key"]: row["text"] for row in csv.DictReader(file)}
+
+
+LABELS = _read()
+
+STEP = "step."
+
+SOFTWARE = "software."
+
+
+def words(code: str, place: str = "") -> str:
+    """Return English words for an identifier; unknown ones with spaces for underscores.
+
+    A step of the trace is named after its part of the time, a sensitivity after its figure.
+
+    >>> words("optimizer", "memory"), words("tensor_comm"), words("rank_count")
+    ('Optimizer state', 'Tensor-parallel communication', 'rank count')
+    """
+    if code.startswith(STEP):
+        code, place = code.removeprefix(STEP), "part"
+    if code not in LABELS and code.startswith(SOFTWARE):
+        code = code.removeprefix(SOFTWARE)
+    return LABELS.get(f"{place}.{code}") or LABELS.get(code) or code.replace("_", " ")
 
 
 @functools.cache
@@ -52,10 +92,15 @@ PAIRS = {
 """Written form in a template → after a closed syllable, after an open one."""
 
 CLOSED_DIGITS = "013678"
+
 LIQUID_DIGITS = "178"
+
 CLOSED_LETTERS = "LMNRlmnr"
+
 LIQUID_LETTERS = "LRlr"
+
 FIRST_SYLLABLE, LAST_SYLLABLE, FINALS, RIEUL = 0xAC00, 0xD7A3, 28, 8
+
 PATTERN = re.compile(r"([0-9A-Za-z가-힣])([”’\"')\]]*)(" + "|".join(re.escape(form) for form in PAIRS) + ")")
 
 
@@ -92,19 +137,28 @@ def agree(sentence: str) -> str:
 
 LANGUAGES = ("ko", "en")
 """Languages of the pages; the first is spoken when the reader states none."""
+
 WRITTEN = (*LANGUAGES, "zh")
 """Languages of proposals: the catalogue of Chinese has what a proposal says, and not the pages around it."""
+
 LOCALES = {"zh": "zh_Hans_CN"}
 """Language → whose numbers and dates it writes, where the language alone does not say."""
+
 JOINED = {"ko", "zh"}
 """Languages that write 46.4% in a sentence as in a figure, and their own units without a space."""
+
 SIGNS = {"zh": {".": "。", ", ": "、", ": ": "："}}
 """Language → the signs it writes for those of English."""
+
 CURRENCIES = ("USD", "KRW")
+
 MISSING = "–"
+
 PER_CENT = re.compile(r"(?<=\d) %")
+
 COUNT_WORDS = frozenset(SENTENCES[word] for _, word in COUNTS)
 """Templates of large counts, which every language groups in its own way."""
+
 NAMED = {"part": "memory"}
 """Place of a sentence that holds an identifier → what it identifies: most of a device's memory is {part}."""
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from app.errors import AppError, BadInput, Conflict, NotFound, Unprocessable
 from app.estimating.context import SizingContext
 from app.features.bills.bill import make_bill
-from app.features.bills.compare import compare_bills
 from app.features.bills.model import Bill, BillRequest
+from app.features.bills.service import compare_bills
 from tests.sizing.asking import sizing_context
 
 

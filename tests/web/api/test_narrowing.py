@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.platform.web import narrowing
+from app.platform.web import api as narrowing
+from app.platform.web.api import Narrowing
 from app.platform.web.examples import GPT3, HEAD_TO_HEAD, MODELLED, SIZING
-from app.platform.web.narrowing import Narrowing
 from tests.web.api.conftest import Ask
 
 OFFERED = {name: one for name, one in vars(narrowing).items() if isinstance(one, Narrowing)}

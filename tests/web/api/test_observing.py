@@ -17,10 +17,10 @@ from pydantic import BaseModel, ValidationError
 
 from app.errors import SignInNeeded
 from app.features.operation.api import admit
-from app.logs import set_up_logs, traceback_text
 from app.main import create_app
 from app.platform.web.problems import NotAllowed
 from app.settings import Settings
+from app.telemetry import set_up_logs, traceback_text
 from tests.loops import run
 from tests.web.api.conftest import Ask
 

@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.platform import idempotency
-from app.platform.store.types import now
+from app.platform.store.queries import now
 from app.platform.web.examples import HEAD_TO_HEAD, STUDY
 from tests.services.test_webhooks import Pen
 from tests.web.api.conftest import Ask

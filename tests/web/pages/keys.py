@@ -18,7 +18,7 @@ from babel.messages.extract import extract_from_file
 from babel.messages.pofile import read_po, write_po
 
 from app.features.accuracy.predictions import reason_texts
-from app.platform.wording.labels import LABELS
+from app.platform.wording.voice import LABELS
 
 ROOT = Path(__file__).parents[3]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.features.accounts import pages as account_contexts
-from app.features.accounts import sign_in_pages as sign_in_contexts
+from app.features.accounts import sign_in_pages
 from app.features.accuracy.pages import AccuracyPage
 from app.features.bills import pages as bill_contexts
 from app.features.break_even import pages as breakeven_contexts
@@ -31,9 +31,8 @@ from app.features.studies import pages as studies_pages
 from app.features.studies import views as studies_views
 from app.features.sweeps import pages as sweep_contexts
 from app.features.tenancy import pages as tenancy_contexts
-from app.platform.web import contexts as web_contexts
-from app.platform.web.pictures import folder
-from app.platform.web.rendering import embedded, environment
+from app.platform.web import contexts
+from app.platform.web.rendering import embedded, environment, folder
 
 TEMPLATES = sorted(
     path.relative_to(folder("templates")).as_posix() for path in folder("templates").rglob("*.html")
@@ -77,8 +76,8 @@ CONTEXTS = {
     "studies/study_assumptions.html": studies_views.StudyAssumptionsPage,
     "studies/_study_trace.html": studies_views.StudyTracePage,
     "studies/study_versions.html": studies_pages.StudyVersionsPage,
-    "problem.html": web_contexts.ProblemPage,
-    "document.html": web_contexts.DocumentPage,
+    "problem.html": contexts.ProblemPage,
+    "document.html": contexts.DocumentPage,
     "accuracy/accuracy.html": AccuracyPage,
     "bills/fabric.html": bill_contexts.FabricPage,
     "bills/bill_form.html": bill_contexts.BillFormPage,
@@ -86,11 +85,11 @@ CONTEXTS = {
     "integrations/keys.html": integration_contexts.KeysPage,
     "integrations/webhooks.html": integration_contexts.WebhooksPage,
     "integrations/webhook.html": integration_contexts.WebhookPage,
-    "accounts/sign_in.html": sign_in_contexts.SignInPage,
-    "accounts/sign_in_code.html": sign_in_contexts.CodePage,
-    "accounts/forgotten.html": sign_in_contexts.ForgottenPage,
-    "accounts/password.html": sign_in_contexts.PasswordPage,
-    "accounts/invitation.html": sign_in_contexts.InvitationPage,
+    "accounts/sign_in.html": sign_in_pages.SignInPage,
+    "accounts/sign_in_code.html": sign_in_pages.CodePage,
+    "accounts/forgotten.html": sign_in_pages.ForgottenPage,
+    "accounts/password.html": sign_in_pages.PasswordPage,
+    "accounts/invitation.html": sign_in_pages.InvitationPage,
     "accounts/account.html": account_contexts.AccountPage,
     "accounts/second_factor.html": account_contexts.SecondFactorPage,
     "accounts/people.html": account_contexts.PeoplePage,

@@ -23,9 +23,8 @@ from app.features.proposals.writing.blocks import (
     figure,
 )
 from app.platform.charts.figures import time_scale
-from app.platform.wording.labels import words
 from app.platform.wording.scales import Scale
-from app.platform.wording.voice import MISSING, Voice, written
+from app.platform.wording.voice import MISSING, Voice, words, written
 
 COLUMNS = 4
 """Options that stand side by side in one table where options are columns."""

@@ -35,7 +35,7 @@ from app.platform.store.archives.form import (
 )
 from app.platform.store.database import Store
 from app.platform.store.migrate import revision_of, without_limits
-from app.platform.store.types import now
+from app.platform.store.queries import now
 from app.platform.store.upload_files import UploadFiles, forced, private
 
 LEVEL = 5

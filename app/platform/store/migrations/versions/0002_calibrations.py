@@ -4,9 +4,10 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-from app.platform.store.types import UtcDateTime
+from app.platform.store.queries import UtcDateTime
 
 revision = "0002"
+
 down_revision = "0001"
 
 DOCUMENT = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")

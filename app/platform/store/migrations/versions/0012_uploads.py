@@ -3,9 +3,10 @@
 import sqlalchemy as sa
 from alembic import op
 
-from app.platform.store.types import UtcDateTime
+from app.platform.store.queries import UtcDateTime
 
 revision = "0012"
+
 down_revision = "0011"
 
 
