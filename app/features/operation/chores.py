@@ -1,4 +1,4 @@
-"""What the server does again and again, whichever of several servers comes first; what is deleted after its time."""
+"""What the server does again and again, whichever server comes first; what is deleted after its time."""
 
 from __future__ import annotations
 
