@@ -113,6 +113,8 @@ GROUPS = {
 FROM = {"만": 1e5, "万": 1e5}
 """Unit → amount it is used from, where that is not once the unit: nobody says 1.09만 for 10,900."""
 SYMBOLS = {"USD": "$", "KRW": "₩"}
+DOLLARS = {"ko": " 달러", "zh": "美元"}
+"""How dollars are named behind units of ten thousand and more, before which nobody writes their sign."""
 WHOLE = {"KRW"}
 """Currencies without decimals."""
 
@@ -150,14 +152,18 @@ def compact(amount: float, currency: str, language: str, trim: bool = False) -> 
     '₩4.38억'
     >>> compact(437_800_000, "KRW", "en")
     '₩438M'
+    >>> compact(15_950_000, "USD", "ko")
+    '1,595만 달러'
     """
     grouping = Grouping.of(amount, language)
     if not grouping.word and currency in WHOLE:
         grouping = Grouping(1.0, "", min(grouping.decimals, 0))
     elif not grouping.word and abs(amount) >= 1:
         grouping = Grouping(1.0, "", 2 if abs(amount) < 1000 else grouping.decimals)
-    sign = "-" if amount < 0 else ""
-    return f"{sign}{SYMBOLS[currency]}{grouping.digits(abs(amount), trim)}"
+    sign, digits = "-" if amount < 0 else "", grouping.digits(abs(amount), trim)
+    if grouping.word and currency == "USD" and language in DOLLARS:
+        return f"{sign}{digits}{DOLLARS[language]}"
+    return f"{sign}{SYMBOLS[currency]}{digits}"
 
 
 def full(amount: float, currency: str, locale: Locale) -> str:
