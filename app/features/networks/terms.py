@@ -92,7 +92,7 @@ def messages_of(scenario: Scenario, plans: Plans) -> list[NetworkMessage]:
     """Return the messages of one step of a plan on the fullest device, the largest kinds first."""
     case = scenario.gpu_case()
     post = CollectiveTimer(case.case, case.software)
-    plan = record(Plan, plans.rows[0])
+    plan = record(Plan, plans.rows, 0)
     found = [
         *_of_gradients(scenario, plans, plan, post),
         *_of_tensors(plan, post),
