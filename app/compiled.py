@@ -121,9 +121,9 @@ def formula(function: Callable[..., float]) -> Formula:
     return cast(Formula, broadcast)
 
 
-def record(kind: type[Record], row: Vector) -> Record:
-    """Return the named tuple whose numbers, with those of tuples in it, stand in a row in their order."""
-    return cast(Record, _filled(kind, iter(row)))
+def record(kind: type[Record], rows: Matrix, row: int, first: int = 0) -> Record:
+    """Return the named tuple whose numbers, with those of tuples in it, stand in a row from a column on."""
+    return cast(Record, _filled(kind, iter(rows[row, first:])))
 
 
 def _filled(kind: Any, values: Iterator[float]) -> Any:
@@ -175,32 +175,31 @@ class Kernel:
         address = library().address(self.name)
         if address is None:
             return self._interpreted
-        kinds = list(_leaves(self.kinds))
-        lengths = [["int64_t"] * AXES.get(kind, 0) for kind in kinds]
-        argument_types = [
-            name for kind, more in zip(kinds, lengths, strict=True) for name in (C_TYPES[kind], *more)
-        ]
+        argument_types, arguments = [], []
+        prepared: list[str] = []
+        for name, kind in _leaves(self.kinds):
+            argument_types.append(C_TYPES[kind])
+            if kind not in AXES:
+                arguments.append(name)
+                continue
+            argument_types += ["int64_t"] * AXES[kind]
+            array = f"v{len(prepared)}"
+            prepared.append(f"    {array} = checked({name}, {AXES[kind]}, {kind == 'Places'})\n")
+            arguments += [f"buffer({array})", f"*{array}.shape"]
         interface = cffi.FFI()
         native = interface.cast(f"void (*)({', '.join(argument_types)})", address)
-        buffer = interface.from_buffer
-        axes = tuple(AXES.get(kind, 0) for kind in kinds)
-        types = tuple(np.dtype(np.int64 if kind == "Places" else np.float64) for kind in kinds)
+        known = {"native": native, "buffer": interface.from_buffer, "checked": self._checked}
+        # Written out argument by argument: a loop over those of a case takes as long as a kernel.
+        names = ", ".join(f"a{place}" for place in range(len(self.kinds)))
+        exec(f"def call({names}):\n{''.join(prepared)}    native({', '.join(arguments)})\n", known)
+        return cast("Callable[..., None]", known["call"])
 
-        def call(*values: Any) -> None:
-            arguments: list[Any] = []
-            for value, count, kind in zip(_flat(values), axes, types, strict=True):
-                if not count:
-                    arguments.append(value)
-                    continue
-                if value.dtype != kind or not value.flags.c_contiguous:
-                    raise TypeError(f"{self.name}: {value.dtype} array of shape {value.shape} in its way")
-                if value.ndim != count:
-                    raise TypeError(f"{self.name}: {value.ndim} axes where {count} are meant")
-                arguments.append(buffer(value))
-                arguments.extend(value.shape)
-            native(*arguments)
-
-        return call
+    def _checked(self, value: NDArray[Any], axes: int, whole: bool) -> NDArray[Any]:
+        if value.dtype != (np.int64 if whole else np.float64) or not value.flags.c_contiguous:
+            raise TypeError(f"{self.name}: {value.dtype} array of shape {value.shape} in its way")
+        if value.ndim != axes:
+            raise TypeError(f"{self.name}: {value.ndim} axes where {axes} are meant")
+        return value
 
     def _interpreted(self, *values: Any) -> None:
         # The processor's arithmetic: a quotient by zero is infinite, and nobody is warned.
@@ -208,22 +207,14 @@ class Kernel:
             self.function(*values)
 
 
-def _leaves(kinds: Iterable[Any]) -> Iterator[str]:
-    """Give the kinds of arrays and numbers, those in named tuples included."""
-    for kind in kinds:
+def _leaves(kinds: Iterable[Any], within: str = "") -> Iterator[tuple[str, str]]:
+    """Give where arrays and numbers are in parameters, and their kinds, those in named tuples included."""
+    for place, kind in enumerate(kinds):
+        name = f"{within}[{place}]" if within else f"a{place}"
         if isinstance(kind, str):
-            yield kind
+            yield name, kind
         else:
-            yield from _leaves(parts(kind))
-
-
-def _flat(values: Iterable[Any]) -> Iterator[Any]:
-    """Give arrays and numbers, those in tuples included."""
-    for value in values:
-        if isinstance(value, tuple):
-            yield from _flat(value)
-        else:
-            yield value
+            yield from _leaves(parts(kind), name)
 
 
 class Library:
@@ -416,18 +407,18 @@ def _compiled(made: Kernel, numba: Any) -> tuple[str, bytes]:
     return native._wrapper_name, native._library._get_compiled_object()
 
 
-def _compiled_record(kind: Any, row: Any) -> Callable[..., Any]:
+def _compiled_record(kind: Any, rows: Any, row: Any, first: Any = 0) -> Callable[..., Any]:
     """Return :func:`record` for one kind of named tuple, written out number by number."""
     known: dict[str, Any] = {}
     places = itertools.count()
 
     def written(part: Any) -> str:
         if isinstance(part, str):
-            return f"row[{next(places)}]"
+            return f"rows[row, first + {next(places)}]"
         known[part.__name__] = part
         return f"{part.__name__}({', '.join(map(written, parts(part)))})"
 
-    exec(f"def read(kind, row):\n    return {written(kind.instance_class)}\n", known)
+    exec(f"def read(kind, rows, row, first=0):\n    return {written(kind.instance_class)}\n", known)
     return cast("Callable[..., Any]", known["read"])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, inner, kernel
+from app.compiled import Matrix, Places, inner, kernel
 from app.engine.records import Floats, Indices
 
 MIX = 6_364_136_223_846_793_005
@@ -14,10 +14,10 @@ DIGITS = 0x7FFF_FFFF_FFFF_FFFF
 
 
 @inner
-def store(row: Vector, values: tuple[float, ...]) -> None:
-    """Write numbers into the first places of a row."""
+def store(rows: Matrix, row: int, first: int, values: tuple[float, ...]) -> None:
+    """Write numbers into a row from a column on."""
     for place in range(len(values)):
-        row[place] = values[place]
+        rows[row, first + place] = values[place]
 
 
 @inner

@@ -142,7 +142,7 @@ def write_totals(
     last, samples = 0.0, 0.0
     before, upkeep = 0.0, upkeep_of(case, 1.0, case.failure_rate)
     for place in range(steps.size):
-        plan = record(Plan, plans[place])
+        plan = record(Plan, plans, place)
         batch = plan.data * plan.micro_batch * plan.accumulation
         machines = float(math.ceil(plan.tensor * plan.pipeline * plan.data / case.devices_per_machine))
         # Neighbours often share batch and machines.
@@ -176,4 +176,4 @@ def write_runs(
             upkeep = upkeep_of(case, machines[plan], rates[sample])
             step = steps[plan, sample]
             run = run_time(case, upkeep, samples, batch[plan], machines[plan], step, more[sample])
-            store(found[plan * steps.shape[1] + sample], run)
+            store(found, plan * steps.shape[1] + sample, 0, run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from app.engine.collectives import Links, Network, node_bandwidth
 from app.engine.gpu.passes import EMBEDDING_PASSES, NORMS, STATISTICS_BYTES, halo_elements, pointwise_passes
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split
 from app.engine.plans import Plan
-from app.engine.records import Fabric, FloatLike, GpuSoftware, GpuSystem, Precision
+from app.engine.records import Fabric, FloatLike, GpuKernels, GpuSoftware, GpuSystem, Precision
 
 OPTIMIZER_TRAFFIC = {
     "adam": 34.0,
@@ -54,17 +54,17 @@ def devices_of(plan: Plan) -> float:
 class MicroBatch(NamedTuple):
     """What the work of one micro-batch on one tensor rank depends on."""
 
-    tensor: float
     samples: float
     """A part of one where a sample is cut. [-]"""
-    expert: float
+    tensor: float
     recompute: float
     sequence_parallel: float
+    expert: float
 
 
 @inner
 def micro_batch_of(plan: Plan) -> MicroBatch:
-    return MicroBatch(plan.tensor, plan.micro_batch, plan.expert, plan.recompute, plan.sequence_parallel)
+    return MicroBatch(plan.micro_batch, plan.tensor, plan.recompute, plan.sequence_parallel, plan.expert)
 
 
 class Software(NamedTuple):
@@ -208,6 +208,13 @@ class Case(NamedTuple):
     """:class:`GpuOperator` in every row, (O, 26)."""
 
 
+OF_KERNELS, OF_SOFTWARE = (
+    [field.name for field in fields(source) if field.name in Case._fields]
+    for source in (GpuKernels, GpuSoftware)
+)
+"""Fields of a case that are fields of kernel libraries and of software."""
+
+
 def element_bytes(precision: Precision) -> float:
     return 4.0 if precision in (Precision.TF32, Precision.FP32) else 2.0
 
@@ -335,7 +342,7 @@ class GpuCase:
     @property
     def software(self) -> Software:
         """The software, of several samples the first."""
-        return record(Software, self.stacks[0])
+        return record(Software, self.stacks, 0)
 
 
 def _case(
@@ -349,12 +356,8 @@ def _case(
     size = element_bytes(precision)
     traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
     state, gradient = trained_bytes(optimizer, size, table.master_weights)
-    named: dict[str, Any] = {
-        name: float(getattr(source, name))
-        for source in (kernels, software)
-        for name in Case._fields
-        if hasattr(source, name)
-    }
+    named: dict[str, Any] = {name: getattr(kernels, name) for name in OF_KERNELS}
+    named |= {name: float(getattr(software, name)) for name in OF_SOFTWARE}
     return Case(
         **named,
         **model_figures(table),

@@ -66,20 +66,19 @@ Key = tuple[float, float, float, float, float]
 @inner
 def _slot(slots: int, key: Key) -> int:
     """Return where what five numbers lead to is kept."""
-    code = 0
-    for value in key:
+    code = int(key[0])
+    for place in range(1, len(key)):
         # Parts of a sample are no whole numbers.
-        code = ((code * 31) ^ int(value * 4.0)) * 0x9E3779B1
+        code = ((code * 31) ^ int(key[place] * 4.0)) * 0x9E3779B1
         code ^= code >> 15
     return code & (slots - 1)
 
 
 @inner
-def _holds(row: Vector, key: Key) -> bool:
-    """Return whether a row holds what five numbers lead to."""
-    return (
-        row[0] == key[0] and row[1] == key[1] and row[2] == key[2] and row[3] == key[3] and row[4] == key[4]
-    )
+def _holds(kept: Matrix, slot: int, key: Key) -> bool:
+    """Return whether a slot holds what five numbers lead to."""
+    same = kept[slot, 0] == key[0] and kept[slot, 1] == key[1] and kept[slot, 2] == key[2]
+    return same and kept[slot, 3] == key[3] and kept[slot, 4] == key[4]
 
 
 class Kept(NamedTuple):
@@ -130,20 +129,19 @@ class Evaluated(NamedTuple):
 
 
 @inner
-def find_work(case: Case, software: Software, micro: MicroBatch, row: Vector, costs: Matrix) -> bool:
-    """Write the work of a micro-batch into a row that holds another; return whether it did.
+def put_work(
+    case: Case, software: Software, micro: MicroBatch, works: Matrix, slot: int, costs: Matrix
+) -> None:
+    """Write the work of a micro-batch into a slot.
 
     ``costs`` keeps those of the operators of the last micro-batch, and behind them what they depend on.
     """
-    if _holds(row, micro):
-        return False
-    last = costs[costs.shape[0] - 1]
-    if last[0] != micro.tensor or last[1] != micro.samples or last[2] != micro.expert:
-        last[0], last[1], last[2] = micro.tensor, micro.samples, micro.expert
+    last = costs.shape[0] - 1
+    if costs[last, 0] != micro.tensor or costs[last, 1] != micro.samples or costs[last, 2] != micro.expert:
+        costs[last, 0], costs[last, 1], costs[last, 2] = micro.tensor, micro.samples, micro.expert
         operator_costs(case, micro, costs)
-    store(row, micro)
-    store(row[KEYS:], micro_batch_work(case, software, micro, costs))
-    return True
+    store(works, slot, 0, micro)
+    store(works, slot, KEYS, micro_batch_work(case, software, micro, costs))
 
 
 def room_for_costs(case: Case) -> Matrix:
@@ -162,34 +160,35 @@ def evaluate_rows(
     found: Evaluated,
 ) -> None:
     """Write memory and step time of the first plans of a matrix."""
-    works, collectives = kept.works, kept.collectives
+    works, collectives, costs = kept
+    memory, elsewhere, seconds = found
     at, to = 0, 0
     for place in range(count):
-        plan = record(Plan, plans[place])
+        plan = record(Plan, plans, place)
         micro = micro_batch_of(plan)
         # Neighbours often share both.
-        if not _holds(works[at], micro):
+        if not _holds(works, at, micro):
             at = _slot(works.shape[0], micro)
-        if find_work(case, software, micro, works[at], kept.costs):
-            store(works[at, ACTIVATIONS:], micro_batch_activations(case, micro))
-        copies = (plan.tensor, plan.pipeline, plan.data, plan.expert, plan.sharding_ranks)
-        if not _holds(collectives[to], copies):
+            if not _holds(works, at, micro):
+                put_work(case, software, micro, works, at, costs)
+                store(works, at, ACTIVATIONS, micro_batch_activations(case, micro))
+        copies = (plan.data, plan.pipeline, plan.tensor, plan.expert, plan.sharding_ranks)
+        if not _holds(collectives, to, copies):
             to = _slot(collectives.shape[0], copies)
-        if not _holds(collectives[to], copies):
-            made = device_weights(case, plan)
-            store(collectives[to], copies)
-            store(collectives[to, KEYS:], made)
-            store(collectives[to, COLLECTIVES:], gradient_collectives(case, plan, made, software.network))
-        weights = record(Weights, collectives[to, KEYS:])
-        use = device_memory(case, plan, weights, record(Activations, works[at, ACTIVATIONS:]))
+            if not _holds(collectives, to, copies):
+                made = device_weights(case, plan)
+                store(collectives, to, 0, copies)
+                store(collectives, to, KEYS, made)
+                sent = gradient_collectives(case, plan, made, software.network)
+                store(collectives, to, COLLECTIVES, sent)
+        weights = record(Weights, collectives, to, KEYS)
+        use = device_memory(case, plan, weights, record(Activations, works, at, ACTIVATIONS))
         total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
-        found.memory[place], found.elsewhere[place], found.seconds[place] = total, use.elsewhere, np.inf
+        memory[place], elsewhere[place], seconds[place] = total, use.elsewhere, np.inf
         if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
-            work, sent = (
-                record(Work, works[at, KEYS:]),
-                record(CopyCollectives, collectives[to, COLLECTIVES:]),
-            )
-            found.seconds[place] = step_total(step_time(case, plan, software, weights, work, sent))
+            work = record(Work, works, at, KEYS)
+            sent = record(CopyCollectives, collectives, to, COLLECTIVES)
+            seconds[place] = step_total(step_time(case, plan, software, weights, work, sent))
 
 
 @kernel
@@ -222,20 +221,22 @@ def sampled_steps(
     ``works`` keeps the last micro-batch of each sample, which plans beside one another often share.
     """
     for pair in range(of_plan.size):
-        plan, sample = record(Plan, plans[of_plan[pair]]), of_sample[pair]
-        software = record(Software, stacks[sample])
-        find_work(case, software, micro_batch_of(plan), works[sample], costs)
-        weights, work = device_weights(case, plan), record(Work, works[sample, KEYS:])
+        plan, sample = record(Plan, plans, of_plan[pair]), of_sample[pair]
+        software = record(Software, stacks, sample)
+        micro = micro_batch_of(plan)
+        if not _holds(works, sample, micro):
+            put_work(case, software, micro, works, sample, costs)
+        weights, work = device_weights(case, plan), record(Work, works, sample, KEYS)
         sent = gradient_collectives(case, plan, weights, software.network)
-        store(parts[pair], step_time(case, plan, software, weights, work, sent))
+        store(parts, pair, 0, step_time(case, plan, software, weights, work, sent))
 
 
 @kernel
 def memory_of_plans(case: Case, plans: Matrix, parts: Matrix) -> None:
     for place in range(plans.shape[0]):
-        plan = record(Plan, plans[place])
+        plan = record(Plan, plans, place)
         activations = micro_batch_activations(case, micro_batch_of(plan))
-        store(parts[place], device_memory(case, plan, device_weights(case, plan), activations))
+        store(parts, place, 0, device_memory(case, plan, device_weights(case, plan), activations))
 
 
 @kernel
@@ -251,13 +252,13 @@ def times_of_operators(
 ) -> None:
     """Write time, arithmetic, traffic and limit of every operator, and the share of the forward pass."""
     for pair in range(of_plan.size):
-        micro = micro_batch_of(record(Plan, plans[of_plan[pair]]))
-        software = record(Software, stacks[of_sample[pair]])
+        micro = micro_batch_of(record(Plan, plans, of_plan[pair]))
+        software = record(Software, stacks, of_sample[pair])
         operator_costs(case, micro, costs)
         for place in range(case.operators.shape[0]):
-            row, cost = record(GpuOperator, case.operators[place]), costs[place]
-            forward, backward = operator_time(case, software, row, cost)
-            flop, traffic, bound = operator_loads(case, software, row, micro, cost)
+            row = record(GpuOperator, case.operators, place)
+            forward, backward = operator_time(case, software, row, costs, place)
+            flop, traffic, bound = operator_loads(case, software, row, micro, costs, place)
             values = (
                 forward * row.repeats,
                 backward * row.repeats,
@@ -265,7 +266,7 @@ def times_of_operators(
                 traffic * row.repeats,
                 bound,
             )
-            store(found[pair, 5 * place :], values)
+            store(found, pair, 5 * place, values)
         shares[pair] = forward_share(case, software, micro, costs)
 
 

@@ -42,7 +42,7 @@ def micro_batch_activations(case: Case, micro: MicroBatch) -> Activations:
     fused, selective = case.fused_attention > 0.0, micro.recompute == SELECTIVE
     layers, outside, head, largest = 0.0, 0.0, 0.0, 0.0
     for place in range(case.operators.shape[0]):
-        row = record(GpuOperator, case.operators[place])
+        row = record(GpuOperator, case.operators, place)
         by_tensor = row.saved_split in (COLUMNS, INNER, BATCH)
         divided = by_tensor or (row.saved_split == SEQUENCE and micro.sequence_parallel > 0.0)
         ranks = micro.tensor if divided else 1.0

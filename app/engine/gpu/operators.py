@@ -6,7 +6,7 @@ a tensor degree, a micro-batch and an expert degree, and samples of the software
 
 from __future__ import annotations
 
-from app.compiled import Matrix, Vector, inner, record
+from app.compiled import Matrix, inner, record
 from app.engine.gpu.case import LOSS, UNPACKING, Case, GpuOperator, MicroBatch, Software
 from app.engine.gpu.gemm import misalignment, roofline_time, tiled_gemm_time
 from app.engine.gpu.passes import SOFTMAX_PASSES
@@ -77,24 +77,24 @@ def _input_channels(case: Case, row: GpuOperator, tensor: float) -> float:
 def operator_costs(case: Case, micro: MicroBatch, costs: Matrix) -> None:
     """Write the costs of every operator at full rates into rows of a matrix. [s]"""
     for place in range(case.operators.shape[0]):
-        row, cost = record(GpuOperator, case.operators[place]), costs[place]
+        row = record(GpuOperator, case.operators, place)
         for column in range(COSTS):
-            cost[column] = 0.0
+            costs[place, column] = 0.0
         if row.kind == ATTENTION:
-            _attention_cost(case, row, micro, cost)
+            _attention_cost(case, row, micro, costs, place)
         elif row.kind in (POINTWISE, EMBEDDING):
-            _pointwise_cost(case, row, micro, cost)
+            _pointwise_cost(case, row, micro, costs, place)
         elif row.kind == DEPTHWISE:
             slow = case.depthwise_traffic * (1.0 + row.kernel_area / case.depthwise_area)
-            cost[3] = case.size * micro.samples * row.image * slow / case.bandwidth
+            costs[place, 3] = case.size * micro.samples * row.image * slow / case.bandwidth
         elif _is_grouped(row):
-            _grouped_cost(case, row, micro, cost)
+            _grouped_cost(case, row, micro, costs, place)
         else:
-            _gemm_cost(case, row, micro, cost)
+            _gemm_cost(case, row, micro, costs, place)
 
 
 @inner
-def _gemm_cost(case: Case, row: GpuOperator, micro: MicroBatch, cost: Vector) -> None:
+def _gemm_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matrix, place: int) -> None:
     """Write the costs of the forward, the input-gradient and the weight-gradient product."""
     # All tokens of the experts that are spread over ranks meet there.
     apart = _spread_over(row, micro.expert)
@@ -127,42 +127,42 @@ def _gemm_cost(case: Case, row: GpuOperator, micro: MicroBatch, cost: Vector) ->
             case.split_bandwidth,
         )
         moved = image + columns * inner * batch if convolution else (m * k + k * n + m * n) * batch
-        cost[product] = compute * slow
-        cost[3 + product] = case.size * moved / case.bandwidth
+        costs[place, product] = compute * slow
+        costs[place, 3 + product] = case.size * moved / case.bandwidth
     if convolution:
-        cost[6] = case.size * image / case.bandwidth
+        costs[place, 6] = case.size * image / case.bandwidth
 
 
 @inner
-def _grouped_cost(case: Case, row: GpuOperator, micro: MicroBatch, cost: Vector) -> None:
+def _grouped_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matrix, place: int) -> None:
     channels = row.inner / row.kernel_area
     padding = max(1.0, GROUP_WIDTH / channels) * max(1.0, GROUP_WIDTH / row.columns)
     flop = 2.0 * row.rows * micro.samples * row.inner * row.columns * row.batch
     image = micro.samples * row.image
     moved = case.size * case.grouped_traffic * (image + row.inner * row.columns * row.batch)
-    cost[0] = flop / case.peak * case.grouped_factor * (0.5 + 0.5 * padding)
-    cost[3] = moved / case.bandwidth
-    cost[6] = case.size * image / case.bandwidth
+    costs[place, 0] = flop / case.peak * case.grouped_factor * (0.5 + 0.5 * padding)
+    costs[place, 3] = moved / case.bandwidth
+    costs[place, 6] = case.size * image / case.bandwidth
 
 
 @inner
-def _attention_cost(case: Case, row: GpuOperator, micro: MicroBatch, cost: Vector) -> None:
+def _attention_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matrix, place: int) -> None:
     """Write the cost of fused attention, or of one of its products and a pass over its matrix."""
     heads = _divided(row.batch, row.split, BATCH, micro.tensor) * micro.samples
     tokens = row.rows + row.columns
     if case.fused_attention > 0.0:
         usual = row.inner == 64.0 or row.inner == 128.0
         flop = 4.0 * heads * row.squared * row.inner * row.causal
-        cost[0] = flop * (1.0 if usual else case.fused_head_penalty) / case.peak
+        costs[place, 0] = flop * (1.0 if usual else case.fused_head_penalty) / case.peak
         return
     flop = 2.0 * heads * row.squared * row.inner
-    cost[0] = flop * misalignment(row.inner, 8.0, case.batched_misaligned_8) / case.peak
-    cost[3] = case.size * heads * (row.squared + tokens * row.inner) / case.bandwidth
-    cost[6] = case.size * heads * row.squared / case.bandwidth
+    costs[place, 0] = flop * misalignment(row.inner, 8.0, case.batched_misaligned_8) / case.peak
+    costs[place, 3] = case.size * heads * (row.squared + tokens * row.inner) / case.bandwidth
+    costs[place, 6] = case.size * heads * row.squared / case.bandwidth
 
 
 @inner
-def _pointwise_cost(case: Case, row: GpuOperator, micro: MicroBatch, cost: Vector) -> None:
+def _pointwise_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matrix, place: int) -> None:
     """Write the passes of memory-bound operators forward and backward."""
     held = _divided(row.elements, row.split, COLUMNS, micro.tensor)
     elements = held * micro.samples
@@ -170,31 +170,33 @@ def _pointwise_cost(case: Case, row: GpuOperator, micro: MicroBatch, cost: Vecto
         # Weights in 4 bit are turned into the format of the products before each of them, whatever the batch.
         weights = held / _spread_over(row, micro.expert)
         unpacked = weights * (QUANTISED_BYTES + case.size) * case.dequantise_factor / case.bandwidth
-        cost[3], cost[4] = unpacked, unpacked
+        costs[place, 3], costs[place, 4] = unpacked, unpacked
     elif row.sparse > 0.0:
         # Rows of tables stay in single precision; a sample reads them, and its gradient updates them.
-        cost[3] = elements / case.bandwidth * (ROW_BYTES + case.size)
-        cost[4] = elements / case.bandwidth * (2.0 * ROW_BYTES + case.size)
+        costs[place, 3] = elements / case.bandwidth * (ROW_BYTES + case.size)
+        costs[place, 4] = elements / case.bandwidth * (2.0 * ROW_BYTES + case.size)
     elif row.special == LOSS:
         loss = elements * case.cross_entropy_bytes / case.bandwidth / 2.0
-        cost[3], cost[4] = loss, loss
+        costs[place, 3], costs[place, 4] = loss, loss
     else:
         unit = elements * case.size / case.bandwidth
-        cost[3] = unit * row.forward_passes
-        cost[4] = unit * row.backward_passes
+        costs[place, 3] = unit * row.forward_passes
+        costs[place, 4] = unit * row.backward_passes
 
 
 @inner
-def operator_time(case: Case, software: Software, row: GpuOperator, cost: Vector) -> tuple[float, float]:
+def operator_time(
+    case: Case, software: Software, row: GpuOperator, costs: Matrix, place: int
+) -> tuple[float, float]:
     """Return the time of an operator forward and backward, one repeat, without launches. [s]"""
     factor = software.elementwise_factor
     if row.kind == ATTENTION:
         if case.fused_attention > 0.0:
-            forward = cost[0] / software.attention_efficiency
+            forward = costs[place, 0] / software.attention_efficiency
             return forward, FUSED_BACKWARD * forward
         reached = case.batched_efficiency * software.matrix_efficiency
-        product = roofline_time(cost[0], reached, cost[3], 1.0)
-        one_pass = cost[6] * factor
+        product = roofline_time(costs[place, 0], reached, costs[place, 3], 1.0)
+        one_pass = costs[place, 6] * factor
         forward = 2.0 * product + SOFTMAX_PASSES[0] * one_pass
         return forward, 4.0 * product + SOFTMAX_PASSES[1] * one_pass
     if row.kind in (POINTWISE, EMBEDDING):
@@ -202,17 +204,17 @@ def operator_time(case: Case, software: Software, row: GpuOperator, cost: Vector
             factor = 1.0
         elif row.special == LOSS and row.sparse == 0.0:
             factor = min(factor, case.cross_entropy_ceiling)
-        return cost[3] * factor, cost[4] * factor
+        return costs[place, 3] * factor, costs[place, 4] * factor
     if row.kind == DEPTHWISE:
-        return cost[3], 2.0 * cost[3]
+        return costs[place, 3], 2.0 * costs[place, 3]
     # A framework that keeps channels first has the library transpose input and output of every convolution
     # (NVIDIA, "Convolutional layers user's guide," 2023, section on tensor layouts).
-    moved = software.layout_passes * cost[6]
-    forward = roofline_time(cost[0], software.matrix_efficiency, cost[3], 1.0) + moved
+    moved = software.layout_passes * costs[place, 6]
+    forward = roofline_time(costs[place, 0], software.matrix_efficiency, costs[place, 3], 1.0) + moved
     if _is_grouped(row):
         return forward, (1.0 + row.trained) * forward
-    by_input = roofline_time(cost[1], software.matrix_efficiency, cost[4], 1.0) + moved
-    by_weights = roofline_time(cost[2], software.matrix_efficiency, cost[5], 1.0) + moved
+    by_input = roofline_time(costs[place, 1], software.matrix_efficiency, costs[place, 4], 1.0) + moved
+    by_weights = roofline_time(costs[place, 2], software.matrix_efficiency, costs[place, 5], 1.0) + moved
     if row.kind == RECURRENT:
         # The steps of a loop wait for one another; the gradient of their weights is one product at the end.
         launched = LOOP_KERNELS * case.launch
@@ -222,27 +224,27 @@ def operator_time(case: Case, software: Software, row: GpuOperator, cost: Vector
 
 @inner
 def operator_loads(
-    case: Case, software: Software, row: GpuOperator, micro: MicroBatch, cost: Vector
+    case: Case, software: Software, row: GpuOperator, micro: MicroBatch, costs: Matrix, place: int
 ) -> tuple[float, float, float]:
     """Return arithmetic and traffic of an operator in both directions, one repeat, and what limits it."""
-    moved = software.layout_passes * cost[6] * case.bandwidth
+    moved = software.layout_passes * costs[place, 6] * case.bandwidth
     if row.kind == ATTENTION:
         return _attention_loads(case, row, micro)
     if row.kind in (POINTWISE, EMBEDDING):
-        return _pointwise_loads(case, row, micro, cost)
+        return _pointwise_loads(case, row, micro, costs, place)
     rows = row.rows * micro.samples
     if row.kind == DEPTHWISE:
         flop = 6.0 * rows * row.inner * row.columns * row.batch
         return flop, 3.0 * case.size * micro.samples * row.image, MEMORY
     limited = 0
     for product in range(3):
-        if cost[product] / software.matrix_efficiency >= cost[3 + product]:
+        if costs[place, product] / software.matrix_efficiency >= costs[place, 3 + product]:
             limited += 1
     if _is_grouped(row):
         times = 2.0 + row.trained
         flop = 2.0 * rows * row.inner * row.columns * row.batch
-        compute = cost[0] / software.matrix_efficiency >= cost[3]
-        traffic = times * (cost[3] * case.bandwidth + moved)
+        compute = costs[place, 0] / software.matrix_efficiency >= costs[place, 3]
+        traffic = times * (costs[place, 3] * case.bandwidth + moved)
         return times * flop, traffic, COMPUTE if compute else MEMORY
     looped = row.steps if row.kind == RECURRENT else 1.0
     apart = _spread_over(row, micro.expert)
@@ -253,9 +255,9 @@ def operator_loads(
     batch = _divided(row.batch, row.split, BATCH, micro.tensor) / apart
     products = 1.0 + row.input_gradient + row.trained
     flop = 2.0 * rows * apart * columns * inner * batch * row.steps * products
-    traffic = (cost[3] * case.bandwidth + moved) * looped
-    traffic += (cost[4] * case.bandwidth + moved) * row.input_gradient * looped
-    traffic += (cost[5] * case.bandwidth + moved) * row.trained
+    traffic = (costs[place, 3] * case.bandwidth + moved) * looped
+    traffic += (costs[place, 4] * case.bandwidth + moved) * row.input_gradient * looped
+    traffic += (costs[place, 5] * case.bandwidth + moved) * row.trained
     return flop, traffic, COMPUTE if limited >= 2 else MEMORY
 
 
@@ -274,10 +276,10 @@ def _attention_loads(case: Case, row: GpuOperator, micro: MicroBatch) -> tuple[f
 
 @inner
 def _pointwise_loads(
-    case: Case, row: GpuOperator, micro: MicroBatch, cost: Vector
+    case: Case, row: GpuOperator, micro: MicroBatch, costs: Matrix, place: int
 ) -> tuple[float, float, float]:
     elements = _divided(row.elements, row.split, COLUMNS, micro.tensor) * micro.samples
-    traffic = (cost[3] + cost[4]) * case.bandwidth
+    traffic = (costs[place, 3] + costs[place, 4]) * case.bandwidth
     if row.special == UNPACKING:
         traffic = traffic / case.dequantise_factor
     return elements * (row.forward_passes + row.backward_passes), traffic, MEMORY

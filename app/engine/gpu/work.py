@@ -68,8 +68,8 @@ def micro_batch_work(case: Case, software: Software, micro: MicroBatch, costs: M
     """Return the work of one micro-batch over the whole model, from the costs of its operators."""
     lg, la, lm, eg, ea, em, hg, ha, hm = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for place in range(case.operators.shape[0]):
-        row = record(GpuOperator, case.operators[place])
-        forward, backward = operator_time(case, software, row, costs[place])
+        row = record(GpuOperator, case.operators, place)
+        forward, backward = operator_time(case, software, row, costs, place)
         seconds = forward + backward
         if repeated(case, row, micro.recompute):
             seconds += forward
@@ -244,10 +244,10 @@ def forward_share(case: Case, software: Software, micro: MicroBatch, costs: Matr
     """
     ahead, back = 0.0, 0.0
     for place in range(case.operators.shape[0]):
-        row = record(GpuOperator, case.operators[place])
+        row = record(GpuOperator, case.operators, place)
         if row.section != LAYER:
             continue
-        forward, backward = operator_time(case, software, row, costs[place])
+        forward, backward = operator_time(case, software, row, costs, place)
         share = row.repeats
         if micro.sequence_parallel > 0.0 and row.split == SEQUENCE:
             share /= micro.tensor

@@ -138,7 +138,7 @@ def fullest(case: IpuCase, loads: Loads, plan: Plan, stages: Matrix, c: int) -> 
 def write_memory(laid: Laid, parts: Matrix) -> None:
     """Write the memory of each plan's fullest IPU by part (a row each), and what it streams."""
     for i in range(laid.plans.shape[0]):
-        plan, loads, c = record(Plan, laid.plans[i]), record(Loads, laid.loads[laid.keys[i]]), laid.layouts[i]
+        plan, loads, c = record(Plan, laid.plans, i), record(Loads, laid.loads, laid.keys[i]), laid.layouts[i]
         held = fullest(laid.case, loads, plan, laid.stages, c)
         for part in range(len(held)):
             parts[part, i] = held[part]
@@ -150,7 +150,7 @@ def write_ipu_steps(laid: Laid, which: Places, speeds: Vector, returns: Vector, 
     """Write steps of plans with samples of software by part (a row each), and their forward share."""
     for place in range(which.shape[0]):
         i = which[place]
-        plan, loads, c = record(Plan, laid.plans[i]), record(Loads, laid.loads[laid.keys[i]]), laid.layouts[i]
+        plan, loads, c = record(Plan, laid.plans, i), record(Loads, laid.loads, laid.keys[i]), laid.layouts[i]
         slowest, weights = laid.slowest[c], heaviest(loads, laid.stages, c)
         step = step_of(laid.case, plan, loads, slowest, weights, speeds[place], returns[place])
         for part in range(len(step)):

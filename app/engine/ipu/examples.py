@@ -58,4 +58,4 @@ def case() -> IpuCase:
 
 
 def row(operator: Operator) -> IpuOperator:
-    return record(IpuOperator, model_of(table(operator)).operators[0])
+    return record(IpuOperator, model_of(table(operator)).operators, 0)

@@ -181,12 +181,12 @@ TINY = float(np.finfo(float).tiny)
 
 @inner
 def stage_of(stages: Matrix, c: int, g: int) -> Stage:
-    return record(Stage, stages[c, g * STAGE :])
+    return record(Stage, stages, c, g * STAGE)
 
 
 @inner
 def put_stage(stages: Matrix, c: int, g: int, stage: Stage) -> None:
-    store(stages[c, g * STAGE :], stage)
+    store(stages, c, g * STAGE, stage)
 
 
 @inner
@@ -313,12 +313,12 @@ def lay_like_layers(
 ) -> None:
     """Write the stages of every plan of like layers, balanced or as stated, and the slowest."""
     for i in range(plans.shape[0]):
-        plan, k = record(Plan, plans[i]), keys[i]
+        plan, k = record(Plan, plans, i), keys[i]
         if split.shape[0] > 0:
             for g in range(split.shape[0]):
                 put_stage(stages, i, g, stated_stage(case, split, g))
         else:
-            layers = balanced_layers(case, record(Loads, loads[k]), plan, times, k)
+            layers = balanced_layers(case, record(Loads, loads, k), plan, times, k)
             for g in range(KINDS):
                 put_stage(stages, i, g, like_stage(case, plan, layers, g))
         put_slowest(case, plan, stages, i, times, k, parts, slowest)

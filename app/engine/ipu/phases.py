@@ -70,8 +70,8 @@ def count_phases(laid: Laid, phases: Vector) -> None:
     capacity = case.usable * case.sram_per_tile
     for i in range(laid.plans.shape[0]):
         plan, brought, c = (
-            record(Plan, laid.plans[i]),
-            record(Loads, laid.loads[laid.keys[i]]),
+            record(Plan, laid.plans, i),
+            record(Loads, laid.loads, laid.keys[i]),
             laid.layouts[i],
         )
         fullest, layers, ends = -math.inf, 0.0, 0.0
@@ -87,7 +87,7 @@ def count_phases(laid: Laid, phases: Vector) -> None:
         # One layer at a time, nothing stashed: the least that a phase has beside its weights.
         laid.plans[i, PHASES] = 2.0
         one = Stage(1.0, 1.0 / case.depth, 1.0, 1.0, 0.0, 1.0, 1.0)
-        beside = stage_memory(case, brought, record(Plan, laid.plans[i]), one)
+        beside = stage_memory(case, brought, record(Plan, laid.plans, i), one)
         # A layer that does not fit beside its own activations is cut, and they with it.
         room = capacity - beside.buffers - beside.framework
         free = room - beside.activations

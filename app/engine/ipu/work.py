@@ -183,10 +183,10 @@ def cycles_of_operators(case: IpuCase, operators: Matrix, keys: Matrix, cycles: 
     """Write the cycles of each operator (a row) with each key: ten columns, by direction and part."""
     for k in range(keys.shape[0]):
         for o in range(operators.shape[0]):
-            row = record(IpuOperator, operators[o])
+            row = record(IpuOperator, operators, o)
             forward, backward = both_cycles(case, row, keys[k, 1], keys[k, 0], keys[k, 2])
-            store(cycles[o, 2 * k * ON_CHIP :], forward)
-            store(cycles[o, (2 * k + 1) * ON_CHIP :], backward)
+            store(cycles, o, 2 * k * ON_CHIP, forward)
+            store(cycles, o, (2 * k + 1) * ON_CHIP, backward)
 
 
 @kernel
@@ -202,7 +202,7 @@ def work_of_keys(case: IpuCase, operators: Matrix, keys: Matrix, times: Matrix, 
         # Ranks of more than one rack wait for the GW-Links between them.
         bandwidth = case.gateway_bandwidth if tensor > case.pod_size else case.allreduce_bandwidth
         for o in range(operators.shape[0]):
-            row = record(IpuOperator, operators[o])
+            row = record(IpuOperator, operators, o)
             forward, backward = both_cycles(case, row, micro_batch, tensor, sequence_parallel)
             start = int(row.place) * PLACE
             for part in range(ON_CHIP):
@@ -218,7 +218,7 @@ def work_of_keys(case: IpuCase, operators: Matrix, keys: Matrix, times: Matrix, 
             )
             if row.section != HEAD:
                 times[k, start + WEIGHTS] += row.share * row.weights / (tensor if row.divided > 0.0 else 1.0)
-        store(loads[k], loads_with(case, operators, micro_batch, tensor, sequence_parallel))
+        store(loads, k, 0, loads_with(case, operators, micro_batch, tensor, sequence_parallel))
 
 
 @inner
@@ -236,7 +236,7 @@ def loads_with(
     layer, embedding = 0.0, 0.0
     limit = case.available_memory * case.sram_per_tile * case.tiles
     for o in range(operators.shape[0]):
-        row = record(IpuOperator, operators[o])
+        row = record(IpuOperator, operators, o)
         shapes = operator_shapes(row, micro_batch, tensor)
         needed = 0.0
         for place in range(FORWARD_GEMMS):

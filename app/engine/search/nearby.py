@@ -84,13 +84,12 @@ def _like(
     place, plans = found.number[0], found.plans
     # What does not fit is counted, and written again with more room.
     at = min(place, plans.shape[0] - 1)
-    row = plans[at]
-    store(row, seed)
-    row[DATA], row[MICRO_BATCH], row[ACCUMULATION] = share
-    row[INTERLEAVE], row[SHARDING_RANKS] = interleave, ranks
+    store(plans, at, 0, seed)
+    plans[at, DATA], plans[at, MICRO_BATCH], plans[at, ACCUMULATION] = share
+    plans[at, INTERLEAVE], plans[at, SHARDING_RANKS] = interleave, ranks
     if seed.rts_optimizer == seed.data:
-        row[RTS_OPTIMIZER] = share[0]
-    if _is_legal(record(Plan, row), bounds.devices):
+        plans[at, RTS_OPTIMIZER] = share[0]
+    if _is_legal(record(Plan, plans, at), bounds.devices):
         found.number[0] = place + 1
 
 
@@ -269,7 +268,7 @@ def write_nearby(
     found = Nearby(plans, count)
     count[0] = 0
     for place in range(seeds.shape[0]):
-        seed = record(Plan, seeds[place])
+        seed = record(Plan, seeds, place)
         if given.data.size == 0:
             _fewer_copies(bounds, given, free, found, seed, rungs)
         if near[place] > 0 and bounds.any_batch:

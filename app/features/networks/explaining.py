@@ -88,7 +88,7 @@ def messages_of(timing: NetworkTiming) -> list[NetworkMessage]:
     scenario, plans = timing.decision.scenario, timing.plans
     gpu = scenario.gpu_case()
     timer = CollectiveTimer(gpu.case, gpu.software)
-    plan = record(Plan, plans.rows[0])
+    plan = record(Plan, plans.rows, 0)
     shown = {name: float(np.ravel(part)[0]) for name, part in scenario.step(plans).parts.items()}
     factor = float(np.ravel(scenario.time_factor())[0])
     messages = _gradient_messages(plan, timer, shown["data_comm"] / factor)

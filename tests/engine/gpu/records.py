@@ -52,7 +52,7 @@ def gpu_case(model: OperatorTable, stack: GpuSoftware, system: GpuSystem) -> Gpu
 
 
 def plan_of(**values: float) -> Plan:
-    return record(Plan, Plans.of(**values).rows[0])
+    return record(Plan, Plans.of(**values).rows, 0)
 
 
 def collectives(

@@ -91,7 +91,7 @@ def test_more_stages_never_lengthen_the_slowest(name: str, bow: IpuChip, popart:
         listed = stage_list(found.counts[:, place], table.depth, pipeline)
         assert sum(listed) == table.depth
         held = [stage_of(found.laid.stages, found.laid.layouts[place], each) for each in range(pipeline)]
-        loads = record(Loads, found.laid.loads[found.laid.keys[place]])
+        loads = record(Loads, found.laid.loads, found.laid.keys[place])
         weights = [stage_weights(loads, each.layers, each.embedding, each.head) for each in held]
         assert all(each.present for each in held)
         assert sum(weights) == pytest.approx(table.parameters)

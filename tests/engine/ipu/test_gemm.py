@@ -31,7 +31,7 @@ def table_of(*operators: object) -> OperatorTable:
 def products(operator: object, micro_batch: float = 1.0, tensor: float = 1.0) -> list[Gemm]:
     """Return the products of an operator: two forward, then four backward."""
     operators = model_of(table_of(operator)).operators
-    row = record(IpuOperator, operators[0])
+    row = record(IpuOperator, operators, 0)
     shapes = operator_shapes(row, micro_batch, tensor)
     return [gemm_of(row, shapes, place) for place in range(GEMMS)]
 
@@ -39,7 +39,7 @@ def products(operator: object, micro_batch: float = 1.0, tensor: float = 1.0) ->
 def passes(operators: Iterable[object], micro_batch: float) -> tuple[np.ndarray, tuple[float, float]]:
     """Return passes and operations of operators, forward and backward."""
     matrix = model_of(table_of(*operators)).operators
-    rows = [record(IpuOperator, row) for row in matrix]
+    rows = [record(IpuOperator, matrix, place) for place in range(len(matrix))]
     both = np.sum([vector_passes(row, micro_batch, 1.0, 0.0) for row in rows], axis=0)
     return both, (sum(row.forward_operations for row in rows), sum(row.backward_operations for row in rows))
 
