@@ -45,8 +45,8 @@ class ClientKind(StrEnum):
 
 
 SENTENCES = {
-    ClientKind.KEY: "this key can send {quota} requests of the kind “{kind}” per minute; wait {seconds} s",
-    ClientKind.PERSON: "you can send {quota} requests of the kind “{kind}” per minute; wait {seconds} s",
+    ClientKind.KEY: "limit of this key for “{kind}”: {quota} requests per minute; wait {seconds} s",
+    ClientKind.PERSON: "your limit for “{kind}”: {quota} requests per minute; wait {seconds} s",
     ClientKind.LINK: "this link can be opened {quota} times per minute; wait {seconds} s",
 }
 """What is said to who has asked too often."""

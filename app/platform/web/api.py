@@ -230,7 +230,7 @@ EXAMPLES: dict[int, AppError] = {
     422: Unprocessable.at("system.id", "Field required"),
     429: TooMany(
         Message(
-            "this key can send {quota} requests of the kind “{kind}” per minute; wait {seconds} s",
+            "limit of this key for “{kind}”: {quota} requests per minute; wait {seconds} s",
             {"quota": 30, "kind": "search", "seconds": 12},
         )
     ),

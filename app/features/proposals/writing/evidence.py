@@ -151,8 +151,11 @@ def fit(found: FitFound, voice: Voice) -> list[Block]:
         for run in found.runs
     ]
     gaps = " · ".join(
-        f"{voice.gettext(name)} {voice.percent(gap)}"
-        for name, gap in (("Mean gap before", found.gap_before), ("Mean gap after", found.gap_after))
+        f"{name} {voice.percent(gap)}"
+        for name, gap in (
+            (voice.gettext("Mean gap before"), found.gap_before),
+            (voice.gettext("Mean gap after"), found.gap_after),
+        )
     )
     return [
         Paragraph(voice.ended(voice.sentence(said))),
