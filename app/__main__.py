@@ -17,7 +17,7 @@ COMMANDS = {
     "serve": ("serving", "Serve the web pages and the JSON API."),
     "worker": ("serving", "Run background jobs for servers."),
     "estimate": ("estimating", "Estimate one scenario."),
-    "search": ("estimating", "Search for the best plans for a model on a system."),
+    "search": ("searching", "Search for the best plans for a model on a system."),
     "size": ("estimating", "Find the systems that meet a deadline and a budget."),
     "sweep": ("sweeping", "Estimate models × systems × prices × scenarios."),
     "profile": ("estimating", "Read a model file and show its operators."),

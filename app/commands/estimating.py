@@ -1,4 +1,4 @@
-"""``rackline estimate``, ``size`` and ``search``."""
+"""Commands that answer from a file and the catalogue: estimate, size, profile, validate."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from typing import Annotated
 import typer
 
 from app.commands.inputs import AsJson, content, data_directory, decoded, read_request
-from app.commands.text import SUMMARY, estimate_text, plain, search_text, sizing_text, summary_cells, table
+from app.commands.text import SUMMARY, estimate_text, plain, sizing_text, summary_cells, table
 from app.estimating.context import load_context
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
 from app.estimating.validation.run import read_rows, validate
-from app.features.plans.mapping import timed_search
-from app.features.plans.model import SearchRequest
 from app.features.sizings.answering import size
 from app.features.sizings.model import SizingRequest
 from app.profiles.readers import read_profile
@@ -88,14 +86,3 @@ def validate_command(
     refused = [f"{row.id}: not predicted: {row.reason}" for row in report.rows if not row.supported]
     lines = table([SUMMARY, *(summary_cells(part) for part in parts)])
     typer.echo("\n".join([*refused, "", *lines]))
-
-
-@cli.command("search")
-def search_command(
-    request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="A search request.")],
-    as_json: AsJson = False,
-) -> None:
-    """Search for the best plans for a model on a system."""
-    asked = read_request(SearchRequest, request)
-    answer = timed_search(asked, load_context(data_directory()))
-    typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(search_text(answer)))

@@ -27,6 +27,9 @@ from app.platform.store.queries import now
 from app.platform.workbench import LOCAL_WORKSPACE
 from app.settings import Settings
 from tests.loops import run
+from tests.store.conftest import migrated as migrated
+from tests.store.conftest import migrated_file as migrated_file
+from tests.store.conftest import store as store
 
 PASSWORD = "correct horse battery"
 

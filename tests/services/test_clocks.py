@@ -17,6 +17,9 @@ from app.platform.store.tables import ProposalRecord
 from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory
 from tests.clocks import Moved, moved_clock
+from tests.store.conftest import migrated as migrated
+from tests.store.conftest import migrated_file as migrated_file
+from tests.store.conftest import store as store
 
 
 def shared(bench: Workbench, clock: Moved) -> str:

@@ -130,11 +130,11 @@ def test_what_cannot_be_counted_together_is_counted_by_each(
 def test_people_and_links_are_told_what_is_theirs(store: Store | None, clock: list[float]) -> None:
     rates = Rates({asker: {CostClass.ESTIMATE: 1} for asker in ClientKind}, store)
     for asker, who in (
-        (ClientKind.KEY, "this key"),
-        (ClientKind.PERSON, "you"),
-        (ClientKind.LINK, "this link"),
+        (ClientKind.KEY, "limit of this key"),
+        (ClientKind.PERSON, "your limit"),
+        (ClientKind.LINK, "this link can"),
     ):
         rates.count("ws_one", asker, f"the {asker}", CostClass.ESTIMATE).check()
-        with pytest.raises(TooMany, match=f"^{who} can .*wait 61 s") as refused:
+        with pytest.raises(TooMany, match=f"^{who} .*wait 61 s") as refused:
             rates.count("ws_one", asker, f"the {asker}", CostClass.ESTIMATE).check()
         assert refused.value.retry_after == 61

@@ -37,6 +37,9 @@ from app.platform.web.examples import FLEET_PLAN, RESNET, STUDY
 from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory
 from tests.clocks import moved_clock
+from tests.store.conftest import migrated as migrated
+from tests.store.conftest import migrated_file as migrated_file
+from tests.store.conftest import store as store
 
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 

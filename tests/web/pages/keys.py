@@ -52,7 +52,7 @@ PROPOSED = (
         "features/comparisons/charts",
         "features/comparisons/compare",
     ),
-    *(f"features/bills/{name}" for name in ("bill", "compare", "fabric", "model", "parts", "racks")),
+    *(f"features/bills/{name}" for name in ("bill", "fabric", "model", "parts", "racks", "service")),
     *(
         f"features/proposals/{name}"
         for name in (
