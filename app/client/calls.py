@@ -115,7 +115,7 @@ def part_of(call: Call[Any], fields: Iterable[str], view: str) -> Call[dict[str,
     return replace(call, query=query, read=lambda response: dict(response.json()))
 
 
-class Bound(Generic[P, T]):
+class BoundCall(Generic[P, T]):
     """An operation of a client that waits."""
 
     def __init__(self, client: WaitingClient, build: Callable[Concatenate[Any, P], Call[T]]) -> None:
@@ -140,7 +140,7 @@ class Bound(Generic[P, T]):
         return send
 
 
-class AsyncBound(Generic[P, T]):
+class AsyncBoundCall(Generic[P, T]):
     """An operation of a client that does not wait."""
 
     def __init__(self, client: AwaitedClient, build: Callable[Concatenate[Any, P], Call[T]]) -> None:
@@ -175,17 +175,17 @@ class Operation(Generic[P, T]):
     @overload
     def __get__(self, client: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, client: WaitingClient, owner: type) -> Bound[P, T]: ...
+    def __get__(self, client: WaitingClient, owner: type) -> BoundCall[P, T]: ...
     @overload
-    def __get__(self, client: AwaitedClient, owner: type) -> AsyncBound[P, T]: ...
+    def __get__(self, client: AwaitedClient, owner: type) -> AsyncBoundCall[P, T]: ...
     def __get__(
         self, client: WaitingClient | AwaitedClient | None, owner: type
-    ) -> Self | Bound[P, T] | AsyncBound[P, T]:
+    ) -> Self | BoundCall[P, T] | AsyncBoundCall[P, T]:
         if client is None:
             return self
         if isinstance(client, AwaitedClient):
-            return AsyncBound(client, self.build)
-        return Bound(client, self.build)
+            return AsyncBoundCall(client, self.build)
+        return BoundCall(client, self.build)
 
 
 def operation(

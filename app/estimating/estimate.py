@@ -29,10 +29,8 @@ from app.estimating.documents import Default, Estimate, Text, Validation
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.ranges import (
     common_normals,
-    own_column,
     quantity,
-    residual_samples,
-    scatter_of,
+    residual_factors,
 )
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
@@ -167,13 +165,7 @@ def _timed(
     def make() -> Timing:
         normals = common_normals()
         names = regimes(scenario, plans, decision.profile.family, context.measured)
-        factors = residual_samples(
-            names,
-            context.residuals,
-            normals,
-            own_column(scenario.chip.name, plans),
-            scatter_of(scenario.software),
-        )
+        factors = residual_factors(names, context.residuals, normals, scenario, plans)
         run_deviation = training.target.scatter if training.target else 0.0
         (run,) = runs_of(
             scenario,

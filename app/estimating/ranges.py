@@ -20,6 +20,7 @@ from app.engine.uncertainty import band, standard_normals, student_t_samples
 from app.engine.units import DAY, HOUR, MINUTE, YEAR
 from app.errors import CatalogError, Message
 from app.estimating.regimes import REGIMES
+from app.estimating.scenario import Scenario
 from app.estimating.schema import Quantity
 
 
@@ -241,3 +242,11 @@ def own_column(chip: str, plans: Plans) -> str:
     """Return the column of what belongs to one option alone: its chip, devices, batch and layout."""
     layout = [float(np.ravel(getattr(plans, entry.name))[0]) for entry in fields(Plans)]
     return OWN[zlib.crc32(repr((chip, layout)).encode()) % len(OWN)]
+
+
+def residual_factors(
+    names: list[str], residuals: Residuals, normals: Mapping[str, Floats], scenario: Scenario, plans: Plans
+) -> Floats:
+    """Return the residual samples of one plan: its regimes, its own column, the scatter of its software."""
+    column, scatter = own_column(scenario.chip.name, plans), scatter_of(scenario.software)
+    return residual_samples(names, residuals, normals, column, scatter)

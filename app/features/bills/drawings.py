@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.errors import Message
-from app.features.bills.model import FabricPlan, Placement, Rack
+from app.features.bills.model import FabricPlan, Rack, RackPlacement
 from app.platform.charts.svg import Box, Drawing, Label, Line
 from app.platform.wording.voice import Voice
 
@@ -96,9 +96,9 @@ def heading(rack: Rack, number: int, voice: Voice) -> str:
     return voice.say(Message("Racks {first}–{last} ({count} identical)", values))
 
 
-def stretches(placements: Sequence[Placement]) -> list[tuple[int, Placement]]:
+def stretches(placements: Sequence[RackPlacement]) -> list[tuple[int, RackPlacement]]:
     """Return neighbours of one kind together: how many, and the lowest of them."""
-    found: list[tuple[int, Placement]] = []
+    found: list[tuple[int, RackPlacement]] = []
     for placement in placements:
         if found:
             count, lowest = found[-1]
@@ -110,7 +110,7 @@ def stretches(placements: Sequence[Placement]) -> list[tuple[int, Placement]]:
     return found
 
 
-def _stretch(lowest: Placement, count: int, left: float, floor: float, voice: Voice) -> Shapes:
+def _stretch(lowest: RackPlacement, count: int, left: float, floor: float, voice: Voice) -> Shapes:
     """Return the boxes of a stretch, and its name once, in the box in its middle."""
     bottom, height = lowest.bottom, lowest.height
     kind = KINDS.get(lowest.use, "switch")

@@ -186,7 +186,7 @@ class BillTotals(Document):
     weight: Quantity = Field(description="Weight including racks, for parts of known weight.")
 
 
-class Placement(Document):
+class RackPlacement(Document):
     """One item in a rack."""
 
     item: str = Field(description="Identifier of the part.")
@@ -206,7 +206,7 @@ class Rack(Document):
     power_max: float = Field(description="Maximum power. [W]")
     power_limit: float = Field(description="Power limit of one rack. [W]")
     weight: float = Field(description="Weight of the contents. [kg]")
-    placements: list[Placement] = Field(description="Contents of the rack, from the bottom up.")
+    placements: list[RackPlacement] = Field(description="Contents of the rack, from the bottom up.")
 
 
 class Tax(Document):
@@ -267,7 +267,7 @@ class Bill(Document):
 Measure = Literal["package", "total", "power", "power_max", "rack_units"]
 
 
-class Ratio(Document):
+class BillRatio(Document):
     """One figure compared across two bills."""
 
     measure: Measure = Field(description="Metric compared.")
@@ -294,7 +294,7 @@ class BillComparison(Document):
     second: str = Field(description="Identifier of the second bill.")
     labels: list[str] = Field(description="Names of both bills.")
     margin: float = Field(description="Largest difference at which figures count as equal.")
-    ratios: list[Ratio] = Field(description="Ratios of the figures that both bills have.")
+    ratios: list[BillRatio] = Field(description="Ratios of the figures that both bills have.")
     groups: list[GroupPair] = Field(description="Totals by group for both bills.")
     warnings: list[CheckWarning] = Field(description="Warnings.")
 

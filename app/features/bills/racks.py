@@ -11,7 +11,7 @@ from app.catalog.entries import ChipKind, SystemEntry
 from app.catalog.figures import Figure
 from app.errors import Message
 from app.estimating.network_parts import BillPart, part
-from app.features.bills.model import Placement, Rack
+from app.features.bills.model import Rack, RackPlacement
 from app.features.bills.parts import CLUSTER, SWITCHES, machines_linked
 
 UNPOWERED = frozenset({"spare_machine", "spare_host"})
@@ -175,9 +175,9 @@ def bill_racks(packed: Sequence[PackedRack], limits: RackLimits) -> list[Rack]:
     ]
 
 
-def _placements(rack: PackedRack, height: int) -> list[Placement]:
+def _placements(rack: PackedRack, height: int) -> list[RackPlacement]:
     """Machines from the floor up, heavy ones low; switches from the top down."""
-    placements: list[Placement] = []
+    placements: list[RackPlacement] = []
     floor, top = 1, height
     for unit in rack.units:
         size, bottom = math.ceil(unit.height), floor
@@ -186,5 +186,7 @@ def _placements(rack: PackedRack, height: int) -> list[Placement]:
             bottom = top + 1
         else:
             floor += size
-        placements.append(Placement(item=unit.item, name=unit.name, use=unit.use, bottom=bottom, height=size))
+        placements.append(
+            RackPlacement(item=unit.item, name=unit.name, use=unit.use, bottom=bottom, height=size)
+        )
     return sorted(placements, key=lambda placement: placement.bottom)

@@ -12,11 +12,11 @@ from app.features.bills.bill import GROUPS, make_bill
 from app.features.bills.model import (
     Bill,
     BillComparison,
+    BillRatio,
     BillRequest,
     BillSummary,
     GroupPair,
     Measure,
-    Ratio,
     check_asked,
 )
 from app.features.bills.parts import CLUSTER
@@ -53,7 +53,7 @@ def compare_bills(first: Bill, second: Bill, catalog: Catalog) -> BillComparison
     )
 
 
-def _ratios(first: Bill, second: Bill, margin: float) -> list[Ratio]:
+def _ratios(first: Bill, second: Bill, margin: float) -> list[BillRatio]:
     ours, theirs = first.totals, second.totals
     pairs: list[tuple[Measure, Quantity, Quantity]] = []
     if first.package is not None and second.package is not None:
@@ -69,7 +69,7 @@ def _ratios(first: Bill, second: Bill, margin: float) -> list[Ratio]:
     return [_ratio(measure, one, other, margin) for measure, one, other in pairs]
 
 
-def _ratio(measure: Measure, first: Quantity, second: Quantity, margin: float) -> Ratio:
+def _ratio(measure: Measure, first: Quantity, second: Quantity, margin: float) -> BillRatio:
     """Return the first amount over the second; its range holds every combination of their ends."""
     ratio = Quantity(
         value=first.value / second.value,
@@ -78,7 +78,7 @@ def _ratio(measure: Measure, first: Quantity, second: Quantity, margin: float) -
         unit="1",
     )
     parity = equal(first, second, margin)
-    return Ratio(measure=measure, first=first, second=second, ratio=ratio, parity=parity)
+    return BillRatio(measure=measure, first=first, second=second, ratio=ratio, parity=parity)
 
 
 def equal(first: Quantity, second: Quantity, margin: float) -> bool:

@@ -15,7 +15,7 @@ from app.estimating.context import SizingContext
 from app.estimating.deciding import decide
 from app.estimating.hardware import reliability
 from app.estimating.nearest import status_of
-from app.estimating.ranges import OWN, common_normals, own_column, quantity, residual_samples, scatter_of
+from app.estimating.ranges import OWN, common_normals, own_column, quantity, residual_factors
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
 from app.estimating.runtime import runs_of
@@ -153,7 +153,7 @@ def estimate_phase(
         machines=sizing.machines_used,
         assumed=reliability(defaults, request.assumptions),
         input_rate=None,
-        factors=residual_samples(names, context.residuals, normals, column, scatter_of(scenario.software)),
+        factors=residual_factors(names, context.residuals, normals, scenario, plans),
         normals=normals,
         run_deviation=0.0,
     )

@@ -8,7 +8,7 @@ from app.estimating.ranges import chance, money, significant
 from app.features.networks.evaluation import Evaluation, NetworkVerdict
 from app.features.networks.explaining import counterfactual, exposed_of, messages_of, terms_between
 from app.features.networks.measuring import NetworkGain
-from app.features.networks.model import Advice, DecidedBy, Term
+from app.features.networks.model import DecidedBy, NetworkAdvice, Term
 
 SENTENCES: dict[Term, str] = {
     "data_volume": (
@@ -44,14 +44,14 @@ def percent(share: float) -> float:
     return significant(100.0 * share, 2) if abs(share) >= 0.0005 else 0.0
 
 
-def advice_of(evaluation: Evaluation) -> Advice:
+def advice_of(evaluation: Evaluation) -> NetworkAdvice:
     if not evaluation.several:
         return _one_machine()
     verdict, gain = evaluation.verdict, evaluation.pair_gain
     taken, against = verdict.taken, verdict.against
     bought = None if taken.network.installed else taken.price
     left = None if against is None else against.price
-    return Advice(
+    return NetworkAdvice(
         recommendation=taken.network.id,
         against=None if against is None else against.network.id,
         not_worth_it=against is not None and not verdict.worth,
@@ -68,9 +68,9 @@ def advice_of(evaluation: Evaluation) -> Advice:
     )
 
 
-def _one_machine() -> Advice:
+def _one_machine() -> NetworkAdvice:
     message = Message("No network is needed: training runs on one machine")
-    return Advice(
+    return NetworkAdvice(
         recommendation=None,
         against=None,
         not_worth_it=True,

@@ -296,7 +296,7 @@ class DecidedBy(Document):
     """Gain with one micro-batch per step."""
 
 
-class Advice(Document):
+class NetworkAdvice(Document):
     """Advice on the network."""
 
     recommendation: str | None
@@ -428,7 +428,7 @@ class FabricChoice(Document):
     """Networks, cheapest first."""
     gains: list[FabricGain]
     """Gain of each other network over the reference."""
-    advice: Advice | None
+    advice: NetworkAdvice | None
     """Recommendation; null if nothing fits."""
     turning: Turning | None
     """Where the advice changes; null on one machine or if nothing fits."""

@@ -12,7 +12,7 @@ from app.engine.records import Fabric, Floats, GpuSystem
 from app.estimating.context import SizingContext
 from app.estimating.deciding import Decision, decide
 from app.estimating.hardware import Hardware, Reliability
-from app.estimating.ranges import own_column, quantity, residual_samples, scatter_of
+from app.estimating.ranges import own_column, quantity, residual_factors
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
 from app.estimating.runtime import Run, runs_of
@@ -129,7 +129,7 @@ def _run_on(cluster: Cluster, decision: Decision, plans: Plans, reference: Plans
         machines=decision.machines_used,
         assumed=cluster.assumed,
         input_rate=cluster.request.assumptions.input_samples_per_second,
-        factors=residual_samples(names, context.residuals, normals, column, scatter_of(scenario.software)),
+        factors=residual_factors(names, context.residuals, normals, scenario, reference),
         normals=cluster.normals,
         run_deviation=training.target.scatter if training.target else 0.0,
     )

@@ -22,13 +22,13 @@ from app.features.proposals.branding import read_logo
 from app.features.proposals.content import build_content
 from app.features.proposals.lines import content_hash
 from app.features.proposals.model import (
-    Change,
     Frozen,
     Proposal,
     ProposalEvent,
     ProposalEvents,
     ProposalRequest,
     Replay,
+    ReplayChange,
     Share,
     ShareState,
 )
@@ -126,7 +126,7 @@ def proposal_answers(
     sha256, identifier = content_hash(content), "prp_a2b3c4d5e6f7g2h3"
     state = ShareState(created_at=moment, expires_at=moment + MONTH, passphrase=True, opened=2)
     event = ProposalEvent(position=1, kind="frozen", at=moment, detail={"sha256": sha256})
-    change = Change(
+    change = ReplayChange(
         path="bills.0.total",
         section="bill",
         option="IPU-POD64",

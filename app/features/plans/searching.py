@@ -20,7 +20,7 @@ from app.estimating.defaults import plan_defaults, system_defaults
 from app.estimating.documents import CheckWarning, Part
 from app.estimating.nearest import UNVALIDATED
 from app.estimating.plan_search import Risk, Searched, memory_of, search_space
-from app.estimating.ranges import common_normals, own_column, quantity, residual_samples, scatter_of
+from app.estimating.ranges import common_normals, quantity, residual_factors
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest, PlanInput, WorkloadInput
 from app.estimating.runtime import least_step
@@ -218,13 +218,7 @@ def _best(
     for place, index in enumerate(chosen.tolist()):
         one = several.take(np.array([place]))
         names = regimes(scenario, one, sizing.profile.family, context.measured)
-        factors = residual_samples(
-            names,
-            context.residuals,
-            normals,
-            own_column(scenario.chip.name, one),
-            scatter_of(scenario.software),
-        )
+        factors = residual_factors(names, context.residuals, normals, scenario, one)
         seconds = float(step.total[place])
         samples = np.maximum(sampled[place] * factors, least[place])
         batch, peak = float(one.global_batch[0]), scenario.peak * float(one.devices[0])

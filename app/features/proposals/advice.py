@@ -33,7 +33,7 @@ class CustomerLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class AdvisedChoice:
     """Which option is taken, and what it was taken from."""
 
     comparison: Comparison
@@ -75,7 +75,7 @@ def advise(
     else:
         by_rule = next((row for row in meeting if row.label == networks.get(alone.label)), alone)
     taken = next((row for row in rows if row.label == chosen), by_rule)
-    choice = Choice(comparison, limits, taken, by_rule, alone, costs, times, meeting)
+    choice = AdvisedChoice(comparison, limits, taken, by_rule, alone, costs, times, meeting)
     against = {row.label: reasons_against(row, choice) for row in rows if row is not taken}
     return Advice(
         recommended=label_of(taken),
@@ -186,7 +186,7 @@ def only(rows: Sequence[ComparisonRow]) -> ComparisonRow | None:
     return rows[0] if len(rows) == 1 else None
 
 
-def reasons_for(choice: Choice) -> list[Message]:
+def reasons_for(choice: AdvisedChoice) -> list[Message]:
     """Return why an option is recommended, and what to beware of in that."""
     taken, by_rule = choice.taken, choice.by_rule
     if taken is None:
@@ -214,7 +214,7 @@ def reasons_for(choice: Choice) -> list[Message]:
     return reasons
 
 
-def main_reasons(taken: ComparisonRow, choice: Choice) -> list[Message]:
+def main_reasons(taken: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
     """Return what decided for an option, and what would have been taken otherwise."""
     by_rule, alone = choice.by_rule, choice.alone
     cost = amount(taken)
@@ -244,7 +244,7 @@ def main_reasons(taken: ComparisonRow, choice: Choice) -> list[Message]:
     return [reason, Message("by time, cost and limits alone, {option} would be recommended", otherwise)]
 
 
-def tied(choice: Choice) -> Message:
+def tied(choice: AdvisedChoice) -> Message:
     """Return between which options nothing decides."""
     if choice.cheapest:
         both = {"options": joined(choice.cheapest)}
@@ -252,7 +252,7 @@ def tied(choice: Choice) -> Message:
     return Message("{options} tie on time; none is recommended", {"options": joined(choice.fastest)})
 
 
-def unknown_costs(choice: Choice) -> list[Message]:
+def unknown_costs(choice: AdvisedChoice) -> list[Message]:
     """Return for which options no cost is known, so that the time decides."""
     unknown = [row for row in choice.meeting if amount(row) is None]
     if not unknown:
@@ -295,7 +295,7 @@ def sureness(taken: ComparisonRow, comparison: Comparison) -> list[Message]:
     return reasons
 
 
-def reasons_against(row: ComparisonRow, choice: Choice) -> list[Message]:
+def reasons_against(row: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
     """Return why not to buy an option; nothing where nothing speaks against it."""
     if row.hours is None:
         return [does_not_fit(row)]
@@ -329,7 +329,7 @@ def does_not_fit(row: ComparisonRow) -> Message:
     )
 
 
-def against(row: ComparisonRow, taken: ComparisonRow, choice: Choice) -> list[Message]:
+def against(row: ComparisonRow, taken: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
     """Return what speaks against an option beside the one that is taken."""
     comparison = choice.comparison
     cost, best = amount(row), amount(taken)

@@ -18,8 +18,7 @@ from app.features.comparisons.service import create_comparison
 from app.features.networks.advice import percent
 from app.features.networks.answering import weigh_fabrics
 from app.features.networks.measuring import measured_gain, noise_of
-from app.features.networks.model import Advice as NetworkAdvice
-from app.features.networks.model import FabricChoice, FabricChoiceRequest, FabricOption
+from app.features.networks.model import FabricChoice, FabricChoiceRequest, FabricOption, NetworkAdvice
 from app.features.proposals.model import (
     Advice,
     Evidence,

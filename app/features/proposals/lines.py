@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from app.estimating.schema import Quantity
 from app.features.comparisons.model import ComparisonRow
-from app.features.proposals.model import Change, Evidence, GainFound, ProposalContent
+from app.features.proposals.model import Evidence, GainFound, ProposalContent, ReplayChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ ROUNDING = 1e-9
 """Relative difference of two numbers that are the same: JSON keeps every digit, sums may not."""
 
 
-def changes_between(then: ProposalContent, now: ProposalContent) -> tuple[int, list[Change]]:
+def changes_between(then: ProposalContent, now: ProposalContent) -> tuple[int, list[ReplayChange]]:
     """Return how many lines were compared, and those that differ."""
     before, after = _by_subject(then), _by_subject(now)
     subjects = dict.fromkeys([*before, *after])
@@ -261,7 +261,7 @@ def _by_subject(content: ProposalContent) -> dict[tuple[str, str | None, str], P
     return {(line.section, line.option, line.name): line for line in lines}
 
 
-def _change(then: ProposalLine | None, now: ProposalLine | None) -> Change | None:
+def _change(then: ProposalLine | None, now: ProposalLine | None) -> ReplayChange | None:
     """Return what is different about a line, its value or else its range; None where nothing is."""
     line = then or now
     assert line is not None, "a subject comes from one of both"
@@ -274,7 +274,7 @@ def _change(then: ProposalLine | None, now: ProposalLine | None) -> Change | Non
         name, old, new = f"{line.name}.range", list(before), list(after)
     relative = new / old - 1.0 if _is_number(old) and _is_number(new) and old else None
     changed = {"name": name, "then": old, "now": new, "relative": relative}
-    return Change(path=line.path, section=line.section, option=line.option, unit=line.unit, **changed)
+    return ReplayChange(path=line.path, section=line.section, option=line.option, unit=line.unit, **changed)
 
 
 def _is_number(value: JsonValue) -> TypeGuard[float]:

@@ -488,7 +488,7 @@ class ProposalEvents(Document):
     items: list[ProposalEvent] = Field(description="Events, in chronological order.")
 
 
-class Change(Document):
+class ReplayChange(Document):
     """A line that changes with the current catalogue."""
 
     path: str = Field(description="Path in the content.")
@@ -519,7 +519,7 @@ class Replay(Document):
     engine_version: dict[str, str] = Field(description="Version of the engine then and now.")
     catalog_version: dict[str, str] = Field(description="Version of the catalogue then and now.")
     compared: int = Field(description="Number of lines compared.")
-    changes: list[Change] = Field(description="Lines that differ, in document order.")
+    changes: list[ReplayChange] = Field(description="Lines that differ, in document order.")
     refused: list[Refused] = Field(description="Options that can no longer be estimated.")
 
 

@@ -22,7 +22,6 @@ from app.features.proposals.evidence import Named, at_field, named_evidence
 from app.features.proposals.lines import changes_between, content_hash
 from app.features.proposals.model import (
     REQUIRED,
-    Change,
     Frozen,
     Logo,
     Proposal,
@@ -34,6 +33,7 @@ from app.features.proposals.model import (
     ProposalSummary,
     Refused,
     Replay,
+    ReplayChange,
     ShareState,
 )
 from app.features.proposals.pdf import proposal_pdf
@@ -387,7 +387,7 @@ def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
     except AppError as error:
         refused.append(Refused(label=error.errors[0].field, text=Text.of(error.message)))
     engine_version, compared = then.engine_version, 0
-    changes: list[Change] = []
+    changes: list[ReplayChange] = []
     if options and not refused:
         today = build_content(
             asked.model_copy(update={"options": [row.label for row in then.comparison.rows]}),

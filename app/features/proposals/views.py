@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from app.errors import Message
 from app.features.proposals import service as proposals
 from app.features.proposals.charts import proposal_figures
-from app.features.proposals.model import Change, Proposal, ProposalEvent, Replay
+from app.features.proposals.model import Proposal, ProposalEvent, Replay, ReplayChange
 from app.features.proposals.sharing import Shared
 from app.features.proposals.writing.blocks import ChartBlock, View
 from app.features.proposals.writing.proposal import line_name, value_written, write_proposal
@@ -103,7 +103,7 @@ def detail_of(event: ProposalEvent, speaker: Voice) -> str:
 class ChangeRow:
     """A line that changed, as the document would write it."""
 
-    change: Change
+    change: ReplayChange
     name: str
     then: str
     now: str
@@ -124,7 +124,7 @@ def replay_page(request: Request, replay: Replay) -> ReplayPage:
     return ReplayPage(proposal=proposal, replay=replay, rows=rows)
 
 
-def change_row(change: Change, proposal: Proposal, speaker: Voice) -> ChangeRow:
+def change_row(change: ReplayChange, proposal: Proposal, speaker: Voice) -> ChangeRow:
     section, name, content = change.section, change.name, proposal.content
 
     def said(value: JsonValue) -> str:

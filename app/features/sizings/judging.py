@@ -15,7 +15,7 @@ from app.engine.records import Floats
 from app.errors import Message
 from app.estimating.documents import Text
 from app.estimating.ranges import duration, money, significant
-from app.features.sizings.model import BudgetKind, Change, Nearest, SizingOption, SizingRequest
+from app.features.sizings.model import BudgetKind, LimitChange, Nearest, SizingOption, SizingRequest
 from app.features.sizings.words import paid, priced
 
 Samples = tuple[Floats, Floats, Floats]
@@ -226,12 +226,12 @@ def _change(
     message: Message,
     kind: BudgetKind | None = None,
     also: dict[str, float] | None = None,
-) -> Change:
+) -> LimitChange:
     text = Text.of(message)
-    return Change(field=field, value=value, also=also or {}, kind=kind, option=option.id, text=text)
+    return LimitChange(field=field, value=value, also=also or {}, kind=kind, option=option.id, text=text)
 
 
-def _time_changes(verdict: Verdict) -> list[Change]:
+def _time_changes(verdict: Verdict) -> list[LimitChange]:
     """Return the deadline that would do, and the share of the work that is done by the one that is asked."""
     request = verdict.request
     if request.deadline_s is None:
@@ -258,7 +258,7 @@ def _time_changes(verdict: Verdict) -> list[Change]:
     return changes
 
 
-def _probability_changes(verdict: Verdict) -> list[Change]:
+def _probability_changes(verdict: Verdict) -> list[LimitChange]:
     """Return the probability with which an option meets what is asked, where that is a likely one."""
     probability = np.where(verdict.seconds < np.inf, verdict.probability, -1.0)
     index = int(np.argmax(probability))
@@ -272,7 +272,7 @@ def _probability_changes(verdict: Verdict) -> list[Change]:
     return [_change("probability", share, option, text)]
 
 
-def least_budget(verdict: Verdict, kind: BudgetKind) -> Change | None:
+def least_budget(verdict: Verdict, kind: BudgetKind) -> LimitChange | None:
     """Return the least budget of a kind that lets an option meet what is asked, with what it pays for."""
     request = verdict.request
     if request.budget is None:
@@ -294,7 +294,7 @@ def least_budget(verdict: Verdict, kind: BudgetKind) -> Change | None:
     return _change("budget", amount, option, Message(PAYS[kind, option.acquisition], values), kind)
 
 
-def purchase_needed(verdict: Verdict) -> Change | None:
+def purchase_needed(verdict: Verdict) -> LimitChange | None:
     """Return the least budget that buys an option, where only rented ones keep the budget."""
     owned = [option.document.acquisition == "own" for option in verdict.options]
     if verdict.request.budget_kind is not None or np.any(verdict.meets & owned):
@@ -302,7 +302,7 @@ def purchase_needed(verdict: Verdict) -> Change | None:
     return least_budget(verdict, "purchase")
 
 
-def _both_limits(nearest: SampledOption, request: SizingRequest) -> Change:
+def _both_limits(nearest: SampledOption, request: SizingRequest) -> LimitChange:
     """Return the deadline and the budget that the nearest option keeps together, where neither alone does."""
     option, kind = nearest.document, held_kind(nearest, request)
     seconds, costs = nearest.seconds_samples, nearest.money(kind)[1]
@@ -332,7 +332,7 @@ def _both_limits(nearest: SampledOption, request: SizingRequest) -> Change:
     return _change("deadline_s", longer, option, text, kind, {"budget": amount})
 
 
-def _memory_change(verdict: Verdict) -> Change:
+def _memory_change(verdict: Verdict) -> LimitChange:
     leanest = min((option.document for option in verdict.options), key=lambda option: option.memory_share)
     text = Message(
         "the model fits on no option: the leanest plan fills {share} % of a device on "

@@ -243,7 +243,7 @@ class LeftOut(Document):
     reason: Literal["no_plan"] = Field(description="no_plan: no legal plan.")
 
 
-class Change(Document):
+class LimitChange(Document):
     """A change to the request that would let an option meet the requirements."""
 
     field: str = Field(description="Field of the request to change.")
@@ -260,7 +260,7 @@ class Nearest(Document):
     """The option closest to meeting the request if none does, and what would change that."""
 
     option: str | None = Field(description="Identifier of the option; null if no option fits.")
-    changes: list[Change] = Field(description="Alternative changes; each is sufficient on its own.")
+    changes: list[LimitChange] = Field(description="Alternative changes; each is sufficient on its own.")
 
 
 class PriceLimit(Document):
@@ -351,7 +351,7 @@ class Sizing(Document):
     margin: Margin | None = Field(
         None, description="Lead of the winner; null if no option meets the requirements, or no other does."
     )
-    purchase_needed: Change | None = Field(
+    purchase_needed: LimitChange | None = Field(
         None,
         description="Smallest purchase budget that buys a system in time, if only rented "
         "systems meet the budget.",

@@ -31,11 +31,9 @@ from app.estimating.plan_search import memory_of
 from app.estimating.prices import prices
 from app.estimating.ranges import (
     common_normals,
-    own_column,
     quantity,
-    residual_samples,
+    residual_factors,
     scaled,
-    scatter_of,
     spread_quantity,
 )
 from app.estimating.regimes import regimes
@@ -292,13 +290,7 @@ class SystemSearch:
         scenario, training = group.question.scenario, group.question.training
         normals = common_normals()
         factors = [
-            residual_samples(
-                regimes,
-                self.context.residuals,
-                normals,
-                own_column(scenario.chip.name, decision.choice.plans),
-                scatter_of(scenario.software),
-            )
+            residual_factors(regimes, self.context.residuals, normals, scenario, decision.choice.plans)
             for decision, regimes in zip(decisions, names, strict=True)
         ]
         return runs_of(

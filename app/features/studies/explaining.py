@@ -13,8 +13,8 @@ from app.estimating.ranges import duration, significant
 from app.estimating.schema import Quantity
 from app.features.studies.knobs import knob_at
 from app.features.studies.model import (
-    Change,
     PartAcross,
+    StudyChange,
     StudyContent,
     StudyOptionAnswer,
     Why,
@@ -162,7 +162,7 @@ LONGEST = 120
 """Characters of a value that a sentence shows; the value itself is kept whole."""
 
 
-def changes_between(before: StudyContent, after: StudyContent) -> list[Change]:
+def changes_between(before: StudyContent, after: StudyContent) -> list[StudyChange]:
     """Return every field that differs, those all options share first."""
     old, new = tree_of(before), tree_of(after)
     found = [
@@ -187,7 +187,7 @@ def changes_between(before: StudyContent, after: StudyContent) -> list[Change]:
     return found
 
 
-def _within(old: Mapping[str, Any], new: Mapping[str, Any], key: str | None) -> Iterator[Change]:
+def _within(old: Mapping[str, Any], new: Mapping[str, Any], key: str | None) -> Iterator[StudyChange]:
     """Give the fields of the base or of one option that differ."""
     flat_old, flat_new = dict(leaves(old)), dict(leaves(new))
     for path in {**flat_old, **flat_new}:
@@ -196,7 +196,7 @@ def _within(old: Mapping[str, Any], new: Mapping[str, Any], key: str | None) -> 
             yield _change(path, key, before, after)
 
 
-def _whole(key: str, option: Mapping[str, Any], *, gone: bool) -> Change:
+def _whole(key: str, option: Mapping[str, Any], *, gone: bool) -> StudyChange:
     system = (option.get("system") or {}).get("id") or option.get("label") or key
     template = "option {option} removed: {system}" if gone else "option {option} added: {system}"
     text = Message(template, {"option": key, "system": system})
@@ -204,7 +204,7 @@ def _whole(key: str, option: Mapping[str, Any], *, gone: bool) -> Change:
     return _made(f"options.{key}", key, f"{'drop' if gone else 'add'}.{key}", before, after, text)
 
 
-def _change(path: str, key: str | None, before: JsonValue, after: JsonValue) -> Change:
+def _change(path: str, key: str | None, before: JsonValue, after: JsonValue) -> StudyChange:
     values: dict[str, object] = {"fields": path, "before": _shown(before), "after": _shown(after)}
     template = "{fields}: {before} → {after}"
     if key is not None:
@@ -215,9 +215,9 @@ def _change(path: str, key: str | None, before: JsonValue, after: JsonValue) -> 
 
 def _made(
     field: str, option: str | None, knob: str | None, before: JsonValue, after: JsonValue, text: Message
-) -> Change:
+) -> StudyChange:
     told = Text.of(text)
-    return Change(
+    return StudyChange(
         field=field, option=option, knob=knob, before=before, after=after, message=told.message, text=told
     )
 

@@ -262,7 +262,7 @@ def stated(part: Schema) -> dict[str, Any]:
 Metric = Literal["time", "cost"]
 
 
-class Change(Document):
+class StudyChange(Document):
     """One field that differs between two versions, or between a state and its version."""
 
     field: str = Field(description="Dotted path of the field within the base or the option.")
@@ -396,7 +396,7 @@ class StudyAnswer(Document):
     archived: bool = Field(description="Whether the study is archived.")
     content: StudyContent = Field(description="The study with the knobs applied.")
     knobs: dict[str, str] = Field(description="Knobs that differ from the version, as written in a URL.")
-    changes: list[Change] = Field(description="Differences from the version, as fields and sentences.")
+    changes: list[StudyChange] = Field(description="Differences from the version, as fields and sentences.")
     options: list[StudyOptionAnswer] = Field(description="Options, in order.")
     fastest: str | None = Field(description="Key of the fastest option; null if options tie.")
     cheapest: str | None = Field(description="Key of the cheapest option; null if options tie.")
@@ -437,7 +437,7 @@ class StudyVersion(Document):
 
     version: int = Field(description="Version number, from 1.")
     created_at: datetime = Field(description="Creation time.")
-    changes: list[Change] = Field(description="Differences from the previous version.")
+    changes: list[StudyChange] = Field(description="Differences from the previous version.")
 
 
 class StudyVersions(Document):

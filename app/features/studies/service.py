@@ -19,8 +19,8 @@ from app.features.studies.knobs import check, field_of_knobs, request_of, turn
 from app.features.studies.model import (
     FORMAT,
     FORMAT_VERSION,
-    Change,
     Study,
+    StudyChange,
     StudyContent,
     StudyFile,
     StudyPatch,
@@ -193,7 +193,7 @@ def list_versions(bench: Workbench, workspace_id: str, identifier: str) -> Study
         StudyVersion(
             version=row.version,
             created_at=row.created_at,
-            changes=[Change.model_validate(change) for change in row.changes],
+            changes=[StudyChange.model_validate(change) for change in row.changes],
         )
         for row in rows
     ]
@@ -266,12 +266,12 @@ def changed_meanwhile(found: int, expected: int) -> Message:
     )
 
 
-def _path(change: Change) -> str:
+def _path(change: StudyChange) -> str:
     whole = change.option is None or change.field == f"options.{change.option}"
     return change.field if whole else f"options.{change.option}.{change.field}"
 
 
-def changes_since(bench: Workbench, workspace_id: str, identifier: str, version: int) -> list[Change]:
+def changes_since(bench: Workbench, workspace_id: str, identifier: str, version: int) -> list[StudyChange]:
     """Return what the newest version has that an earlier one has not."""
     before = get_study(bench, workspace_id, identifier, version)
     return changes_between(before.content, get_study(bench, workspace_id, identifier).content)

@@ -28,10 +28,10 @@ from app.features.studies.forms import (
     with_knob,
 )
 from app.features.studies.model import (
-    Change,
     Metric,
     StudyAnswer,
     StudyAssumptions,
+    StudyChange,
     StudyOptionAnswer,
     Tornado,
 )
@@ -93,7 +93,7 @@ class Clash:
     """What somebody else has changed meanwhile."""
 
     message: Message
-    changes: Sequence[Change]
+    changes: Sequence[StudyChange]
     apply_url: str
     """Address of the reader's own changes on the newest version."""
 
@@ -120,7 +120,7 @@ class StudyPage:
     """Adds an option; none where there are as many as there may be."""
     add_groups: Sequence[ChoiceGroup]
     columns: Sequence[OptionColumn]
-    changes: Sequence[tuple[Change, str]]
+    changes: Sequence[tuple[StudyChange, str]]
     """What differs from the version, each with the address of the state without it."""
     labels: Mapping[str, str]
     """What the options are called, by key."""
@@ -223,7 +223,7 @@ def _without_option(query: Sequence[tuple[str, str]], key: str) -> list[tuple[st
     return [(name, value) for name, value in query if name.rpartition(".")[2] != key]
 
 
-def _address_without(change: Change, panel: KnobPanel) -> str:
+def _address_without(change: StudyChange, panel: KnobPanel) -> str:
     """Return the address of the state without a change."""
     if change.knob is not None and change.knob.startswith("add."):
         return address(panel.answer.id, _without_option(panel.query, change.knob.partition(".")[2]))

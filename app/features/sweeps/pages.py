@@ -23,7 +23,7 @@ from app.features.sweeps.charts import called, cost_of, time_against_cost, time_
 from app.features.sweeps.model import MOST_POINTS, SweepRequest
 from app.features.sweeps.rows import SweepAnswer, SweepRow, SweepState
 from app.platform.charts.figures import time_scale
-from app.platform.json_bodies import from_validation, read_json
+from app.platform.json_bodies import as_app_error, read_json
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, Form
@@ -96,7 +96,7 @@ def ask_for_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, fo
         text = asked_text(form)
         made = sweeps.create_sweep(bench, workspace, SweepRequest.model_validate(read_json(text.encode())))
     except (AppError, ValidationError) as error:
-        known = from_validation(error.errors()) if isinstance(error, ValidationError) else error
+        known = as_app_error(error)
         page = form_page(show_sweeps(bench, workspace), text, known.message, known.errors)
         return render(request, "sweeps/sweeps.html", page, status=known.status)
     return RedirectResponse(f"/sweeps/{made.id}", 303)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from app.features.tenancy.model import PartitionPlan, Placement
+from app.features.tenancy.model import PartitionPlan, TeamPlacement
 from app.platform.charts.svg import Box, Drawing, Label
 from app.platform.wording.voice import Voice
 
@@ -206,7 +206,7 @@ def free_devices(
                 yield device(grid, top, number, ("idle", ""), f"{name} {pod}, {number}: {free}")
 
 
-def instance(placed: Placement, grid: DeviceGrid, top: float, look: Look, name: str) -> PatternBox:
+def instance(placed: TeamPlacement, grid: DeviceGrid, top: float, look: Look, name: str) -> PatternBox:
     x, y = grid.place(top, placed.first_device)
     part = grid.cell / 8.0
     left, wide = x + part * (placed.first_slice or 0), part * (placed.memory_slices or 1)

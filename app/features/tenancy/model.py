@@ -121,7 +121,7 @@ class QueueRequest(Schema):
     seed: Whole = Field(1, ge=0, le=2**31 - 1, description="Seed of the random number generator.")
 
 
-class Placement(Document):
+class TeamPlacement(Document):
     """Devices of one team on one pod or node."""
 
     request: int = Field(description="Position of the request, from 0.")
@@ -203,7 +203,7 @@ class PartitionPlan(Document):
     largest_free: int = Field(description="Size of the largest single request that still fits.")
     fragmentation: float = Field(description="Fragmentation: 1 − largest_free / free; 0 if nothing is free.")
     utilisation: float = Field(description="Share of accelerators allocated to teams.")
-    placements: list[Placement] = Field(description="Placements, in the order of the requests.")
+    placements: list[TeamPlacement] = Field(description="Placements, in the order of the requests.")
     free_blocks: list[FreeBlock] = Field(description="Free blocks of devices, by pod.")
     slice_room: list[SliceRoom] = Field(
         description="Remaining room on GPUs that are split into slices; empty if there are none."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from app.catalog.entries import ChipKind, SystemEntry
 from app.engine.partition import Block, SliceProfile
 from app.errors import BadInput, Conflict, FieldError, Message
-from app.features.tenancy.model import MOST_DEVICES, FreeBlock, PartitionRequest, Placement, TeamRequest
+from app.features.tenancy.model import MOST_DEVICES, FreeBlock, PartitionRequest, TeamPlacement, TeamRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Site:
 class Allocation:
     """What came of the requests."""
 
-    placements: list[Placement] = field(default_factory=list)
+    placements: list[TeamPlacement] = field(default_factory=list)
     free_blocks: list[FreeBlock] = field(default_factory=list)
     largest_free: int = 0
     held: set[tuple[int, int]] = field(default_factory=set)
@@ -73,7 +73,7 @@ class Allocation:
         first_slice, memory_slices = slices or (None, None)
         self.held |= {(pod, device) for device in range(first, first + devices)}
         self.placements.append(
-            Placement(
+            TeamPlacement(
                 request=index,
                 team=request.team,
                 devices=devices,
