@@ -6,12 +6,20 @@ from typing import Any
 
 import pytest
 
-from app.platform.web import api as narrowing
+from app.features.catalogue import api as catalogue
+from app.features.comparisons import api as comparisons
+from app.features.estimates import api as estimates
+from app.features.sizings import api as sizings
 from app.platform.web.api import Narrowing
 from app.platform.web.examples import GPT3, HEAD_TO_HEAD, MODELLED, SIZING
 from tests.web.api.conftest import Ask
 
-OFFERED = {name: one for name, one in vars(narrowing).items() if isinstance(one, Narrowing)}
+OFFERED = {
+    name: offer
+    for routes in (catalogue, comparisons, estimates, sizings)
+    for name, offer in vars(routes).items()
+    if isinstance(offer, Narrowing)
+}
 
 
 @pytest.fixture(scope="module")
