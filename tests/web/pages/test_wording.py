@@ -88,7 +88,7 @@ def test_sentences_are_translated_with_what_is_nested_in_them() -> None:
 
 def test_fields_are_named_and_not_spelled() -> None:
     message = Message("the bases ({fields}) differ", {"fields": "acquisition, amortisation_years"})
-    assert ENGLISH.say(message) == "the bases (acquisition, amortization period (years)) differ"
+    assert ENGLISH.say(message) == "the bases (acquisition, amortization (years)) differ"
     assert "조달 방식, 상각 기간" in KOREAN.say(message)
 
 
