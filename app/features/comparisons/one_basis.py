@@ -66,6 +66,10 @@ class OneBasisCosts:
     """By label or key, the option's own way to pay first; nothing for what has no known cost."""
     amounts: Mapping[str, Amount | None]
     """Cost of a run as each option is had, with its samples."""
+    purchases: Mapping[str, Amount | None]
+    """What has to be paid before the first run; None for what is rented."""
+    terms: Mapping[str, Amount]
+    """Cost over the term."""
 
 
 def on_one_basis(
@@ -120,16 +124,35 @@ def costs_on_one_basis(
     shared = _shared(stated, SHARED)
     shared |= {"utilisation": basis.utilisation, "amortisation_years": basis.term_years}
     costs: dict[str, list[BasisCost]] = {}
-    amounts: dict[str, Amount | None] = {}
+    spent: dict[str, Spending] = {}
     for name, (request, made) in costed.items():
         try:
             ways = list(_ways(request, made, shared, basis, context))
         except NotFound:  # A price book or an upload that has been deleted since.
             continue
         costs[name] = [way for way, _ in ways]
-        own = next((amount for way, amount in ways if way.own), None)
-        amounts[name] = own
-    return OneBasisCosts(basis, costs, amounts) if costs else None
+        own = next((spending for way, spending in ways if way.own), None)
+        if own is not None:
+            spent[name] = own
+    if not costs:
+        return None
+    return OneBasisCosts(
+        basis,
+        costs,
+        {name: spent[name].run if name in spent else None for name in costs},
+        {name: one.purchase for name, one in spent.items()},
+        {name: one.term for name, one in spent.items()},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What an option costs, paid for in one way."""
+
+    run: Amount
+    purchase: Amount | None
+    """None for what is rented."""
+    term: Amount
 
 
 def _basis(
@@ -173,7 +196,7 @@ def _ways(
     shared: Mapping[str, object],
     basis: OneBasis,
     context: SizingContext,
-) -> Iterator[tuple[BasisCost, Amount]]:
+) -> Iterator[tuple[BasisCost, Spending]]:
     """Give every way to pay for an option that has a price, its own first."""
     asked = request.assumptions.model_copy(update=shared)
     priced = context.at_prices(asked)
@@ -205,7 +228,7 @@ def _ways(
 
 def _way(
     charges: Charges, rental: str | None, own: bool, timed: Timed, basis: OneBasis
-) -> tuple[BasisCost, Amount]:
+) -> tuple[BasisCost, Spending]:
     year = basis.useful_hours_per_year * HOUR
     term = year * basis.term_years
     currency = charges.currency
@@ -233,4 +256,10 @@ def _way(
             for name, amount in charges.lines.items()
         ],
     )
-    return way, Amount(run.value, np.array(stated_samples(runs)))
+    bought = charges.purchase
+    spending = Spending(
+        run=Amount(run.value, np.array(stated_samples(runs))),
+        purchase=None if bought is None else Amount(bought[0], bought[1]),
+        term=Amount(way.over_term.value, run_cost(charges.hourly_samples, np.asarray(term))),
+    )
+    return way, spending

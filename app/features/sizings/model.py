@@ -19,6 +19,7 @@ from app.estimating.request import (
     WorkloadInput,
 )
 from app.estimating.schema import Document, Quantity
+from app.features.studies.model import BudgetKind
 
 LONGEST = 1e12
 """Deadline beyond which no sizing is made, some thirty thousand years. [s]"""
@@ -34,10 +35,6 @@ MOST_ACCELERATORS = 4096
 LARGEST_ACCELERATORS = 65_536
 
 USUAL_PROBABILITY = 0.8
-
-BudgetKind = Literal["purchase", "run", "term"]
-"""What a budget has to pay: everything before the first run; the share of ownership, or the rent, of this
-run; all costs over the term."""
 
 KINDS: tuple[BudgetKind, ...] = ("purchase", "run", "term")
 

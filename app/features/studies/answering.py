@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,7 +26,8 @@ from app.features.comparisons.compare import (
     row_hours,
 )
 from app.features.comparisons.model import PublishedFigure
-from app.features.comparisons.one_basis import BasisAsked, costs_on_one_basis
+from app.features.comparisons.one_basis import BasisAsked, OneBasisCosts, costs_on_one_basis
+from app.features.studies.concluding import conclusion, probability_within
 from app.features.studies.explaining import changes_between, explain, parts_across
 from app.features.studies.knobs import KNOBS, Turned, labels_of
 from app.features.studies.model import (
@@ -38,6 +39,7 @@ from app.features.studies.model import (
     Study,
     StudyAnswer,
     StudyContent,
+    StudyLimits,
     StudyOptionAnswer,
     Why,
     leaves,
@@ -66,6 +68,10 @@ class State:
 
     study: Study
     turned: Turned
+    views: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What its views ask beyond the question, where that is not what the version holds."""
+    token: str = ""
+    """Short name under which it is stored, where it is."""
 
     @property
     def content(self) -> StudyContent:
@@ -108,11 +114,15 @@ def answered(
             costs=row.costs,
             time_against_best=_delta(amounts["time"], key, best["time"], "s"),
             cost_against_best=_delta(amounts["cost"], key, best["cost"], content.base.currency),
+            meets=probability_within(
+                amounts["time"][key], _held(key, priced, content.limits), content.limits
+            ),
             refusal=_refusal(made[key]),
             estimate=row.estimate,
         )
         for key, row in rows.items()
     ]
+    contests = [contest for metric, found in amounts.items() for contest in _contests(metric, found)]
     share = catalog.figure(DEFAULTS, "considered_error").si
     tornados = (tornado_of(metric, content, options, share, found) for metric, found in amounts.items())
     (fastest, fastest_tied), (cheapest, cheapest_tied) = map(_alone_or_tied, best.values())
@@ -121,6 +131,7 @@ def answered(
         version=study.version,
         latest=study.latest,
         archived=study.archived,
+        saved=study.saved,
         content=content,
         knobs=dict(state.turned.knobs),
         changes=changes_between(study.content, content),
@@ -130,12 +141,23 @@ def answered(
         fastest_tied=fastest_tied,
         cheapest_tied=cheapest_tied,
         one_basis=None if priced is None else priced.basis,
-        contests=[contest for metric, found in amounts.items() for contest in _contests(metric, found)],
+        conclusion=conclusion(options, best, contests, content.limits),
+        contests=contests,
         where_time_goes=parts_across(options),
         why=_why(pair, options, amounts["time"]),
         tornados=[tornado for tornado in tornados if tornado is not None],
         warnings=comparison_warnings(list(rows.values()), catalog),
     )
+
+
+def _held(key: str, priced: OneBasisCosts | None, limits: StudyLimits) -> Amount | None:
+    """Return what is held against the budget: the kind it names, else the purchase or the run of a rental."""
+    if priced is None:
+        return None
+    run, purchase = priced.amounts.get(key), priced.purchases.get(key)
+    if limits.budget_kind == "term":
+        return priced.terms.get(key)
+    return run if limits.budget_kind == "run" or purchase is None else purchase
 
 
 def _alone_or_tied(best: list[str]) -> tuple[str | None, list[str]]:
@@ -255,9 +277,9 @@ def assumption_rows(requests: Requests, options: Sequence[StudyOptionAnswer]) ->
         for one in option.estimate.defaults:
             values = taken.setdefault(one.field, {})
             values[option.key] = AssumedValue(value=one.value, default=True, text=one.text)
-        for field, value in leaves(asked.model_dump(mode="json", exclude_unset=True)):
-            if value is not None and not field.startswith(UNSHOWN):
-                values = taken.setdefault(field, {})
+        for path, value in leaves(asked.model_dump(mode="json", exclude_unset=True)):
+            if value is not None and not path.startswith(UNSHOWN):
+                values = taken.setdefault(path, {})
                 values.setdefault(option.key, AssumedValue(value=value, default=False, text=None))
     rows = [AssumptionRow(field=field, knob=_knob(field), values=values) for field, values in taken.items()]
     return sorted(rows, key=lambda row: not any(value.default for value in row.values.values()))

@@ -11,8 +11,9 @@ from app.errors import Message
 from app.estimating.documents import Text
 from app.estimating.ranges import duration, significant
 from app.estimating.schema import Quantity
-from app.features.studies.knobs import knob_at
+from app.features.studies.knobs import knob_at, plan_text
 from app.features.studies.model import (
+    VIEWS,
     PartAcross,
     StudyChange,
     StudyContent,
@@ -167,10 +168,16 @@ def changes_between(before: StudyContent, after: StudyContent) -> list[StudyChan
     old, new = tree_of(before), tree_of(after)
     found = [
         _change(name, None, old.get(name), new.get(name))
-        for name in ("name", "notes")
-        if old.get(name, "") != new.get(name, "")
+        for name in ("name", "customer", "owner", "tags", "notes")
+        if (old.get(name) or "") != (new.get(name) or "")
     ]
+    limits = [{"limits": tree.get("limits", {})} for tree in (old, new)]
+    found += _within(limits[0], limits[1], None)
     found += _within(old["base"], new["base"], None)
+    views = (old.get("views", {}), new.get("views", {}))
+    for view in {**views[0], **views[1]}:
+        if views[0].get(view) != views[1].get(view):
+            found.append(_view_changed(view, *(one.get(view) for one in views)))
     olds = {option["key"]: option for option in old["options"]}
     news = {option["key"]: option for option in new["options"]}
     for key in [*olds, *(key for key in news if key not in olds)]:
@@ -189,11 +196,21 @@ def changes_between(before: StudyContent, after: StudyContent) -> list[StudyChan
 
 def _within(old: Mapping[str, Any], new: Mapping[str, Any], key: str | None) -> Iterator[StudyChange]:
     """Give the fields of the base or of one option that differ."""
-    flat_old, flat_new = dict(leaves(old)), dict(leaves(new))
+    plans = [tree.get("plan") or {} for tree in (old, new)]
+    if plans[0] != plans[1]:
+        yield _change("plan", key, *(plan_text(plan) for plan in plans))
+    flat_old, flat_new = (
+        dict(leaves({name: part for name, part in tree.items() if name != "plan"})) for tree in (old, new)
+    )
     for path in {**flat_old, **flat_new}:
         before, after = flat_old.get(path), flat_new.get(path)
         if before != after and path != "key":
             yield _change(path, key, before, after)
+
+
+def _view_changed(view: str, before: JsonValue, after: JsonValue) -> StudyChange:
+    text = Message("inputs of “{view}” changed", {"view": VIEWS.get(view, Message(view))})
+    return _made(f"views.{view}", None, None, before, after, text)
 
 
 def _whole(key: str, option: Mapping[str, Any], *, gone: bool) -> StudyChange:

@@ -19,8 +19,14 @@ from app.platform.web.rendering import DISPLAY_PARAMS
 from app.platform.wording.voice import Voice, written
 from app.platform.workbench import Workbench
 
-NOT_KNOBS = (*DISPLAY_PARAMS, "version", "pair", "previous", "option", "figure")
+UNDO = "undo"
+"""Names a knob of a state that is to stand as in the version again."""
+
+NOT_KNOBS = (*DISPLAY_PARAMS, "version", "state", UNDO, "pair", "previous", "option", "figure")
 """Names of a query that are no knobs."""
+
+LONGEST_QUERY = 120
+"""Letters of the knobs of an address; what takes more is stored under a short name."""
 
 LONGEST_STATE = 4_000
 """Letters of a state that a form sends along."""
@@ -30,8 +36,10 @@ PRECISIONS = ("bf16", "fp16", "tf32", "fp32", "fp16.16")
 OPTION_ROWS = ("count", "fabric", "software", "batch", "precision", "utilisation", "price")
 """Knobs of a column; a rented system has the price of an hour in place of that of the system."""
 
-SHARED = ("batch", "precision", "utilisation", "electricity", "years", "currency")
-"""Knobs that turn all options; beside them stand price book and scaling efficiency where they have a say."""
+AMOUNT = ("target", "tokens", "samples", "epochs", "dataset", "length", "image")
+"""Knobs of what is trained, of which those are shown that the study states."""
+
+PRICES = ("utilisation", "years", "electricity", "currency")
 
 
 def address(identifier: str, query: Iterable[tuple[str, str]]) -> str:
@@ -74,17 +82,6 @@ def pair_in(query: QueryParams) -> list[str] | None:
     return pair or None
 
 
-def address_query(answer: StudyAnswer, pair: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Return the query of a state as its one address has it."""
-    version = [] if answer.version == answer.latest else [("version", str(answer.version))]
-    return [*answer.knobs.items(), *version, *(("pair", key) for key in pair or ())]
-
-
-def with_knob(query: Sequence[tuple[str, str]], name: str, value: str) -> list[tuple[str, str]]:
-    """Return the query of a state with one knob at another value."""
-    return [*((other, text) for other, text in query if other != name), (name, value)]
-
-
 def form_of(answer: StudyAnswer, typed: Mapping[str, str], errors: Sequence[FieldError]) -> Form:
     """Return the fields of the page as they stand, with what was typed where it was refused."""
     names = [*KNOBS, *(f"{knob}.{option.key}" for option in answer.options for knob in KNOBS)]
@@ -116,6 +113,14 @@ class KnobView:
 
 
 @dataclass(frozen=True, slots=True)
+class KnobGroup:
+    """Knobs under one heading."""
+
+    name: str
+    knobs: Sequence[KnobView]
+
+
+@dataclass(frozen=True, slots=True)
 class KnobPanel:
     """Everything that can be turned on the page of an answer."""
 
@@ -128,17 +133,27 @@ class KnobPanel:
     books: Sequence[Choice]
     """Price books to choose from."""
 
-    def shared(self) -> list[KnobView]:
+    def shared(self) -> list[KnobGroup]:
         """Return the knobs that turn all options.
 
         The efficiency of scaling is one where a figure is scaled, the price book where there is one.
         """
-        knobs = [self._view(name) for name in SHARED]
-        if self.books or self.form.get("price_book"):
-            knobs.append(self._view("price_book"))
-        if any(option.kind == "linear" for option in self.answer.options):
-            knobs.append(self._view("scaling_efficiency"))
-        return knobs
+        linear = any(option.kind == "linear" for option in self.answer.options)
+        estimated = any(option.estimate for option in self.answer.options)
+        trained = [*(name for name in AMOUNT if self.form.get(name)), "batch", "precision"]
+        limits = ["deadline", "budget"]
+        limits += ["budget_kind"] if self.form.get("budget") else []
+        limits += ["probability"] if self.form.get("deadline") or self.form.get("budget") else []
+        prices = [*PRICES, *(["price_book"] if self.books or self.form.get("price_book") else [])]
+        groups = {
+            self.voice.gettext("Training"): trained if estimated else [],
+            self.voice.gettext("Scaling"): ["scaling_efficiency"] if linear else [],
+            self.voice.gettext("Limits"): limits,
+            self.voice.gettext("Prices"): prices if estimated else [],
+        }
+        return [
+            KnobGroup(name, [self._view(knob) for knob in knobs]) for name, knobs in groups.items() if knobs
+        ]
 
     def column(self, option: StudyOptionAnswer) -> dict[str, KnobView]:
         """Return the knobs of one option by the row they stand in."""
@@ -185,7 +200,8 @@ class KnobPanel:
         )
 
     def _address(self, name: str, count: int) -> str:
-        return address(self.answer.id, with_knob(self.query, name, str(count)))
+        rest = [(other, value) for other, value in self.query if other != name]
+        return address(self.answer.id, [*rest, (name, str(count))])
 
     def _offered(self, name: str, option: StudyOptionAnswer | None) -> Sequence[Choice]:
         """Return what there is to choose from; nothing where a number is typed."""
@@ -193,6 +209,11 @@ class KnobPanel:
             return [Choice(precision, precision.upper()) for precision in PRECISIONS]
         if name == "currency":
             return [Choice("KRW", "KRW"), Choice("USD", "USD")]
+        if name == "budget_kind":
+            return [Choice(kind, self.voice.label(kind)) for kind in ("purchase", "run", "term")]
+        if name == "target":
+            catalog = self.bench.sizing.catalog
+            return [Choice(target, catalog.items[target].name) for target in catalog.names("target")]
         if name == "price_book":
             return self.books
         shelf = self.bench.catalogue
@@ -208,9 +229,14 @@ class KnobPanel:
     def _unit(self, name: str) -> str:
         if KNOBS[name].kind == "share":
             return "%"
-        if name in {"price", "rent", "electricity"}:
+        if name in {"price", "rent", "electricity", "budget"}:
             return self.answer.content.base.currency
-        return {"hours": self.voice.gettext("h"), "years": self.voice.gettext("years")}.get(name, "")
+        units = {
+            "hours": self.voice.gettext("h"),
+            "years": self.voice.gettext("years"),
+            "deadline": self.voice.gettext("days"),
+        }
+        return units.get(name, "")
 
     def _taken(self, name: str, option: StudyOptionAnswer | None) -> str:
         """Return what an empty field stands for: what the base states, or the default an estimate took."""

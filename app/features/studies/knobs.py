@@ -11,9 +11,10 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from app.catalog.catalog import Catalog
+from app.engine.units import DAY
 from app.errors import AppError, BadInput, FieldError, Message, NotFound, Unprocessable
 from app.estimating.hardware import known_id
-from app.estimating.request import EstimateRequest
+from app.estimating.request import EstimateRequest, PlanInput
 from app.features.comparisons.model import PublishedFigure
 from app.features.studies.model import (
     MAX_OPTIONS,
@@ -26,7 +27,7 @@ from app.features.studies.model import (
     tree_of,
 )
 
-Kind = Literal["whole", "number", "share", "word"]
+Kind = Literal["whole", "number", "share", "days", "word", "plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,16 @@ KNOBS: Mapping[str, Knob] = {
     "software": Knob("word", "software", "software"),
     "batch": Knob("whole", "workload.global_batch", "workload.global_batch"),
     "precision": Knob("word", "workload.precision", "workload.precision"),
+    "model": Knob("word", "model.preset"),
+    "target": Knob("word", "workload.target"),
     "tokens": Knob("number", "workload.tokens"),
     "samples": Knob("number", "workload.samples"),
+    "epochs": Knob("number", "workload.epochs"),
+    "dataset": Knob("number", "workload.dataset_samples"),
+    "length": Knob("whole", "workload.seq_len"),
+    "image": Knob("whole", "workload.image_size"),
+    "optimizer": Knob("word", "workload.optimizer"),
+    "plan": Knob("plan", option="plan"),
     "utilisation": Knob("share", "assumptions.utilisation", "assumptions.utilisation"),
     "acquisition": Knob("word", "assumptions.acquisition", "assumptions.acquisition"),
     "price": Knob("number", option="assumptions.system_price"),
@@ -62,10 +71,17 @@ KNOBS: Mapping[str, Knob] = {
     "price_book": Knob("word", "assumptions.price_book_id"),
     "scaling_efficiency": Knob("share", "scaling_efficiency"),
     "currency": Knob("word", "currency"),
+    "deadline": Knob("days", "limits.deadline_s"),
+    "budget": Knob("number", "limits.budget"),
+    "budget_kind": Knob("word", "limits.budget_kind"),
+    "probability": Knob("share", "limits.probability"),
     "hours": Knob("number", option="figure.hours", figure=True),
     "factor": Knob("number", option="figure.factor", figure=True),
 }
 """Name in the address → what it turns."""
+
+LONGEST, LONGEST_PLAN = 100, 400
+"""Letters that a knob may be turned to."""
 
 ADD, DROP = "add", "drop"
 """``add.d=bow-pod16`` adds an option with the key d; ``drop.b=1`` leaves option b out."""
@@ -88,7 +104,7 @@ def shown(content: StudyContent, name: str) -> str:
     """
     knob, key = split(name)
     kind, path = KNOBS[knob].kind, KNOBS[knob].base if key is None else KNOBS[knob].option
-    value: Any = content.base
+    value: Any = content if (path or "").startswith("limits.") else content.base
     if key is not None:
         value = next((option for option in content.options if option.key == key), None)
     for part in (path or "").split("."):
@@ -100,6 +116,8 @@ def shown(content: StudyContent, name: str) -> str:
 
 def written_in_field(value: object, kind: Kind) -> str:
     if isinstance(value, int | float):
+        if kind == "days":
+            return f"{value / DAY:.6g}"
         return f"{value * 100:.6g}" if kind == "share" else f"{value:.12g}"
     return str(value)
 
@@ -159,7 +177,7 @@ def _turn(tree: dict[str, Any], name: str, given: KnobValue) -> None:
     if knob not in KNOBS:
         raise NotFound.named("setting", knob, KNOBS, name)
     what = KNOBS[knob]
-    part, path = tree["base"], what.base
+    part, path = _shared_part(tree, what), what.base
     if key is not None:
         part, path = _option(tree, key, name), what.option
     if path is None:
@@ -176,7 +194,31 @@ def _turn(tree: dict[str, Any], name: str, given: KnobValue) -> None:
     if value is None:
         part.pop(last, None)
     else:
-        part[last] = value
+        part[last] = plan_in(str(value), name) if what.kind == "plan" else value
+
+
+def plan_in(text: str, field: str) -> dict[str, Any]:
+    """Return the plan that a text states.
+
+    >>> plan_in("tensor=8;pipeline=4", "plan.a")
+    {'tensor': 8, 'pipeline': 4}
+    """
+    fields = dict(pair.split("=", 1) for pair in text.split(";") if "=" in pair)
+    try:
+        return PlanInput.model_validate(fields).model_dump(exclude_unset=True)
+    except ValidationError:
+        raise Unprocessable.at(
+            field, "must state a plan, as in {example}", example="tensor=8;pipeline=4"
+        ) from None
+
+
+def plan_text(plan: Mapping[str, Any]) -> str:
+    """Return a plan as a knob states it.
+
+    >>> plan_text({"tensor": 8, "sequence_parallel": True})
+    'tensor=8;sequence_parallel=true'
+    """
+    return ";".join(f"{name}={str(value).lower()}" for name, value in plan.items() if value is not None)
 
 
 def _add_or_drop(tree: dict[str, Any], knob: str, key: str | None, name: str, given: KnobValue) -> None:
@@ -207,9 +249,10 @@ def _value(kind: Kind, name: str, given: KnobValue) -> KnobValue:
     text = str(given).strip() if given is not None else ""
     if not text:
         return None
-    if len(text) > 100:
-        raise BadInput.at(name, "must have at most {max_length} characters", max_length=100)
-    if kind == "word":
+    longest = LONGEST_PLAN if kind == "plan" else LONGEST
+    if len(text) > longest:
+        raise BadInput.at(name, "must have at most {max_length} characters", max_length=longest)
+    if kind in {"word", "plan"}:
         return text
     share = kind == "share" and text.endswith("%")
     try:
@@ -231,13 +274,18 @@ def _value(kind: Kind, name: str, given: KnobValue) -> KnobValue:
             raise BadInput.at(name, "must be above 0 and at most 100")
     elif number < 0:
         raise BadInput.at(name, "must be at least 0")
-    return number
+    return number * DAY if kind == "days" else number
+
+
+def _shared_part(tree: Mapping[str, Any], knob: Knob) -> Any:
+    """Return what a knob of all options turns: the base, or the limits beside it."""
+    return tree if knob.base and knob.base.startswith("limits.") else tree["base"]
 
 
 def _read(tree: Mapping[str, Any], name: str) -> Any:
     """Return what a knob points at; None where nothing was stated, as a tree holds no nulls."""
     knob, key = split(name)
-    part, path = tree["base"], KNOBS[knob].base
+    part, path = _shared_part(tree, KNOBS[knob]), KNOBS[knob].base
     if key is not None:
         part, path = _option_in(tree, key), KNOBS[knob].option
     for field in (path or "").split("."):
@@ -260,12 +308,17 @@ def _kept(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str
     if key is not None and has is None:
         return None
     old, new = _read(before, name), _read(after, name)
-    if isinstance(old, int | float) and isinstance(new, int | float):
-        return None if math.isclose(old, new, rel_tol=1e-9) else _written(new)
-    return None if old == new else "" if new is None else _written(new)
+    numbers = isinstance(old, int | float) and isinstance(new, int | float)
+    if math.isclose(old, new, rel_tol=1e-9) if numbers else old == new:
+        return None
+    if new is None:
+        return ""
+    return _written(new / DAY if KNOBS[knob].kind == "days" else new)
 
 
 def _written(value: Any) -> str:
+    if isinstance(value, dict):
+        return plan_text(value)
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.12g}"
     return str(value)
@@ -384,7 +437,7 @@ def request_of(content: StudyContent, option: StudyOption) -> EstimateRequest | 
         )
     base = content.base
     asked = {
-        "model": stated(base.model),
+        "model": stated(option.model or base.model),
         "workload": merged(base.workload, option.workload),
         "system": stated(option.system) if option.system else {},
         "plan": stated(option.plan),

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
+from app.errors import Message
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.request import (
     AssumptionsInput,
@@ -31,6 +32,8 @@ MAX_OPTIONS = 8
 MAX_KNOBS = 120
 
 MAX_NOTES = 10_000
+
+Tag = Annotated[str, Field(min_length=1, max_length=40)]
 
 FORMAT = "rackline-study"
 
@@ -73,6 +76,54 @@ class StudyBase(Schema):
     )
 
 
+BudgetKind = Literal["purchase", "run", "term"]
+"""What a budget has to pay: everything before the first run; the share of ownership, or the rent, of this
+run; all costs over the term."""
+
+
+class StudyLimits(Schema):
+    """What an answer has to meet."""
+
+    deadline_s: Number | None = Field(
+        None, gt=0, le=1e10, description="Time within which the training has to be done. [s]"
+    )
+    budget: Number | None = Field(
+        None, gt=0, le=1e15, description="Most that may be spent, in the currency of the base."
+    )
+    budget_kind: BudgetKind | None = Field(
+        None,
+        description="What the budget pays for; if omitted, the purchase of owned systems and the run on "
+        "rented ones.",
+    )
+    probability: Number | None = Field(
+        None, gt=0, lt=1, description="Probability with which the limits have to be met; if omitted, 0.8."
+    )
+
+
+VIEWS: Mapping[str, Message] = {
+    "": Message("Compare"),
+    "systems": Message("Find a system"),
+    "plan": Message("Plan"),
+    "network": Message("Network"),
+    "bill": Message("Bill"),
+    "rent": Message("Build or rent"),
+    "partitions": Message("Partitions"),
+    "runs": Message("Measured runs"),
+    "proposal": Message("Proposal"),
+}
+"""Views of a study in the order of its menu: last part of the address → what it is called."""
+
+ViewFields = Annotated[
+    dict[Annotated[str, Field(max_length=60)], Annotated[str, Field(max_length=2_000)]],
+    Field(max_length=MAX_KNOBS),
+]
+
+Views = Annotated[
+    dict[Annotated[str, Field(pattern=r"^[a-z-]{1,20}$")], ViewFields],
+    Field(max_length=20),
+]
+
+
 class StatedFigure(Schema):
     """A stated time to train; a linear one can be scaled from another option."""
 
@@ -101,6 +152,8 @@ class StudyOption(Schema):
     key: Key
     label: Name | None = None
     """Label; if omitted, count and system."""
+    model: ModelInput | None = None
+    """Model to train instead of that of the base."""
     system: SystemInput | None = None
     """System of the estimate; omitted for a stated figure."""
     workload: WorkloadInput = WorkloadInput()
@@ -125,6 +178,14 @@ class StudyContent(Schema):
         min_length=1, max_length=MAX_OPTIONS, description="1 to 8 options; omitted keys are assigned."
     )
     notes: str = Field("", max_length=MAX_NOTES, description="Notes on the question, in plain text.")
+    customer: str = Field("", max_length=200, description="Customer who asks.", examples=["하이퍼커넥트"])
+    owner: str = Field("", max_length=200, description="Person in charge of the study.")
+    tags: list[Tag] = Field(default=[], max_length=10, description="Words by which studies are grouped.")
+    limits: StudyLimits = Field(default=StudyLimits(), description="Deadline and budget.")
+    views: Views = Field(
+        default={},
+        description="What the views of the study ask beyond the question, by view, as their forms hold it.",
+    )
 
     @field_validator("name")
     @classmethod
@@ -161,6 +222,13 @@ class StudyPatch(Schema):
 
     name: Name | None = Field(None, description="New name.")
     notes: str | None = Field(None, max_length=MAX_NOTES, description="New notes.")
+    customer: str | None = Field(None, max_length=200, description="New customer.")
+    owner: str | None = Field(None, max_length=200, description="New person in charge.")
+    tags: list[Tag] | None = Field(
+        None, max_length=10, description="New tags; they replace the existing ones."
+    )
+    limits: StudyLimits | None = Field(None, description="New limits; they replace the existing ones.")
+    views: Views | None = Field(None, description="New inputs of the views; they replace the existing ones.")
     base: StudyBase | None = Field(None, description="New base; it replaces the existing base.")
     options: list[StudyOption] | None = Field(
         None,
@@ -305,6 +373,10 @@ class StudyOptionAnswer(Document):
     )
     time_against_best: Delta | None = Field(description="Comparison with the fastest option.")
     cost_against_best: Delta | None = Field(description="Comparison with the cheapest option.")
+    meets: float | None = Field(
+        None,
+        description="Share of samples in which the option meets deadline and budget; null without limits.",
+    )
     refusal: Text | None = Field(description="Why the option cannot run or be estimated; null if it can.")
     estimate: Estimate | None = Field(description="Full estimate, if the option is an estimate.")
 
@@ -394,10 +466,12 @@ class StudyAnswer(Document):
     version: int = Field(description="Version to which the knobs apply.")
     latest: int = Field(description="Newest version.")
     archived: bool = Field(description="Whether the study is archived.")
+    saved: bool = Field(True, description="Whether somebody has saved the study.")
     content: StudyContent = Field(description="The study with the knobs applied.")
     knobs: dict[str, str] = Field(description="Knobs that differ from the version, as written in a URL.")
     changes: list[StudyChange] = Field(description="Differences from the version, as fields and sentences.")
     options: list[StudyOptionAnswer] = Field(description="Options, in order.")
+    conclusion: list[Text] = Field(default=[], description="The result in one or two sentences.")
     fastest: str | None = Field(description="Key of the fastest option; null if options tie.")
     cheapest: str | None = Field(description="Key of the cheapest option; null if options tie.")
     fastest_tied: list[str] = Field(
@@ -424,6 +498,9 @@ class Study(Document):
     """A stored study."""
 
     id: str = Field(description="Identifier.")
+    saved: bool = Field(
+        True, description="False for an answer that nobody has saved; it is deleted after some time."
+    )
     version: int = Field(description="Number of this version.")
     latest: int = Field(description="Newest version.")
     archived: bool = Field(description="Whether the study is archived.")
@@ -452,6 +529,7 @@ class StudySummary(Document):
 
     id: str = Field(description="Identifier.")
     name: str = Field(description="Name.")
+    customer: str = Field("", description="Customer who asks.")
     version: int = Field(description="Newest version.")
     options: int = Field(description="Number of options.")
     archived: bool = Field(description="Whether the study is archived.")

@@ -16,9 +16,9 @@ from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLar
 from app.features.studies import service as studies
 from app.features.studies import states
 from app.features.studies.answering import State
-from app.features.studies.forms import address, address_query, knobs_in, pair_in, state_in, version_in
+from app.features.studies.forms import address, pair_in, state_in, version_in
+from app.features.studies.frame import frame_of, read_state, state_query
 from app.features.studies.model import (
-    ComparisonOfState,
     DuplicateRequest,
     Study,
     StudyAnswer,
@@ -47,23 +47,28 @@ from app.platform.workbench import Workbench
 router = page_router()
 
 
-def state_of(bench: Workbench, workspace: str, identifier: str, query: QueryParams) -> State:
-    return states.state_of(bench, workspace, identifier, knobs_in(query), version_in(query))
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A state of a study with its answer, as an address asks for it."""
+
+    state: State
+    answer: StudyAnswer
+    pair: Sequence[str] | None
+    """Options that are held against each other; None for the best two."""
 
 
 def answered(
     bench: Workbench, workspace: str, identifier: str, query: QueryParams, *, strict: bool = True
-) -> StudyAnswer:
-    state = state_of(bench, workspace, identifier, query)
-    return states.answer_state(bench, workspace, state, pair_in(query), strict=strict)
+) -> Shown:
+    state, pair = read_state(bench, workspace, identifier, query, plain=True), pair_in(query)
+    return Shown(state, states.answer_state(bench, workspace, state, pair, strict=strict), pair)
 
 
 def render_study(
     request: Request,
     bench: Workbench,
     workspace: str,
-    answer: StudyAnswer,
-    pair: Sequence[str] | None,
+    shown: Shown,
     *,
     typed: Mapping[str, str] | None = None,
     errors: Sequence[FieldError] = (),
@@ -71,12 +76,14 @@ def render_study(
     clash: Clash | None = None,
     status: int = 200,
 ) -> Response:
+    query = [*state_query(bench, workspace, shown.state), *(("pair", key) for key in shown.pair or ())]
     page = study_page(
         bench,
         workspace,
-        answer,
+        shown.answer,
+        frame_of(bench, workspace, shown.state, "", voice_of(request)),
+        query,
         voice_of(request),
-        pair,
         typed=typed or {},
         errors=errors,
         previous=previous,
@@ -89,7 +96,7 @@ def render_study(
 def show_study_data(
     bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
 ) -> StudyAnswer:
-    return answered(bench, workspace, identifier, query)
+    return answered(bench, workspace, identifier, query).answer
 
 
 @router.get("/studies/{identifier}", response_class=HTMLResponse)
@@ -99,14 +106,14 @@ def show_study(
     """Show a study in the state of the address; every state has one address."""
     studies.get_study(bench, workspace, identifier)
     try:
-        answer, pair = answered(bench, workspace, identifier, query), pair_in(query)
+        shown = answered(bench, workspace, identifier, query)
     except (AppError, ValidationError) as error:
         return refused(request, bench, workspace, identifier, as_app_error(error))
-    canonical = address_query(answer, pair)
+    canonical = [*state_query(bench, workspace, shown.state), *(("pair", key) for key in shown.pair or ())]
     if sorted(canonical) != sorted(query_without(request)):
         display = [(name, value) for name, value in query.multi_items() if name in DISPLAY_PARAMS]
         return RedirectResponse(address(identifier, [*canonical, *display]), 303)
-    return render_study(request, bench, workspace, answer, pair)
+    return render_study(request, bench, workspace, shown)
 
 
 def refused(request: Request, bench: Workbench, workspace: str, identifier: str, error: AppError) -> Response:
@@ -115,17 +122,15 @@ def refused(request: Request, bench: Workbench, workspace: str, identifier: str,
     Where that cannot be answered either, it is the newest version as far as it can be.
     """
     previous = request.query_params.get("previous", "")
-    query = state_in(previous)
     try:
-        answer, pair = answered(bench, workspace, identifier, query), pair_in(query)
+        shown = answered(bench, workspace, identifier, state_in(previous))
     except (AppError, ValidationError):
-        answer, pair = answered(bench, workspace, identifier, QueryParams(""), strict=False), None
+        shown = answered(bench, workspace, identifier, QueryParams(""), strict=False)
     return render_study(
         request,
         bench,
         workspace,
-        answer,
-        pair,
+        shown,
         typed={name: text[:200] for name, text in request.query_params.multi_items()},
         errors=error.errors or (FieldError("", error.message),),
         previous=previous,
@@ -133,20 +138,30 @@ def refused(request: Request, bench: Workbench, workspace: str, identifier: str,
     )
 
 
-@router.post("/studies/{identifier}/versions", response_class=HTMLResponse)
+HEADINGS = ("name", "customer", "owner", "notes")
+"""Fields of a study that stand around its question."""
+
+
+@router.post("/studies/{identifier}/save", response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
-def save_version(
+def save_study(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
 ) -> Response:
-    """Keep a state as a new version, unless somebody else has kept one meanwhile."""
+    """Keep a study in the state that is shown, unless somebody else has changed it meanwhile."""
     fields = first_values(form)
-    state = state_in(fields.get("state", ""))
-    version, expected = whole(fields.get("version", "")), whole(fields.get("expected", ""))
-    patch = checked(StudyPatch, {"knobs": knobs_in(state)})
+    state = read_state(bench, workspace, identifier, state_in(fields.get("state", "")), plain=True)
+    body: dict[str, Any] = {name: fields[name] for name in HEADINGS if name in fields}
+    if "tags" in fields:
+        body["tags"] = [tag.strip() for tag in fields["tags"].split(",") if tag.strip()]
+    if state.views:
+        body["views"] = state.content.views
+    patch = checked(StudyPatch, {**body, "knobs": dict(state.turned.knobs)})
+    expected = whole(fields.get("expected", ""))
     try:
-        studies.change_study(bench, workspace, identifier, patch, expected, version)
+        studies.change_study(bench, workspace, identifier, patch, expected, state.study.version)
     except Conflict as error:
-        return clashed(request, bench, workspace, identifier, error, state, version)
+        return clashed(request, bench, workspace, error, state)
+    studies.save_study(bench, workspace, identifier)
     return RedirectResponse(f"/studies/{identifier}", 303)
 
 
@@ -154,33 +169,23 @@ def first_values(form: FormData) -> dict[str, str]:
     return {name: values[0] for name, values in typed(form).items()}
 
 
-def clashed(
-    request: Request,
-    bench: Workbench,
-    workspace: str,
-    identifier: str,
-    error: Conflict,
-    state: QueryParams,
-    version: int | None,
-) -> Response:
+def clashed(request: Request, bench: Workbench, workspace: str, error: Conflict, state: State) -> Response:
     """Return the reader's own state, with what the other has changed and how to go on."""
-    knobs = unversioned(state)
-    own = QueryParams([*knobs, *([("version", str(version))] if version else [])])
-    answer = answered(bench, workspace, identifier, own, strict=False)
-    since = studies.changes_since(bench, workspace, identifier, version) if version else []
-    clash = Clash(error.message, since, address(identifier, knobs))
-    return render_study(request, bench, workspace, answer, pair_in(own), clash=clash, status=409)
-
-
-def unversioned(state: QueryParams) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in state.multi_items() if name != "version"]
+    study = state.study
+    answer = states.answer_state(bench, workspace, state, strict=False)
+    since = studies.changes_since(bench, workspace, study.id, study.version)
+    own = states.StoredState(study.latest, dict(state.turned.knobs), state.views)
+    token = states.store_state(bench, workspace, study.id, own)
+    clash = Clash(error.message, since, address(study.id, [("state", token)]))
+    return render_study(request, bench, workspace, Shown(state, answer, None), clash=clash, status=409)
 
 
 @resource(router, "/studies/{identifier}/assumptions", "studies/study_assumptions.html", assumptions_page)
 def show_assumptions(
     bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
 ) -> StudyAssumptions:
-    return states.assumptions_of(bench, workspace, state_of(bench, workspace, identifier, query))
+    state = read_state(bench, workspace, identifier, query, plain=True)
+    return states.assumptions_of(bench, workspace, state)
 
 
 @router.get("/studies/{identifier}/trace.json")
@@ -192,7 +197,7 @@ def show_trace_data(
     option: str = "",
     figure: str = "time_to_train",
 ) -> StudyTrace:
-    answer = answered(bench, workspace, identifier, query)
+    answer = answered(bench, workspace, identifier, query).answer
     return trace_figure(bench, answer, option[:20] or answer.options[0].key, figure)
 
 
@@ -295,32 +300,14 @@ def export_file(bench: BenchDep, workspace: WorkspaceDep, identifier: str, query
     return Response(body, media_type="application/json", headers=headers)
 
 
-def sent_state(form: FormData) -> dict[str, Any]:
-    """Return the state that a button of the workspace sends along, as a request has it."""
-    state = state_in(first_values(form).get("state", ""))
-    return {"knobs": knobs_in(state), "version": version_in(state)}
-
-
 @router.post("/studies/{identifier}/duplicate")
 @needs(Right.MAKE, CostClass.SEARCH)
 def duplicate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
-    copy = checked(DuplicateRequest, sent_state(form))
+    sent = state_in(first_values(form).get("state", ""))
+    state = read_state(bench, workspace, identifier, sent, plain=True)
+    copy = DuplicateRequest(knobs=dict(state.turned.knobs), version=state.study.version)
     made = states.duplicate_study(bench, workspace, identifier, copy)
     return RedirectResponse(f"/studies/{made.id}", 303)
-
-
-@router.post("/studies/{identifier}/comparison")
-@needs(Right.MAKE, CostClass.SEARCH)
-def compare(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
-) -> Response:
-    """Make a comparison of the state and go there."""
-    body = checked(ComparisonOfState, {**sent_state(form), "locale": voice_of(request).language})
-    made = states.comparison_of_state(bench, workspace, identifier, body)
-    state = states.state_of(bench, workspace, identifier, body.knobs, body.version)
-    share = state.content.base.scaling_efficiency
-    query = f"?scaling_efficiency={share:.6g}" if share != 1 else ""
-    return RedirectResponse(f"/comparisons/{made.id}{query}", 303)
 
 
 @router.post("/studies/{identifier}/archive")
@@ -337,36 +324,33 @@ def restore(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Respon
     return RedirectResponse(f"/studies/{identifier}", 303)
 
 
-@router.post("/studies/{identifier}/edit", response_class=HTMLResponse)
+@router.post("/studies/{identifier}/figures", response_class=HTMLResponse)
 @needs(Right.MAKE)
-def edit(
+def add_figure(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
 ) -> Response:
-    """Keep another name, other notes or one more stated figure as a new version."""
+    """Keep one more option, a stated figure, as a new version."""
     values = first_values(form)
-    state = state_in(values.get("state", ""))
-    expected = whole(values.get("expected", ""))
+    state = read_state(bench, workspace, identifier, state_in(values.get("state", "")), plain=True)
     try:
-        patch = patch_of(bench, workspace, identifier, values)
-        studies.change_study(bench, workspace, identifier, patch, expected)
+        patch = figure_patch(state.study.content, values)
+        studies.change_study(bench, workspace, identifier, patch, whole(values.get("expected", "")))
     except ValidationError as error:
         raise as_app_error(error) from None
     except Conflict as error:
-        return clashed(request, bench, workspace, identifier, error, state, expected)
-    return RedirectResponse(address(identifier, unversioned(state)), 303)
+        return clashed(request, bench, workspace, error, state)
+    return RedirectResponse(address(identifier, list(state.turned.knobs.items())), 303)
 
 
-def patch_of(bench: Workbench, workspace: str, identifier: str, values: Mapping[str, str]) -> StudyPatch:
-    if "figure.kind" not in values:
-        return StudyPatch.model_validate({"name": values.get("name"), "notes": values.get("notes", "")})
-    figure: dict[str, Any] = {"kind": values["figure.kind"]}
+def figure_patch(content: StudyContent, values: Mapping[str, str]) -> StudyPatch:
+    figure: dict[str, Any] = {"kind": values.get("figure.kind", "")}
     for name in ("hours", "factor"):
         if values.get(f"figure.{name}"):
             figure[name] = plain_number(values[f"figure.{name}"])
     if values.get("figure.scaled_from"):
         figure["scaled_from"] = values["figure.scaled_from"]
     option = {"label": values.get("figure.label") or None, "figure": figure}
-    tree = tree_of(studies.get_study(bench, workspace, identifier).content)
+    tree = tree_of(content)
     made = StudyContent.model_validate({**tree, "options": [*tree["options"], option]})
     return StudyPatch(options=made.options)
 

@@ -93,21 +93,29 @@ MAX_VERSIONS = 1000
 NAME_LENGTH = 200
 
 
-def create_study(bench: Workbench, workspace_id: str, content: StudyContent, key: str | None = None) -> Study:
-    """Keep a study whose options can all be answered."""
+def create_study(
+    bench: Workbench,
+    workspace_id: str,
+    content: StudyContent,
+    key: str | None = None,
+    *,
+    saved: bool = True,
+) -> Study:
+    """Keep a study whose options can all be answered; one that is not saved goes after a time."""
 
     def make() -> tuple[Study, Save]:
         estimates_of(bench, workspace_id, content, {})
-        return first_version(content)
+        return first_version(content, saved=saved)
 
     return keep(bench, workspace_id, IdempotentCall.of("studies", key, content), Study, make)
 
 
-def first_version(content: StudyContent) -> tuple[Study, Save]:
+def first_version(content: StudyContent, *, saved: bool = True) -> tuple[Study, Save]:
     """Return a study with its first version, and what keeps it."""
     moment = now()
     made = Study(
         id=new_id("stu"),
+        saved=saved,
         version=1,
         latest=1,
         archived=False,
@@ -125,6 +133,8 @@ def first_version(content: StudyContent) -> tuple[Study, Save]:
             options=len(content.options),
             version=1,
             archived=False,
+            saved=saved,
+            customer=content.customer,
             created_at=moment,
             updated_at=moment,
         )
@@ -148,6 +158,7 @@ def get_study(bench: Workbench, workspace_id: str, identifier: str, version: int
 def _study(record: StudyRecord, found: StudyVersionRecord) -> Study:
     return Study(
         id=record.id,
+        saved=record.saved,
         version=found.version,
         latest=record.version,
         archived=record.archived,
@@ -164,16 +175,18 @@ def list_studies(
     cursor: str | None,
     sought: str = "",
     archived: bool = False,
+    saved: bool = True,
 ) -> Page[StudySummary]:
-    """Return studies, newest first: those at hand, or those put away."""
+    """Return studies, newest first: those at hand, those put away, or those nobody has saved."""
     after = read_cursor(cursor)
     place = None if after is None else (after.created_at, after.id)
     with bench.store.transaction(workspace_id) as repository:
-        rows, following = repository.studies.listing(StudyFilter(sought, archived), limit, place)
+        rows, following = repository.studies.listing(StudyFilter(sought, archived, saved), limit, place)
     items = [
         StudySummary(
             id=row.id,
             name=row.name,
+            customer=row.customer,
             version=row.version,
             options=row.options,
             archived=row.archived,
@@ -235,6 +248,7 @@ def change_study(
             identifier,
             latest.version,
             turned.content.name,
+            turned.content.customer,
             len(turned.content.options),
             tree,
             [change.model_dump(mode="json") for change in changes],
@@ -282,6 +296,14 @@ def archive_study(bench: Workbench, workspace_id: str, identifier: str, archived
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, identifier)
         repository.studies.put_away(identifier, archived)
+    return get_study(bench, workspace_id, identifier)
+
+
+def save_study(bench: Workbench, workspace_id: str, identifier: str) -> Study:
+    """Keep a study that was only looked at until now."""
+    with bench.store.transaction(workspace_id) as repository:
+        existing(repository, identifier)
+        repository.studies.save(identifier)
     return get_study(bench, workspace_id, identifier)
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
+from app.errors import FieldError, Message, NotFound
 from app.features.comparisons.model import Comparison, ComparisonRequest
 from app.features.comparisons.service import keep_comparison
 from app.features.studies.answering import State, answered, assumption_rows, rows_of
-from app.features.studies.knobs import turn
+from app.features.studies.knobs import Turned, turn
 from app.features.studies.model import (
     ComparisonOfState,
     DuplicateRequest,
@@ -18,9 +24,43 @@ from app.features.studies.model import (
     StudyContent,
     tree_of,
 )
-from app.features.studies.service import NAME_LENGTH, estimates_of, first_version, get_study
+from app.features.studies.service import NAME_LENGTH, estimates_of, existing, first_version, get_study
 from app.platform.idempotency import IdempotentCall, Save, earlier_answer, keep
 from app.platform.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """What differs from a version of a study: knobs, and what its views ask beyond the question."""
+
+    version: int | None = None
+    knobs: Mapping[str, KnobValue] = field(default_factory=dict)
+    views: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def store_state(bench: Workbench, workspace_id: str, identifier: str, state: StoredState) -> str:
+    """Keep a state under a short name made of what it holds; return the name."""
+    document = {
+        "version": state.version,
+        "knobs": dict(state.knobs),
+        "views": {view: dict(fields) for view, fields in state.views.items()},
+    }
+    content = json.dumps(document, sort_keys=True, ensure_ascii=False).encode()
+    token = base64.b32encode(hashlib.sha256(content).digest())[:10].decode().lower()
+    with bench.store.transaction(workspace_id) as repository:
+        existing(repository, identifier)
+        repository.studies.keep_state(identifier, token, document)
+    return token
+
+
+def stored_state(bench: Workbench, workspace_id: str, identifier: str, token: str) -> StoredState:
+    with bench.store.transaction(workspace_id) as repository:
+        existing(repository, identifier)
+        found = repository.studies.state(identifier, token)
+    if found is None:
+        message = Message("this study has no such state; open the study without it")
+        raise NotFound(message, [FieldError("state", message)])
+    return StoredState(**found.document)
 
 
 def state_of(
@@ -29,9 +69,14 @@ def state_of(
     identifier: str,
     knobs: Mapping[str, KnobValue],
     version: int | None = None,
+    views: Mapping[str, Mapping[str, str]] | None = None,
 ) -> State:
     study = get_study(bench, workspace_id, identifier, version)
-    return State(study, turn(study.content, knobs))
+    turned = turn(study.content, knobs)
+    if views:
+        content: dict[str, Any] = {"views": {**study.content.views, **views}}
+        turned = Turned(turned.content.model_copy(update=content), turned.knobs)
+    return State(study, turned, views or {})
 
 
 def answer_state(

@@ -18,15 +18,16 @@ from app.features.studies import charts as drawn
 from app.features.studies.charts import MatrixCell
 from app.features.studies.forms import (
     OPTION_ROWS,
-    SHARED,
+    PRICES,
+    UNDO,
+    KnobGroup,
     KnobPanel,
     KnobView,
     address,
-    address_query,
     form_of,
     knob_label,
-    with_knob,
 )
+from app.features.studies.frame import StudyFrame
 from app.features.studies.model import (
     Metric,
     StudyAnswer,
@@ -71,6 +72,8 @@ class OptionColumn:
     cost_bar: RangeBar | None
     memory: MemoryBar | None
     drop_url: str
+    detail_url: str
+    """Address of the estimate in full."""
     trace_url: str
     """Address of the traces of this option, to which the name of the figure is added."""
     own_cost: BasisCost | None
@@ -102,6 +105,7 @@ class Clash:
 class StudyPage:
     """The workspace of a study; with errors in its form the answer is that of an earlier state."""
 
+    frame: StudyFrame
     answer: StudyAnswer
     form: Form
     general: Sequence[Message]
@@ -113,7 +117,11 @@ class StudyPage:
     state: str
     """The same as text."""
     clash: Clash | None
-    shared: Sequence[KnobView]
+    hidden: Sequence[tuple[str, str]]
+    """Knobs of the state that the form has no fields for."""
+    limited: bool
+    """Whether options are held against a deadline or a budget."""
+    shared: Sequence[KnobGroup]
     rows: Sequence[tuple[str, str]]
     """Rows of knobs: name of the knob and what it is called."""
     add: KnobView | None
@@ -141,28 +149,30 @@ def study_page(
     bench: Workbench,
     workspace: str,
     answer: StudyAnswer,
+    frame: StudyFrame,
+    query: Sequence[tuple[str, str]],
     voice: Voice,
-    pair: Sequence[str] | None,
     *,
     typed: Mapping[str, str],
     errors: Sequence[FieldError],
     previous: str | None,
     clash: Clash | None,
 ) -> StudyPage:
-    query = address_query(answer, pair)
-    state = urlencode(query)
+    state = urlencode(list(query))
     books = [Choice(one.id, one.name) for one in list_books(bench, workspace, OFFERED_BOOKS, None).items]
     panel = KnobPanel(bench, answer, form_of(answer, typed, errors), voice, query, books)
-    columns = _columns(panel)
+    columns = _columns(panel, frame)
     shared, add = panel.shared(), panel.add()
     in_columns = [knob for column in columns for knob in column.knobs.values()]
-    names = {knob.name for knob in (*shared, *in_columns, add) if knob is not None}
+    in_groups = [knob for group in shared for knob in group.knobs]
+    names = {knob.name for knob in (*in_groups, *in_columns, add) if knob is not None}
     with_parts = [one for one in answer.options if one.estimate and one.estimate.breakdown]
     warnings = [("", one) for one in answer.warnings]
     for option in answer.options:
         of_option = option.estimate.warnings if option.estimate else ()
         warnings += [(option.label, one) for one in of_option if one.code != REFUSAL]
     return StudyPage(
+        frame=frame,
         answer=answer,
         form=panel.form,
         general=[error.message for error in errors if error.field not in names],
@@ -170,6 +180,8 @@ def study_page(
         query=query,
         state=state,
         clash=clash,
+        hidden=[(name, value) for name, value in query if name not in names and name != "version"],
+        limited=any(option.meets is not None for option in answer.options),
         shared=shared,
         rows=[
             (row, voice.gettext("Price") if row == "price" else knob_label(row, voice)) for row in OPTION_ROWS
@@ -191,16 +203,15 @@ def study_page(
     )
 
 
-def _columns(panel: KnobPanel) -> list[OptionColumn]:
+def _columns(panel: KnobPanel, frame: StudyFrame) -> list[OptionColumn]:
     answer, query = panel.answer, panel.query
     times = figures.range_bars([option.time for option in answer.options])
     costs = figures.range_bars([option.cost for option in answer.options])
     columns = []
     for option, time_bar, cost_bar in zip(answer.options, times, costs, strict=True):
         memory = option.estimate.memory if option.estimate else None
-        rest = _without_option(query, option.key)
-        if f"add.{option.key}" not in answer.knobs:
-            rest = with_knob(rest, f"drop.{option.key}", "1")
+        added = f"add.{option.key}" in answer.knobs
+        rest = [*query, (UNDO, f"add.{option.key}") if added else (f"drop.{option.key}", "1")]
         own = next((cost for cost in option.costs if cost.own), None)
         trace = urlencode([*query, ("option", option.key), ("figure", "")])
         columns.append(
@@ -211,6 +222,7 @@ def _columns(panel: KnobPanel) -> list[OptionColumn]:
                 cost_bar=cost_bar,
                 memory=figures.memory_bar(memory) if memory else None,
                 drop_url=address(answer.id, rest) if len(answer.options) > 1 else "",
+                detail_url=frame.url("details", option=option.key),
                 trace_url=f"/studies/{answer.id}/trace?{trace}",
                 own_cost=own,
                 lines={line.item: line for line in own.lines} if own else {},
@@ -219,15 +231,9 @@ def _columns(panel: KnobPanel) -> list[OptionColumn]:
     return columns
 
 
-def _without_option(query: Sequence[tuple[str, str]], key: str) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in query if name.rpartition(".")[2] != key]
-
-
 def _address_without(change: StudyChange, panel: KnobPanel) -> str:
-    """Return the address of the state without a change."""
-    if change.knob is not None and change.knob.startswith("add."):
-        return address(panel.answer.id, _without_option(panel.query, change.knob.partition(".")[2]))
-    return address(panel.answer.id, [(name, value) for name, value in panel.query if name != change.knob])
+    """Return the address of the state without a change; empty where no knob makes it."""
+    return address(panel.answer.id, [*panel.query, (UNDO, change.knob)]) if change.knob else ""
 
 
 def _figures(answer: StudyAnswer, with_parts: Sequence[StudyOptionAnswer], voice: Voice) -> list[FigureView]:
@@ -315,7 +321,7 @@ def assumptions_page(request: Request, assumptions: StudyAssumptions) -> StudyAs
 
 
 def _knob_url(back: str, knob: str | None, assumptions: StudyAssumptions) -> str:
-    if knob in SHARED and assumptions.labels:
+    if knob in {"batch", "precision", *PRICES} and assumptions.labels:
         return f"{back}#knob-{knob}"
     if knob in {"count", "fabric", "software"} and assumptions.labels:
         return f"{back}#knob-{knob}-{next(iter(assumptions.labels))}"

@@ -19,6 +19,7 @@ from app.platform.store.tables import (
     PriceBookVersion,
     Profile,
     StudyRecord,
+    StudyStateRecord,
     StudyVersionRecord,
     SweepRowRecord,
 )
@@ -36,13 +37,21 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+def sought(name: str, customer: str) -> str:
+    """Return what a study is searched by."""
+    return folded(f"{name} {customer}")[:600]
+
+
 @dataclass(frozen=True, slots=True)
 class StudyFilter:
     """Which studies are meant."""
 
     sought: str = ""
-    """Part of the name."""
+    """Part of the name or of the customer's."""
     archived: bool = False
+    saved: bool = True
+    customer: str = ""
+    """The whole name of a customer."""
 
 
 class StudyQueries(Queries):
@@ -50,7 +59,7 @@ class StudyQueries(Queries):
 
     def add(self, record: StudyRecord, content: dict[str, Any], changes: list[dict[str, Any]]) -> None:
         """Keep a new study with its first version."""
-        record.sought = folded(record.name)[:600]
+        record.sought = sought(record.name, record.customer)
         self._add(record)
         self._session.flush()
         self._add_version(record.id, record.version, content, changes, record.updated_at)
@@ -73,6 +82,7 @@ class StudyQueries(Queries):
         identifier: str,
         expected: int,
         name: str,
+        customer: str,
         options: int,
         content: dict[str, Any],
         changes: list[dict[str, Any]],
@@ -87,7 +97,8 @@ class StudyQueries(Queries):
         raised = {
             "version": expected + 1,
             "name": name,
-            "sought": folded(name)[:600],
+            "customer": customer,
+            "sought": sought(name, customer),
             "options": options,
             "updated_at": moment,
         }
@@ -95,6 +106,26 @@ class StudyQueries(Queries):
             return False
         self._add_version(identifier, expected + 1, content, changes, moment)
         return True
+
+    def save(self, identifier: str) -> None:
+        """Keep a study that was only looked at until now."""
+        if self.update_rows(StudyRecord, {"saved": True}, id=identifier, saved=False):
+            trail = TrailQueries(self._session, self._workspace_id)
+            trail.note("study.saved", "study", identifier)
+
+    def state(self, identifier: str, token: str) -> StudyStateRecord | None:
+        return self.first(StudyStateRecord, study_id=identifier, token=token)
+
+    def keep_state(self, identifier: str, token: str, document: dict[str, Any]) -> None:
+        """Keep a state under its name, unless it is there."""
+        row = {
+            "study_id": identifier,
+            "token": token,
+            "workspace_id": self._workspace_id,
+            "document": document,
+            "created_at": now(),
+        }
+        self._session.execute(self.insert(StudyStateRecord).values(**row).on_conflict_do_nothing())
 
     def hold(self, identifier: str) -> None:
         """Let nobody else change, archive or bring back a study until this transaction ends."""
@@ -109,7 +140,11 @@ class StudyQueries(Queries):
     def listing(
         self, chosen: StudyFilter, limit: int, after: tuple[datetime, str] | None
     ) -> tuple[Sequence[StudyRecord], After | None]:
-        query = select(StudyRecord).where(col(StudyRecord.archived) == chosen.archived)
+        query = select(StudyRecord).where(
+            col(StudyRecord.archived) == chosen.archived, col(StudyRecord.saved) == chosen.saved
+        )
+        if chosen.customer:
+            query = query.where(col(StudyRecord.customer) == chosen.customer)
         for word in folded(chosen.sought).split():
             query = query.where(col(StudyRecord.sought).contains(word, autoescape=True, escape=ESCAPE))
         return self.stretch(query, StudyRecord, limit, after)

@@ -273,7 +273,7 @@ class StudyRecord(Owned, table=True):
     __tablename__ = "study"
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
-        Index("ix_study_listing", "workspace_id", "archived", "created_at", "id"),
+        Index("ix_study_listing", "workspace_id", "archived", "saved", "created_at", "id"),
     )
 
     name: str = Field(max_length=300)
@@ -284,6 +284,9 @@ class StudyRecord(Owned, table=True):
     version: int
     """Newest version."""
     archived: bool
+    saved: bool = True
+    """Whether somebody has kept it; an answer that was only looked at goes after a while."""
+    customer: str = Field(default="", max_length=200)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
@@ -301,6 +304,23 @@ class StudyVersionRecord(SQLModel, table=True):
     workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     content: dict[str, Any] = Field(sa_type=DOCUMENT)
     changes: list[dict[str, Any]] = Field(sa_type=DOCUMENT)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class StudyStateRecord(SQLModel, table=True):
+    """A state of a study under a short name, so that its address stays short; written once."""
+
+    __tablename__ = "study_state"
+    __table_args__ = (
+        # The key carries the workspace: a state cannot belong to another's study.
+        ForeignKeyConstraint(["workspace_id", "study_id"], ["study.workspace_id", "study.id"]),
+    )
+
+    study_id: str = Field(primary_key=True, max_length=40)
+    token: str = Field(primary_key=True, max_length=16)
+    """Made of what it holds: the same state always has the same."""
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
+    document: dict[str, Any] = Field(sa_type=DOCUMENT)
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 

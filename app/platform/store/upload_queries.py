@@ -24,6 +24,7 @@ from app.platform.store.tables import (
     RetentionClock,
     SizingRow,
     StudyRecord,
+    StudyStateRecord,
     StudyVersionRecord,
     SweepRecord,
     SweepRowRecord,
@@ -33,6 +34,7 @@ from app.platform.store.tables import (
 
 NAMING: tuple[tuple[type[Any], str], ...] = (
     (StudyVersionRecord, "content"),
+    (StudyStateRecord, "document"),
     (SweepRecord, "request"),
     (SizingRow, "request"),
     (BillRow, "request"),
@@ -131,6 +133,7 @@ class UploadQueries(Queries):
         """Delete a study with all its versions; return what they stated."""
         stated = self.values(StudyVersionRecord, StudyVersionRecord.content, study_id=identifier)
         self.delete_rows(StudyVersionRecord, study_id=identifier)
+        self.delete_rows(StudyStateRecord, study_id=identifier)
         self._delete(StudyRecord, identifier)
         return stated
 

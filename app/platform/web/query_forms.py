@@ -194,15 +194,25 @@ class QueryForm(Generic[Asked]):
 
     def ask(self, query: QueryParams, previous: str, answer: Callable[[Asked], Answer]) -> Answered[Answer]:
         """Return what a form comes to; a refused question beside the last that was possible."""
-        values = self.values(query)
+        before = self.values(parse_qs(previous)) if previous else None
+        return self.answer(self.values(query), before, answer)
+
+    def filled(self, fields: Mapping[str, str]) -> dict[str, str]:
+        """Return fields as the form holds them."""
+        return self.values({name: [text] for name, text in fields.items()})
+
+    def answer(
+        self, values: Mapping[str, str], before: Mapping[str, str] | None, answer: Callable[[Asked], Answer]
+    ) -> Answered[Answer]:
+        """Return what fields come to; where they are refused, beside what those before came to."""
         try:
             return Answered(self.form(values), answer(self.request(values)), urlencode(values))
         except AppError as error:
             form, status, message = self.form(values, error), error.status, error.message
-        if previous:
+        if before is not None:
             try:
-                earlier = answer(self.request(self.values(parse_qs(previous))))
-                return Answered(form, earlier, previous, stale=True, status=status, message=message)
+                earlier = answer(self.request(before))
+                return Answered(form, earlier, urlencode(before), stale=True, status=status, message=message)
             except AppError:
                 pass
         return Answered(form, None, "", stale=True, status=status, message=message)

@@ -1,0 +1,220 @@
+"""What a study comes to in sentences that can be read aloud, and whether its options meet the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from app.errors import Message
+from app.estimating.documents import Text
+from app.estimating.ranges import chance, duration, money, significant
+from app.features.comparisons.compare import Amount
+from app.features.studies.model import Contest, Metric, StudyLimits, StudyOptionAnswer
+
+USUAL_PROBABILITY = 0.8
+
+
+def conclusion(
+    options: Sequence[StudyOptionAnswer],
+    best: Mapping[Metric, Sequence[str]],
+    contests: Sequence[Contest],
+    limits: StudyLimits,
+) -> list[Text]:
+    """Return the result of a study: who is fastest and cheapest, by how much, and who meets the limits."""
+    able = [option for option in options if option.time is not None]
+    if not able:
+        return [Text.of(Message("No option can run this training; see what each of them lacks."))]
+    by_key = {option.key: option for option in able}
+    sentences = [_alone(able[0])] if len(able) == 1 else [_ranking(by_key, best, contests)]
+    if limits.deadline_s is not None or limits.budget is not None:
+        sentences.append(_within(able, limits))
+    return [Text.of(sentence) for sentence in sentences]
+
+
+def _alone(option: StudyOptionAnswer) -> Message:
+    values = _values(option)
+    if option.cost is None:
+        return Message("{option} takes {time}; no price is known for it.", values)
+    return Message("{option} takes {time} and costs {cost} per run.", values)
+
+
+def _values(option: StudyOptionAnswer) -> dict[str, object]:
+    assert option.time is not None
+    found: dict[str, object] = {"option": option.label, "time": duration(option.time.value)}
+    if option.cost is not None:
+        found["cost"] = money(option.cost.value, option.cost.unit)
+    return found
+
+
+def _ranking(
+    options: Mapping[str, StudyOptionAnswer],
+    best: Mapping[Metric, Sequence[str]],
+    contests: Sequence[Contest],
+) -> Message:
+    fastest, cheapest = best["time"], best["cost"]
+    if not cheapest:
+        return _by_time(options, fastest, contests)
+    if len(fastest) == 1 and len(cheapest) == 1:
+        if fastest == cheapest:
+            return _both(options, fastest[0])
+        return _trade(options, cheapest[0], fastest[0], contests)
+    values = {
+        "fast": _names(options, fastest),
+        "cheap": _names(options, cheapest),
+        "time": duration(_time(options[fastest[0]])),
+        "cost": _cost(options[cheapest[0]]),
+    }
+    if len(cheapest) == 1:
+        others = [key for key in fastest if key != cheapest[0]]
+        if len(others) < len(fastest):
+            values["others"] = _names(options, others)
+            return Message("{cheap} is cheapest at {cost} per run and ties in time with {others}.", values)
+        return Message(
+            "{cheap} is cheapest at {cost} per run; {fast} tie as the fastest at about {time}.", values
+        )
+    if len(fastest) == 1:
+        others = [key for key in cheapest if key != fastest[0]]
+        if len(others) < len(cheapest):
+            values["others"] = _names(options, others)
+            return Message("{fast} is fastest at {time} and ties in cost with {others}.", values)
+        return Message(
+            "{fast} is fastest at {time}; {cheap} tie as the cheapest at about {cost} per run.", values
+        )
+    if set(fastest) == set(cheapest):
+        return Message("{fast} tie in both time and cost: about {time} and {cost} per run.", values)
+    return Message(
+        "{fast} tie as the fastest at about {time}; {cheap} tie as the cheapest at about {cost} per run.",
+        values,
+    )
+
+
+def _time(option: StudyOptionAnswer) -> float:
+    assert option.time is not None
+    return option.time.value
+
+
+def _cost(option: StudyOptionAnswer) -> Message:
+    assert option.cost is not None
+    return money(option.cost.value, option.cost.unit)
+
+
+def _names(options: Mapping[str, StudyOptionAnswer], keys: Sequence[str]) -> str:
+    return ", ".join(options[key].label for key in keys)
+
+
+def _by_time(
+    options: Mapping[str, StudyOptionAnswer], fastest: Sequence[str], contests: Sequence[Contest]
+) -> Message:
+    first = options[fastest[0]]
+    if len(fastest) > 1:
+        return Message(
+            "{fast} tie as the fastest at about {time}.",
+            {"fast": _names(options, fastest), "time": duration(_time(first))},
+        )
+    second = min((one for one in options.values() if one is not first), key=_time)
+    values = {
+        "fast": first.label,
+        "time": duration(_time(first)),
+        "other": second.label,
+        "ratio": significant(_time(second) / _time(first)),
+    }
+    sure = _sure(contests, "time", first.key, second.key)
+    if sure is None:
+        return Message("{fast} is fastest at {time}; {other} takes {ratio} times as long.", values)
+    return Message(
+        "{fast} is fastest at {time}; {other} takes {ratio} times as long ({sure} certain).",
+        {**values, "sure": sure},
+    )
+
+
+def _both(options: Mapping[str, StudyOptionAnswer], key: str) -> Message:
+    first = options[key]
+    priced = [one for one in options.values() if one is not first and one.cost is not None]
+    values = _values(first)
+    if not priced:
+        return Message("{option} is both fastest and cheapest: {time} and {cost} per run.", values)
+    second = min(priced, key=_time)
+    assert second.cost is not None and first.cost is not None
+    values |= {
+        "other": second.label,
+        "longer": significant(_time(second) / _time(first)),
+        "dearer": significant(second.cost.value / first.cost.value),
+    }
+    return Message(
+        "{option} is both fastest and cheapest: {time} and {cost} per run; {other} takes {longer} times as "
+        "long at {dearer} times the cost.",
+        values,
+    )
+
+
+def _trade(
+    options: Mapping[str, StudyOptionAnswer], cheapest: str, fastest: str, contests: Sequence[Contest]
+) -> Message:
+    cheap, fast = options[cheapest], options[fastest]
+    assert cheap.cost is not None
+    values: dict[str, object] = {
+        "cheap": cheap.label,
+        "cost": _cost(cheap),
+        "fast": fast.label,
+        "less": significant(100 * (1 - _time(fast) / _time(cheap)), 2),
+    }
+    if fast.cost is None:
+        return Message(
+            "{cheap} is cheapest at {cost} per run; {fast} takes {less} % less time, but has no known price.",
+            values,
+        )
+    values["dearer"] = significant(fast.cost.value / cheap.cost.value)
+    sure = _sure(contests, "time", fastest, cheapest)
+    if sure is None:
+        return Message(
+            "{cheap} is cheapest at {cost} per run; {fast} takes {less} % less time at {dearer} times the "
+            "cost.",
+            values,
+        )
+    return Message(
+        "{cheap} is cheapest at {cost} per run; {fast} takes {less} % less time ({sure} certain) at {dearer} "
+        "times the cost.",
+        {**values, "sure": sure},
+    )
+
+
+def _sure(contests: Sequence[Contest], metric: Metric, first: str, second: str) -> Message | None:
+    """Return how sure it is that one option beats another; None where neither has a range."""
+    for contest in contests:
+        if (contest.metric, contest.first, contest.second) == (metric, first, second):
+            return None if contest.probability is None else chance(contest.probability)
+    return None
+
+
+def _within(options: Sequence[StudyOptionAnswer], limits: StudyLimits) -> Message:
+    wanted = limits.probability or USUAL_PROBABILITY
+    meeting = [one for one in options if one.meets is not None and one.meets >= wanted]
+    if not meeting:
+        nearest = max(options, key=lambda one: one.meets or 0.0)
+        return Message(
+            "No option meets the limits with {wanted} certainty; {option} comes closest with {chance}.",
+            {"wanted": chance(wanted), "option": nearest.label, "chance": chance(nearest.meets or 0.0)},
+        )
+    values = {"wanted": chance(wanted), "options": ", ".join(one.label for one in meeting)}
+    if len(meeting) == len(options):
+        return Message("All options meet the limits with at least {wanted} certainty.", values)
+    return Message("Only {options} meets the limits with at least {wanted} certainty.", values)
+
+
+def probability_within(time: Amount | None, money_spent: Amount | None, limits: StudyLimits) -> float | None:
+    """Return the share of samples in which an option meets the limits; None where there are none.
+
+    What has no time or no price meets no limit that is held against it.
+    """
+    if limits.deadline_s is None and limits.budget is None:
+        return None
+    held = [(time, limits.deadline_s), (money_spent, limits.budget)]
+    met: np.ndarray = np.ones(1, dtype=bool)
+    for amount, limit in held:
+        if limit is None:
+            continue
+        if amount is None:
+            return 0.0
+        met = met & (np.asarray(amount.drawn) <= limit)
+    return float(np.mean(met))

@@ -1,0 +1,346 @@
+"""The frame around the views of a study: its state in the address, its menu, and the option they are about.
+
+A view adds fields of its own to the question. They are kept with the state, so that no address is long and
+nothing is asked again when the reader comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import BaseModel
+from starlette.datastructures import QueryParams
+
+from app.errors import FieldError, Message, NotFound
+from app.estimating.request import EstimateRequest
+from app.features.comparisons.model import PublishedFigure
+from app.features.studies.answering import State
+from app.features.studies.forms import LONGEST_QUERY, UNDO, address, knobs_in, version_in
+from app.features.studies.knobs import labels_of, request_of
+from app.features.studies.model import VIEWS, KnobValue, StudyContent, StudyOption
+from app.features.studies.states import StoredState, state_of, store_state, stored_state
+from app.platform.rates import CostClass
+from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.locale import voice_of
+from app.platform.web.needs import needs
+from app.platform.web.query_forms import Answered, QueryForm
+from app.platform.web.rendering import DISPLAY_PARAMS, data_path, render
+from app.platform.wording.voice import Voice, written
+from app.platform.workbench import Workbench
+
+Asked = TypeVar("Asked", bound=BaseModel)
+
+Shown = TypeVar("Shown")
+
+OF_FRAME = (*DISPLAY_PARAMS, "state", "option", "previous")
+"""Names of a query of a view that are not the view's own."""
+
+
+def read_state(
+    bench: Workbench, workspace: str, identifier: str, query: QueryParams, *, plain: bool
+) -> State:
+    """Return the state that an address names, with the knobs it turns beside, where it may.
+
+    ``undo=count.a`` sets a knob back; that of an added option takes the option's other knobs with it.
+    """
+    token = query.get("state", "")[:16]
+    stored = stored_state(bench, workspace, identifier, token) if token else StoredState()
+    knobs: dict[str, KnobValue] = {**stored.knobs, **(knobs_in(query) if plain else {})}
+    for name in query.getlist(UNDO):
+        knobs.pop(name, None)
+        if name.startswith("add."):
+            knobs = {other: value for other, value in knobs.items() if other.partition(".")[2] != name[4:]}
+    version = (version_in(query) if plain else None) or stored.version
+    state = state_of(bench, workspace, identifier, knobs, version, stored.views)
+    if token and dict(state.turned.knobs) == dict(stored.knobs) and version == stored.version:
+        return replace(state, token=token)
+    return state
+
+
+def state_query(
+    bench: Workbench, workspace: str, state: State, *, plain: bool = True
+) -> list[tuple[str, str]]:
+    """Return what names a state in an address: its knobs where they are few, else a short name."""
+    study = state.study
+    knobs = list(state.turned.knobs.items())
+    if study.version != study.latest:
+        knobs.append(("version", str(study.version)))
+    if not knobs and not state.views:
+        return []
+    if plain and not state.views and len(urlencode(knobs)) <= LONGEST_QUERY:
+        return knobs
+    if state.token:
+        return [("state", state.token)]
+    stored = StoredState(study.version, dict(state.turned.knobs), state.views)
+    return [("state", store_state(bench, workspace, study.id, stored))]
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """One entry of a menu of the study."""
+
+    name: str
+    url: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyFrame:
+    """What stands around every view of a study."""
+
+    state: State
+    query: Sequence[tuple[str, str]]
+    """Names the state in the addresses of the views."""
+    view: str
+    option: str
+    """Key of the option the view is about; empty where it is about none."""
+    label: str
+    """What the option is called."""
+    question: Sequence[str]
+    """What is trained and how, in words."""
+    tabs: Sequence[Tab]
+    options: Sequence[Tab]
+    """Options that the view can be about."""
+
+    @property
+    def base(self) -> str:
+        """Address of the study."""
+        return f"/studies/{self.state.study.id}"
+
+    @property
+    def path(self) -> str:
+        """Address of the view, without the state."""
+        return f"{self.base}/{self.view}" if self.view else self.base
+
+    def url(self, view: str, **more: str) -> str:
+        """Return the address of a view in this state."""
+        return view_address(self.state.study.id, view, [*self.query, *more.items()])
+
+    def turned(self, knobs: Mapping[str, str]) -> str:
+        """Return the address of the study with knobs turned beside those of the state."""
+        return address(self.state.study.id, [*self.query, *knobs.items()])
+
+
+def view_address(identifier: str, view: str, query: Sequence[tuple[str, str]]) -> str:
+    if not view:
+        return address(identifier, query)
+    state = urlencode(list(query))
+    return f"/studies/{identifier}/{view}" + (f"?{state}" if state else "")
+
+
+def frame_of(
+    bench: Workbench,
+    workspace: str,
+    state: State,
+    view: str,
+    voice: Voice,
+    *,
+    key: str = "",
+    suited: Sequence[str] = (),
+) -> StudyFrame:
+    """Return the frame of a view about an option, one of those that suit it."""
+    study, content = state.study, state.content
+    query = state_query(bench, workspace, state, plain=False)
+    labels = labels_of(content, bench.sizing.catalog)
+    kept = [("option", key)] if key and key != content.options[0].key else []
+    return StudyFrame(
+        state=state,
+        query=query,
+        view=view,
+        option=key,
+        label=labels.get(key, ""),
+        question=question_words(bench, workspace, content, voice),
+        tabs=[
+            Tab(
+                voice.say(name), view_address(study.id, path, [*query, *(kept if path else [])]), path == view
+            )
+            for path, name in VIEWS.items()
+        ],
+        options=[
+            Tab(labels[other], view_address(study.id, view, [*query, ("option", other)]), other == key)
+            for other in suited
+        ],
+    )
+
+
+def question_words(bench: Workbench, workspace: str, content: StudyContent, voice: Voice) -> list[str]:
+    """Return what a study trains, with the amount, batch, length and precision that it states."""
+    base, workload = content.base, content.base.workload
+    model = base.model
+    if model.preset:
+        known = bench.catalogue.models.documents.get(model.preset)
+        words = [known.name if known else model.preset]
+    elif model.profile_id:
+        try:
+            words = [bench.profile(workspace, model.profile_id).name]
+        except NotFound:
+            words = [voice.gettext("deleted model")]
+    else:
+        words = [voice.gettext("own model")]
+    if workload.target:
+        target = bench.sizing.catalog.items.get(workload.target)
+        words.append(voice.gettext("to {target}").format(target=target.name if target else workload.target))
+    for name in ("tokens", "samples"):
+        if (amount := getattr(workload, name)) is not None:
+            words.append(f"{voice.count(amount)} {voice.gettext(name)}")
+    if workload.epochs is not None:
+        words.append(f"{voice.number(workload.epochs)} {voice.gettext('epochs')}")
+    for field in ("global_batch", "seq_len", "image_size", "precision"):
+        if (value := getattr(workload, field)) is not None:
+            words.append(f"{voice.label(f'workload.{field}')} {written(value, voice)}")
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class StudyQuestion:
+    """What a view of a study is asked: a state, and the option it is about."""
+
+    bench: Workbench
+    workspace: str
+    state: State
+    option: StudyOption
+    label: str
+    """What the option is called."""
+    request: EstimateRequest | None
+    """What the option asks; None for a stated figure."""
+
+    @property
+    def content(self) -> StudyContent:
+        return self.state.content
+
+
+def question_of(bench: Workbench, workspace: str, state: State, key: str) -> StudyQuestion:
+    content = state.content
+    option = next(one for one in content.options if one.key == key)
+    asked = request_of(content, option)
+    label = labels_of(content, bench.sizing.catalog)[key]
+    request = None if isinstance(asked, PublishedFigure) else asked
+    return StudyQuestion(bench, workspace, state, option, label, request)
+
+
+Suits = Callable[[Workbench, StudyOption], bool]
+
+
+def estimated(_: Workbench, option: StudyOption) -> bool:
+    """Tell whether an option is an estimate rather than a stated figure."""
+    return option.system is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenView:
+    """A view of a study as its address asks for it."""
+
+    bench: Workbench
+    workspace: str
+    state: State
+    name: str
+    question: StudyQuestion | None
+    """None where no option suits the view."""
+    frame: StudyFrame
+    typed: Mapping[str, str]
+    """Fields of the view in the address; none where it names the state alone."""
+    stored: Mapping[str, str]
+    """Fields of the view that the state holds."""
+
+    def kept(self, fields: Mapping[str, str]) -> RedirectResponse:
+        """Return the way to the short address of the view with its fields in the state."""
+        state, study = self.state, self.state.study
+        views = {name: one for name, one in state.views.items() if name != self.name}
+        if dict(fields) != dict(study.content.views.get(self.name, {})):
+            views[self.name] = dict(fields)
+        query = state_query(self.bench, self.workspace, State(study, state.turned, views), plain=False)
+        option = [("option", self.frame.option)] if self.frame.option else []
+        return RedirectResponse(view_address(study.id, self.name, [*query, *option]), 303)
+
+
+def open_view(
+    request: Request,
+    bench: Workbench,
+    workspace: str,
+    identifier: str,
+    name: str,
+    suits: Suits | None = estimated,
+) -> OpenView:
+    """Return a view of a study; without ``suits`` it is about no option in particular."""
+    query = request.query_params
+    state = read_state(bench, workspace, identifier, query, plain=False)
+    suited = [one.key for one in state.content.options if suits is not None and suits(bench, one)]
+    asked = query.get("option", "")
+    key = asked if asked in suited else next(iter(suited), "")
+    frame = frame_of(bench, workspace, state, name, voice_of(request), key=key, suited=suited)
+    subject = key or state.content.options[0].key
+    question = question_of(bench, workspace, state, subject) if key or suits is None else None
+    typed = {field: text for field, text in query.items() if field not in OF_FRAME and field != UNDO}
+    stored = state.content.views.get(name, {})
+    return OpenView(
+        bench=bench,
+        workspace=workspace,
+        state=state,
+        name=name,
+        question=question,
+        frame=frame,
+        typed=typed,
+        stored=stored,
+    )
+
+
+def study_view(
+    router: APIRouter,
+    name: str,
+    template: str,
+    form: QueryForm[Asked],
+    document: Any,
+    *,
+    usual: Callable[[StudyQuestion], Mapping[str, str]],
+    answer: Callable[[StudyQuestion, Asked], Shown],
+    page: Callable[[Request, OpenView, Answered[Shown] | None], object],
+    suits: Suits | None = estimated,
+    cost: CostClass | None = None,
+) -> None:
+    """Serve a view of a study whose form holds a request: as a page, and its answer as JSON.
+
+    ``usual`` gives the fields that the study fills in; only what differs from them is kept. A page gets no
+    answer where no option of the study suits the view.
+    """
+    path = f"/studies/{{identifier}}/{name}"
+
+    def asked_of(view: OpenView, question: StudyQuestion) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the fields that are asked now and those that were before."""
+        start = dict(usual(question))
+        before = {**start, **view.stored}
+        now = {**start, **view.typed} if view.typed else before
+        return form.filled(now), form.filled(before)
+
+    def show_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Any:
+        view = open_view(request, bench, workspace, identifier, name, suits)
+        question = view.question
+        if question is None:
+            raise unsuited()
+        asked, _ = asked_of(view, question)
+        return answer(question, form.request(asked))
+
+    def show(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+        view = open_view(request, bench, workspace, identifier, name, suits)
+        question = view.question
+        if question is None:
+            return render(request, template, page(request, view, None))
+        asked, before = asked_of(view, question)
+        found = form.answer(asked, before, lambda body: answer(question, body))
+        if view.typed and not found.stale:
+            start = usual(question)
+            return view.kept({field: text for field, text in asked.items() if text != start.get(field, "")})
+        return render(request, template, page(request, view, found), status=found.status)
+
+    mark = needs(cost=cost)
+    router.add_api_route(data_path(path), mark(show_data), response_model=document)
+    router.add_api_route(path, mark(show), response_class=HTMLResponse)
+
+
+def unsuited() -> NotFound:
+    message = Message("no option of this study suits this view")
+    return NotFound(message, [FieldError("option", message)])
