@@ -6,6 +6,7 @@ nothing is asked again when the reader comes back.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -23,6 +24,7 @@ from app.features.studies.answering import State
 from app.features.studies.forms import LONGEST_QUERY, UNDO, address, knobs_in, version_in
 from app.features.studies.knobs import labels_of, request_of
 from app.features.studies.model import VIEWS, KnobValue, StudyContent, StudyOption
+from app.features.studies.service import create_study
 from app.features.studies.states import StoredState, state_of, store_state, stored_state
 from app.platform.rates import CostClass
 from app.platform.web.deps import BenchDep, WorkspaceDep
@@ -133,6 +135,11 @@ def view_address(identifier: str, view: str, query: Sequence[tuple[str, str]]) -
     return f"/studies/{identifier}/{view}" + (f"?{state}" if state else "")
 
 
+def option_query(content: StudyContent, key: str) -> list[tuple[str, str]]:
+    """Return what names an option in an address; the first need not be named."""
+    return [("option", key)] if key and key != content.options[0].key else []
+
+
 def frame_of(
     bench: Workbench,
     workspace: str,
@@ -147,7 +154,7 @@ def frame_of(
     study, content = state.study, state.content
     query = state_query(bench, workspace, state, plain=False)
     labels = labels_of(content, bench.sizing.catalog)
-    kept = [("option", key)] if key and key != content.options[0].key else []
+    kept = option_query(content, key)
     return StudyFrame(
         state=state,
         query=query,
@@ -254,7 +261,7 @@ class OpenView:
         if dict(fields) != dict(study.content.views.get(self.name, {})):
             views[self.name] = dict(fields)
         query = state_query(self.bench, self.workspace, State(study, state.turned, views), plain=False)
-        option = [("option", self.frame.option)] if self.frame.option else []
+        option = option_query(state.content, self.frame.option)
         return RedirectResponse(view_address(study.id, self.name, [*query, *option]), 303)
 
 
@@ -300,16 +307,18 @@ def study_view(
     answer: Callable[[StudyQuestion, Asked], Shown],
     page: Callable[[Request, OpenView, Answered[Shown] | None], object],
     suits: Suits | None = estimated,
+    asked: Callable[[Mapping[str, str]], bool] = bool,
     cost: CostClass | None = None,
 ) -> None:
     """Serve a view of a study whose form holds a request: as a page, and its answer as JSON.
 
     ``usual`` gives the fields that the study fills in; only what differs from them is kept. A page gets no
-    answer where no option of the study suits the view.
+    answer where no option of the study suits the view, and one without result until ``asked`` finds in the
+    fields what only the reader can say.
     """
     path = f"/studies/{{identifier}}/{name}"
 
-    def asked_of(view: OpenView, question: StudyQuestion) -> tuple[dict[str, str], dict[str, str]]:
+    def fields_of(view: OpenView, question: StudyQuestion) -> tuple[dict[str, str], dict[str, str]]:
         """Return the fields that are asked now and those that were before."""
         start = dict(usual(question))
         before = {**start, **view.stored}
@@ -321,23 +330,57 @@ def study_view(
         question = view.question
         if question is None:
             raise unsuited()
-        asked, _ = asked_of(view, question)
-        return answer(question, form.request(asked))
+        fields, _ = fields_of(view, question)
+        return answer(question, form.request(fields))
 
     def show(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
         view = open_view(request, bench, workspace, identifier, name, suits)
         question = view.question
         if question is None:
             return render(request, template, page(request, view, None))
-        asked, before = asked_of(view, question)
-        found = form.answer(asked, before, lambda body: answer(question, body))
+        fields, before = fields_of(view, question)
+        if not asked(fields):
+            return render(request, template, page(request, view, Answered(form.form(fields), None, "")))
+        found = form.answer(fields, before, lambda body: answer(question, body))
         if view.typed and not found.stale:
             start = usual(question)
-            return view.kept({field: text for field, text in asked.items() if text != start.get(field, "")})
+            return view.kept({name: text for name, text in fields.items() if text != start.get(name, "")})
         return render(request, template, page(request, view, found), status=found.status)
 
     mark = needs(cost=cost)
     router.add_api_route(data_path(path), mark(show_data), response_model=document)
+    router.add_api_route(path, mark(show), response_class=HTMLResponse)
+
+
+def old_address(
+    router: APIRouter,
+    path: str,
+    view: str,
+    content: Callable[[Mapping[str, str]], tuple[Mapping[str, Any], Mapping[str, str]]],
+) -> None:
+    """Send readers of a page that stood on its own to the view that took its place.
+
+    ``content`` makes of the fields of the old address a study and the fields of the view. The study is not
+    saved, and the same question leads to the same study for as long as a repeated request does.
+    """
+
+    def place(request: Request, bench: Workbench, workspace: str, ending: str) -> Response:
+        shown = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
+        given = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
+        body, fields = content(given)
+        study = StudyContent.model_validate(body)
+        key = f"{path}:{hashlib.sha256(study.model_dump_json().encode()).hexdigest()[:32]}"
+        made = create_study(bench, workspace, study, key, saved=False)
+        return RedirectResponse(view_address(made.id, f"{view}{ending}", [*fields.items(), *shown]), 303)
+
+    def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+        return place(request, bench, workspace, "")
+
+    def show_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+        return place(request, bench, workspace, ".json")
+
+    mark = needs(cost=CostClass.SEARCH)
+    router.add_api_route(data_path(path), mark(show_data))
     router.add_api_route(path, mark(show), response_class=HTMLResponse)
 
 

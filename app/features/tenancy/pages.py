@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fastapi import Request
 
+from app.features.studies.frame import OpenView, StudyFrame, StudyQuestion, old_address, study_view
 from app.features.tenancy.charts import line_over_time, wait_scale, waits_by_count, waits_by_team
 from app.features.tenancy.drawings import PodDrawing, placement_rows, pod_drawing, pod_file
 from app.features.tenancy.model import (
@@ -20,7 +22,7 @@ from app.features.tenancy.model import (
 from app.features.tenancy.service import share_devices, share_time, slice_names
 from app.platform.rates import CostClass
 from app.platform.web import choices
-from app.platform.web.contexts import ChoiceGroup, DrawingView, FigureView, view
+from app.platform.web.contexts import ChoiceGroup, DrawingView, FigureView, Form, view
 from app.platform.web.locale import voice_of
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.resources import question
@@ -33,37 +35,19 @@ router = page_router()
 
 GROUP = "requests"
 
-
-def example(system: str, rows: Sequence[tuple[str, str, str]], **more: str) -> dict[str, str]:
-    """Return the fields of a ready-made question."""
-    found = {"system": system, "count": "1", "isolation": "strict", "orchestrator": "backend.ai"} | more
-    for at, (team, devices, profile) in enumerate(rows):
-        found |= {f"{GROUP}.{at}.team": team, f"{GROUP}.{at}.devices": devices}
-        if profile:
-            found[f"{GROUP}.{at}.slice"] = profile
-    return found
+PARTITION_FORM = QueryForm(PartitionRequest, {}, rows=("requests", "team", MOST_REQUESTS))
 
 
-POD64 = example(
-    "bow-pod64", [(name, size, "") for name, size in zip("ABCDE", ("16", "16", "8", "4", "16"), strict=True)]
-)
-
-PARTITION_EXAMPLES = (
-    ("Bow Pod64: 16 + 16 + 8 + 4 + 16", POD64),
-    ("2 × Bow Pod64: 128", example("bow-pod64", [("A", "128", "")], count="2")),
-    (
-        "DGX A100: MIG",
-        example(
-            "dgx-a100-640gb",
-            [("A", "4", ""), ("B", "5", "1g.10gb"), ("C", "2", "3g.40gb"), ("D", "2", "2g.20gb")],
-            orchestrator="none",
-            isolation="none",
-        ),
-    ),
-)
-"""Names, and the fields of the form; the first is shown to who asks for nothing."""
-
-PARTITION_FORM = QueryForm(PartitionRequest, POD64, rows=("requests", "team", MOST_REQUESTS))
+def usual_partitions(question: StudyQuestion) -> dict[str, str]:
+    """Return what a study says of the system that teams share."""
+    system = question.option.system
+    assert system is not None, "only systems are divided"
+    return {
+        "system": system.id,
+        "count": str(system.count or 1),
+        "isolation": "strict",
+        "orchestrator": "backend.ai",
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +65,14 @@ class PlacedTeam:
 class PartitionsPage:
     """Teams side by side on one system."""
 
-    result: Answered[PartitionPlan]
+    frame: StudyFrame
+    result: Answered[PartitionPlan] | None
     rows: Sequence[int]
     """Numbers of the rows of the form."""
-    systems: Sequence[ChoiceGroup]
     slices: Sequence[str]
     """MIG profiles of the chosen system; none where it has no MIG."""
     pinned: bool
     """Whether any row names a place."""
-    examples: Sequence[tuple[str, Mapping[str, str]]]
     drawing: PodDrawing | None
     picture: DrawingView | None
     """The same as a file."""
@@ -117,36 +100,49 @@ def picture_of(plan: PartitionPlan, drawing: PodDrawing, voice: Voice) -> Drawin
 
 
 def partitions_page(
-    request: Request, bench: Workbench, workspace: str, result: Answered[PartitionPlan]
+    request: Request, view: OpenView, result: Answered[PartitionPlan] | None
 ) -> PartitionsPage:
     """Return the page of a plan, of an earlier one where this one is refused."""
-    form, plan, voice = result.form, result.answer, voice_of(request)
+    form = Form() if result is None else result.form
+    plan, voice = None if result is None else result.answer, voice_of(request)
     rows = PARTITION_FORM.shown_rows(form.firsts)
     drawing = None if plan is None else pod_drawing(plan, voice)
     return PartitionsPage(
+        frame=view.frame,
         result=result,
         rows=rows,
-        systems=choices.system_names(bench.catalogue),
-        slices=slice_names(bench, form.get("system")),
+        slices=slice_names(view.bench, form.get("system")),
         pinned=any(
             form.get(f"{GROUP}.{row}.pod") or form.wrong(f"{GROUP}.{row}.first_device") for row in rows
         ),
-        examples=PARTITION_EXAMPLES,
         drawing=drawing,
         picture=None if plan is None or drawing is None else picture_of(plan, drawing, voice),
         placed=[] if plan is None else placed_teams(plan),
     )
 
 
-question(
+study_view(
     router,
-    "/partitions",
+    "partitions",
     "tenancy/partitions.html",
     PARTITION_FORM,
     PartitionPlan,
-    lambda bench, _, asked: share_devices(bench, asked),
-    partitions_page,
+    usual=usual_partitions,
+    answer=lambda question, asked: share_devices(question.bench, asked),
+    page=partitions_page,
+    asked=lambda fields: any(name.startswith(f"{GROUP}.") and text.strip() for name, text in fields.items()),
 )
+
+
+def study_of_teams(fields: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return an example study on the system of an old address, and the teams."""
+    rest = dict(fields)
+    system = {"id": rest.pop("system", "bow-pod64"), "count": rest.pop("count", "1")}
+    base = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
+    return {"name": "BERT-Large", "base": base, "options": [{"system": system}]}, rest
+
+
+old_address(router, "/partitions", "partitions", study_of_teams)
 
 
 MOST_BARS = 8

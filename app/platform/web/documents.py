@@ -39,6 +39,7 @@ def show_glossary(request: Request) -> Response:
     terms = [code.removeprefix(MEANING) for code in LABELS if code.startswith(MEANING)]
     return render(request, "glossary.html", terms)
 
+
 INDEX = "index.md"
 
 LINK = re.compile(r"(?:(?P<folder>(?:[\w.-]+/)+))?(?P<stem>[\w-]+)\.md(?:#(?P<anchor>[\w-]+))?")
