@@ -38,15 +38,22 @@ class Reader:
         """Ask for a page."""
         return self.ask("GET", path, **more)
 
-    def page(self, path: str, status: int = 200) -> BeautifulSoup:
-        """Return a page, which must have this status."""
+    def arrive(self, path: str) -> httpx.Response:
+        """Ask for a page and go where it sends."""
         response = self.get(path)
+        while response.status_code == 303:
+            response = self.get(response.headers["location"])
+        return response
+
+    def page(self, path: str, status: int = 200) -> BeautifulSoup:
+        """Return a page, which must have this status, wherever its address leads."""
+        response = self.arrive(path)
         assert response.status_code == status, response.text
         return BeautifulSoup(response.text, "html.parser")
 
     def data(self, path: str) -> Any:
         """Return the JSON of an address."""
-        response = self.get(path)
+        response = self.arrive(path)
         assert response.status_code == 200, response.text
         return response.json()
 
