@@ -26,10 +26,9 @@ FORMS: dict[str, dict[str, str]] = {
     "/proposals/{}/edit": {"customer": "Another", "locale": "en", "currency": "USD"},
     "/proposals/{}/share": {"expires_in_days": "7"},
     "/studies/{}/duplicate": {"state": ""},
-    "/studies/{}/comparison": {"state": ""},
-    "/studies/{}/edit": {"name": "Another name", "expected": "1"},
+    "/studies/{}/figures": {"figure.label": "Own run", "figure.kind": "measured", "figure.hours": "3"},
     "/people/members/{}": {"role": "viewer"},
-    "/studies/{}/versions": {"state": "count.a=3", "version": "1", "expected": "1"},
+    "/studies/{}/save": {"state": "count.a=3", "version": "1", "expected": "1"},
 }  # fmt: skip
 """Page that takes a form → what is typed; where none stands here, nothing is."""
 

@@ -72,6 +72,8 @@ class OptionColumn:
     cost_bar: RangeBar | None
     memory: MemoryBar | None
     drop_url: str
+    pin_url: str
+    """Address of the state with this option as the baseline, or without one where it is the baseline."""
     detail_url: str
     """Address of the estimate in full."""
     trace_url: str
@@ -221,6 +223,12 @@ def _columns(panel: KnobPanel, frame: StudyFrame) -> list[OptionColumn]:
                 cost_bar=cost_bar,
                 memory=figures.memory_bar(memory) if memory else None,
                 drop_url=address(answer.id, rest) if len(answer.options) > 1 else "",
+                pin_url=address(
+                    answer.id,
+                    without(query, "baseline")
+                    if answer.content.baseline == option.key and "baseline" in answer.knobs
+                    else [*query, ("baseline", "" if answer.content.baseline == option.key else option.key)],
+                ),
                 detail_url=frame.url("details", option=option.key),
                 trace_url=f"/studies/{answer.id}/trace?{trace}",
                 own_cost=own,
