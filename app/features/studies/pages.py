@@ -245,6 +245,7 @@ class StudiesPage:
     found: Page[StudySummary]
     sought: str
     archived: bool
+    unsaved: bool
     next_url: str
     """Address of the next stretch; empty at the end."""
     error: AppError | None
@@ -253,11 +254,12 @@ class StudiesPage:
 
 def studies_page(request: Request, found: Page[StudySummary], error: AppError | None = None) -> StudiesPage:
     query = QueryParams("") if error else request.query_params
-    kept = {name: query[name] for name in ("search", "archived") if query.get(name)}
+    kept = {name: query[name] for name in ("search", "archived", "unsaved") if query.get(name)}
     return StudiesPage(
         found=found,
         sought=query.get("search", "")[:200],
         archived=query.get("archived", "") == "1",
+        unsaved=query.get("unsaved", "") == "1",
         next_url=f"/studies?{urlencode({**kept, 'cursor': found.next})}" if found.next else "",
         error=error,
     )
@@ -267,7 +269,8 @@ def studies_page(request: Request, found: Page[StudySummary], error: AppError | 
 def show_studies(bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Page[StudySummary]:
     search, archived = query.get("search", "")[:200], query.get("archived", "") == "1"
     cursor = query.get("cursor") or None
-    return studies.list_studies(bench, workspace, USUAL_ITEMS, cursor, search, archived)
+    saved = query.get("unsaved", "") != "1"
+    return studies.list_studies(bench, workspace, USUAL_ITEMS, cursor, search, archived, saved)
 
 
 MAX_FILE = 1_000_000

@@ -381,3 +381,12 @@ def delete_study(
     bench.forget_uploads()
     remove_files(bench, workspace_id, addresses)
     return Deleted(tuple(profiles), tuple(workloads))
+
+
+def drop_unsaved(bench: Workbench, workspace_id: str, identifier: str) -> None:
+    """Delete a study that nobody has saved, unless somebody just did; uploads stay."""
+    with bench.store.transaction(workspace_id) as repository:
+        repository.studies.hold(identifier)
+        record = repository.studies.find(identifier)
+        if record is not None and not record.saved:
+            repository.uploads.delete_study(identifier)

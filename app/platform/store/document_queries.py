@@ -37,9 +37,9 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def sought(name: str, customer: str) -> str:
-    """Return what a study is searched by."""
-    return folded(f"{name} {customer}")[:600]
+def sought(*words: str) -> str:
+    """Return what a study is searched by: its name, customer and tags."""
+    return folded(" ".join(words))[:600]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class StudyQueries(Queries):
 
     def add(self, record: StudyRecord, content: dict[str, Any], changes: list[dict[str, Any]]) -> None:
         """Keep a new study with its first version."""
-        record.sought = sought(record.name, record.customer)
+        record.sought = sought(record.name, record.customer, *content.get("tags", ()))
         self._add(record)
         self._session.flush()
         self._add_version(record.id, record.version, content, changes, record.updated_at)
@@ -98,7 +98,7 @@ class StudyQueries(Queries):
             "version": expected + 1,
             "name": name,
             "customer": customer,
-            "sought": sought(name, customer),
+            "sought": sought(name, customer, *content.get("tags", ())),
             "options": options,
             "updated_at": moment,
         }

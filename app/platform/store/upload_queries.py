@@ -203,6 +203,10 @@ class RetentionQueries(Queries):
         self.delete_rows(JobRecord, id=identifier)
         return self.delete_rows(SweepRecord, id=identifier)
 
+    def unsaved_before(self, moment: datetime) -> list[str]:
+        """Return studies that nobody has saved, made before a moment."""
+        return self.values(StudyRecord, StudyRecord.id, col(StudyRecord.created_at) < moment, saved=False)
+
     def keys(self, moment: datetime, dry_run: bool) -> int:
         """Delete answers kept to be given again since before a moment, or only count them."""
         return self._over(IdempotencyKey, col(IdempotencyKey.created_at) < moment, dry_run)
