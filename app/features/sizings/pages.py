@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 
 from app.errors import AppError, BadInput, FieldError, Message
+from app.features.estimates.pages import scaling_views
 from app.features.estimates.service import create_estimate
 from app.features.sizings import charts
 from app.features.sizings.model import KINDS, BudgetKind, Sizing, SizingOption, SizingRequest, SizingSummary
@@ -83,7 +84,7 @@ class SizingPage:
     all_url: str
     """Address that shows them."""
     frontier: FigureView
-    scaling: FigureView | None
+    scaling: Sequence[FigureView]
     time_scale: Scale
     warnings: Sequence[WarningGroup]
 
@@ -289,19 +290,18 @@ def sizing_page(sizing: Sizing, voice: Voice, form: Form, query: Mapping[str, st
     path = f"/sizings/{sizing.id}"
     options = sorted(sizing.options, key=SORTS[sort]) if sort in SORTS else sizing.options
     shown = options if query.get("all") else options[:SHOWN]
-    scaling = None
+    scaling: Sequence[FigureView] = ()
     if curve is not None and len(curve.points) > 1:
-        drawn = charts.curve(curve, voice)
-        scaling = view("scaling", voice.gettext("Training time by size"), "square", drawn, "scaling-table")
+        time, *cost = charts.curve(curve, voice)
+        scaling = scaling_views(time, cost[0] if cost else None, voice)
     frontier = view(
         "frontier",
         voice.gettext("Time versus cost"),
-        "tall",
         charts.frontier(sizing, voice),
-        "options",
         voice.gettext(
             "Ranges are drawn for the Pareto front only; options without a published price are left out."
         ),
+        "options",
     )
     limits = {name: value for name, value in query.items() if name not in ("sort", "all")}
     return SizingPage(
