@@ -195,13 +195,14 @@ def scaling_figures(curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> l
     times, efficiencies, costs = [], [], []
     currency = ""
     for label, curve in curves.items():
-        sizes, idle = [one.system.devices for one in curve], [idle_devices(one) for one in curve]
-        times.append(Series(label, sizes, [one.time_to_train for one in curve if one.time_to_train], idle))
+        systems = [one.system for one in curve]
+        sizes = [one.count for one in systems], [one.devices for one in systems], [*map(idle_devices, curve)]
+        times.append(Series(label, *sizes, [one.time_to_train for one in curve if one.time_to_train]))
         found = [efficiency(curve[0], one) for one in curve]
-        efficiencies.append(Series(label, sizes, [one for one in found if one is not None], idle))
+        efficiencies.append(Series(label, *sizes, [one for one in found if one is not None]))
         priced = [one.cost.run for one in curve if one.cost]
         if len(priced) == len(curve):
-            costs.append(Series(label, sizes, priced, idle))
+            costs.append(Series(label, *sizes, priced))
             currency = next((cost.unit for cost in priced), currency)
     views = scaling_views(
         estimates_charts.scaling(times, voice),

@@ -176,10 +176,11 @@ class Series:
     """One option over sizes: devices and what they give."""
 
     label: str
+    counts: Sequence[int]
     devices: Sequence[int]
-    values: Sequence[Quantity]
     idle: Sequence[int]
     """Devices that the plan does not use, of each size."""
+    values: Sequence[Quantity]
 
 
 def idle_devices(estimate: Estimate) -> int:
@@ -311,8 +312,8 @@ def _figure(
         if not one.values:
             continue
         said = [
-            (voice.number(devices), text, voice.number(unused) if unused else "–")
-            for devices, text, unused in zip(one.devices, written, one.idle, strict=True)
+            (voice.number(count), voice.number(devices), text, voice.number(unused) if unused else "–")
+            for count, devices, text, unused in zip(one.counts, one.devices, written, one.idle, strict=True)
         ]
         colour, symbol = (
             figures.SERIES[index % len(figures.SERIES)],
@@ -337,4 +338,5 @@ def _figure(
     sizes = sorted({devices for one in series for devices in one.devices})
     devices = voice.gettext("Devices")
     across = axis(devices, sizes, voice.number, log=True, at=sizes)
-    return figure([*bands, *behind, *lines, *marks], across, upright, [devices, title, idle])
+    columns = [voice.gettext("Count"), devices, title, idle]
+    return figure([*bands, *behind, *lines, *marks], across, upright, columns)

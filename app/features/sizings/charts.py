@@ -84,11 +84,13 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
 
 def curve(found: ScalingCurve, voice: Voice) -> list[Figure]:
     """Return time to train over accelerators with what stops paying, and the cost of the run where known."""
-    sizes, idle = [one.accelerators for one in found.points], [one.idle_accelerators for one in found.points]
-    drawn = [scaling([Series(found.name, sizes, [one.time_to_train for one in found.points], idle)], voice)]
-    costs = [point.cost for point in found.points if point.cost is not None]
-    if len(costs) == len(sizes):
-        drawn.append(scaling_cost([Series(found.name, sizes, costs, idle)], costs[0].unit, voice))
+    points = found.points
+    counts, devices = [one.count for one in points], [one.accelerators for one in points]
+    sizes = found.name, counts, devices, [one.idle_accelerators for one in points]
+    drawn = [scaling([Series(*sizes, [one.time_to_train for one in points])], voice)]
+    costs = [point.cost for point in points if point.cost is not None]
+    if len(costs) == len(points):
+        drawn.append(scaling_cost([Series(*sizes, costs)], costs[0].unit, voice))
     return drawn
 
 

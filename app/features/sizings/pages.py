@@ -27,7 +27,6 @@ from app.features.sizings.service import (
 from app.features.sizings.words import sentences
 from app.features.workloads import filling
 from app.features.workloads.drafts import WORKLOAD_OF_PRESET, Draft, filled_draft
-from app.platform.charts.figures import time_scale
 from app.platform.rates import CostClass
 from app.platform.web import choices
 from app.platform.web.choices import SystemGroup
@@ -38,7 +37,6 @@ from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
-from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
@@ -85,7 +83,6 @@ class SizingPage:
     """Address that shows them."""
     frontier: FigureView
     scaling: Sequence[FigureView]
-    time_scale: Scale
     warnings: Sequence[WarningGroup]
 
 
@@ -319,7 +316,6 @@ def sizing_page(sizing: Sizing, voice: Voice, form: Form, query: Mapping[str, st
         all_url=address(path, {**query, "all": "1"}),
         frontier=frontier,
         scaling=scaling,
-        time_scale=time_scale([option.time_to_train for option in sizing.options]),
         warnings=grouped(("", warning) for warning in sizing.warnings),
     )
 
