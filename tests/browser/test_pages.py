@@ -170,7 +170,7 @@ def test_scaling_curve_comes_when_it_is_scrolled_to(window: Seat, modelled: str)
     page.locator("#scaling-title").scroll_into_view_if_needed()
     page.mouse.wheel(0, 4000)
     # Estimates of every size are made while the page waits.
-    expect(page.locator("#scaling-table")).to_be_visible(timeout=30_000)
+    expect(page.locator("#figure-scaling")).to_be_visible(timeout=30_000)
     charts_drawn(page)
     assert window.complaints == []
 

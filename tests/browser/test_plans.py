@@ -80,7 +80,7 @@ def test_everything_is_there_without_scripts(plain_window: Seat) -> None:
     expect(page.locator("#map td.chosen")).to_have_count(1)
     page.get_by_role("link", name="why not? Plan 3").click()
     expect(page.locator("#why-title")).to_have_text("Why the first plan and not plan 3?")
-    expect(page.locator("#differences")).to_be_visible()
+    expect(page.locator(".chart-box:has(#figure-difference) .still")).to_be_visible()
     page.locator("#plans tbody tr").first.get_by_role("button").click()
     expect(page).to_have_url(re.compile(r"/estimates/est_"))
 

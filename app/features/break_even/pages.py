@@ -16,7 +16,7 @@ from app.features.break_even.model import BreakEven, BreakEvenRequest, TornadoRo
 from app.features.price_books.service import list_books
 from app.platform.rates import CostClass
 from app.platform.web.choices import RENTED, system_names
-from app.platform.web.contexts import MOST_ROWS, Choice, ChoiceGroup, FigureView, Form, view
+from app.platform.web.contexts import Choice, ChoiceGroup, FigureView, Form, view
 from app.platform.web.deps import ALL, BenchDep, WorkspaceDep
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import needs
@@ -198,27 +198,22 @@ def answer_view(answer: BreakEven, voice: Voice) -> BreakEvenView:
         cash_chart=view(
             "cash",
             voice.gettext("Cumulative spend by month"),
-            "square",
             charts.cash_flow(answer, voice),
-            "cash-flow",
             voice.gettext("Bands are 80 % intervals.") if answer.cash_flow[0].own_low is not None else "",
         ),
         tornado_chart=view(
             "tornado",
             voice.gettext("Break-even by input"),
-            f"rows-{min(charts.shown_rows(answer.tornado) + 2, MOST_ROWS)}",
             charts.tornado(answer, voice),
-            "tornado",
             voice.gettext("Each input alone, 20 % lower and 20 % higher."),
+            "tornado",
         ),
         mixed_chart=None
         if answer.mixed is None
         else view(
             "mixed",
             voice.gettext("Cost by owned capacity"),
-            "square",
             charts.base_and_peak(answer.mixed, answer.currency, voice),
-            "mixed",
         ),
     )
 

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.errors import Message
-from app.estimating.documents import CheckWarning, Estimate, Memory, ModelSummary, Text
+from app.estimating.documents import CheckWarning, Estimate, ModelSummary, Text
 from app.estimating.schema import Quantity
 from app.features.comparisons import charts
 from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import BasisCost, Comparison, ComparisonRow
 from app.features.estimates import charts as estimates_charts
-from app.features.estimates.charts import Series, efficiency
-from app.features.estimates.pages import roofline_view
-from app.platform.charts.figures import Figure, RangeBar, range_bars, time_scale
+from app.features.estimates.charts import Series, efficiency, idle_devices
+from app.features.estimates.pages import roofline_view, scaling_views
+from app.platform.charts.figures import RangeBar, range_bars, time_scale
 from app.platform.web.contexts import (
-    LEGEND_ROWS,
-    MOST_ROWS,
     REFUSAL,
     SEVERITIES,
     FigureView,
@@ -29,9 +27,6 @@ from app.platform.web.contexts import (
 )
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
-
-PartRow = tuple[str, Sequence[tuple[float, float]]]
-"""A part of the time to train, and per option its seconds and its share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +66,6 @@ class ComparisonPage:
     warnings: Sequence[WarningGroup]
     """All others."""
     figures: Sequence[FigureView]
-    part_columns: Sequence[str]
-    """Labels of the options that have a breakdown."""
-    parts: Sequence[PartRow]
-    memory_columns: Sequence[tuple[str, Memory]]
-    """Options whose memory is known."""
-    memory_parts: Sequence[tuple[str, Sequence[float]]]
-    """Parts of the memory of a device, with their bytes by option."""
     form: Form
 
 
@@ -87,8 +75,8 @@ class ScalingPage:
 
     comparison_id: str
     figures: Sequence[FigureView]
-    rows: Sequence[tuple[str, Estimate, Quantity | None]]
-    """Each size of each option, with its speed over that of the smallest that fits times the growth."""
+    without: Sequence[tuple[str, int]]
+    """Options with the counts at which the model does not fit."""
 
 
 def option_views(comparison: Comparison) -> list[OptionView]:
@@ -118,34 +106,6 @@ def largest_part(estimate: Estimate | None) -> str:
     return max(estimate.breakdown, key=lambda part: part.seconds).part
 
 
-def part_rows(estimates: Sequence[Estimate]) -> list[PartRow]:
-    """Return the parts of the time to train, one row per part and one cell per estimate, largest first."""
-    columns = [{part.part: part.seconds for part in one.breakdown or ()} for one in estimates]
-    totals = [sum(column.values()) for column in columns]
-    names = dict.fromkeys(name for column in columns for name in column)
-    cells = [
-        (
-            name,
-            [
-                (column.get(name, 0.0), column.get(name, 0.0) / total)
-                for column, total in zip(columns, totals, strict=True)
-            ],
-        )
-        for name in names
-    ]
-    shown = [(name, row) for name, row in cells if any(seconds for seconds, _ in row)]
-    return sorted(shown, key=lambda entry: -max(share for _, share in entry[1]))
-
-
-def memory_rows(memories: Sequence[Memory]) -> list[tuple[str, Sequence[float]]]:
-    """Return the parts of the memory of a device, one row per part and one cell per option. [B]"""
-    names = dict.fromkeys(part.part for memory in memories for part in memory.parts if part.value > 0)
-    return [
-        (name, [sum(part.value for part in memory.parts if part.part == name) for memory in memories])
-        for name in names
-    ]
-
-
 def comparison_page(
     comparison: Comparison, voice: Voice, form: Form, basis_asked: Sequence[tuple[str, str]]
 ) -> ComparisonPage:
@@ -153,7 +113,6 @@ def comparison_page(
     rows = comparison.rows
     modelled = [(row.label, row.estimate) for row in rows if row.estimate is not None]
     running = [(label, estimate) for label, estimate in modelled if estimate.breakdown]
-    fitted = [(label, estimate.memory) for label, estimate in modelled if estimate.memory]
     models = {estimate.model.id: estimate.model for _, estimate in modelled}
     known = {REFUSAL, *(warning.code for warning in comparison.warnings)}
     groups = grouped(
@@ -178,10 +137,6 @@ def comparison_page(
         serious=[group for group in groups if group.severity == SEVERITIES[0]],
         warnings=[group for group in groups if group.severity != SEVERITIES[0]],
         figures=comparison_figures(comparison, running, voice),
-        part_columns=[label for label, _ in running],
-        parts=part_rows([estimate for _, estimate in running]),
-        memory_columns=fitted,
-        memory_parts=memory_rows([memory for _, memory in fitted]),
         form=form,
     )
 
@@ -201,29 +156,23 @@ def comparison_figures(
     comparison: Comparison, running: Sequence[tuple[str, Estimate]], voice: Voice
 ) -> list[FigureView]:
     """Return the figures that have something to show."""
-    kinds = {row.kind for row in comparison.rows}
-    bars = f"rows-{min(len(comparison.rows) + (len(kinds) > 1), MOST_ROWS)}"
     drawn = charts.time_to_train(comparison, voice)
-    views = [view("time", voice.gettext("Training time"), bars, drawn, "options")]
+    views = [view("time", voice.gettext("Training time"), drawn, table="options")]
     if any(estimate.cost for _, estimate in running):
         drawn = charts.cost_to_train(comparison, voice)
-        views.append(view("cost", voice.gettext("Cost per run"), bars, drawn, "options"))
+        views.append(view("cost", voice.gettext("Cost per run"), drawn, table="options"))
     if running:
         drawn = estimates_charts.breakdown(running, voice)
-        size = f"rows-{min(len(running) + LEGEND_ROWS, MOST_ROWS)}"
-        views.append(view("breakdown", voice.gettext("Training time breakdown"), size, drawn, "parts"))
+        views.append(view("breakdown", voice.gettext("Training time breakdown"), drawn))
     remembered = [
         (row.label, row.estimate) for row in comparison.rows if row.estimate and row.estimate.memory
     ]
     if remembered:
         drawn = estimates_charts.memory(remembered, voice)
-        size = f"rows-{min(len(remembered) + LEGEND_ROWS, MOST_ROWS)}"
         note = voice.gettext("The dashed line is the device memory that a plan may use.")
-        views.append(
-            view("memory", voice.gettext("Memory use of the fullest device"), size, drawn, "memory", note)
-        )
+        views.append(view("memory", voice.gettext("Memory use of the fullest device"), drawn, note))
     roofed = [(label, estimate) for label, estimate in running if estimate.roof and estimate.roofline]
-    return [*views, roofline_view(roofed, "options", voice)] if roofed else views
+    return [*views, roofline_view(roofed, voice)] if roofed else views
 
 
 def scaling_page(identifier: str, curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> ScalingPage:
@@ -232,10 +181,11 @@ def scaling_page(identifier: str, curves: Mapping[str, Sequence[Estimate]], voic
     return ScalingPage(
         comparison_id=identifier,
         figures=scaling_figures(fitting, voice),
-        rows=[
-            (label, one, efficiency(fitting[label][0], one) if fitting[label] else None)
+        without=[
+            (label, one.system.count)
             for label, curve in curves.items()
             for one in curve
+            if not one.time_to_train
         ],
     )
 
@@ -245,34 +195,22 @@ def scaling_figures(curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> l
     times, efficiencies, costs = [], [], []
     currency = ""
     for label, curve in curves.items():
-        sizes = [one.system.devices for one in curve]
-        times.append(Series(label, sizes, [one.time_to_train for one in curve if one.time_to_train]))
+        systems = [one.system for one in curve]
+        sizes = [one.count for one in systems], [one.devices for one in systems], [*map(idle_devices, curve)]
+        times.append(Series(label, *sizes, [one.time_to_train for one in curve if one.time_to_train]))
         found = [efficiency(curve[0], one) for one in curve]
-        efficiencies.append(Series(label, sizes, [one for one in found if one is not None]))
-        priced = [(one.system.devices, one.cost.run) for one in curve if one.cost]
-        costs.append(Series(label, [size for size, _ in priced], [cost for _, cost in priced]))
-        currency = next((cost.unit for _, cost in priced), currency)
-
-    def square(name: str, caption: str, drawn: Figure, note: str = "") -> FigureView:
-        return view(name, caption, "square", drawn, "scaling-table", note)
-
-    views = [
-        square(
-            "scaling",
-            voice.gettext("Training time by size"),
-            estimates_charts.scaling(times, voice),
-            voice.gettext("Bands show the ranges; dotted lines show perfect scaling."),
-        ),
-        square(
-            "efficiency",
-            voice.gettext("Scaling efficiency by size"),
-            estimates_charts.scaling_efficiency(efficiencies, voice),
-            voice.gettext(
-                "Relative to the smallest size of each option that fits; both share their uncertainty."
-            ),
-        ),
-    ]
-    if currency:
-        drawn = estimates_charts.scaling_cost(costs, currency, voice)
-        views.append(square("scaling-cost", voice.gettext("Cost per run by size"), drawn))
-    return views
+        efficiencies.append(Series(label, *sizes, [one for one in found if one is not None]))
+        priced = [one.cost.run for one in curve if one.cost]
+        if len(priced) == len(curve):
+            costs.append(Series(label, *sizes, priced))
+            currency = next((cost.unit for cost in priced), currency)
+    views = scaling_views(
+        estimates_charts.scaling(times, voice),
+        estimates_charts.scaling_cost(costs, currency, voice) if currency else None,
+        voice,
+    )
+    note = voice.gettext(
+        "Relative to the smallest size of each option that fits; both share their uncertainty."
+    )
+    drawn = estimates_charts.scaling_efficiency(efficiencies, voice)
+    return [*views, view("efficiency", voice.gettext("Scaling efficiency by size"), drawn, note)]

@@ -18,11 +18,10 @@ from app.features.estimates.model import EstimateSummary
 from app.features.estimates.schedule import StageTimes, pipeline_drawing, schedule_rows, stage_times
 from app.features.estimates.service import create_estimate, get_estimate, get_estimate_request, list_estimates
 from app.platform.charts import figures
-from app.platform.charts.figures import MemoryBar, Segment, time_scale
+from app.platform.charts.figures import Figure, MemoryBar, Segment, time_scale
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.web import choices
 from app.platform.web.contexts import (
-    MOST_ROWS,
     REFUSAL,
     Choice,
     ChoiceGroup,
@@ -169,23 +168,34 @@ def estimate_figures(estimate: Estimate, voice: Voice) -> list[FigureView]:
     views: list[FigureView] = []
     if estimate.sensitivity and estimate.time_to_train:
         drawn = charts.sensitivity(estimate, voice)
-        size = f"rows-{min(len(estimate.sensitivity) + 1, MOST_ROWS)}"
-        views.append(
-            view("sensitivity", voice.gettext("What drives training time"), size, drawn, "sensitivity")
-        )
+        views.append(view("sensitivity", voice.gettext("What drives training time"), drawn))
     if estimate.roof is not None and estimate.roofline:
-        views.append(roofline_view([(estimate.label, estimate)], "roofline", voice))
+        views.append(roofline_view([(estimate.label, estimate)], voice))
     return views
 
 
-def roofline_view(estimates: Sequence[tuple[str, Estimate]], table: str, voice: Voice) -> FigureView:
+def roofline_view(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> FigureView:
     """Return the roofline of labelled estimates with the meaning of its shapes."""
     note = voice.gettext(
         "Circles are compute-bound, squares memory-bandwidth-bound, diamonds exchange-bound, "
         "crosses latency-bound. Larger marks take more of the time."
     )
     caption, drawn = voice.gettext("Roofline by operator"), charts.roofline(estimates, voice)
-    return view("roofline", caption, "square", drawn, table, note)
+    return view("roofline", caption, drawn, note)
+
+
+def scaling_views(time: Figure, cost: Figure | None, voice: Voice) -> list[FigureView]:
+    """Return the charts of a scaling curve, with the rule by which more devices stop paying."""
+    note = voice.gettext(
+        "Bands are 80 % intervals, dotted lines linear scaling. A diamond marks diminishing returns: beyond "
+        "it, twice the devices save less than 29 % of the time and cost more per run. Rings mark sizes with "
+        "idle devices."
+    )
+    views = [view("scaling", voice.gettext("Training time by size"), time, note)]
+    if cost is not None:
+        note = voice.gettext("Bands are 80 % intervals; diamonds mark the size with the lowest cost per run.")
+        views.append(view("scaling-cost", voice.gettext("Cost per run by size"), cost, note))
+    return views
 
 
 def schedule_view(estimate: Estimate, voice: Voice) -> DrawingView | None:

@@ -22,7 +22,7 @@ from app.features.networks.forms import RUNS, Values, asked, placed, read_query,
 from app.features.networks.model import EXPOSED, Exposed, FabricChoice, FabricGain, FabricOption
 from app.platform.charts.figures import Segment
 from app.platform.rates import CostClass
-from app.platform.web.contexts import MOST_ROWS, Example, FigureView, Form, view
+from app.platform.web.contexts import Example, FigureView, Form, view
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.forms import FormDep
 from app.platform.web.locale import voice_of
@@ -254,15 +254,13 @@ def gain_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
     """Return gain and exposed communication by network; none on one machine."""
     if choice.turning is None:
         return []
-    rows = len(choice.options)
-    size = f"rows-{rows + 1}" if rows < MOST_ROWS else "tall"
     caption = voice.gettext("Exposed communication by type")
-    exposed = view("exposed", caption, size, charts.exposed(choice, voice), "networks")
+    exposed = view("exposed", caption, charts.exposed(choice, voice), table="networks")
     if not choice.gains:
         return [exposed]
     caption = voice.gettext("Gain range versus threshold")
     note = voice.gettext("Diamonds are measured, circles are modelled.")
-    return [view("gains", caption, size, charts.gains(choice, voice), "networks", note), exposed]
+    return [view("gains", caption, charts.gains(choice, voice), note, "networks"), exposed]
 
 
 def turning_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
@@ -276,15 +274,13 @@ def turning_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
         view(
             "ladder",
             voice.gettext("Where the decision changes: machine bandwidth"),
-            "square",
             ladder,
-            "rungs",
+            table="rungs",
         ),
         view(
             "accumulation",
             voice.gettext("Where the decision changes: gradient accumulation"),
-            "square",
             accumulation,
-            "accumulation",
+            table="accumulation",
         ),
     ]

@@ -243,7 +243,6 @@ def page_of(bench: Workbench, voice: Voice, explored: PlanExploration) -> PlansP
         plans=plans_view.plan_rows(search, path, values, explored.compared, explored.own) if search else [],
         why=plans_view.why_of(search, explored.compared, voice) if search else None,
         front=plans_view.front_of(search, voice) if search else None,
-        points=plans_view.point_rows(search) if search else [],
         advice=plans_view.advice_of(search, voice) if search else [],
     )
 

@@ -19,7 +19,6 @@ from app.features.plans.words import options_in_words, plan_in_short, plan_in_wo
 from app.features.workloads.filling import Filled
 from app.platform.charts.figures import RangeBar, range_bars
 from app.platform.web.contexts import (
-    MOST_ROWS,
     Choice,
     ChoiceGroup,
     FigureView,
@@ -138,15 +137,6 @@ class PlanReason:
 
 
 @dataclass(frozen=True, slots=True)
-class PointRow:
-    """A plan that no other beats in both time and memory."""
-
-    written: str
-    step_time: float
-    memory: float
-
-
-@dataclass(frozen=True, slots=True)
 class HardwareAdvice:
     """What other hardware would change."""
 
@@ -202,7 +192,6 @@ class PlansPage:
     plans: Sequence[PlanRow]
     why: PlanReason | None
     front: FigureView | None
-    points: Sequence[PointRow]
     advice: Sequence[HardwareAdvice]
 
 
@@ -332,7 +321,6 @@ def why_of(search: Search, place: int, voice: Voice) -> PlanReason | None:
     parts = [one for one in other.more if abs(one.seconds) >= LEAST_PART * largest]
     title = voice.say(Message("Plan {place}: step time above plan 1, in seconds", {"place": place}))
     drawn = figures.differences(parts, voice.gettext("Time above plan 1"), voice)
-    count = len(drawn["layout"]["yaxis"]["tickvals"]) + 1
     return PlanReason(
         place=place,
         sentence=reasons(parts, place, voice),
@@ -341,7 +329,7 @@ def why_of(search: Search, place: int, voice: Voice) -> PlanReason | None:
         parts=parts,
         scale=scale_of(largest, "s"),
         largest=largest,
-        figure=view("difference", title, f"rows-{min(count, MOST_ROWS)}", drawn, "differences"),
+        figure=view("difference", title, drawn),
     )
 
 
@@ -368,26 +356,17 @@ def front_of(search: Search, voice: Voice) -> FigureView | None:
     if not search.plans:
         return None
 
-    def said(plan: PlanSummary, seconds: float, memory: float) -> str:
-        time, filled = voice.value(seconds, "s", exact=False), voice.value(memory, "B", exact=False)
-        return f"{plan_in_short(plan)}: {time}, {filled}"
-
-    plans = [said(one.plan, one.step_time.value, one.memory.value) for one in search.plans]
-    points = [said(one.plan, one.step_time, one.memory) for one in search.pareto]
+    plans = [plan_in_short(one.plan) for one in search.plans]
+    points = [plan_in_short(one.plan) for one in search.pareto]
     drawn = figures.time_and_memory(search, plans, points, voice)
     note = voice.say(
         Message(
-            "Times are central values; numbered plans are ranked by the time that holds with "
+            "Times are central values; plans are ranked by the time that holds with "
             "{probability} confidence, so one with a shorter central time may rank lower.",
             {"probability": voice.percent(search.probability)},
         )
     )
-    return view("front", voice.gettext("Step time versus memory"), "square", drawn, "front", note)
-
-
-def point_rows(search: Search) -> list[PointRow]:
-    """Return the plans of the front as a table."""
-    return [PointRow(plan_in_short(one.plan), one.step_time, one.memory) for one in search.pareto]
+    return view("front", voice.gettext("Step time versus memory"), drawn, note)
 
 
 def advice_of(search: Search, voice: Voice) -> list[HardwareAdvice]:

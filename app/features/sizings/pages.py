@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 
 from app.errors import AppError, BadInput, FieldError, Message
+from app.features.estimates.pages import scaling_views
 from app.features.estimates.service import create_estimate
 from app.features.sizings import charts
 from app.features.sizings.model import KINDS, BudgetKind, Sizing, SizingOption, SizingRequest, SizingSummary
@@ -26,7 +27,6 @@ from app.features.sizings.service import (
 from app.features.sizings.words import sentences
 from app.features.workloads import filling
 from app.features.workloads.drafts import WORKLOAD_OF_PRESET, Draft, filled_draft
-from app.platform.charts.figures import time_scale
 from app.platform.rates import CostClass
 from app.platform.web import choices
 from app.platform.web.choices import SystemGroup
@@ -37,7 +37,6 @@ from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
-from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
@@ -83,8 +82,7 @@ class SizingPage:
     all_url: str
     """Address that shows them."""
     frontier: FigureView
-    scaling: FigureView | None
-    time_scale: Scale
+    scaling: Sequence[FigureView]
     warnings: Sequence[WarningGroup]
 
 
@@ -289,19 +287,18 @@ def sizing_page(sizing: Sizing, voice: Voice, form: Form, query: Mapping[str, st
     path = f"/sizings/{sizing.id}"
     options = sorted(sizing.options, key=SORTS[sort]) if sort in SORTS else sizing.options
     shown = options if query.get("all") else options[:SHOWN]
-    scaling = None
+    scaling: Sequence[FigureView] = ()
     if curve is not None and len(curve.points) > 1:
-        drawn = charts.curve(curve, voice)
-        scaling = view("scaling", voice.gettext("Training time by size"), "square", drawn, "scaling-table")
+        time, *cost = charts.curve(curve, voice)
+        scaling = scaling_views(time, cost[0] if cost else None, voice)
     frontier = view(
         "frontier",
         voice.gettext("Time versus cost"),
-        "tall",
         charts.frontier(sizing, voice),
-        "options",
         voice.gettext(
             "Ranges are drawn for the Pareto front only; options without a published price are left out."
         ),
+        "options",
     )
     limits = {name: value for name, value in query.items() if name not in ("sort", "all")}
     return SizingPage(
@@ -319,7 +316,6 @@ def sizing_page(sizing: Sizing, voice: Voice, form: Form, query: Mapping[str, st
         all_url=address(path, {**query, "all": "1"}),
         frontier=frontier,
         scaling=scaling,
-        time_scale=time_scale([option.time_to_train for option in sizing.options]),
         warnings=grouped(("", warning) for warning in sizing.warnings),
     )
 

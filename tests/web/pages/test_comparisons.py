@@ -128,12 +128,9 @@ def test_an_option_that_does_not_fit_says_why_and_what_would(reader: Reader) -> 
 
 def test_parts_of_the_time_add_up_to_all_of_it(reader: Reader, modelled: str) -> None:
     data = reader.data(f"{modelled}.json")
-    shares = [
-        float(cell.select_one(".range").get_text().strip("<%"))
-        for row in reader.page(modelled).find("table", id="parts").find_all("tr")[1:]
-        for cell in row.find_all("td")[:1]
-        if cell.select_one(".range")
-    ]
+    table = reader.page(modelled).select(".chart-box:has(#figure-breakdown) .chart-table tbody tr")
+    cells = [row.td.get_text() for row in table]
+    shares = [float(cell.rpartition("(")[2].strip("<%)")) for cell in cells if "(" in cell]
     assert sum(shares) == pytest.approx(100, abs=0.5)
     assert data["rows"][0]["estimate"]["breakdown"]
 
@@ -143,8 +140,9 @@ def test_scaling_curve_is_a_part_for_htmx_and_a_page_otherwise(reader: Reader, m
     part = reader.get(f"{modelled}/scaling", headers={"HX-Request": "true"})
     assert whole.text.startswith("<!doctype html>") and not part.text.startswith("<!doctype")
     first = reader.data(f"{modelled}/scaling.json")["DGX A100 640GB"]
-    table = rows(BeautifulSoup(part.text, "html.parser"), "scaling-table")
-    assert [row[1] for row in table[1:] if row[0] == "DGX A100 640GB"] == [
+    shown = BeautifulSoup(part.text, "html.parser")
+    table = shown.select(".chart-box:has(#figure-scaling) .chart-table tbody tr")
+    assert [row.td.get_text() for row in table if row.th.get_text() == "DGX A100 640GB"] == [
         str(one["system"]["count"]) for one in first
     ]
 
