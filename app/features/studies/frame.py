@@ -28,6 +28,7 @@ from app.features.studies.service import NAME_LENGTH, create_study
 from app.features.studies.states import StoredState, state_of, store_state, stored_state
 from app.platform.rates import CostClass
 from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.forms import checked
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import needs
 from app.platform.web.query_forms import Answered, QueryForm
@@ -391,14 +392,10 @@ def old_address(
     saved, and the same question leads to the same study for as long as a repeated request does.
     """
 
-    def place(bench: Workbench, workspace: str, given: Mapping[str, str], _: str) -> Placed:
-        body, fields = content(given)
-        return StudyContent.model_validate(body), fields
-
-    moved(router, path, view, place)
+    moved(router, path, view, lambda _, __, given, ___: content(given))
 
 
-Placed = tuple[StudyContent, Mapping[str, str]]
+Placed = tuple[Mapping[str, Any] | StudyContent, Mapping[str, str]]
 """A study, and the fields of one of its views."""
 
 
@@ -413,7 +410,8 @@ def moved(
     def go(request: Request, bench: Workbench, workspace: str, ending: str) -> Response:
         shown = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
         given = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
-        study, fields = place(bench, workspace, given, request.path_params.get("identifier", ""))
+        body, fields = place(bench, workspace, given, request.path_params.get("identifier", ""))
+        study = checked(StudyContent, body)
         key = f"{path}:{hashlib.sha256(study.model_dump_json().encode()).hexdigest()[:32]}"
         made = create_study(bench, workspace, study, key, saved=False)
         found = view_address(made.id, f"{view}{ending}", [*fields.items(), *shown])
