@@ -391,7 +391,6 @@ def old_address(
     ``content`` makes of the fields of the old address a study and the fields of the view. The study is not
     saved, and the same question leads to the same study for as long as a repeated request does.
     """
-
     moved(router, path, view, lambda _, __, given, ___: content(given))
 
 
