@@ -49,6 +49,7 @@ class Knob:
 KNOBS: Mapping[str, Knob] = {
     "count": Knob("whole", option="system.count"),
     "fabric": Knob("word", option="system.fabric"),
+    "ports": Knob("whole", option="system.ports_per_node"),
     "software": Knob("word", "software", "software"),
     "batch": Knob("whole", "workload.global_batch", "workload.global_batch"),
     "precision": Knob("word", "workload.precision", "workload.precision"),
