@@ -59,7 +59,7 @@ def estimates_of(
             continue
         try:
             with _at_knobs(content, knobs, f"options.{place}."):
-                made[option.key] = _estimate(bench, workspace_id, asked)
+                made[option.key] = estimate_option(bench, workspace_id, asked)
         except AppError as error:
             if strict:
                 raise
@@ -67,7 +67,9 @@ def estimates_of(
     return requests, made
 
 
-def _estimate(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
+def estimate_option(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
+    """Return the estimate of an option, from memory where it was made before."""
+
     def make() -> Estimate:
         # Nothing is stored, so there is no identifier to give.
         return make_estimate(bench, workspace_id, request).model_copy(update={"id": ""})
