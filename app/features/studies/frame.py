@@ -28,6 +28,7 @@ from app.features.studies.service import NAME_LENGTH, create_study
 from app.features.studies.states import StoredState, state_of, store_state, stored_state
 from app.platform.rates import CostClass
 from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.forms import checked
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import needs
 from app.platform.web.query_forms import Answered, QueryForm
@@ -321,6 +322,7 @@ def study_view(
     asked: Callable[[Mapping[str, str]], bool] = bool,
     cost: CostClass | None = None,
     part_of: str = "",
+    files: Mapping[str, Callable[[Request, Shown], Response]] | None = None,
 ) -> Callable[[OpenView], Answered[Shown]]:
     """Serve a view of a study whose form holds a request: as a page, and its answer as JSON.
 
@@ -330,6 +332,7 @@ def study_view(
 
     A view that is ``part_of`` another has a form and data of its own and stands on the other's page. That
     page gets its answer from the function that is returned: the answer to what the state holds of the view.
+    ``files`` write the answer in other forms, by the ending of their address.
     """
     path = f"/studies/{{identifier}}/{name}"
 
@@ -347,6 +350,12 @@ def study_view(
             raise unsuited()
         fields, _ = fields_of(view, question)
         return answer(question, form.request(fields))
+
+    def file_of(write: Callable[[Request, Shown], Response]) -> Callable[..., Response]:
+        def save(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+            return write(request, show_data(request, bench, workspace, identifier))
+
+        return save
 
     def show(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
         view = open_view(request, bench, workspace, identifier, name, suits, part_of)
@@ -375,6 +384,8 @@ def study_view(
 
     mark = needs(cost=cost)
     router.add_api_route(data_path(path), mark(show_data), response_model=document)
+    for ending, write in (files or {}).items():
+        router.add_api_route(f"{path}.{ending}", mark(file_of(write)), response_class=Response)
     router.add_api_route(path, mark(show), response_class=HTMLResponse)
     return settled
 
@@ -384,21 +395,18 @@ def old_address(
     path: str,
     view: str,
     content: Callable[[Mapping[str, str]], tuple[Mapping[str, Any], Mapping[str, str]]],
+    *,
+    endings: Sequence[str] = ("", ".json"),
 ) -> None:
     """Send readers of a page that stood on its own to the view that took its place.
 
     ``content`` makes of the fields of the old address a study and the fields of the view. The study is not
     saved, and the same question leads to the same study for as long as a repeated request does.
     """
-
-    def place(bench: Workbench, workspace: str, given: Mapping[str, str], _: str) -> Placed:
-        body, fields = content(given)
-        return StudyContent.model_validate(body), fields
-
-    moved(router, path, view, place)
+    moved(router, path, view, lambda _, __, given, ___: content(given), endings=endings)
 
 
-Placed = tuple[StudyContent, Mapping[str, str]]
+Placed = tuple[Mapping[str, Any] | StudyContent, Mapping[str, str]]
 """A study, and the fields of one of its views."""
 
 
@@ -407,27 +415,30 @@ def moved(
     path: str,
     view: str,
     place: Callable[[Workbench, str, Mapping[str, str], str], Placed],
+    *,
+    endings: Sequence[str] = ("", ".json"),
 ) -> None:
     """Send readers of an address into a view; ``place`` gets its fields and the identifier in its path."""
 
     def go(request: Request, bench: Workbench, workspace: str, ending: str) -> Response:
         shown = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
         given = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
-        study, fields = place(bench, workspace, given, request.path_params.get("identifier", ""))
-        key = f"{path}:{hashlib.sha256(study.model_dump_json().encode()).hexdigest()[:32]}"
-        made = create_study(bench, workspace, study, key, saved=False)
+        body, fields = place(bench, workspace, given, request.path_params.get("identifier", ""))
+        study = checked(StudyContent, body)
+        digest = hashlib.sha256(study.model_dump_json(exclude_unset=True).encode()).hexdigest()[:32]
+        made = create_study(bench, workspace, study, f"{path}:{digest}", saved=False)
         found = view_address(made.id, f"{view}{ending}", [*fields.items(), *shown])
         return RedirectResponse(found, 303)
 
-    def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-        return go(request, bench, workspace, "")
+    def to(ending: str) -> Callable[..., Response]:
+        def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+            return go(request, bench, workspace, ending)
 
-    def show_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-        return go(request, bench, workspace, ".json")
+        return show
 
     mark = needs(cost=CostClass.SEARCH)
-    router.add_api_route(data_path(path), mark(show_data))
-    router.add_api_route(path, mark(show), response_class=HTMLResponse)
+    for ending in endings:
+        router.add_api_route(f"{path}{ending}", mark(to(ending)), response_class=HTMLResponse)
 
 
 def study_of(request: EstimateRequest, name: str) -> StudyContent:
