@@ -324,6 +324,7 @@ def study_view(
     asked: Callable[[Mapping[str, str]], bool] = bool,
     cost: CostClass | None = None,
     part_of: str = "",
+    files: Mapping[str, Callable[[Request, Shown], Response]] | None = None,
 ) -> Callable[[OpenView], Answered[Shown]]:
     """Serve a view of a study whose form holds a request: as a page, and its answer as JSON.
 
@@ -333,6 +334,7 @@ def study_view(
 
     A view that is ``part_of`` another has a form and data of its own and stands on the other's page. That
     page gets its answer from the function that is returned: the answer to what the state holds of the view.
+    ``files`` write the answer in other forms, by the ending of their address.
     """
     path = f"/studies/{{identifier}}/{name}"
 
@@ -350,6 +352,12 @@ def study_view(
             raise unsuited()
         fields, _ = fields_of(view, question)
         return answer(question, form.request(fields))
+
+    def file_of(write: Callable[[Request, Shown], Response]) -> Callable[..., Response]:
+        def save(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+            return write(request, show_data(request, bench, workspace, identifier))
+
+        return save
 
     def show(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
         view = open_view(request, bench, workspace, identifier, name, suits, part_of)
@@ -378,6 +386,8 @@ def study_view(
 
     mark = needs(cost=cost)
     router.add_api_route(data_path(path), mark(show_data), response_model=document)
+    for ending, write in (files or {}).items():
+        router.add_api_route(f"{path}.{ending}", mark(file_of(write)), response_class=Response)
     router.add_api_route(path, mark(show), response_class=HTMLResponse)
     return settled
 
@@ -387,13 +397,15 @@ def old_address(
     path: str,
     view: str,
     content: Callable[[Mapping[str, str]], tuple[Mapping[str, Any], Mapping[str, str]]],
+    *,
+    endings: Sequence[str] = ("", ".json"),
 ) -> None:
     """Send readers of a page that stood on its own to the view that took its place.
 
     ``content`` makes of the fields of the old address a study and the fields of the view. The study is not
     saved, and the same question leads to the same study for as long as a repeated request does.
     """
-    moved(router, path, view, lambda _, __, given, ___: content(given))
+    moved(router, path, view, lambda _, __, given, ___: content(given), endings=endings)
 
 
 Placed = tuple[Mapping[str, Any] | StudyContent, Mapping[str, str]]
@@ -405,6 +417,8 @@ def moved(
     path: str,
     view: str,
     place: Callable[[Workbench, str, Mapping[str, str], str], Placed],
+    *,
+    endings: Sequence[str] = ("", ".json"),
 ) -> None:
     """Send readers of an address into a view; ``place`` gets its fields and the identifier in its path."""
 
@@ -413,20 +427,20 @@ def moved(
         given = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
         body, fields = place(bench, workspace, given, request.path_params.get("identifier", ""))
         study = checked(StudyContent, body)
-        key = f"{path}:{hashlib.sha256(study.model_dump_json().encode()).hexdigest()[:32]}"
-        made = create_study(bench, workspace, study, key, saved=False)
+        digest = hashlib.sha256(study.model_dump_json(exclude_unset=True).encode()).hexdigest()[:32]
+        made = create_study(bench, workspace, study, f"{path}:{digest}", saved=False)
         found = view_address(made.id, f"{view}{ending}", [*fields.items(), *shown])
         return RedirectResponse(found, 303)
 
-    def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-        return go(request, bench, workspace, "")
+    def to(ending: str) -> Callable[..., Response]:
+        def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+            return go(request, bench, workspace, ending)
 
-    def show_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-        return go(request, bench, workspace, ".json")
+        return show
 
     mark = needs(cost=CostClass.SEARCH)
-    router.add_api_route(data_path(path), mark(show_data))
-    router.add_api_route(path, mark(show), response_class=HTMLResponse)
+    for ending in endings:
+        router.add_api_route(f"{path}{ending}", mark(to(ending)), response_class=HTMLResponse)
 
 
 def study_of(request: EstimateRequest, name: str) -> StudyContent:

@@ -57,6 +57,10 @@ class Reader:
         assert response.status_code == 200, response.text
         return response.json()
 
+    def place(self, path: str) -> str:
+        """Return where an address leads."""
+        return self.arrive(path).request.url.raw_path.decode()
+
     def submit(
         self, path: str, fields: Mapping[str, Any], files: Mapping[str, Any] | None = None
     ) -> httpx.Response:
