@@ -279,6 +279,7 @@ class ModelProfile:
             "default_seq_len": self.default_seq_len,
             "default_image_size": self.default_image_size,
             "scored": {"share": self.scored.share, "table": [list(pair) for pair in self.scored.table]},
+            **({"hugging_face": list(self.hugging_face)} if self.hugging_face else {}),
             "body": body_to_json(self.body),
         }
 

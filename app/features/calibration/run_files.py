@@ -69,8 +69,11 @@ def read_runs(content: bytes) -> list[CalibrationRun]:
         try:
             runs.append(_run(fields, cells))
         except ValidationError as error:
-            for one in from_validation(error.errors(include_url=False)).errors:
-                faults.append(_at(line, columns.get(one.field, one.field), one.message))
+            wrong = from_validation(error.errors(include_url=False)).errors
+            # A run may name its system or describe it: what is wrong with the description counts.
+            placed = {one.field.replace(".RunSystem", ""): one.message for one in wrong}
+            known = {field: reason for field, reason in placed.items() if field in columns} or placed
+            faults += [_at(line, columns.get(field, field), reason) for field, reason in known.items()]
         except AppError as error:
             faults += [_at(line, one.field, one.message) for one in error.errors]
     if faults:

@@ -15,7 +15,7 @@ from app.platform.catalogue_model import System
 from app.platform.web.choices import COMMON
 from app.platform.workbench import Workbench
 
-MOST_FOUND = 8
+MOST_FOUND = 12
 
 MOST_SHOWN = 6
 """Models that are shown before anything is sought."""
@@ -88,12 +88,15 @@ class Target:
     texts: Sequence[str]
     parameters: float | None = None
 
+    def names(self, word: str) -> bool:
+        """Tell whether a word is a word of a name, and no part of one."""
+        return any(word in re.split(r"[^a-z0-9.]+", text.casefold()) for text in self.texts)
+
     def has(self, word: str) -> bool:
         size = SIZE.fullmatch(word)
         if size and self.parameters is not None:
             wanted = float(size[1]) * UNITS[size[2]]
-            named = {part for text in self.texts for part in re.split(r"[^a-z0-9.]+", text.casefold())}
-            return word in named or abs(self.parameters - wanted) <= NEAR * wanted
+            return self.names(word) or abs(self.parameters - wanted) <= NEAR * wanted
         return any(plain(word) in plain(text) for text in self.texts)
 
     def matches(self, sought: str) -> bool:
@@ -130,7 +133,13 @@ def find_models(bench: Workbench, workspace: str, sought: str, recent: Sequence[
                 )
             )
     last = len(used)
-    found.sort(key=lambda one: (plain(sought) not in exact(one), used.get(one.id, last)))
+    words = sought.casefold().split()
+
+    def rank(model: FoundModel) -> tuple[bool, int, bool]:
+        named = Target([model.name, model.id]).names
+        return plain(sought) not in exact(model), used.get(model.id, last), not all(map(named, words))
+
+    found.sort(key=rank)
     if not sought:
         found = [one for one in found if one.used or one.kind == "profile" or one.id in FEATURED][:MOST_SHOWN]
     return Found(

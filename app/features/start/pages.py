@@ -237,10 +237,10 @@ def show_choices(request: Request, bench: BenchDep, workspace: WorkspaceDep, que
     if FIND_SYSTEM in query:
         taken, favourites = query.getlist("system"), favourites_in(request, workspace)
         found = find_systems(bench, sought(query[FIND_SYSTEM]), taken, favourites)
-        return render(request, "start/found_systems.html", found)
+        return render(request, "start/_found_systems.html", found)
     recent = recent_studies(bench, workspace, LOOKED_THROUGH)
     found = find_models(bench, workspace, sought(query.get(FIND_MODEL, "")), recent)
-    return render(request, "start/found_models.html", FoundModels(found, own_query(typed(query))))
+    return render(request, "start/_found_models.html", FoundModels(found, own_query(typed(query))))
 
 
 @router.post("/", response_class=HTMLResponse)

@@ -68,15 +68,12 @@ def show_uploads(bench: BenchDep, workspace: WorkspaceDep, models: str = "", sam
 class UploadPage:
     """What was read from an upload."""
 
+    upload: KeptProfile | KeptWorkload
     model: KeptProfile | None
+    """The upload, where it is a model."""
     sample: KeptWorkload | None
+    """The upload, where it is a sample of the data."""
     form: Form
-
-    @property
-    def upload(self) -> KeptProfile | KeptWorkload:
-        found = self.model or self.sample
-        assert found is not None
-        return found
 
 
 def shown_upload(request: Request, found: KeptProfile | KeptWorkload) -> UploadPage:
@@ -85,6 +82,7 @@ def shown_upload(request: Request, found: KeptProfile | KeptWorkload) -> UploadP
 
 def upload_page(found: KeptProfile | KeptWorkload, form: Form) -> UploadPage:
     return UploadPage(
+        upload=found,
         model=found if isinstance(found, KeptProfile) else None,
         sample=found if isinstance(found, KeptWorkload) else None,
         form=form,
