@@ -43,6 +43,7 @@ class FoundModel(Document):
     family: str = Field(description="Model family; empty for an upload.")
     parameters: float | None = Field(description="Parameter count; null for an upload.")
     hugging_face: str = Field(description="Name on Hugging Face that was sought; can be empty.")
+    customer: str = Field("", description="Customer of an upload; can be empty.")
     used: bool = Field(description="Whether a recent study of the workspace uses it.")
 
     @property
@@ -101,8 +102,10 @@ class Target:
 
     def matches(self, sought: str) -> bool:
         """Tell whether each word, or the whole, is found."""
-        whole = plain(sought)
-        return all(map(self.has, sought.casefold().split())) or any(whole in plain(one) for one in self.texts)
+        whole, words = plain(sought), sought.casefold().split()
+        if all(map(self.has, words)):
+            return True
+        return not SIZE.fullmatch(whole) and any(whole in plain(text) for text in self.texts)
 
 
 def find_models(bench: Workbench, workspace: str, sought: str, recent: Sequence[Recent]) -> Found:
@@ -111,12 +114,18 @@ def find_models(bench: Workbench, workspace: str, sought: str, recent: Sequence[
     uploads = list_profiles(bench, workspace, 100, None).items
     found = [
         FoundModel(
-            id=one.id, kind="profile", name=one.name, family="", parameters=None, hugging_face="",
+            id=one.id,
+            kind="profile",
+            name=one.name,
+            family="",
+            parameters=None,
+            hugging_face="",
+            customer=one.customer,
             used=one.id in used,
         )
         for one in uploads
-        if Target([one.name]).matches(sought)
-    ]  # fmt: skip
+        if Target([one.name, one.customer]).matches(sought)
+    ]
     for model in bench.catalogue.models.documents.values():
         target = Target([model.name, model.id, model.family, *model.hugging_face], model.parameters.value)
         if target.matches(sought):
