@@ -42,7 +42,7 @@ from app.platform.rates import CostClass
 from app.platform.web.auth import reach_of
 from app.platform.web.contexts import Choice, Example, Form
 from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep
-from app.platform.web.forms import FormDep, typed
+from app.platform.web.forms import FormDep, typed, whole
 from app.platform.web.locale import COOKIE_SECONDS, voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
@@ -181,7 +181,7 @@ def show_offer(bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Off
         workload = workload_of(filled)
         suggested = Suggested(
             workload=workload,
-            systems={name: int(filled[f"count.{name}"][0]) for name in filled["system"]},
+            systems={name: whole(filled[f"count.{name}"][0]) or 1 for name in filled["system"]},
             least=least_counts(model, workload, bench.context(workspace)),
         )
     return Offer(

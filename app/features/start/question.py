@@ -85,12 +85,12 @@ def arranged(bench: Workbench, workspace: str, values: Values) -> dict[str, list
         found[SUGGESTED] = [" ".join(counts)]
         found |= {f"count.{name}": [str(count)] for name, count in counts.items()}
     known = bench.catalogue.systems.documents
-    systems = dict.fromkeys(found.get("system", []))
+    systems = dict.fromkeys(name for name in found.get("system", ()) if name in known)
     if turns.get("add") in known:
         systems[turns["add"]] = None
     systems.pop(turns.get("remove", ""), None)
     found["system"] = list(systems)[:MAX_OPTIONS]
-    open_counts = [name for name in found["system"] if name in known and not found.get(f"count.{name}")]
+    open_counts = [name for name in found["system"] if not found.get(f"count.{name}")]
     counts = starting_counts(model, workload, open_counts, context)
     found |= {f"count.{name}": [str(counts.get(name, 1))] for name in open_counts}
     for turn, step in (("more", 1), ("less", -1)):

@@ -207,6 +207,22 @@ def test_systems_are_added_counted_and_removed_without_scripts(reader: Reader) -
     assert list(large) == ["dgx-a100-640gb", "a100-sxm-40gb"] and int(large["dgx-a100-640gb"]) > 1
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "system=zzz&count.zzz=3",
+        "system=ipu-pod4&count.ipu-pod4=x&less=ipu-pod4",
+        "suggested=x",
+        "workload.tokens=1e400",
+        "workload.kind=lora&workload.lora_modules=zz",
+        "add=nothing&remove=nothing&length=x",
+    ],
+)
+def test_an_address_that_makes_no_sense_still_shows_the_form(reader: Reader, query: str) -> None:
+    assert reader.page(f"/?model.preset=bert-large&{query}").select_one("#compare") is not None
+    assert reader.get(f"/index.json?model.preset=bert-large&{query}").status_code == 200
+
+
 def test_enter_in_the_search_for_systems_searches(reader: Reader) -> None:
     response = reader.submit("/", ASKED | {"find_system": "bow"})
     assert response.status_code == 303 and response.headers["location"].startswith("/?")
