@@ -33,7 +33,6 @@ from app.features.sizings import api as sizings_api
 from app.features.sizings import pages as sizings
 from app.features.start import pages as start
 from app.features.studies import api as studies_api
-from app.features.studies import guide
 from app.features.studies import pages as studies
 from app.features.sweeps import api as sweeps_api
 from app.features.sweeps import pages as sweeps
@@ -96,7 +95,6 @@ PAGE_ROUTES = routes_of(
         bills.router,
         break_even.router,
         uploads.router,
-        guide.router,
         studies.router,
         trail.router,
         accounts.router,

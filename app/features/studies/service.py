@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 
 from app import __version__
 from app.errors import AppError, Conflict, FieldError, Message, NotFound, Overtaken
@@ -15,7 +16,7 @@ from app.features.comparisons.model import PublishedFigure
 from app.features.estimates.service import make_estimate
 from app.features.studies.answering import Made, OptionRefusal, Requests
 from app.features.studies.explaining import changes_between
-from app.features.studies.knobs import check, field_of_knobs, request_of, turn
+from app.features.studies.knobs import check, field_of_knobs, labels_of, request_of, turn
 from app.features.studies.model import (
     FORMAT,
     FORMAT_VERSION,
@@ -198,6 +199,34 @@ def list_studies(
         for row in rows
     ]
     return Page(items=items, next=write_cursor(None if following is None else After(*following)))
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """A study that was changed last."""
+
+    id: str
+    name: str
+    labels: Sequence[str]
+    """Names of its options."""
+    model: str
+    """Identifier of its preset or uploaded model; empty for one that is written out."""
+    changed_at: datetime
+
+
+def recent_studies(bench: Workbench, workspace_id: str, limit: int) -> list[Recent]:
+    with bench.store.transaction(workspace_id) as repository:
+        rows = [
+            (record.id, record.name, record.updated_at, version.content)
+            for record, version in repository.studies.latest(limit)
+        ]
+    found = []
+    for identifier, name, changed_at, tree in rows:
+        content = StudyContent.model_validate(tree)
+        model = content.base.model.profile_id or content.base.model.preset or ""
+        labels = list(labels_of(content, bench.sizing.catalog).values())
+        found.append(Recent(identifier, name, labels, model, changed_at))
+    return found
 
 
 def list_versions(bench: Workbench, workspace_id: str, identifier: str) -> StudyVersions:

@@ -149,6 +149,21 @@ class StudyQueries(Queries):
             query = query.where(col(StudyRecord.sought).contains(word, autoescape=True, escape=ESCAPE))
         return self.stretch(query, StudyRecord, limit, after)
 
+    def latest(self, limit: int) -> Sequence[tuple[StudyRecord, StudyVersionRecord]]:
+        """Return the studies at hand that were changed last, each with its newest version."""
+        newest = sa.and_(
+            col(StudyVersionRecord.workspace_id) == col(StudyRecord.workspace_id),
+            col(StudyVersionRecord.study_id) == col(StudyRecord.id),
+            col(StudyVersionRecord.version) == col(StudyRecord.version),
+        )
+        query = (
+            select(StudyRecord, StudyVersionRecord)
+            .join(StudyVersionRecord, newest)
+            .where(*self.criteria(StudyRecord, archived=False))
+            .order_by(col(StudyRecord.updated_at).desc(), col(StudyRecord.id).desc())
+        )
+        return self._session.exec(query.limit(limit)).all()
+
     def _add_version(
         self,
         identifier: str,

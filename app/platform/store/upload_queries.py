@@ -74,7 +74,10 @@ class UploadQueries(Queries):
             col(UploadFile.profile_id) == col(Profile.id),
             col(UploadFile.workspace_id) == col(Profile.workspace_id),
         )
-        columns = (col(Profile.id), col(Profile.name), col(Profile.created_at), col(UploadFile.size))
+        columns = (
+            *(col(Profile.id), col(Profile.name), col(Profile.customer), col(Profile.created_at)),
+            col(UploadFile.size),
+        )
         return self.stretch(sa.select(*columns).outerjoin(UploadFile, joined), Profile, limit, after)
 
     def has_profile(self, identifier: str) -> bool:

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from app.main import create_app
 from app.settings import Settings
+from tests.compared import comparison_of
 from tests.loops import run
 
 
@@ -68,10 +69,11 @@ class Reader:
         return self.ask("POST", path, data=dict(fields), files=files)
 
     def example(self, identifier: str) -> str:
-        """Open a ready-made comparison and return its address."""
-        response = self.ask("POST", f"/examples/{identifier}")
-        assert response.status_code == 303, response.text
-        return str(response.headers["location"])
+        """Make a comparison of a ready-made study and return its address."""
+        body = comparison_of(identifier, self.language[:2])
+        response = self.ask("POST", "/api/v1/comparisons", json=body)
+        assert response.status_code == 201, response.text
+        return f"/comparisons/{response.json()['id']}"
 
 
 @pytest.fixture(scope="session")

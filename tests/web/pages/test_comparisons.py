@@ -110,16 +110,13 @@ def test_wrong_efficiency_is_refused_beside_its_field(reader: Reader, claimed: s
 
 
 def test_an_option_that_does_not_fit_says_why_and_what_would(reader: Reader) -> None:
-    response = reader.submit(
-        "/",
-        {
-            "model.preset": "gpt3-175b",
-            "workload.tokens": "300e9",
-            "system": "dgx-a100-640gb",
-            "currency": "USD",
-        },
-    )
-    address = response.headers["location"]
+    asked = {
+        "model": {"preset": "gpt3-175b"},
+        "workload": {"tokens": 300e9},
+        "system": {"id": "dgx-a100-640gb"},
+    }
+    made = reader.ask("POST", "/api/v1/comparisons", json={"rows": [asked]})
+    address = f"/comparisons/{made.json()['id']}"
     option, data = rows(reader.page(address))[1], reader.data(f"{address}.json")
     warning = next(one for one in data["rows"][0]["estimate"]["warnings"] if one["code"] == "does_not_fit")
     assert option[1].startswith("Does not fit")

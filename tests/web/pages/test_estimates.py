@@ -117,14 +117,9 @@ def test_the_same_estimate_with_other_software_is_one_click_away(
 
 
 def test_measured_runs_outside_the_range_are_shown_with_their_software(reader: Reader) -> None:
-    asked = {
-        "model.preset": "resnet50",
-        "workload.samples": "1e8",
-        "workload.global_batch": "2048",
-        "system": ["dgx-a100-640gb"],
-    }
-    made = reader.submit("/", asked)
-    estimate = reader.data(f"{made.headers['location']}.json")["rows"][0]["estimate"]
+    workload = {"samples": 1e8, "global_batch": 2048}
+    asked = {"model": {"preset": "resnet50"}, "workload": workload, "system": {"id": "dgx-a100-640gb"}}
+    estimate = reader.ask("POST", "/api/v1/estimates", json=asked).json()
     rows = reader.page(f"/estimates/{estimate['id']}").select("#outside tbody tr")
     assert len(rows) == len(estimate["validation"]["outside"]) > 0
     for row, told in zip(rows, estimate["validation"]["outside"], strict=True):

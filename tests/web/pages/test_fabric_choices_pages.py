@@ -38,7 +38,6 @@ def test_an_estimate_leads_to_its_networks_and_back(reader: Reader, path: str, u
 
 
 def test_the_hub_leads_to_workloads(reader: Reader, path: str) -> None:
-    assert reader.page("/decisions").select_one('a[href="/fabric-choices/new"]') is not None
     assert reader.page("/fabric-choices/new").select_one(f'#estimates a[href="{path}"]') is not None
 
 

@@ -149,7 +149,7 @@ def made_for_the_walk(korean: Reader) -> list[str]:
     korean.ask("POST", f"/api/v1/proposals/{frozen}/freeze")
     shared = korean.ask("POST", f"/api/v1/proposals/{frozen}/share", json={}).json()["url"]
     return [
-        *("/", "/decisions", comparison, shared),
+        *("/", comparison, shared),
         *(f"/estimates/{estimate}", f"/estimates/{estimate}/fabrics", f"/estimates/{estimate}/costs"),
         *(f"/proposals/{draft}", f"/proposals/{frozen}", f"/proposals/{draft}/replay"),
         f"/calibrations/{made('calibrations', {**CALIBRATION, 'label': 'BERT'})}",
@@ -192,7 +192,7 @@ def test_every_page_that_a_link_leads_to_is_korean(korean: Reader) -> None:
         ("GET", "/comparisons/cmp_nothing", {}, 404),
         ("GET", "/proposals/prp_nothing", {}, 404),
         ("GET", "/s/nothing", {}, 404),
-        ("PUT", "/decisions", {}, 405),
+        ("PUT", "/studies", {}, 405),
         ("GET", "/accuracy?family=nothing", {}, 400),
         ("GET", "/plans?model=nothing&system=dgx-a100-640gb", {}, 404),
         ("GET", "/breakevens?cloud_monthly=-5", {}, 400),
@@ -222,7 +222,7 @@ def test_problem_is_told_in_korean(korean: Reader) -> None:
 
 def test_form_errors_are_told_in_korean(korean: Reader) -> None:
     page = BeautifulSoup(korean.submit("/", {"system": "ipu-pod16"}).text, "html.parser")
-    assert page.select_one("#model-error-1").get_text() == "프리셋을 고르거나 프로파일을 업로드하세요"
+    assert page.select_one("#model-error-1").get_text() == "프리셋을 고르거나 모델을 업로드하세요"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from app.main import create_app
 from app.platform.listing import USUAL_ITEMS
-from app.platform.web.examples import RESNET
+from app.platform.web.examples import RESNET, STUDY
 from app.settings import Settings
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
@@ -108,17 +108,16 @@ def test_each_stretch_has_its_own_data(fresh: Reader, many: list[str]) -> None:
     assert seen == many
 
 
-def test_the_start_page_leads_to_the_five_newest_and_to_all(fresh: Reader, many: list[str]) -> None:
+def test_the_start_page_leads_to_the_newest_studies_and_to_all(fresh: Reader) -> None:
+    studies = [made(fresh, "studies", {**STUDY, "name": f"Round {number}"}) for number in range(5)][::-1]
     block = fresh.page("/").select_one(".recent")
     assert block is not None
     links = [link["href"] for link in block.select("a")]
-    assert links == [*(f"/comparisons/{one}" for one in many[:5]), "/comparisons"]
-
-
-def test_the_start_page_keeps_leading_there_when_the_form_is_refused(fresh: Reader, many: list[str]) -> None:
+    assert links == ["/studies", *(f"/studies/{one}" for one in studies[:4])]
+    assert "Round 4" in block.text and "DGX A100 640GB" in block.text
     refused = fresh.submit("/", {"workload.tokens": "many"})
     assert refused.status_code == 400
-    assert f'href="/comparisons/{many[0]}"' in refused.text
+    assert f'href="/studies/{studies[0]}"' in refused.text
 
 
 def test_what_others_typed_is_text_and_says_no_language(reader: Reader) -> None:
@@ -132,7 +131,8 @@ def test_what_others_typed_is_text_and_says_no_language(reader: Reader) -> None:
         assert page.find("b", string="Seoul") is None
     cells = row_of(reader.page("/comparisons"), f"/comparisons/{comparison}")
     assert cells[1] == f"{NAME} 1, {NAME} 2"
-    recent = reader.page("/").select_one(f'.recent a[href="/comparisons/{comparison}"]')
+    study = made(reader, "studies", {**STUDY, "name": NAME})
+    recent = reader.page("/").select_one(f'.recent a[href="/studies/{study}"]')
     assert recent is not None and recent.get_text() == NAME and recent["lang"] == "und"
 
 
@@ -201,7 +201,6 @@ def test_pages_lead_back_to_their_list(reader: Reader, modelled: str) -> None:
 
 
 def test_korean_lists_are_korean(korean: Reader, modelled: str) -> None:
-    for path in ("/comparisons", "/estimates", "/"):
+    for path in ("/comparisons", "/estimates"):
         assert list(sentences(korean.page(path))) == [], path
     assert korean.page("/comparisons").h1.get_text() == "비교"
-    assert korean.page("/").select_one(".recent h2").get_text() == "최근 비교"

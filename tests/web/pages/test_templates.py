@@ -26,11 +26,11 @@ from app.features.proposals import pages as proposals_pages
 from app.features.proposals import views as proposal_contexts
 from app.features.sizings import pages as sizings_pages
 from app.features.start import pages as start_pages
-from app.features.studies import guide
 from app.features.studies import pages as studies_pages
 from app.features.studies import views as studies_views
 from app.features.sweeps import pages as sweep_contexts
 from app.features.tenancy import pages as tenancy_contexts
+from app.features.uploads import pages as uploads_pages
 from app.platform.web import contexts
 from app.platform.web.rendering import embedded, environment, folder
 
@@ -40,6 +40,7 @@ TEMPLATES = sorted(
 
 CONTEXTS = {
     "start/start.html": start_pages.StartPage,
+    "uploads/upload.html": uploads_pages.UploadPage,
     "sizings/sizing.html": sizings_pages.SizingPage,
     "sizings/sizing_form.html": sizings_pages.SizingFormPage,
     "comparisons/comparison.html": comparisons_views.ComparisonPage,
@@ -71,7 +72,6 @@ CONTEXTS = {
     "price_books/price_books.html": book_pages.PriceBooksPage,
     "price_books/price_book.html": book_pages.PriceBookPage,
     "studies/studies.html": studies_pages.StudiesPage,
-    "studies/study_form.html": guide.StudyFormPage,
     "studies/study.html": studies_views.StudyPage,
     "studies/study_assumptions.html": studies_views.StudyAssumptionsPage,
     "studies/_study_trace.html": studies_views.StudyTracePage,
