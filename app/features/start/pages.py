@@ -143,7 +143,11 @@ def least_systems(bench: Workbench, workspace: str, values: Values) -> list[str]
     """Return how many of common systems hold the model, as people say it."""
     counts = least_counts(model_of(values), workload_of(values), bench.context(workspace))
     names = bench.catalogue.systems.documents
-    return [f"{count} × {names[name].name}" for name, count in counts.items()]
+    smallest: dict[str, str] = {}
+    for name, count in counts.items():
+        # Where a small pod holds the model, a large one says nothing more.
+        smallest.setdefault(f"{names[name].chip_kind} {count}", f"{count} × {names[name].name}")
+    return list(smallest.values())
 
 
 def sample_name(bench: Workbench, workspace: str, identifier: str) -> str:

@@ -115,7 +115,7 @@ def test_a_study_is_two_clicks_away(reader: Reader, model: str) -> None:
     page = reader.page(f"/?model.preset={model}")
     chosen = systems(page)
     assert len(chosen) == 2 and all(int(count) >= 1 for count in chosen.values())
-    assert "Needs at least" in page.select_one("#least").get_text()
+    assert "Fits in memory from" in page.select_one("#least").get_text()
     opened = reader.submit("/", fields_of(page))
     assert opened.status_code == 303 and opened.headers["location"].startswith("/studies/stu_")
     assert len(reader.page(opened.headers["location"]).select(".study-option")) == 2
