@@ -68,7 +68,7 @@
     const said = customdata[point.pointNumber];
     const several = new Set(box.data.map((trace) => trace.customdata && trace.name)).size > 1;
     if (rows) return [optionOf(box, point), several && name, said[0]].filter(Boolean).join(": ");
-    const cells = said.map((cell, place) => (columns[place] ? `${columns[place]} ${cell}` : cell));
+    const cells = said.map((cell, place) => (cell === "–" ? "" : `${columns[place]} ${cell}`));
     return [name, ...cells].filter(Boolean).join(" · ");
   };
 

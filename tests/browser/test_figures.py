@@ -92,7 +92,7 @@ def test_nothing_moves_while_charts_are_drawn(
 def test_a_schedule_is_seen_with_its_bubble(window: Seat, pipelined: list[str]) -> None:
     for path in pipelined:
         page = window.open(path)
-        drawing = page.locator("#schedule-caption + .scroll svg")
+        drawing = page.locator("figure.drawn .scroll svg")
         expect(drawing).to_be_visible()
         expect(drawing.locator(".box-forward").first).to_be_attached()
         page.get_by_text("Stage timing").first.click()
@@ -126,7 +126,7 @@ def test_pages_print_without_controls_and_within_the_paper(
 def test_pictures_without_scripts_take_the_ground_of_the_page(plain_window: Seat, modelled: str) -> None:
     plain_window.page.emulate_media(color_scheme="dark")
     page = plain_window.open(modelled)
-    picture = page.locator("#figure-time img.still")
+    picture = page.locator(".chart-box:has(#figure-time) img.still")
     picture.scroll_into_view_if_needed()
     expect(picture).to_have_js_property("complete", True)
     assert "figure-time.dark.svg" in picture.evaluate("picture => picture.currentSrc")

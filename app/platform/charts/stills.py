@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any, Literal
 
 import matplotlib
-import numpy as np
 from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
@@ -75,40 +74,34 @@ def _name(trace: dict[str, Any]) -> str | None:
 
 
 def bars(
-    axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], ends: dict[Any, float] | None
+    axes: Axes,
+    trace: dict[str, Any],
+    lengths: list[float],
+    places: list[float],
+    ends: dict[Any, float] | None,
 ) -> None:
-    """Draw bars; those of a stack begin where the last of the same sign ends, which ``ends`` keeps."""
-    lying = trace.get("orientation") == "h"
-    place, length = (y, x) if lying else (x, y)
-    marker = trace.get("marker", {})
-    fill, pattern = marker.get("color", figures.BLUE), marker.get("pattern", {}).get("shape", "")
-    fills = [colour(one) for one in fill] if isinstance(fill, list) else [colour(fill)] * len(place)
-    patterns = pattern if isinstance(pattern, list) else [pattern] * len(place)
-    base = trace.get("base")
-    starts = list(base) if isinstance(base, list) else [base or 0.0] * len(place)
-    if ends is not None and base is None:
-        starts = [ends.get((spot, (size or 0) < 0), 0.0) for spot, size in zip(place, length, strict=True)]
-        for spot, size, start in zip(place, length, starts, strict=True):
-            ends[spot, (size or 0) < 0] = start + (size or 0.0)
-    width = trace.get("width", 0.7)
-    widths = width if isinstance(width, list) else [width] * len(place)
-    draw = axes.barh if lying else axes.bar
-    drawn = draw(
-        place,
-        [size or 0.0 for size in length],
-        widths,
+    """Draw bars that lie; those of a stack begin where the last one ends, which ``ends`` keeps."""
+    marker, base = trace["marker"], trace.get("base", 0.0)
+    fill, pattern = marker["color"], marker.get("pattern", {}).get("shape", "")
+    starts = [base if ends is None else ends.get(place, 0.0) for place in places]
+    tips = [start + length for start, length in zip(starts, lengths, strict=True)]
+    if ends is not None:
+        ends |= dict(zip(places, tips, strict=True))
+    drawn = axes.barh(
+        places,
+        lengths,
+        trace["width"],
         starts,
-        color=fills,
+        color=[colour(one) for one in fill] if isinstance(fill, list) else colour(fill),
         edgecolor="white",
         linewidth=0.4,
-        alpha=marker.get("opacity", trace.get("opacity")),
         label=_name(trace),
     )
+    patterns = pattern if isinstance(pattern, list) else [pattern] * len(places)
     for bar, shape in zip(drawn, patterns, strict=True):
         if shape:
-            bar.set_hatch({"/": "////", "\\": "\\\\\\\\", "x": "xxx", ".": "..."}.get(shape, shape))
-    tips = [start + (size or 0.0) for start, size in zip(starts, length, strict=True)]
-    _ranges(axes, trace, *((tips, place) if lying else (place, tips)))
+            bar.set_hatch("////")
+    _ranges(axes, trace, tips, places)
 
 
 def points(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], order: int) -> None:
@@ -117,21 +110,8 @@ def points(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], order:
     usual = figures.SERIES[order % len(figures.SERIES)]
     ink, label = line.get("color") or marker.get("color") or usual, _name(trace)
     opacity = trace.get("opacity")
-    if trace.get("fill") in ("toself", "tozeroy", "tonexty"):
-        if trace["fill"] == "tozeroy":
-            axes.fill_between(x, y, color=colour(trace.get("fillcolor", ink)), linewidth=0, label=label)
-        elif trace["fill"] == "toself":
-            axes.fill(x, y, color=colour(trace.get("fillcolor", ink)), linewidth=0, label=label)
-        elif axes.lines:
-            below = axes.lines[-1]
-            axes.fill_between(
-                x,
-                y,
-                list(np.asarray(below.get_ydata(), dtype=float)),
-                color=colour(trace.get("fillcolor", ink)),
-                linewidth=0,
-                label=label,
-            )
+    if trace.get("fill") == "toself":
+        axes.fill(x, y, color=colour(trace["fillcolor"]), linewidth=0, label=label)
         label = None
     if "lines" in mode:
         style: dict[str, Any] = {"drawstyle": "steps-post"} if line.get("shape") == "hv" else {}
@@ -148,11 +128,8 @@ def points(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], order:
     if "markers" in mode:
         _markers(axes, marker, x, y, usual if "lines" not in mode else ink, label)
     if "text" in mode:
-        beside = trace.get("textposition") == "middle right"
-        stand: dict[str, Any] = {"va": "center"} if beside else {"ha": "center", "fontsize": 8}
         for spot, height, text in zip(x, y, listed(trace.get("text")), strict=False):
-            offset = (5, 0) if beside else (0, 5)
-            axes.annotate(lines(text), (spot, height), offset, textcoords="offset points", **stand)
+            axes.annotate(lines(text), (spot, height), (5, 0), textcoords="offset points", va="center")
     _ranges(axes, trace, x, y)
 
 
@@ -210,29 +187,17 @@ def _ranges(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any]) -> No
 
 
 def shape(axes: Axes, shape: dict[str, Any]) -> None:
-    """Draw a line or a box across the whole plot or between two values."""
-    line = shape.get("line", {})
-    ink, width = colour(line.get("color", RULE)), 0.8 * line.get("width", 1)
-    dash = DASHES.get(line.get("dash", "solid"), "--")
-    across, up = shape.get("xref") == "paper", shape.get("yref") == "paper"
-    if shape["type"] == "line" and across:
-        axes.axhline(shape["y0"], color=ink, linewidth=width, linestyle=dash, zorder=1)
-    elif shape["type"] == "line" and up:
-        axes.axvline(shape["x0"], color=ink, linewidth=width, linestyle=dash, zorder=1)
-    elif shape["type"] == "line":
-        axes.plot(
-            [shape["x0"], shape["x1"]], [shape["y0"], shape["y1"]], color=ink, linewidth=width, linestyle=dash
-        )
-    elif across:
+    """Draw a line or a band across the whole plot."""
+    line = shape["line"]
+    if shape["type"] == "rect":
         axes.axhspan(shape["y0"], shape["y1"], color=colour(shape["fillcolor"]), linewidth=0, zorder=0)
-    elif up:
-        axes.axvspan(shape["x0"], shape["x1"], color=colour(shape["fillcolor"]), linewidth=0, zorder=0)
+        return
+    ink = {"color": colour(line["color"]), "linewidth": 0.8 * line["width"]}
+    dash = DASHES[line.get("dash", "solid")]
+    if shape.get("xref") == "paper":
+        axes.axhline(shape["y0"], linestyle=dash, zorder=1, **ink)
     else:
-        corners = (
-            [shape[name] for name in ("x0", "x1", "x1", "x0")],
-            [shape[name] for name in ("y0", "y0", "y1", "y1")],
-        )
-        axes.fill(*corners, facecolor=colour(shape.get("fillcolor", "none")), edgecolor=ink, linewidth=width)
+        axes.axvline(shape["x0"], linestyle=dash, zorder=1, **ink)
 
 
 SOFT = "#5b6472"
