@@ -163,7 +163,11 @@ def figure(
         "xaxis": across,
         "yaxis": up,
     }
-    return {"data": data, "layout": base | layout}
+    # Loading Plotly takes a moment; only what draws waits for it.
+    from plotly import graph_objects
+
+    made: Figure = graph_objects.Figure({"data": data, "layout": base | layout}).to_plotly_json()
+    return made
 
 
 def legend(data: Iterable[Trace]) -> dict[str, Trace]:
