@@ -10,7 +10,6 @@ from fastapi import Request
 
 from app.errors import AppError
 from app.estimating.documents import Estimate
-from app.features.estimates.service import get_estimate, get_estimate_request
 from app.features.plans import views
 from app.features.plans.charts import SHADES
 from app.features.plans.forms import (
@@ -36,7 +35,7 @@ from app.features.studies.frame import (
     StudyQuestion,
     moved,
     old_address,
-    study_of,
+    place_estimate,
     study_view,
 )
 from app.features.studies.model import StudyOption
@@ -181,11 +180,6 @@ MAPPED = study_view(
 
 def place_search(bench: Workbench, workspace: str, given: Fields[str, str], _: str) -> Placed:
     return study_of_search(bench, given)
-
-
-def place_estimate(bench: Workbench, workspace: str, given: Fields[str, str], identifier: str) -> Placed:
-    request = get_estimate_request(bench, workspace, identifier)
-    return study_of(request, get_estimate(bench, workspace, identifier).label), given
 
 
 moved(router, "/plans", "plan", place_search)
