@@ -90,12 +90,14 @@ def plans_page(
         cells = map_cells(question, asked, search)
     batch = question.request.workload.global_batch if question and question.request else None
     warnings = search.warnings if search else []
+    filters = views.filters_for(values, search, voice)
+    shown = {one.field for one in filters}
     return PlansPage(
         frame=frame,
         form=form,
-        general=FORM.unplaced(form),
+        general=[one.message for one in form.errors if one.field.partition(".")[0] not in shown],
         own_time=estimate.step_time if estimate and search and search.plans and not own else None,
-        filters=views.filters_for(values, search, voice),
+        filters=filters,
         chips=views.chips_of(frame, values, voice),
         search=search,
         best=plan_in_words(search.plans[0].plan, voice) if search and search.plans else "",
