@@ -16,7 +16,6 @@ AXE = next((Path(__file__).parent / "vendor").glob("axe-core-*.min.js"))
 STATIC_PAGES = [
     "/",
     "/comparisons",
-    "/estimates",
     "/catalog",
     "/catalog/systems",
     "/catalog/chips/a100-sxm-80gb",
@@ -25,6 +24,8 @@ STATIC_PAGES = [
     "/claims/bert-large-1-dgx",
     "/breakevens?capex=4e9&onprem_monthly=5e7&cloud_monthly=6e7&demand=20,40,100&ranges.capex.low=3e9&ranges.capex.high=5e9",
     "/plans",
+    "/fabrics",
+    "/fabric-choices/new",
     "/calibrations/new?example=runs",
     "/methodology",
     "/accuracy",

@@ -95,7 +95,7 @@ def test_refused_mapping_stands_beside_the_field_and_the_previous_result_stays(
     assert "stale" in page.find(id="result")["class"]
     assert told(page) == told(before)
     assert page.find("input", id="replicas")["value"] == "5"
-    assert page.select("#plans tbody tr") and not page.select(".stale #plans")
+    assert page.select("#plans tbody tr") and not page.select(".outdated-part #plans")
 
 
 @pytest.mark.parametrize(

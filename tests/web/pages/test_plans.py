@@ -259,7 +259,7 @@ def test_errors_stand_beside_their_field_and_the_result_before_stays(
     page = reader.page(f"{study}/plan?{query}", status=status)
     assert page.find(id=f"filter-{field}-error-1").get_text(strip=True)
     assert page.find(id=f"filter-{field}")["aria-invalid"] == "true"
-    assert rows(page) and page.select(".stale #plans")
+    assert rows(page) and page.select(".outdated-part #plans")
     refused = reader.get(f"{study}/plan.json?{query}", headers={"accept": "application/json"})
     assert refused.status_code == status
     assert [one["field"].partition(".")[0] for one in refused.json()["errors"]] == [field]
