@@ -47,7 +47,9 @@ async def pages(client: httpx.AsyncClient) -> list[str]:
     rows = (await client.get(f"{answers[-2]}.json")).json()["rows"]
     estimates = [f"/estimates/{row['estimate']['id']}" for row in rows if row["estimate"]]
     answers += [f"{answers[-2]}/scaling", *estimates[:2]]
-    answers += [f"{estimates[1]}/plans", f"{estimates[0]}/fabrics", f"{estimates[0]}/costs"]
+    for old in (f"{estimates[1]}/plans", f"{estimates[0]}/fabrics"):
+        answers.append((await client.get(old)).headers["location"])
+    answers.append(f"{estimates[0]}/costs")
     for kind, body in (("calibrations", CALIBRATION), ("calibrations", FABRIC_GAIN), ("sizings", SIZING)):
         made = (await client.post(f"/api/v1/{kind}", json=body)).json()
         answers.append(f"/{kind}/{made['id']}")

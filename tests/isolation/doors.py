@@ -22,7 +22,6 @@ FORMS: dict[str, dict[str, str]] = {
         "name": "Spring", "version": "1", "item": "dgx-a100-640gb", "parameter": "price", "condition": "",
         "value": "250000", "unit": "USD", "note": "",
     },
-    "/estimates/{}/plans": {"plan": "tensor=1&pipeline=1&data=8"},
     "/proposals/{}/edit": {"customer": "Another", "locale": "en", "currency": "USD"},
     "/proposals/{}/share": {"expires_in_days": "7"},
     "/studies/{}/duplicate": {"state": ""},

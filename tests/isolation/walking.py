@@ -59,8 +59,6 @@ READ_THERE = {
     "/estimates/{identifier}/costs": ("price_book_id",),
     "/estimates/{identifier}/fabrics": ("price_book_id",),
     "/queues": ("teams.0.estimate_id",),
-    "/plans": ("software", "model"),
-    "/estimates/{identifier}/plans": ("software",),
     "/proposals/new": ("comparison",),
     "/calibrations/new": ("estimate",),
     "/boms": ("estimate", "estimate_id", "price_book_id", "ids"),

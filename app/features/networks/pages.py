@@ -19,7 +19,6 @@ from app.features.bills.drawings import topology
 from app.features.bills.fabric import plan_fabric
 from app.features.bills.model import FabricPlan, FabricRequest
 from app.features.calibration.views import MovedView, moved_view
-from app.features.estimates.service import get_estimate, get_estimate_request
 from app.features.networks import charts
 from app.features.networks.answering import usual_options, weigh_fabrics
 from app.features.networks.forms import FORM, KNOWN, RUNS, USUAL, VIEW, choice_request, placed
@@ -39,9 +38,9 @@ from app.features.studies.frame import (
     StudyQuestion,
     moved,
     old_address,
+    place_estimate,
     question_of,
     read_state,
-    study_of,
     study_view,
     unsuited,
 )
@@ -382,18 +381,18 @@ def place_switches(given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, 
     return study_of_machines(nodes if nodes.isdecimal() and 0 < int(nodes[:6]) <= 1000 else "20"), fields
 
 
-def place_estimate(bench: Workbench, workspace: str, given: Mapping[str, str], identifier: str) -> Placed:
+def place_networks(bench: Workbench, workspace: str, given: Mapping[str, str], identifier: str) -> Placed:
     """Return the study of an estimate; a price book that the address names is one of its assumptions."""
-    request = get_estimate_request(bench, workspace, identifier)
+    study, _ = place_estimate(bench, workspace, {}, identifier)
+    fields = {name: text for name, text in given.items() if name in KNOWN or name.startswith(RUNS)}
     if "price_book_id" in given:
         book = {"price_book_id": given["price_book_id"]}
-        assumptions = request.assumptions.model_copy(update=book)
-        request = request.model_copy(update={"assumptions": assumptions})
-    fields = {name: text for name, text in given.items() if name in KNOWN or name.startswith(RUNS)}
-    return study_of(request, get_estimate(bench, workspace, identifier).label), fields
+        base = {**study["base"], "assumptions": {**study["base"].get("assumptions", {}), **book}}
+        study = {**study, "base": base}
+    return study, fields
 
 
-moved(router, "/estimates/{identifier}/fabrics", VIEW, place_estimate)
+moved(router, "/estimates/{identifier}/fabrics", VIEW, place_networks)
 
 old_address(router, "/fabric-choices/new", VIEW, lambda _: (study_of_machines("4"), {}))
 

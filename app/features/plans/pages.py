@@ -10,7 +10,6 @@ from fastapi import Request
 
 from app.errors import AppError
 from app.estimating.documents import Estimate
-from app.features.estimates.service import get_estimate, get_estimate_request
 from app.features.plans import views
 from app.features.plans.charts import SHADES
 from app.features.plans.forms import (
@@ -36,7 +35,7 @@ from app.features.studies.frame import (
     StudyQuestion,
     moved,
     old_address,
-    study_of,
+    place_estimate,
     study_view,
 )
 from app.features.studies.model import StudyOption
@@ -91,12 +90,14 @@ def plans_page(
         cells = map_cells(question, asked, search)
     batch = question.request.workload.global_batch if question and question.request else None
     warnings = search.warnings if search else []
+    filters = views.filters_for(values, search, voice)
+    shown = {one.field for one in filters}
     return PlansPage(
         frame=frame,
         form=form,
-        general=FORM.unplaced(form),
+        general=[one.message for one in form.errors if one.field.partition(".")[0] not in shown],
         own_time=estimate.step_time if estimate and search and search.plans and not own else None,
-        filters=views.filters_for(values, search, voice),
+        filters=filters,
         chips=views.chips_of(frame, values, voice),
         search=search,
         best=plan_in_words(search.plans[0].plan, voice) if search and search.plans else "",
@@ -180,11 +181,6 @@ MAPPED = study_view(
 
 def place_search(bench: Workbench, workspace: str, given: Fields[str, str], _: str) -> Placed:
     return study_of_search(bench, given)
-
-
-def place_estimate(bench: Workbench, workspace: str, given: Fields[str, str], identifier: str) -> Placed:
-    request = get_estimate_request(bench, workspace, identifier)
-    return study_of(request, get_estimate(bench, workspace, identifier).label), given
 
 
 moved(router, "/plans", "plan", place_search)

@@ -20,6 +20,7 @@ from starlette.datastructures import QueryParams
 from app.errors import BadInput, FieldError, Message, NotFound
 from app.estimating.request import EstimateRequest
 from app.features.comparisons.model import PublishedFigure
+from app.features.estimates.service import get_estimate, get_estimate_request
 from app.features.studies.answering import State
 from app.features.studies.forms import LONGEST_QUERY, UNDO, address, knobs_in, version_in
 from app.features.studies.knobs import labels_of, request_of
@@ -408,7 +409,7 @@ def old_address(
     moved(router, path, view, lambda _, __, given, ___: content(given), endings=endings)
 
 
-Placed = tuple[Mapping[str, Any] | StudyContent, Mapping[str, str]]
+Placed = tuple[Mapping[str, Any], Mapping[str, str]]
 """A study, and the fields of one of its views."""
 
 
@@ -427,10 +428,11 @@ def moved(
         given = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
         body, fields = place(bench, workspace, given, request.path_params.get("identifier", ""))
         study = checked(StudyContent, body)
-        digest = hashlib.sha256(study.model_dump_json(exclude_unset=True).encode()).hexdigest()[:32]
-        made = create_study(bench, workspace, study, f"{path}:{digest}", saved=False)
-        found = view_address(made.id, f"{view}{ending}", [*fields.items(), *shown])
-        return RedirectResponse(found, 303)
+        key = f"unsaved:{hashlib.sha256(study.model_dump_json().encode()).hexdigest()[:32]}"
+        made = create_study(bench, workspace, study, key, saved=False)
+        asked = urlencode([*fields.items(), *shown])
+        found = f"/studies/{made.id}{f'/{view}' if view else ''}{ending}"
+        return RedirectResponse(f"{found}?{asked}" if asked else found, 303)
 
     def to(ending: str) -> Callable[..., Response]:
         def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
@@ -443,11 +445,12 @@ def moved(
         router.add_api_route(f"{path}{ending}", mark(to(ending)), response_class=HTMLResponse)
 
 
-def study_of(request: EstimateRequest, name: str) -> StudyContent:
-    """Return the study that asks what an estimate asked."""
-    asked = request.model_dump(mode="json", exclude_unset=True)
+def place_estimate(bench: Workbench, workspace: str, given: Mapping[str, str], identifier: str) -> Placed:
+    """Return the study that asks what a kept estimate asked, and the fields as they are given."""
+    asked = get_estimate_request(bench, workspace, identifier).model_dump(mode="json", exclude_unset=True)
+    name = get_estimate(bench, workspace, identifier).label[:NAME_LENGTH]
     option = {part: asked.pop(part) for part in ("label", "system", "plan") if asked.get(part)}
-    return StudyContent.model_validate({"name": name[:NAME_LENGTH], "base": asked, "options": [option]})
+    return {"name": name, "base": asked, "options": [option]}, given
 
 
 def unsuited() -> NotFound:

@@ -70,7 +70,7 @@ def plain_number(text: str) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 1e18 else repr(value)
 
 
-def checked(schema: type[Checked], values: Mapping[str, Any] | BaseModel) -> Checked:
+def checked(schema: type[Checked], values: Mapping[str, Any]) -> Checked:
     """Return what an address or a form asks for; what the schema does not take is refused as the API does."""
     try:
         return schema.model_validate(values)

@@ -52,6 +52,14 @@ class Reader:
         assert response.status_code == status, response.text
         return BeautifulSoup(response.text, "html.parser")
 
+    def landed(self, path: str) -> str:
+        """Return where the redirects of an address lead."""
+        answer = self.get(path)
+        while answer.is_redirect:
+            path = str(answer.headers["location"])
+            answer = self.get(path.partition("#")[0])
+        return path.partition("#")[0]
+
     def data(self, path: str) -> Any:
         """Return the JSON of an address."""
         response = self.arrive(path)

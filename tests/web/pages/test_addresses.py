@@ -9,8 +9,6 @@ from tests.web.pages.conftest import Reader
 @pytest.mark.parametrize(
     ("path", "field"),
     [
-        ("/fabrics.json?nodes=x&ports_per_node=8&port_gbps=200&switch_ports=40", "nodes"),
-        ("/mappings.json?system=ipu-pod256&tensor=x", "tensor"),
         ("/queues.json?system=dgx-a100-640gb&days=x", "days"),
         ("/partitions.json?system=bow-pod64&count=x", "count"),
         ("/claims.json?pod64_price=x", "pod64_price"),

@@ -18,7 +18,7 @@ from app.features.claims import pages as claims_contexts
 from app.features.comparisons import views as comparisons_views
 from app.features.estimates import pages as estimates_pages
 from app.features.integrations import pages as integration_contexts
-from app.features.networks import pages as fabric_choice_contexts
+from app.features.networks import pages as network_contexts
 from app.features.plans import views as plans_views
 from app.features.price_books import costs_pages
 from app.features.price_books import pages as book_pages
@@ -48,14 +48,12 @@ CONTEXTS = {
     "estimates/estimate.html": estimates_pages.EstimatePage,
     "catalogue/catalog_kind.html": catalogue_views.CatalogKindPage,
     "catalogue/catalog_item.html": catalogue_views.CatalogItemPage,
-    "plans/mapping.html": plans_views.MappingPage,
     "break_even/breakeven.html": breakeven_contexts.BreakEvenPage,
     "plans/plans.html": plans_views.PlansPage,
     "calibration/calibration_form.html": CalibrationFormPage,
     "calibration/calibration.html": calibration_contexts.CalibrationPage,
     "calibration/gain.html": calibration_contexts.GainPage,
-    "networks/fabric_choice.html": fabric_choice_contexts.FabricsPage,
-    "networks/fabric_choice_new.html": fabric_choice_contexts.FabricsNewPage,
+    "networks/network.html": network_contexts.NetworkPage,
     "sweeps/sweeps.html": sweep_contexts.SweepsPage,
     "sweeps/sweep.html": sweep_contexts.SweepPage,
     "proposals/proposals.html": proposals_pages.ProposalsPage,
@@ -79,7 +77,6 @@ CONTEXTS = {
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
     "accuracy/accuracy.html": AccuracyPage,
-    "bills/fabric.html": bill_contexts.FabricPage,
     "bills/bill_form.html": bill_contexts.BillFormPage,
     "bills/bill.html": bill_contexts.BillPage,
     "integrations/keys.html": integration_contexts.KeysPage,
