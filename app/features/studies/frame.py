@@ -422,7 +422,8 @@ def moved(
 
     def go(request: Request, bench: Workbench, workspace: str, ending: str) -> Response:
         shown = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
-        given = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
+        query = request.query_params
+        given = {name: ",".join(query.getlist(name)) for name in query if name not in DISPLAY_PARAMS}
         body, fields = place(bench, workspace, given, request.path_params.get("identifier", ""))
         study = checked(StudyContent, body)
         digest = hashlib.sha256(study.model_dump_json(exclude_unset=True).encode()).hexdigest()[:32]

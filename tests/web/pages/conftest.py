@@ -67,6 +67,18 @@ class Reader:
         """Send a form."""
         return self.ask("POST", path, data=dict(fields), files=files)
 
+    def study(self, *systems: Mapping[str, Any], currency: str = "USD") -> str:
+        """Keep a study of systems that train BERT-Large; return its address."""
+        base = {
+            "model": {"preset": "bert-large"},
+            "workload": {"target": "mlperf-bert"},
+            "currency": currency,
+        }
+        body = {"name": "BERT", "base": base, "options": [{"system": one} for one in systems]}
+        made = self.ask("POST", "/api/v1/studies", json=body)
+        assert made.status_code == 201, made.text
+        return f"/studies/{made.json()['id']}"
+
     def example(self, identifier: str) -> str:
         """Open a ready-made comparison and return its address."""
         response = self.ask("POST", f"/examples/{identifier}")

@@ -80,7 +80,6 @@ CONTEXTS = {
     "document.html": contexts.DocumentPage,
     "accuracy/accuracy.html": AccuracyPage,
     "bills/fabric.html": bill_contexts.FabricPage,
-    "bills/bill_form.html": bill_contexts.BillFormPage,
     "bills/bill.html": bill_contexts.BillPage,
     "integrations/keys.html": integration_contexts.KeysPage,
     "integrations/webhooks.html": integration_contexts.WebhooksPage,
