@@ -421,15 +421,10 @@ def moved(
     """Send readers of an address into a view; ``place`` gets its fields and the identifier in its path."""
 
     def go(request: Request, bench: Workbench, workspace: str, ending: str) -> Response:
-        shown = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
         query = request.query_params
         given = {name: ",".join(query.getlist(name)) for name in query if name not in DISPLAY_PARAMS}
-        body, fields = place(bench, workspace, given, request.path_params.get("identifier", ""))
-        study = checked(StudyContent, body)
-        digest = hashlib.sha256(study.model_dump_json(exclude_unset=True).encode()).hexdigest()[:32]
-        made = create_study(bench, workspace, study, f"{path}:{digest}", saved=False)
-        found = view_address(made.id, f"{view}{ending}", [*fields.items(), *shown])
-        return RedirectResponse(found, 303)
+        placed = place(bench, workspace, given, request.path_params.get("identifier", ""))
+        return led(request, bench, workspace, path, f"{view}{ending}", placed)
 
     def to(ending: str) -> Callable[..., Response]:
         def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
@@ -440,6 +435,18 @@ def moved(
     mark = needs(cost=CostClass.SEARCH)
     for ending in endings:
         router.add_api_route(f"{path}{ending}", mark(to(ending)), response_class=HTMLResponse)
+
+
+def led(
+    request: Request, bench: Workbench, workspace: str, origin: str, view: str, placed: Placed
+) -> RedirectResponse:
+    """Return the way to a view of a study that is made for it and not saved."""
+    body, fields = placed
+    study = checked(StudyContent, body)
+    digest = hashlib.sha256(study.model_dump_json(exclude_unset=True).encode()).hexdigest()[:32]
+    made = create_study(bench, workspace, study, f"{origin}:{digest}", saved=False)
+    shown = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
+    return RedirectResponse(view_address(made.id, view, [*fields.items(), *shown]), 303)
 
 
 def study_of(request: EstimateRequest, name: str) -> StudyContent:
