@@ -48,6 +48,14 @@ def address(identifier: str, query: Iterable[tuple[str, str]]) -> str:
     return f"/studies/{identifier}?{state}" if state else f"/studies/{identifier}"
 
 
+def without(query: Sequence[tuple[str, str]], knob: str) -> list[tuple[str, str]]:
+    """Return the query of a state with a knob set back, and with it those of an option it added."""
+    if any(name == "state" for name, _ in query):
+        return [*query, (UNDO, knob)]
+    added = knob.partition(".")[2] if split(knob)[0] == ADD else ""
+    return [(name, value) for name, value in query if name != knob and (not added or split(name)[1] != added)]
+
+
 def state_in(text: str) -> QueryParams:
     """Return the state that a form sends along as the query of its address."""
     return QueryParams(parse_qsl(text[:LONGEST_STATE], keep_blank_values=True))

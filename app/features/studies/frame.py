@@ -17,13 +17,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel
 from starlette.datastructures import QueryParams
 
-from app.errors import FieldError, Message, NotFound
+from app.errors import BadInput, FieldError, Message, NotFound
 from app.estimating.request import EstimateRequest
 from app.features.comparisons.model import PublishedFigure
 from app.features.studies.answering import State
 from app.features.studies.forms import LONGEST_QUERY, UNDO, address, knobs_in, version_in
 from app.features.studies.knobs import labels_of, request_of
-from app.features.studies.model import VIEWS, KnobValue, StudyContent, StudyOption
+from app.features.studies.model import MAX_KNOBS, VIEWS, KnobValue, StudyContent, StudyOption
 from app.features.studies.service import NAME_LENGTH, create_study
 from app.features.studies.states import StoredState, state_of, store_state, stored_state
 from app.platform.rates import CostClass
@@ -58,6 +58,8 @@ def read_state(
         knobs.pop(name, None)
         if name.startswith("add."):
             knobs = {other: value for other, value in knobs.items() if other.partition(".")[2] != name[4:]}
+    if len(knobs) > MAX_KNOBS:
+        raise BadInput.at("knobs", "at most {most} settings can be changed at once", most=MAX_KNOBS)
     version = (version_in(query) if plain else None) or stored.version
     state = state_of(bench, workspace, identifier, knobs, version, stored.views)
     if token and dict(state.turned.knobs) == dict(stored.knobs) and version == stored.version:
@@ -340,7 +342,7 @@ def study_view(
         """Return the fields that are asked now and those that were before."""
         start = dict(usual(question))
         before = {**start, **view.stored}
-        now = {**start, **view.typed} if view.typed else before
+        now = {**before, **view.typed}
         return form.filled(now), form.filled(before)
 
     def show_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Any:

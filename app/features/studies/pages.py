@@ -149,7 +149,7 @@ def save_study(
 ) -> Response:
     """Keep a study in the state that is shown, unless somebody else has changed it meanwhile."""
     fields = first_values(form)
-    state = read_state(bench, workspace, identifier, state_in(fields.get("state", "")), plain=True)
+    state = sent_state(bench, workspace, identifier, fields)
     body: dict[str, Any] = {name: fields[name] for name in HEADINGS if name in fields}
     if "tags" in fields:
         body["tags"] = [tag.strip() for tag in fields["tags"].split(",") if tag.strip()]
@@ -165,6 +165,14 @@ def save_study(
     return RedirectResponse(f"/studies/{identifier}", 303)
 
 
+def sent_state(bench: Workbench, workspace: str, identifier: str, fields: Mapping[str, str]) -> State:
+    """Return the state that a form sends along, of the version that its page showed."""
+    query = state_in(fields.get("state", ""))
+    if "state" not in query and "version" not in query and (version := whole(fields.get("version", ""))):
+        query = QueryParams([*query.multi_items(), ("version", str(version))])
+    return read_state(bench, workspace, identifier, query, plain=True)
+
+
 def first_values(form: FormData) -> dict[str, str]:
     return {name: values[0] for name, values in typed(form).items()}
 
@@ -174,9 +182,8 @@ def clashed(request: Request, bench: Workbench, workspace: str, error: Conflict,
     study = state.study
     answer = states.answer_state(bench, workspace, state, strict=False)
     since = studies.changes_since(bench, workspace, study.id, study.version)
-    own = states.StoredState(study.latest, dict(state.turned.knobs), state.views)
-    token = states.store_state(bench, workspace, study.id, own)
-    clash = Clash(error.message, since, address(study.id, [("state", token)]))
+    mine = State(studies.get_study(bench, workspace, study.id), state.turned, state.views)
+    clash = Clash(error.message, since, address(study.id, state_query(bench, workspace, mine)))
     return render_study(request, bench, workspace, Shown(state, answer, None), clash=clash, status=409)
 
 
@@ -303,8 +310,7 @@ def export_file(bench: BenchDep, workspace: WorkspaceDep, identifier: str, query
 @router.post("/studies/{identifier}/duplicate")
 @needs(Right.MAKE, CostClass.SEARCH)
 def duplicate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
-    sent = state_in(first_values(form).get("state", ""))
-    state = read_state(bench, workspace, identifier, sent, plain=True)
+    state = sent_state(bench, workspace, identifier, first_values(form))
     copy = DuplicateRequest(knobs=dict(state.turned.knobs), version=state.study.version)
     made = states.duplicate_study(bench, workspace, identifier, copy)
     return RedirectResponse(f"/studies/{made.id}", 303)
@@ -331,7 +337,7 @@ def add_figure(
 ) -> Response:
     """Keep one more option, a stated figure, as a new version."""
     values = first_values(form)
-    state = read_state(bench, workspace, identifier, state_in(values.get("state", "")), plain=True)
+    state = sent_state(bench, workspace, identifier, values)
     try:
         patch = figure_patch(state.study.content, values)
         studies.change_study(bench, workspace, identifier, patch, whole(values.get("expected", "")))

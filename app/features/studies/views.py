@@ -19,13 +19,13 @@ from app.features.studies.charts import MatrixCell
 from app.features.studies.forms import (
     OPTION_ROWS,
     PRICES,
-    UNDO,
     KnobGroup,
     KnobPanel,
     KnobView,
     address,
     form_of,
     knob_label,
+    without,
 )
 from app.features.studies.frame import StudyFrame
 from app.features.studies.model import (
@@ -142,7 +142,6 @@ class StudyPage:
     matrices: Sequence[Matrix]
     cost_lines: Sequence[str]
     warnings: Sequence[WarningGroup]
-    model_name: str
 
 
 def study_page(
@@ -199,7 +198,6 @@ def study_page(
         matrices=_matrices(answer, voice),
         cost_lines=list(dict.fromkeys(name for column in columns for name in column.lines)),
         warnings=grouped(warnings),
-        model_name=", ".join(sorted({one.estimate.model.name for one in answer.options if one.estimate})),
     )
 
 
@@ -211,7 +209,8 @@ def _columns(panel: KnobPanel, frame: StudyFrame) -> list[OptionColumn]:
     for option, time_bar, cost_bar in zip(answer.options, times, costs, strict=True):
         memory = option.estimate.memory if option.estimate else None
         added = f"add.{option.key}" in answer.knobs
-        rest = [*query, (UNDO, f"add.{option.key}") if added else (f"drop.{option.key}", "1")]
+        dropped = [*query, (f"drop.{option.key}", "1")]
+        rest = without(query, f"add.{option.key}") if added else dropped
         own = next((cost for cost in option.costs if cost.own), None)
         trace = urlencode([*query, ("option", option.key), ("figure", "")])
         columns.append(
@@ -233,7 +232,7 @@ def _columns(panel: KnobPanel, frame: StudyFrame) -> list[OptionColumn]:
 
 def _address_without(change: StudyChange, panel: KnobPanel) -> str:
     """Return the address of the state without a change; empty where no knob makes it."""
-    return address(panel.answer.id, [*panel.query, (UNDO, change.knob)]) if change.knob else ""
+    return address(panel.answer.id, without(panel.query, change.knob)) if change.knob else ""
 
 
 def _figures(answer: StudyAnswer, with_parts: Sequence[StudyOptionAnswer], voice: Voice) -> list[FigureView]:

@@ -35,6 +35,13 @@ router = page_router()
 
 GROUP = "requests"
 
+FIVE_TEAMS = {
+    field: value
+    for at, (team, devices) in enumerate(zip("ABCDE", ("16", "16", "8", "4", "16"), strict=True))
+    for field, value in ((f"{GROUP}.{at}.team", team), (f"{GROUP}.{at}.devices", devices))
+}
+"""Shown to who asks for nothing."""
+
 PARTITION_FORM = QueryForm(PartitionRequest, {}, rows=("requests", "team", MOST_REQUESTS))
 
 
@@ -136,7 +143,7 @@ study_view(
 
 def study_of_teams(fields: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
     """Return an example study on the system of an old address, and the teams."""
-    rest = dict(fields)
+    rest = dict(fields) if any(name.startswith(f"{GROUP}.") for name in fields) else {**FIVE_TEAMS, **fields}
     system = {"id": rest.pop("system", "bow-pod64"), "count": rest.pop("count", "1")}
     base = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
     return {"name": "BERT-Large", "base": base, "options": [{"system": system}]}, rest

@@ -38,28 +38,28 @@ class Reader:
         """Ask for a page."""
         return self.ask("GET", path, **more)
 
-    def opened(self, path: str) -> httpx.Response:
-        """Ask for a page and go where it leads, as a browser does."""
+    def arrive(self, path: str) -> httpx.Response:
+        """Ask for a page and go where it sends."""
         response = self.get(path)
         while response.status_code == 303:
             response = self.get(response.headers["location"])
         return response
 
     def page(self, path: str, status: int = 200) -> BeautifulSoup:
-        """Return a page, or the one it leads to, which must have this status."""
-        response = self.opened(path)
+        """Return a page, which must have this status, wherever its address leads."""
+        response = self.arrive(path)
         assert response.status_code == status, response.text
         return BeautifulSoup(response.text, "html.parser")
 
     def data(self, path: str) -> Any:
-        """Return the JSON of an address, or of the one it leads to."""
-        response = self.opened(path)
+        """Return the JSON of an address."""
+        response = self.arrive(path)
         assert response.status_code == 200, response.text
         return response.json()
 
-    def place(self, path: str) -> str:
+    def landed(self, path: str) -> str:
         """Return where an address leads."""
-        return self.opened(path).request.url.raw_path.decode()
+        return self.arrive(path).request.url.raw_path.decode()
 
     def submit(
         self, path: str, fields: Mapping[str, Any], files: Mapping[str, Any] | None = None

@@ -64,7 +64,7 @@ def kept(reader: Reader, **asked: Any) -> dict[str, Any]:
 
 
 def test_the_page_of_a_bill_and_its_twin_agree(reader: Reader) -> None:
-    place = reader.place(f"{reader.study(SUPERPOD)}/bill?{urlencode(MORE)}")
+    place = reader.landed(f"{reader.study(SUPERPOD)}/bill?{urlencode(MORE)}")
     page, data = reader.page(place), reader.data(place.replace("?", ".json?"))
     rows = page.select("#lines tbody tr:not(.group)")
     assert len(rows) == len(data["lines"])
@@ -88,7 +88,7 @@ def test_the_page_of_a_bill_and_its_twin_agree(reader: Reader) -> None:
 
 
 def test_downloads_hold_what_is_shown(reader: Reader) -> None:
-    place = reader.place(f"{reader.study(SUPERPOD, POD)}/bill?option=b&storage_tb=100")
+    place = reader.landed(f"{reader.study(SUPERPOD, POD)}/bill?option=b&storage_tb=100")
     page, data = reader.page(place), reader.data(place.replace("?", ".json?"))
     links = {link.get_text(): str(link["href"]) for link in page.select(".downloads a")}
     assert data["system"] == "ipu-pod64"
@@ -127,7 +127,7 @@ def test_a_total_without_every_price_says_at_least(reader: Reader) -> None:
     [("storage_tb", "-1", 400), ("rack_power_kw", "much", 422), ("oversubscription", "0.5", 400)],
 )
 def test_a_refused_bill_keeps_what_was_typed(reader: Reader, field: str, text: str, status: int) -> None:
-    place = reader.place(f"{reader.study(SUPERPOD)}/bill?{urlencode(MORE)}")
+    place = reader.landed(f"{reader.study(SUPERPOD)}/bill?{urlencode(MORE)}")
     page = reader.page(f"{place}&{urlencode({**MORE, field: text})}", status=status)
     assert page.find(id=f"{field}-error-1") is not None
     assert page.find(id="spare")["value"] == "1"  # type: ignore[index]
@@ -150,7 +150,7 @@ def test_parity_of_a_pod_and_three_dgx(reader: Reader) -> None:
     address = reader.study(POD, {"id": "dgx-a100-320gb", "count": 3}, {"id": "aws-p4d"})
     form = reader.page(f"{address}/bill").find("select", id="other")
     assert [one["value"] for one in form.select("option")] == ["", "b"]  # type: ignore[union-attr]
-    place = reader.place(f"{address}/bill?other=b")
+    place = reader.landed(f"{address}/bill?other=b")
     page, data = reader.page(place), reader.data(place.replace("?", ".json?"))
     verdicts = {
         str(row["id"]): row.select("td")[-1].get_text(strip=True) for row in page.select("#ratios tbody tr")
@@ -165,9 +165,9 @@ def test_parity_of_a_pod_and_three_dgx(reader: Reader) -> None:
 def test_old_addresses_lead_into_a_study(reader: Reader) -> None:
     comparison = reader.data(f"{reader.example('bert-large')}.json")
     estimate = comparison["rows"][0]["estimate"]
-    asked = reader.data(reader.place(f"/boms/new?estimate={estimate['id']}") + ".json")
+    asked = reader.data(reader.landed(f"/boms/new?estimate={estimate['id']}") + ".json")
     assert asked["system"] == estimate["system"]["id"]
-    place = reader.place("/boms/new?system=ipu-pod16&count=2&spare=1")
+    place = reader.landed("/boms/new?system=ipu-pod16&count=2&spare=1")
     assert "state=" in place
     data = reader.data(place.replace("?", ".json?"))
     assert (data["system"], data["count"], data["request"]["spare"]) == ("ipu-pod16", 2, 1)
@@ -180,10 +180,10 @@ def test_a_kept_bill_is_still_there_and_its_page_is_a_study(reader: Reader) -> N
     assert reader.data(f"{address}.json") == dgx
     for ending in ("xlsx", "csv"):
         assert reader.get(f"{address}.{ending}").status_code == 200
-    data = reader.data(reader.place(address).replace("?", ".json?"))
+    data = reader.data(reader.landed(address).replace("?", ".json?"))
     assert data["lines"] == dgx["lines"]
     ids = f"ids={pod['id']}&ids={dgx['id']}"
-    both = reader.data(reader.place(f"/boms/compare?{ids}").replace("?", ".json?"))["comparison"]
+    both = reader.data(reader.landed(f"/boms/compare?{ids}").replace("?", ".json?"))["comparison"]
     told = reader.data(f"/boms/compare.json?{ids}")
     assert both["ratios"][0]["ratio"] == told["ratios"][0]["ratio"]
     assert reader.get("/boms/bom_nobody").status_code == 404

@@ -111,7 +111,7 @@ def test_the_months_are_there_as_csv(reader: Reader) -> None:
     (link,) = (str(one["href"]) for one in page.select("#result a") if ".csv" in str(one["href"]))
     response = reader.get(link)
     assert response.headers["content-type"].startswith("text/csv")
-    assert reader.opened("/breakevens.csv").text == response.text
+    assert reader.arrive("/breakevens.csv").text == response.text
     rows = list(csv.DictReader(response.text.splitlines()))
     won = [value for row in rows for name, value in row.items() if name.endswith("[KRW]") and value]
     assert won and all(value.lstrip("-").isdigit() for value in won), "whole won, written out"
@@ -135,7 +135,7 @@ def test_the_months_are_there_as_csv(reader: Reader) -> None:
 def test_what_is_refused_stands_at_its_field_beside_the_last_answer(
     reader: Reader, name: str, value: str, status: int, told: str
 ) -> None:
-    place = reader.place(address())
+    place = reader.landed(address())
     asked = f"{place}&{urlencode(ARTICLE | {'discount_percent': '', 'residual_percent': '', name: value})}"
     page = reader.page(asked, status=status)
     at = "teams_then" if name == "teams_now" else name
@@ -190,7 +190,7 @@ def test_without_a_rented_option_the_closest_system_stands_in(reader: Reader) ->
 def test_what_is_typed_is_kept_and_an_empty_field_is_the_study_s(reader: Reader) -> None:
     address = reader.study(OWN, CLOUD)
     usual = reader.data(f"{address}/rent.json")
-    place = reader.place(f"{address}/rent?cloud_monthly=50000&growth_percent=10&capex=")
+    place = reader.landed(f"{address}/rent?cloud_monthly=50000&growth_percent=10&capex=")
     assert "cloud_monthly" not in place and "state=" in place
     page, data = reader.page(place), reader.data(place.replace("?", ".json?"))
     assert page.find("input", id="cloud_monthly")["value"] == "50000"

@@ -150,10 +150,10 @@ def test_old_addresses_lead_into_a_study(reader: Reader, fitted: str) -> None:
 
 def test_a_kept_calibration_leads_to_its_study(reader: Reader, fitted: str) -> None:
     identifier = fitted.rpartition("=")[2]
-    assert reader.place(f"/calibrations/{identifier}") == fitted
+    assert reader.landed(f"/calibrations/{identifier}") == fitted
     made = reader.ask("POST", "/api/v1/calibrations", json=CALIBRATION).json()
     assert reader.data(f"/calibrations/{made['id']}.json") == made
-    place = reader.place(f"/calibrations/{made['id']}")
+    place = reader.landed(f"/calibrations/{made['id']}")
     assert reader.data(twin(place))["fit"] == made
     assert reader.get("/calibrations/cal_nobody").status_code == 404
 
