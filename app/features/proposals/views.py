@@ -15,6 +15,7 @@ from app.features.proposals.model import Proposal, ProposalEvent, Replay, Replay
 from app.features.proposals.sharing import Shared
 from app.features.proposals.writing.blocks import ChartBlock, View
 from app.features.proposals.writing.proposal import line_name, value_written, write_proposal
+from app.platform.web.auth import get_identity
 from app.platform.web.contexts import MOST_ROWS, FigureView, Form, view
 from app.platform.web.deps import workbench_of, workspace_of
 from app.platform.web.locale import voice_of
@@ -61,6 +62,8 @@ class ProposalPage:
     form: Form
     message: Message | None
     """Why something could not be done."""
+    mail: bool
+    """Whether a link can be sent by e-mail."""
 
 
 def proposal_page(
@@ -79,6 +82,7 @@ def proposal_page(
         link=link,
         form=form or Form(),
         message=message,
+        mail=get_identity(request).mail is not None,
     )
 
 
@@ -96,7 +100,7 @@ def detail_of(event: ProposalEvent, speaker: Voice) -> str:
     if event.kind == "shared":
         day = speaker.date(str(detail.get("expires_at", ""))[:10])
         return speaker.say(Message("until {day}", {"day": day}))
-    return ""
+    return " · ".join(str(detail[name]) for name in ("to", "note") if detail.get(name))
 
 
 @dataclass(frozen=True, slots=True)
