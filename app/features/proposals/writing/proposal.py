@@ -382,9 +382,8 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
 def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return all reasons for the recommendation, what was allowed, and what not to buy."""
     advice = content.advice
-    blocks: list[Block] = [
-        Points(voice.gettext("Why this choice"), [voice.sentence(reason) for reason in advice.reasons])
-    ]
+    why = [voice.sentence(reason) for reason in advice.reasons] if content.offered else []
+    blocks: list[Block] = [Points(voice.gettext("Why this choice"), why)] if why else []
     allowed, colon = [], voice.sign(": ")
     if advice.deadline_s is not None:
         allowed.append(f"{voice.gettext('Deadline')}{colon}{voice.value(advice.deadline_s, 's')}")
