@@ -370,8 +370,9 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
     figures = [told(voice.gettext("Training time"), hours_of(row), scale)]
     if cost is not None:
         figures.append(told(voice.gettext("Cost per run"), row.run_cost))
-    if cost is not None and cost.capex is not None:
-        figures.append(told(voice.gettext("Systems and network"), cost.capex))
+    bought = next((one.total for one in content.bills if one.label == row.label and one.groups), None)
+    if bought is not None:
+        figures.append(told(voice.gettext("Total purchase"), bought))
     if (whole := term_cost(row, content)) is not None:
         figures.append(told(voice.gettext("Cost over the term"), whole))
     if estimate is not None and estimate.system.power is not None:
