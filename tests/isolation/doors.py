@@ -25,6 +25,8 @@ FORMS: dict[str, dict[str, str]] = {
     "/estimates/{}/plans": {"plan": "tensor=1&pipeline=1&data=8"},
     "/proposals/{}/edit": {"customer": "Another", "locale": "en", "currency": "USD"},
     "/proposals/{}/share": {"expires_in_days": "7"},
+    "/proposals/{}/review": {"step": "submit"},
+    "/proposals/{}/sections": {"version": "1"},
     "/studies/{}/duplicate": {"state": ""},
     "/studies/{}/comparison": {"state": ""},
     "/studies/{}/edit": {"name": "Another name", "expected": "1"},

@@ -61,7 +61,7 @@ READ_THERE = {
     "/queues": ("teams.0.estimate_id",),
     "/plans": ("software", "model"),
     "/estimates/{identifier}/plans": ("software",),
-    "/proposals/new": ("comparison",),
+    "/proposals/new": ("comparison", "study"),
     "/calibrations/new": ("estimate",),
     "/boms": ("estimate", "estimate_id", "price_book_id", "ids"),
     "/studies/{identifier}": ("software.a", "price_book_id"),

@@ -168,8 +168,13 @@ def sent_texts(form: FormData) -> dict[str, str]:
     }
 
 
-def edited_sections(proposal: Proposal, texts: Mapping[str, str], move: str) -> list[dict[str, Any]]:
-    """Return the sections of a draft with the texts that were sent, one of them perhaps moved."""
+def edited_sections(
+    proposal: Proposal, texts: Mapping[str, str], move: str, seen: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the sections of a draft with the texts that were sent, one of them perhaps moved.
+
+    It is moved past the next of those that are seen: others, which have nothing to say, are not counted.
+    """
     content = proposal.content
     kept = content.sections or sections_of((), content.locale, content.reason)
     sections = [
@@ -181,13 +186,16 @@ def edited_sections(proposal: Proposal, texts: Mapping[str, str], move: str) -> 
         for one in kept
     ]
     step, _, name = move.partition(" ")
-    place = next((place for place, one in enumerate(sections) if one["id"] == name), 0)
+    places = {str(one["id"]): place for place, one in enumerate(sections)}
+    if name not in seen:
+        return sections
     if step in {"hide", "show"}:
-        sections[place]["shown"] = step == "show"
-    elif step in {"up", "down"} and place:
-        # The summary stays first.
-        other = max(1, place - 1) if step == "up" else min(len(sections) - 1, place + 1)
-        sections.insert(other, sections.pop(place))
+        sections[places[name]]["shown"] = step == "show"
+    elif step in {"up", "down"}:
+        # The summary, the first of those that are seen, stays there.
+        turn = seen.index(name) + (-1 if step == "up" else 1)
+        if 0 < turn < len(seen) and seen.index(name):
+            sections.insert(places[seen[turn]], sections.pop(places[name]))
     return sections
 
 

@@ -45,7 +45,7 @@ from app.features.proposals.model import (
 )
 from app.features.proposals.review import Post, take_step
 from app.features.proposals.service import Standing
-from app.features.proposals.views import proposal_page, replay_page
+from app.features.proposals.views import proposal_page, replay_page, sections_seen
 from app.features.studies.service import get_study
 from app.platform.listing import Page
 from app.platform.rates import CostClass
@@ -272,7 +272,9 @@ def change_sections(
     move = values.get("move", [""])[0]
     draft = proposals.get_proposal(bench, workspace, identifier)
     try:
-        patch = ProposalPatch.model_validate({"sections": edited_sections(draft, texts, move)})
+        patch = ProposalPatch.model_validate(
+            {"sections": edited_sections(draft, texts, move, sections_seen(draft))}
+        )
         proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
     except (AppError, ValidationError) as error:
         message, status = refusal(error)

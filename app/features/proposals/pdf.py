@@ -37,7 +37,7 @@ def payload(proposal: Proposal, view: View, voice: Voice) -> dict[str, Any]:
     """Return the data of the template."""
     content = proposal.content
     sections = [
-        {**dataclasses.asdict(one), "paragraphs": one.paragraphs} for one in view.sections if one.shown
+        {**dataclasses.asdict(one), "paragraphs": one.paragraphs} for one in view.sections if one.printed
     ]
     written = plain({**dataclasses.asdict(view), "sections": sections})
     day = (proposal.frozen_at or proposal.updated_at).date()

@@ -334,13 +334,21 @@ def patched(request: Mapping[str, Any], patch: ProposalPatch) -> ProposalRequest
     branding = {**request.get("branding", {}), **(kept.pop("branding", None) or {})}
     for name in LOGOS:
         branding.pop(name, None)
+    sections = kept.pop("sections", None)
+    if sections is None:
+        # A reason that is given later goes before the text that the section had.
+        left_out = {"text"} if "reason" in given else set()
+        sections = [
+            {key: value for key, value in one.items() if one["id"] != "reasons" or key not in left_out}
+            for one in request.get("sections", [])
+        ]
     # Made of a study anew, or of a comparison: what it was made of before does not count.
     base: dict[str, Any] = {**request}
     if kept.get("study_id") is not None and kept.get("comparison_id") is None:
         base["comparison_id"] = None
     elif kept.get("comparison_id") is not None:
         base["study_id"] = None
-    return ProposalRequest.model_validate({**base, **kept, "branding": branding})
+    return ProposalRequest.model_validate({**base, **kept, "branding": branding, "sections": sections})
 
 
 def logo_after(patch: ProposalPatch, name: str, before: Logo | None) -> Logo | None:

@@ -49,4 +49,4 @@ def sections_of(asked: Sequence[SectionInput], language: str, reason: str | None
 def own_text(name: str, text: str, language: str) -> str | None:
     """Return the text that an author gave a section; None where it is that of the template."""
     plain = "\n".join(line.strip() for line in text.strip().splitlines() if line.strip())
-    return None if plain == templates(language).get(name, "") else plain
+    return None if plain == templates(language).get(name) else plain

@@ -49,6 +49,11 @@ def paper_of(proposal: Proposal) -> Paper:
     return Paper(text, charts)
 
 
+def sections_seen(proposal: Proposal) -> list[str]:
+    """Return the sections that the page of a draft has, in their order."""
+    return [one.id for one in write_proposal(proposal, voice(proposal.content.locale)).sections]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalPage:
     """A proposal with what can be done with it."""

@@ -169,6 +169,10 @@ class SectionBlock:
     shown: bool = True
 
     @property
+    def printed(self) -> bool:
+        return self.shown and bool(self.blocks or self.text)
+
+    @property
     def paragraphs(self) -> Sequence[str]:
         return [line.strip() for line in self.text.splitlines() if line.strip()]
 

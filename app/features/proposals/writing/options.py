@@ -59,8 +59,8 @@ def weighed(content: ProposalContent) -> Estimate | None:
     return None if name is None else found[name].model_copy(update={"label": name})
 
 
-def comparison(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return the options as a table, the ratios between them and their charts."""
+def comparison(content: ProposalContent, voice: Voice, charted: bool = False) -> list[Block]:
+    """Return the options as a table, the ratios between them and their charts, where not drawn before."""
     rows = content.comparison.rows
     modelled = any(row.estimate is not None for row in rows)
     heads = [
@@ -85,7 +85,7 @@ def comparison(content: ProposalContent, voice: Voice) -> list[Block]:
         best=[place for place, row in enumerate(rows) if row.label in content.offered],
     )
     blocks: list[Block] = [grid]
-    if any(row.hours is not None for row in rows):
+    if not charted and any(row.hours is not None for row in rows):
         blocks.append(time_chart(content, voice))
     if content.comparison.ratios:
         blocks.append(ratios(content, voice))

@@ -14,11 +14,13 @@ from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.lines import ProposalLine
 from app.features.proposals.model import Commitment, Proposal, ProposalContent, SectionInput
+from app.features.proposals.texts import templates
 from app.features.proposals.writing import costs, evidence, options
 from app.features.proposals.writing.blocks import (
     Against,
     Block,
     Cell,
+    ChartBlock,
     Grid,
     Head,
     Paragraph,
@@ -129,10 +131,12 @@ OFFER = frozenset({"scope", "acceptance", "bill", "term", "exclusions", "terms",
 def write_proposal(proposal: Proposal, voice: Voice) -> View:
     """Return a proposal in words, with the sections that are not shown marked so."""
     content = proposal.content
+    first = summary(content, voice)
+    charted = any(isinstance(block, ChartBlock) for block in first)
     computed = {
-        "summary": summary(content, voice),
+        "summary": first,
         "reasons": reasons(content, voice),
-        "comparison": options.comparison(content, voice),
+        "comparison": options.comparison(content, voice, charted),
         "measured": evidence.measured(content, voice),
         "logic": options.logic(content, voice),
         "bill": costs.bill(content, voice),
@@ -165,7 +169,10 @@ def write_proposal(proposal: Proposal, voice: Voice) -> View:
         confidential=voice.gettext("Confidential") if content.confidential else "",
         footer=content.branding.footer or "",
         fingerprint=fingerprint(proposal) or voice.gettext("Draft"),
-        sections=[one for one in sections if one.blocks or one.text or not one.shown],
+        # What has nothing to say is not there, unless its author may write something.
+        sections=[
+            one for one in sections if one.printed or not one.shown or one.id in templates(voice.language)
+        ],
     )
 
 
@@ -196,8 +203,8 @@ def facts(proposal: Proposal, voice: Voice) -> list[tuple[str, str]]:
     return [(name, value) for name, value in found if value]
 
 
-MOST_REASONS, MOST_CHANGES = 3, 3
-"""Reasons, and inputs that could change the result, in the summary."""
+MOST_REASONS, MOST_CHANGES, MOST_CHARTED = 3, 3, 5
+"""Reasons, inputs that could change the result, and options in the chart of a summary of one page."""
 
 
 def rows_offered(content: ProposalContent) -> list[ComparisonRow]:
@@ -219,6 +226,8 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
         )
         blocks.append(Points(voice.gettext("Completion"), [finished(row, content, voice) for row in rows]))
     blocks.append(Points(voice.gettext("What could change this"), changing(content, voice)))
+    if len(rows) == 1 and len(content.comparison.rows) <= MOST_CHARTED:
+        blocks.append(options.time_chart(content, voice))
     return blocks
 
 
