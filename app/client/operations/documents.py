@@ -179,7 +179,9 @@ class DocumentOperations:
         """Freeze a draft: hash and document are kept for good. Repeating it changes nothing."""
 
     @operation("POST proposals/{identifier}/review")
-    def review_proposal(self, identifier: str, request: ReviewRequest | Given) -> Proposal:
+    def review_proposal(
+        self, identifier: str, request: ReviewRequest | Given, *, key: str | None = None
+    ) -> Proposal:
         """Take a step of review: submit, return, approve, send, accept or decline."""
 
     @operation("POST proposals/{identifier}/replay")

@@ -165,7 +165,7 @@ def freeze_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: Propos
     return proposals.freeze_proposal(bench, workspace, identifier)
 
 
-@router.post("/{id}/review", summary="Take a step of review", responses=CHANGE)
+@router.post("/{id}/review", summary="Take a step of review", responses=ASK)
 @needs(Right.PROPOSE, CostClass.SEARCH)
 def review_proposal(
     request: Request,
@@ -174,13 +174,14 @@ def review_proposal(
     identity: IdentityDep,
     identifier: ProposalId,
     body: Annotated[ReviewRequest, Body(examples=[REVIEW])],
+    key: KeyHeader = None,
 ) -> Proposal:
     """Move a proposal on: draft, in review, approved (frozen), sent, then accepted or declined.
 
     Only the steps listed in “steps” of the proposal are allowed; others return 409. The step “send” with an
     address e-mails the customer a new link, if a mail server is configured.
     """
-    return take_step(bench, workspace, identifier, body, Post(identity, str(request.base_url)))
+    return take_step(bench, workspace, identifier, body, Post(identity, str(request.base_url)), key)
 
 
 @router.post("/{id}/replay", summary="Replay a proposal", responses=CHANGE)

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from app.errors import AppError, Conflict, FieldError, Message
+from app.errors import Conflict, Message
 from app.features.accounts.mailing import send
-from app.features.proposals.model import Proposal, ReviewRequest, ShareRequest, Step
+from app.features.proposals.model import Proposal, Review, ReviewRequest, ShareRequest, Step
 from app.features.proposals.service import STEPS, existing, freeze_proposal, get_proposal, review_of
 from app.features.proposals.sharing import create_share
+from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.identity import Identity, checked_email
 from app.platform.store.queries import now
+from app.platform.store.repository import Repository
 from app.platform.workbench import Workbench
 
 EVENTS: dict[Step, str] = {
@@ -23,14 +25,6 @@ EVENTS: dict[Step, str] = {
     "decline": "declined",
 }
 """Step → the event it is written down as; an approval is written down as frozen."""
-
-
-class NotSent(AppError):
-    """The mail server did not take the mail."""
-
-    status = 502
-    slug = "mail-not-sent"
-    title = "Mail not sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,35 +40,54 @@ class Post:
 
 
 def take_step(
-    bench: Workbench, workspace_id: str, identifier: str, request: ReviewRequest, post: Post
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    request: ReviewRequest,
+    post: Post,
+    key: str | None = None,
 ) -> Proposal:
-    """Take one of the steps that are allowed now."""
-    with bench.store.transaction(workspace_id) as repository:
-        record = existing(repository, identifier)
-    before = review_of(record)
+    """Take one of the steps that are allowed now; a repeated key sends no second mail."""
+
+    def make() -> tuple[Proposal, Save]:
+        with bench.store.transaction(workspace_id) as repository:
+            record = existing(repository, identifier)
+        after = next_state(review_of(record), request.step)
+        if request.step == "approve":
+            freeze_proposal(bench, workspace_id, identifier)
+            return get_proposal(bench, workspace_id, identifier), lambda _: None
+        detail: dict[str, Any] = {"note": request.note} if request.note else {}
+        if request.step == "send" and request.to is not None:
+            detail["to"] = checked_email(request.to, "to")
+            send_link(bench, workspace_id, identifier, request, post)
+
+        def save(repository: Repository) -> None:
+            queries = repository.of_proposal(identifier)
+            if not queries.move(record.review, {"review": after}):
+                raise Conflict("the proposal has changed in the meantime; reload it")
+            queries.add_event(EVENTS[request.step], now(), detail)
+
+        moved = {"review": after, "steps": list(STEPS.get(after, ()))}
+        return get_proposal(bench, workspace_id, identifier).model_copy(update=moved), save
+
+    once = IdempotentCall.of(f"proposals/{identifier}/review", key, request)
+    return keep(bench, workspace_id, once, Proposal, make)
+
+
+def next_state(before: Review, step: Step) -> Review:
+    """Return where a step leads, or refuse it."""
     allowed = STEPS.get(before, {})
-    if request.step not in allowed:
-        steps = ", ".join(allowed)
-        values = {"step": request.step, "state": Message(before.replace("_", " ")), "steps": steps}
-        if not allowed:
-            raise Conflict.at("step", "“{step}” is not possible: the proposal is {state}", **values)
-        raise Conflict.at(
-            "step", "“{step}” is not possible: the proposal is {state}; choose one of {steps}", **values
-        )
-    if request.step == "approve":
-        freeze_proposal(bench, workspace_id, identifier)
-        return get_proposal(bench, workspace_id, identifier)
-    detail: dict[str, Any] = {"note": request.note} if request.note else {}
-    if request.step == "send" and request.to is not None:
-        detail["to"] = checked_email(request.to, "to")
-        send_link(bench, workspace_id, identifier, request, post)
-    moment = now()
-    with bench.store.transaction(workspace_id) as repository:
-        queries = repository.of_proposal(identifier)
-        if not queries.move(record.review, {"review": allowed[request.step]}):
-            raise Conflict("the proposal has changed in the meantime; reload it")
-        queries.add_event(EVENTS[request.step], moment, detail)
-    return get_proposal(bench, workspace_id, identifier)
+    if step in allowed:
+        return allowed[step]
+    values = {"step": step, "state": Message(before.replace("_", " "))}
+    if not allowed:
+        raise Conflict.at("step", "“{step}” is not possible: the proposal is {state}", **values)
+    raise Conflict.at(
+        "step",
+        "“{step}” is not possible: the proposal is {state}; choose one of {steps}",
+        **values,
+        steps=", ".join(allowed),
+    )
 
 
 def send_link(
@@ -105,5 +118,4 @@ def send_link(
         *([sender] if sender else []),
     )
     if not taken:
-        said = Message("the mail server did not accept the mail; create a link and send it yourself")
-        raise NotSent(said, [FieldError("to", said)])
+        raise Conflict.at("to", "the mail server did not accept the mail; create a link and send it yourself")

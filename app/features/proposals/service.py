@@ -281,7 +281,7 @@ def list_proposals(
     """Return proposals, those that stand so today where a status or a review is named, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         today = now().date().isoformat()
-        listing = repository.proposals(limit, read_cursor(cursor), status, review, today)
+        listing = repository.proposals(limit, read_cursor(cursor), status, today, review)
     items = [
         ProposalSummary.model_validate({**dict(row), "status": status_of(row), "review": review_of(row)})
         for row in listing.rows

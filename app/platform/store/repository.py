@@ -127,7 +127,7 @@ class Repository(Queries):
         return None if table is None else self.exists(table, id=identifier)
 
     def proposals(
-        self, limit: int, after: After | None, status: str | None, review: str | None, today: str
+        self, limit: int, after: After | None, status: str | None, today: str, review: str | None = None
     ) -> Listing[ProposalRecord]:
         """Return proposals that stand so on a day, all of them where nothing is said, newest first."""
         chosen = [] if status is None else [standing(status, today)]

@@ -201,7 +201,9 @@ def test_what_happened_is_told_in_order(ask: Ask, claimed: str) -> None:
 
 
 def stepped(ask: Ask, identifier: str, step: str, **more: Any) -> httpx.Response:
-    return ask("POST", f"/api/v1/proposals/{identifier}/review", json={"step": step, **more})
+    headers = {"Idempotency-Key": more.pop("key")} if "key" in more else {}
+    body = {"step": step, **more}
+    return ask("POST", f"/api/v1/proposals/{identifier}/review", json=body, headers=headers)
 
 
 def test_numbers_run_on_by_workspace_and_year(ask: Ask, claimed: str) -> None:
@@ -278,13 +280,15 @@ def test_a_link_is_mailed_and_its_openings_are_told(
     assert stepped(ask, found["id"], "send", to="nobody").status_code == 400
     lost = stepped(ask, found["id"], "send", to="lost@example.com")
     assert (
-        lost.status_code == 502
+        lost.status_code == 409
         and ask("GET", f"/api/v1/proposals/{found['id']}").json()["review"] == "approved"
     )
     assert stepped(ask, found["id"], "send", to="buyer@example.com", note="안녕하십니까").status_code == 200
+    again = [stepped(ask, found["id"], "send", to="buyer@example.com", key="mail-1") for _ in range(2)]
+    assert again[0].json() == again[1].json() and len(mails) == 3
     address, subject, text = mails[-1]
     assert address == "buyer@example.com" and found["number"] in subject
-    assert "안녕하십니까" in text and "래블업" in text
+    assert "래블업" in text and "안녕하십니까" in mails[-2][2]
     link = next(line for line in text.split() if "/s/" in line)
     path = link[link.index("/s/") :]
     assert ask("GET", path).status_code == ask("GET", path).status_code == 200
