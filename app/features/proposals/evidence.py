@@ -172,18 +172,32 @@ def networks_instead(named: Named, rows: Sequence[ComparisonRow]) -> dict[str, s
     }
 
 
-def with_evidence(advice: Advice, evidence: Evidence | None) -> Advice:
-    """Return advice with what measured runs say: what they refuse is not to be bought."""
+def with_evidence(advice: Advice, evidence: Evidence | None, taken: ComparisonRow | None) -> Advice:
+    """Return advice with what measured runs say: what they refuse is not to be bought.
+
+    A network that the recommended option has is not advised against beside it; a warning tells of it.
+    """
     gains = [gain for gain in (evidence.gains if evidence else ()) if gain.against is not None]
     refused = [
         Reasoned(label=str(gain.against), reasons=[gain.sentence, *gain.more])
         for gain in gains
-        if not gain.worth
+        if not gain.worth and not refuses(gain, taken)
     ]
     reasons = [gain.sentence for gain in gains if gain.worth]
     return advice.model_copy(
         update={"avoid": [*advice.avoid, *refused], "reasons": [*advice.reasons, *reasons]}
     )
+
+
+def refuses(gain: GainFound, row: ComparisonRow | None) -> bool:
+    """Tell whether measured runs advise against the network of an option."""
+    if gain.worth or row is None or row.estimate is None:
+        return False
+    fabrics = {option.label: option.fabric for option in gain.options}
+    refused, taken = fabrics.get(gain.against or ""), fabrics.get(gain.taken)
+    system = row.estimate.system
+    alike = (gain.system, refused) == (system.id, system.fabric)
+    return alike and taken is not None and refused != taken
 
 
 def evidence_warnings(
@@ -192,15 +206,8 @@ def evidence_warnings(
     """Return the warnings of the answers that are named, each with what it concerns."""
     answers = [answer for answer in (named.calibration, named.networks) if answer is not None]
     warnings = [(answer.label, warning) for answer in answers for warning in answer.warnings]
-    if recommended is None or recommended.estimate is None:
-        return warnings
-    system = recommended.estimate.system
     for gain in () if evidence is None else evidence.gains:
-        fabrics = {option.label: option.fabric for option in gain.options}
-        refused, taken = fabrics.get(gain.against or ""), fabrics.get(gain.taken)
-        if gain.worth or refused is None or taken is None or refused == taken:
-            continue
-        if (gain.system, refused) == (system.id, system.fabric):
+        if recommended is not None and refuses(gain, recommended):
             message = Message(
                 "{option} is recommended with the network {network}, but the network "
                 "comparison advises against it",

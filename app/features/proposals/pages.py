@@ -20,23 +20,38 @@ from app.features.price_books.service import list_books
 from app.features.proposals import service as proposals
 from app.features.proposals import sharing
 from app.features.proposals.evidence import compare_networks
-from app.features.proposals.forms import asked_body, has_networks, shown, version_of, without_nulls
+from app.features.proposals.files import file_of
+from app.features.proposals.forms import (
+    asked_body,
+    edited_sections,
+    has_networks,
+    sent_texts,
+    shown,
+    version_of,
+    with_texts,
+    without_nulls,
+)
 from app.features.proposals.model import (
     Proposal,
     ProposalPatch,
     ProposalRequest,
     ProposalSummary,
     Replay,
+    Review,
+    ReviewRequest,
     ShareRequest,
 )
+from app.features.proposals.review import Post, take_step
 from app.features.proposals.service import Standing
-from app.features.proposals.views import proposal_page, replay_page
+from app.features.proposals.views import proposal_page, replay_page, sections_seen
+from app.features.studies.service import get_study
 from app.platform.listing import Page
 from app.platform.rates import CostClass
+from app.platform.web.auth import IdentityDep
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep, workbench_of, workspace_of
 from app.platform.web.forms import FormDep, refused, typed
-from app.platform.web.locale import CSV, PDF, XLSX, attachment, language_of
+from app.platform.web.locale import language_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.resources import resource
@@ -71,9 +86,9 @@ class ProposalsPage:
 
     found: Page[ProposalSummary]
     comparisons: Sequence[ComparisonSummary]
-    status: str
-    """How those that are listed stand; empty for all."""
-    standings: Sequence[str]
+    review: str
+    """State of review of those that are listed; empty for all."""
+    reviews: Sequence[str]
     calibration_id: str
     """Measured runs that the proposal is to name; empty where it is to name none."""
 
@@ -83,17 +98,21 @@ def proposals_page(request: Request, found: Page[ProposalSummary]) -> ProposalsP
     return ProposalsPage(
         found=found,
         comparisons=made.items,
-        status=request.query_params.get("status", ""),
-        standings=get_args(Standing),
+        review=request.query_params.get("review", ""),
+        reviews=get_args(Review),
         calibration_id=request.query_params.get("calibration_id", ""),
     )
 
 
 @resource(router, "/proposals", "proposals/proposals.html", proposals_page)
 def show_proposals(
-    bench: BenchDep, workspace: WorkspaceDep, cursor: str | None = None, status: Standing | None = None
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    cursor: str | None = None,
+    status: Standing | None = None,
+    review: Review | None = None,
 ) -> Page[ProposalSummary]:
-    return proposals.list_proposals(bench, workspace, LISTED, cursor, status)
+    return proposals.list_proposals(bench, workspace, LISTED, cursor, status, review)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +124,10 @@ class ProposalFormPage:
     """What is wrong with the form as a whole."""
     proposal: Proposal | None
     """The draft that is changed."""
-    comparison: Comparison
-    options: Sequence[Choice]
+    study_id: str
+    comparison_id: str
+    comparison: Comparison | None
+    """Options to choose from; None for a study, of which all are taken."""
     books: Sequence[Choice]
     """Price books to choose from, the newest."""
     calibrations: Sequence[Choice]
@@ -118,8 +139,10 @@ def render_form(
     request: Request,
     bench: Workbench,
     workspace: str,
-    comparison: Comparison,
     form: Form,
+    *,
+    study: str = "",
+    comparison: str = "",
     proposal: Proposal | None = None,
     message: Message | None = None,
     status: int = 200,
@@ -130,8 +153,9 @@ def render_form(
         form=form,
         message=message,
         proposal=proposal,
-        comparison=comparison,
-        options=[Choice(row.label, row.label, row.kind) for row in comparison.rows],
+        study_id=study,
+        comparison_id=comparison,
+        comparison=get_comparison(bench, workspace, comparison).comparison if comparison else None,
         books=[Choice(one.id, one.name) for one in books],
         calibrations=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in runs],
         has_networks=proposal is not None and has_networks(proposal),
@@ -147,35 +171,51 @@ def refusal(error: AppError | ValidationError) -> tuple[Message, int]:
 
 
 @router.get("/proposals/new", response_class=HTMLResponse)
-def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep, comparison: str = "") -> Response:
-    """Show the form for a comparison, filled in with what the address says and what is usual."""
-    if not comparison:
+def show_form(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, comparison: str = "", study: str = ""
+) -> Response:
+    """Show the form for a study or a comparison, filled in with what the address says and what is usual."""
+    usual: dict[str, Sequence[str]] = {"locale": [language_of(request)], "confidential": ["yes"]}
+    if comparison:
+        found = get_comparison(bench, workspace, comparison).comparison
+        usual |= {
+            "title": [found.title],
+            "currency": [found.currency],
+            "options": [row.label for row in found.rows],
+        }
+    elif study:
+        usual["currency"] = [get_study(bench, workspace, study).content.base.currency]
+    else:
         return RedirectResponse("/proposals", 303)
-    found = get_comparison(bench, workspace, comparison).comparison
-    usual = {
-        "title": [found.title],
-        "locale": [language_of(request)],
-        "currency": [found.currency],
-        "options": [row.label for row in found.rows],
-        "confidential": ["yes"],
-    }
-    return render_form(request, bench, workspace, found, Form({**usual, **typed(request.query_params)}))
+    # Who sends proposals is the same as the last time.
+    usual |= {name: [value] for name, value in proposals.latest_sender(bench, workspace).items()}
+    form = Form({**usual, **typed(request.query_params)})
+    return render_form(request, bench, workspace, form, study=study, comparison=comparison)
 
 
 @router.post("/proposals/new", response_class=HTMLResponse)
 @needs(Right.PROPOSE, CostClass.SEARCH)
-def make_proposal(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, comparison: str = ""
-) -> Response:
+def make_proposal(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a draft of what was typed, or return the form with its errors beside the fields."""
+    values = typed(form)
+    made_of = {name: values[name][0] for name in ("study_id", "comparison_id") if name in values}
     try:
         body = without_nulls(asked_body(bench, workspace, form))
-        wanted = ProposalRequest.model_validate({**body, "comparison_id": comparison})
-        made = proposals.create_proposal(bench, workspace, wanted)
+        made = proposals.create_proposal(
+            bench, workspace, ProposalRequest.model_validate({**body, **made_of})
+        )
     except (AppError, ValidationError) as error:
-        found = get_comparison(bench, workspace, comparison).comparison
-        again = refused(typed(form), error, ())
-        return render_form(request, bench, workspace, found, again, None, *refusal(error))
+        message, status = refusal(error)
+        return render_form(
+            request,
+            bench,
+            workspace,
+            refused(values, error, ()),
+            study=made_of.get("study_id", ""),
+            comparison=made_of.get("comparison_id", ""),
+            message=message,
+            status=status,
+        )
     return RedirectResponse(f"/proposals/{made.id}", 303)
 
 
@@ -184,7 +224,7 @@ def show_edit(request: Request, bench: BenchDep, workspace: WorkspaceDep, identi
     draft = proposals.get_proposal(bench, workspace, identifier)
     found = get_comparison(bench, workspace, draft.comparison_id).comparison
     form = Form(shown(draft, [row.label for row in found.rows]))
-    return render_form(request, bench, workspace, found, form, draft)
+    return render_form(request, bench, workspace, form, comparison=draft.comparison_id, proposal=draft)
 
 
 @router.post("/proposals/{identifier}/edit", response_class=HTMLResponse)
@@ -202,27 +242,57 @@ def change_proposal(
     except (AppError, ValidationError) as error:
         # Whoever was overtaken sees so, and saves over the other's edit only by sending the form again.
         draft = proposals.get_proposal(bench, workspace, identifier)
-        found = get_comparison(bench, workspace, draft.comparison_id).comparison
-        again = refused(values, error, ())
-        return render_form(request, bench, workspace, found, again, draft, *refusal(error))
+        message, status = refusal(error)
+        return render_form(
+            request,
+            bench,
+            workspace,
+            refused(values, error, ()),
+            comparison=draft.comparison_id,
+            proposal=draft,
+            message=message,
+            status=status,
+        )
     return RedirectResponse(f"/proposals/{identifier}", 303)
+
+
+@router.post("/proposals/{identifier}/sections", response_class=HTMLResponse)
+@needs(Right.PROPOSE, CostClass.SEARCH)
+def change_sections(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
+) -> Response:
+    """Save the texts of all sections as they were sent, and move or leave out one of them."""
+    values, texts = typed(form), sent_texts(form)
+    move = values.get("move", [""])[0]
+    draft = proposals.get_proposal(bench, workspace, identifier)
+    try:
+        patch = ProposalPatch.model_validate(
+            {"sections": edited_sections(draft, texts, move, sections_seen(draft))}
+        )
+        proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
+    except (AppError, ValidationError) as error:
+        message, status = refusal(error)
+        page = proposal_page(request, with_texts(draft, texts), message=message)
+        return render(request, "proposals/proposal.html", page, status=status)
+    moved = move.rpartition(" ")[2]
+    return RedirectResponse(f"/proposals/{identifier}" + (f"#{moved}" if moved else ""), 303)
 
 
 @router.get("/proposals/{identifier}.pdf")
 @needs(cost=CostClass.SEARCH)
 def give_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    return attachment(proposals.pdf_of(bench, workspace, identifier), PDF, f"{identifier}.pdf")
+    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "pdf")
 
 
 @router.get("/proposals/{identifier}.xlsx")
 @needs(cost=CostClass.SEARCH)
 def give_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    return attachment(proposals.workbook_of(bench, workspace, identifier), XLSX, f"{identifier}.xlsx")
+    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "xlsx")
 
 
 @router.get("/proposals/{identifier}.csv")
 def give_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    return attachment(proposals.csv_of(bench, workspace, identifier).encode(), CSV, f"{identifier}.csv")
+    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "csv")
 
 
 # After the files: its path takes them too.
@@ -231,15 +301,31 @@ def show_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> 
     return proposals.get_proposal(bench, workspace, identifier)
 
 
-@router.post("/proposals/{identifier}/freeze", response_class=HTMLResponse)
+@router.post("/proposals/{identifier}/review", response_class=HTMLResponse)
 @needs(Right.PROPOSE, CostClass.SEARCH)
-def freeze(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def review(
+    request: Request,
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identity: IdentityDep,
+    form: FormDep,
+    identifier: str,
+) -> Response:
+    """Take a step; sending by e-mail needs the address that marking as sent does not look at."""
+    values = typed(form)
+    first = {name: one[0] for name, one in values.items()}
+    step = first.get("step", "")
     try:
-        proposals.freeze_proposal(bench, workspace, identifier)
-    except AppError as error:
-        draft = proposals.get_proposal(bench, workspace, identifier)
-        page = proposal_page(request, draft, message=error.message)
-        return render(request, "proposals/proposal.html", page, status=error.status)
+        asked_step = {"step": "send" if step == "mail" else step, "note": first.get("note")}
+        if step == "mail":
+            asked_step["to"] = first.get("to", "")
+        wanted = ReviewRequest.model_validate(asked_step)
+        take_step(bench, workspace, identifier, wanted, Post(identity, str(request.base_url)))
+    except (AppError, ValidationError) as error:
+        message, status = refusal(error)
+        found = proposals.get_proposal(bench, workspace, identifier)
+        page = proposal_page(request, found, form=refused(values, error, ()), message=message)
+        return render(request, "proposals/proposal.html", page, status=status)
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
 

@@ -409,7 +409,7 @@ def old_address(
     moved(router, path, view, lambda _, __, given, ___: content(given), endings=endings)
 
 
-Placed = tuple[Mapping[str, Any] | StudyContent, Mapping[str, str]]
+Placed = tuple[Mapping[str, Any], Mapping[str, str]]
 """A study, and the fields of one of its views."""
 
 
@@ -454,11 +454,11 @@ def led(
     return RedirectResponse(f"{found}?{asked}" if asked else found, 303)
 
 
-def study_of(request: EstimateRequest, name: str) -> StudyContent:
+def study_of(request: EstimateRequest, name: str) -> dict[str, Any]:
     """Return the study that asks what an estimate asked."""
     asked = request.model_dump(mode="json", exclude_unset=True)
     option = {part: asked.pop(part) for part in ("label", "system", "plan") if asked.get(part)}
-    return StudyContent.model_validate({"name": name[:NAME_LENGTH], "base": asked, "options": [option]})
+    return {"name": name[:NAME_LENGTH], "base": asked, "options": [option]}
 
 
 def place_estimate(bench: Workbench, workspace: str, given: Mapping[str, str], identifier: str) -> Placed:

@@ -17,6 +17,7 @@ from app.features.claims import pages as claims_contexts
 from app.features.comparisons import views as comparisons_views
 from app.features.estimates import pages as estimates_pages
 from app.features.integrations import pages as integration_contexts
+from app.features.networks import pages as network_contexts
 from app.features.plans import views as plans_views
 from app.features.price_books import costs_pages
 from app.features.price_books import pages as book_pages
