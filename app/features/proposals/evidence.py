@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from app.errors import AppError, Conflict, FieldError, Message
+from app.errors import AppError, FieldError, Message
 from app.estimating.context import SizingContext
-from app.estimating.documents import CheckWarning, SystemSummary, Text
-from app.estimating.request import EstimateRequest
+from app.estimating.documents import CheckWarning, Text
 from app.features.calibration.model import CalibrationAnswer, GainAnswer
 from app.features.calibration.service import get_calibration
-from app.features.comparisons.model import Comparison, ComparisonRequest, ComparisonRow
-from app.features.comparisons.service import create_comparison
+from app.features.comparisons.model import ComparisonRow
 from app.features.networks.advice import percent
 from app.features.networks.answering import weigh_fabrics
 from app.features.networks.measuring import measured_gain, noise_of
-from app.features.networks.model import FabricChoice, FabricChoiceRequest, FabricOption, NetworkAdvice
+from app.features.networks.model import FabricChoice, FabricOption, NetworkAdvice
 from app.features.proposals.model import (
     Advice,
     Evidence,
@@ -243,26 +241,3 @@ def at_field(field: str, *, inside: bool = False) -> Iterator[None]:
         within = [FieldError(f"{field}.{wrong.field}", wrong.message) for wrong in error.errors if inside]
         error.errors = tuple(within) or (FieldError(field, error.message),)
         raise
-
-
-def compare_networks(
-    bench: Workbench, workspace_id: str, choice: FabricChoiceRequest, locale: Literal["ko", "en"]
-) -> Comparison:
-    """Compare the network that is taken with the one it is held against, and keep the comparison."""
-    answer = weigh_fabrics(bench, workspace_id, choice)
-    options = {option.id: option for option in answer.options}
-    advice = answer.advice
-    pair = [] if advice is None else [advice.recommendation or "", advice.against or ""]
-    rows = [row_on(choice, options[name], answer.system) for name in pair if name in options]
-    if len(rows) < 2:
-        raise Conflict(Message("there are no two networks here to compare"))
-    request = ComparisonRequest(title=answer.label[:200], locale=locale, currency=answer.currency, rows=rows)
-    return create_comparison(bench, workspace_id, request)
-
-
-def row_on(choice: FabricChoiceRequest, option: FabricOption, system: SystemSummary) -> EstimateRequest:
-    """Return the estimate of a choice on one of its networks."""
-    asked = choice.estimate
-    label = f"{system.count} × {system.name} · {option.label}"
-    on = asked.system.model_copy(update={"fabric": option.fabric, "ports_per_node": option.ports_per_node})
-    return asked.model_copy(update={"system": on, "label": label[:200]})

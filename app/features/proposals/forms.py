@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
-from starlette.datastructures import FormData, QueryParams, UploadFile
+from starlette.datastructures import FormData, UploadFile
 
 from app.engine.units import HOUR
-from app.errors import AppError, BadInput, FieldError
-from app.features.networks.pages import choice_at
+from app.errors import BadInput
 from app.features.proposals.model import Proposal, Sender
 from app.features.proposals.service import LOGOS
 from app.features.proposals.texts import own_text, sections_of
 from app.platform.web.forms import plain_number, typed, whole
-from app.platform.workbench import Workbench
 
 TEXTS = (
     *("customer", "title", "locale", "currency", "reason", "valid_until", "recommended", "price_book_id"),
@@ -30,15 +26,10 @@ MAX_LOGO = 500_000
 
 MEDIA_TYPES = {".png": "image/png", ".svg": "image/svg+xml"}
 
-NETWORKS_PAGE = re.compile(r"/studies/(?P<study>[a-z0-9_-]{1,40})/network(?:\.json)?/?")
-
 TEXT = "text."
 
-LONGEST_ADDRESS = 4_000
-"""Letters of an address that is pasted."""
 
-
-def asked_body(bench: Workbench, workspace: str, form: FormData) -> dict[str, Any]:
+def asked_body(form: FormData) -> dict[str, Any]:
     """Return the body of the request that a form stands for; empty fields are null."""
     values = typed(form)
     first = {name: one[0] for name, one in values.items()}
@@ -58,32 +49,9 @@ def asked_body(bench: Workbench, workspace: str, form: FormData) -> dict[str, An
     body["sender"] = sender if any(sender.values()) else None
     if "left_out" in values:
         body["sections"] = [{"id": name, "shown": False} for name in values["left_out"]]
-    if "networks" in first:
-        body["fabric_choice"] = named_networks(bench, workspace, first["networks"])
-    elif "no_networks" in first:
+    if "no_networks" in first:
         body["fabric_choice"] = None
     return body
-
-
-def named_networks(bench: Workbench, workspace: str, address: str) -> dict[str, Any]:
-    """Return the choice of networks that an address asks for: the address of that page is its state."""
-    try:
-        parts = urlsplit(address[:LONGEST_ADDRESS])
-    except ValueError:
-        raise not_an_address() from None
-    page = NETWORKS_PAGE.fullmatch(parts.path)
-    if page is None:
-        raise not_an_address()
-    try:
-        choice = choice_at(bench, workspace, page["study"], QueryParams(parts.query))
-    except AppError as error:
-        error.errors = (FieldError("networks", error.message),)
-        raise
-    return choice.model_dump(mode="json", exclude_unset=True)
-
-
-def not_an_address() -> BadInput:
-    return BadInput.at("networks", "is not the address of a network choice; copy the address of its page")
 
 
 def version_of(values: Mapping[str, Sequence[str]]) -> int:

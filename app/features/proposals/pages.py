@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
-from urllib.parse import urlencode
+from typing import get_args
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -13,13 +12,10 @@ from pydantic import ValidationError
 
 from app.errors import AppError, Message
 from app.features.calibration.service import list_calibrations
-from app.features.comparisons.model import Comparison, ComparisonSummary
-from app.features.comparisons.service import get_comparison, list_comparisons
-from app.features.networks.pages import choice_at
+from app.features.comparisons.service import get_comparison
 from app.features.price_books.service import list_books
 from app.features.proposals import service as proposals
 from app.features.proposals import sharing
-from app.features.proposals.evidence import compare_networks
 from app.features.proposals.files import file_of
 from app.features.proposals.forms import (
     asked_body,
@@ -29,12 +25,10 @@ from app.features.proposals.forms import (
     shown,
     version_of,
     with_texts,
-    without_nulls,
 )
 from app.features.proposals.model import (
     Proposal,
     ProposalPatch,
-    ProposalRequest,
     ProposalSummary,
     Replay,
     Review,
@@ -49,9 +43,8 @@ from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.auth import IdentityDep
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.deps import BenchDep, WorkspaceDep, workbench_of, workspace_of
+from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.forms import FormDep, refused, typed
-from app.platform.web.locale import language_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.resources import resource
@@ -65,43 +58,18 @@ LISTED = 30
 OFFERED_COMPARISONS = 10
 
 
-@router.post("/studies/{identifier}/network/proposal")
-@needs(Right.PROPOSE, CostClass.SEARCH)
-def propose_networks(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Compare the network taken with the one it is held against, and go on to the form of a proposal.
-
-    The address of a choice of networks is its state, and names it in the form too.
-    """
-    choice = choice_at(bench, workspace, identifier, request.query_params)
-    locale: Literal["ko", "en"] = "ko" if language_of(request) == "ko" else "en"
-    made = compare_networks(bench, workspace, choice, locale)
-    path = request.url.path.removesuffix("/proposal")
-    address = {"comparison": made.id, "networks": f"{path}?{request.url.query}"}
-    return RedirectResponse(f"/proposals/new?{urlencode(address)}", 303)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalsPage:
-    """Proposals made so far, and the comparisons that one can be made of."""
+    """Proposals made so far."""
 
     found: Page[ProposalSummary]
-    comparisons: Sequence[ComparisonSummary]
     review: str
     """State of review of those that are listed; empty for all."""
     reviews: Sequence[str]
-    calibration_id: str
-    """Measured runs that the proposal is to name; empty where it is to name none."""
 
 
 def proposals_page(request: Request, found: Page[ProposalSummary]) -> ProposalsPage:
-    made = list_comparisons(workbench_of(request), workspace_of(request), OFFERED_COMPARISONS, None)
-    return ProposalsPage(
-        found=found,
-        comparisons=made.items,
-        review=request.query_params.get("review", ""),
-        reviews=get_args(Review),
-        calibration_id=request.query_params.get("calibration_id", ""),
-    )
+    return ProposalsPage(found=found, review=request.query_params.get("review", ""), reviews=get_args(Review))
 
 
 @resource(router, "/proposals", "proposals/proposals.html", proposals_page)
@@ -117,17 +85,14 @@ def show_proposals(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalFormPage:
-    """The form that asks for a proposal, or changes a draft."""
+    """The form that changes a draft."""
 
     form: Form
     message: Message | None
     """What is wrong with the form as a whole."""
-    proposal: Proposal | None
-    """The draft that is changed."""
-    study_id: str
-    comparison_id: str
-    comparison: Comparison | None
-    """Options to choose from; None for a study, of which all are taken."""
+    proposal: Proposal
+    labels: Sequence[str]
+    """Options of its comparison."""
     books: Sequence[Choice]
     """Price books to choose from, the newest."""
     calibrations: Sequence[Choice]
@@ -139,26 +104,23 @@ def render_form(
     request: Request,
     bench: Workbench,
     workspace: str,
-    form: Form,
-    *,
-    study: str = "",
-    comparison: str = "",
-    proposal: Proposal | None = None,
+    draft: Proposal,
+    form: Form | None = None,
     message: Message | None = None,
     status: int = 200,
 ) -> Response:
+    rows = get_comparison(bench, workspace, draft.comparison_id).comparison.rows
+    labels = [row.label for row in rows]
     books = list_books(bench, workspace, LISTED, None).items
     runs = list_calibrations(bench, workspace, LISTED, None).items
     page = ProposalFormPage(
-        form=form,
+        form=form or Form(shown(draft, labels)),
         message=message,
-        proposal=proposal,
-        study_id=study,
-        comparison_id=comparison,
-        comparison=get_comparison(bench, workspace, comparison).comparison if comparison else None,
+        proposal=draft,
+        labels=labels,
         books=[Choice(one.id, one.name) for one in books],
         calibrations=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in runs],
-        has_networks=proposal is not None and has_networks(proposal),
+        has_networks=has_networks(draft),
     )
     return render(request, "proposals/proposal_form.html", page, status=status)
 
@@ -171,60 +133,15 @@ def refusal(error: AppError | ValidationError) -> tuple[Message, int]:
 
 
 @router.get("/proposals/new", response_class=HTMLResponse)
-def show_form(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, comparison: str = "", study: str = ""
-) -> Response:
-    """Show the form for a study or a comparison, filled in with what the address says and what is usual."""
-    usual: dict[str, Sequence[str]] = {"locale": [language_of(request)], "confidential": ["yes"]}
-    if comparison:
-        found = get_comparison(bench, workspace, comparison).comparison
-        usual |= {
-            "title": [found.title],
-            "currency": [found.currency],
-            "options": [row.label for row in found.rows],
-        }
-    elif study:
-        usual["currency"] = [get_study(bench, workspace, study).content.base.currency]
-    else:
-        return RedirectResponse("/proposals", 303)
-    # Who sends proposals is the same as the last time.
-    usual |= {name: [value] for name, value in proposals.latest_sender(bench, workspace).items()}
-    form = Form({**usual, **typed(request.query_params)})
-    return render_form(request, bench, workspace, form, study=study, comparison=comparison)
-
-
-@router.post("/proposals/new", response_class=HTMLResponse)
-@needs(Right.PROPOSE, CostClass.SEARCH)
-def make_proposal(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
-    """Make a draft of what was typed, or return the form with its errors beside the fields."""
-    values = typed(form)
-    made_of = {name: values[name][0] for name in ("study_id", "comparison_id") if name in values}
-    try:
-        body = without_nulls(asked_body(bench, workspace, form))
-        made = proposals.create_proposal(
-            bench, workspace, ProposalRequest.model_validate({**body, **made_of})
-        )
-    except (AppError, ValidationError) as error:
-        message, status = refusal(error)
-        return render_form(
-            request,
-            bench,
-            workspace,
-            refused(values, error, ()),
-            study=made_of.get("study_id", ""),
-            comparison=made_of.get("comparison_id", ""),
-            message=message,
-            status=status,
-        )
-    return RedirectResponse(f"/proposals/{made.id}", 303)
+def show_form(bench: BenchDep, workspace: WorkspaceDep, study: str = "") -> Response:
+    """Go to the view of a study from which its proposals are made."""
+    found = get_study(bench, workspace, study).id if study else ""
+    return RedirectResponse(f"/studies/{found}/proposal" if found else "/proposals", 303)
 
 
 @router.get("/proposals/{identifier}/edit", response_class=HTMLResponse)
 def show_edit(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    draft = proposals.get_proposal(bench, workspace, identifier)
-    found = get_comparison(bench, workspace, draft.comparison_id).comparison
-    form = Form(shown(draft, [row.label for row in found.rows]))
-    return render_form(request, bench, workspace, form, comparison=draft.comparison_id, proposal=draft)
+    return render_form(request, bench, workspace, proposals.get_proposal(bench, workspace, identifier))
 
 
 @router.post("/proposals/{identifier}/edit", response_class=HTMLResponse)
@@ -235,7 +152,7 @@ def change_proposal(
     """Change a draft by what was typed, or return the form with its errors beside the fields."""
     values = typed(form)
     try:
-        body = asked_body(bench, workspace, form)
+        body = asked_body(form)
         # In the API null leaves the customer as it is; an emptied field is a mistake.
         patch = ProposalPatch.model_validate({**body, "customer": body["customer"] or ""})
         proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
@@ -243,16 +160,7 @@ def change_proposal(
         # Whoever was overtaken sees so, and saves over the other's edit only by sending the form again.
         draft = proposals.get_proposal(bench, workspace, identifier)
         message, status = refusal(error)
-        return render_form(
-            request,
-            bench,
-            workspace,
-            refused(values, error, ()),
-            comparison=draft.comparison_id,
-            proposal=draft,
-            message=message,
-            status=status,
-        )
+        return render_form(request, bench, workspace, draft, refused(values, error, ()), message, status)
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
 

@@ -277,11 +277,12 @@ def list_proposals(
     cursor: str | None,
     status: Standing | None = None,
     review: Review | None = None,
+    study: str | None = None,
 ) -> Page[ProposalSummary]:
     """Return proposals, those that stand so today where a status or a review is named, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         today = now().date().isoformat()
-        listing = repository.proposals(limit, read_cursor(cursor), status, today, review)
+        listing = repository.proposals(limit, read_cursor(cursor), status, today, review, study)
     items = [
         ProposalSummary.model_validate({**dict(row), "status": status_of(row), "review": review_of(row)})
         for row in listing.rows

@@ -127,10 +127,18 @@ class Repository(Queries):
         return None if table is None else self.exists(table, id=identifier)
 
     def proposals(
-        self, limit: int, after: After | None, status: str | None, today: str, review: str | None = None
+        self,
+        limit: int,
+        after: After | None,
+        status: str | None,
+        today: str,
+        review: str | None = None,
+        study: str | None = None,
     ) -> Listing[ProposalRecord]:
         """Return proposals that stand so on a day, all of them where nothing is said, newest first."""
-        chosen = [] if status is None else [standing(status, today)]
+        asked = col(ProposalRecord.request)["study_id"].as_string()
+        chosen = [] if study is None else [asked == study]
+        chosen += [] if status is None else [standing(status, today)]
         chosen += [] if review is None else [reviewed(review, today)]
         return self.page(ProposalRecord, limit, after, *chosen)
 
