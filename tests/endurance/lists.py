@@ -38,7 +38,7 @@ LISTS = (
 PAGES = (
     "/", "/comparisons", "/comparisons.json", "/estimates", "/estimates.json",
     "/studies", "/studies?search=seoul", "/studies.json", "/uploads", "/uploads.json", "/proposals",
-    "/proposals.json", "/price-books", "/price-books.json", "/sweeps", "/sweeps.json", "/sizings/new",
+    "/proposals.json", "/price-books", "/price-books.json", "/sweeps", "/sweeps.json",
     "/calibrations/new", "/boms/new", "/fabric-choices/new",
 )  # fmt: skip
 

@@ -19,7 +19,7 @@ from app.estimating.request import (
     WorkloadInput,
 )
 from app.estimating.schema import Document, Quantity
-from app.features.studies.model import BudgetKind
+from app.features.studies.model import BudgetKind as BudgetKind
 
 LONGEST = 1e12
 """Deadline beyond which no sizing is made, some thirty thousand years. [s]"""

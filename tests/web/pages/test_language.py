@@ -86,7 +86,8 @@ def test_korean_pages_are_korean(korean: Reader, app: FastAPI) -> None:
     addresses += ["/sweeps", f"/sweeps/{swept['id']}"]
     addresses += ["/calibrations/new", f"/calibrations/{made['id']}"]
     sized = korean.ask("POST", "/api/v1/sizings", json={**SIZING, "label": "BERT"}).json()
-    addresses += ["/sizings/new", f"/sizings/{sized['id']}", f"/sizings/{sized['id']}?deadline=1e-4&budget=1"]
+    found = [f"/sizings/{sized['id']}", f"/sizings/{sized['id']}?deadline=1e-4&budget=1"]
+    addresses += [f"{korean.get(one).headers['location']}?run=wait" for one in found]
     addresses += ["/partitions", "/queues", "/queues?system=dgx-a100-640gb&count=2&failures=true"]
     addresses.append(
         "/partitions?system=bow-pod64&orchestrator=gc-docker&requests.0.devices=2&requests.1.devices=1"

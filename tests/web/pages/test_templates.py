@@ -40,8 +40,7 @@ TEMPLATES = sorted(
 
 CONTEXTS = {
     "start/start.html": start_pages.StartPage,
-    "sizings/sizing.html": sizings_pages.SizingPage,
-    "sizings/sizing_form.html": sizings_pages.SizingFormPage,
+    "sizings/systems.html": sizings_pages.SystemsPage,
     "comparisons/comparison.html": comparisons_views.ComparisonPage,
     "comparisons/_scaling.html": comparisons_views.ScalingPage,
     "estimates/estimate.html": estimates_pages.EstimatePage,
