@@ -36,7 +36,7 @@ LISTS = (
 )  # fmt: skip
 
 PAGES = (
-    "/", "/comparisons", "/comparisons.json", "/estimates", "/estimates.json",
+    "/", "/estimates", "/estimates.json",
     "/studies", "/studies?search=seoul", "/studies.json", "/uploads", "/uploads.json", "/proposals",
     "/proposals.json", "/price-books", "/price-books.json", "/sweeps", "/sweeps.json",
     "/calibrations/new", "/boms/new", "/fabric-choices/new",

@@ -57,7 +57,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Reader:
 @pytest.fixture(scope="module")
 def empty(fresh: Reader) -> dict[str, BeautifulSoup]:
     """The pages before anything is made."""
-    return {path: fresh.page(path) for path in ("/", "/comparisons", "/estimates")}
+    return {path: fresh.page(path) for path in ("/", "/estimates")}
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +69,16 @@ def many(fresh: Reader, empty: dict[str, BeautifulSoup]) -> list[str]:
     ][::-1]
 
 
-@pytest.mark.parametrize("kind", ["comparisons", "estimates"])
-def test_an_empty_list_leads_to_the_form(empty: dict[str, BeautifulSoup], kind: str) -> None:
-    page = empty[f"/{kind}"]
+@pytest.fixture(scope="module")
+def estimates(fresh: Reader, empty: dict[str, BeautifulSoup]) -> list[str]:
+    """Identifiers of more estimates than one stretch holds, the newest first."""
+    return [made(fresh, "estimates", RESNET) for _ in range(USUAL_ITEMS + 3)][::-1]
+
+
+def test_an_empty_list_leads_to_the_form(empty: dict[str, BeautifulSoup]) -> None:
+    page = empty["/estimates"]
     notice = page.select_one("main .notice")
-    assert notice is not None and f"No {kind} yet" in notice.get_text()
+    assert notice is not None and "No estimates yet" in notice.get_text()
     assert notice.select_one('a[href="/"]') is not None
     assert page.select_one("main table") is None
 
@@ -82,30 +87,30 @@ def test_the_start_page_is_silent_where_nothing_was_made(empty: dict[str, Beauti
     assert empty["/"].select_one(".recent") is None
 
 
-def test_the_newest_comparison_stands_first_and_the_list_goes_on(fresh: Reader, many: list[str]) -> None:
-    first = fresh.page("/comparisons")
-    assert led_to(first, "comparisons") == many[:USUAL_ITEMS]
+def test_the_newest_stands_first_and_the_list_goes_on(fresh: Reader, estimates: list[str]) -> None:
+    first = fresh.page("/estimates")
+    assert led_to(first, "estimates") == estimates[:USUAL_ITEMS]
     following = first.select_one(".pages a")
     assert following is not None
     second = fresh.page(str(following["href"]))
-    assert led_to(second, "comparisons") == many[USUAL_ITEMS:]
+    assert led_to(second, "estimates") == estimates[USUAL_ITEMS:]
     assert second.select_one(".pages a") is None
 
 
-def test_each_stretch_has_its_own_data(fresh: Reader, many: list[str]) -> None:
-    address = "/comparisons"
+def test_each_stretch_has_its_own_data(fresh: Reader, estimates: list[str]) -> None:
+    address = "/estimates"
     seen: list[str] = []
     while address:
         page = fresh.page(address)
         twin = page.find("link", rel="alternate", type="application/json")
         assert isinstance(twin, Tag)
         data = fresh.data(str(twin["href"]))
-        assert [one["id"] for one in data["items"]] == led_to(page, "comparisons")
+        assert [one["id"] for one in data["items"]] == led_to(page, "estimates")
         seen += [one["id"] for one in data["items"]]
         following = page.select_one(".pages a")
         assert (data["next"] is None) == (following is None)
         address = str(following["href"]) if following is not None else ""
-    assert seen == many
+    assert seen == estimates
 
 
 def test_the_start_page_leads_to_the_five_newest_and_to_all(fresh: Reader, many: list[str]) -> None:
@@ -124,33 +129,21 @@ def test_the_start_page_keeps_leading_there_when_the_form_is_refused(fresh: Read
 def test_what_others_typed_is_text_and_says_no_language(reader: Reader) -> None:
     comparison = made(reader, "comparisons", claims(NAME, f"{NAME} 1", f"{NAME} 2"))
     estimate = made(reader, "estimates", {**RESNET, "label": NAME})
-    for path in (f"/comparisons/{comparison}", f"/estimates/{estimate}"):
-        page = reader.page(f"/{path.split('/')[1]}")
-        link = page.select_one(f'main table a[href="{path}"]')
-        assert link is not None
-        assert link.get_text() == NAME and link["lang"] == "und"
-        assert page.find("b", string="Seoul") is None
-    cells = row_of(reader.page("/comparisons"), f"/comparisons/{comparison}")
-    assert cells[1] == f"{NAME} 1, {NAME} 2"
+    page = reader.page("/estimates")
+    link = page.select_one(f'main table a[href="/estimates/{estimate}"]')
+    assert link is not None
+    assert link.get_text() == NAME and link["lang"] == "und"
+    assert page.find("b", string="Seoul") is None
     recent = reader.page("/").select_one(f'.recent a[href="/comparisons/{comparison}"]')
     assert recent is not None and recent.get_text() == NAME and recent["lang"] == "und"
 
 
-def test_options_of_a_comparison_are_those_of_its_page(reader: Reader) -> None:
+def test_options_of_a_comparison_are_those_of_its_list(reader: Reader) -> None:
     rows = [{**RESNET, "label": "Labelled"}, RESNET, {"label": "Stated", "hours": 3, "kind": "measured"}]
     comparison = made(reader, "comparisons", {"title": "Mixed", "rows": rows})
     shown = [row["label"] for row in reader.data(f"/comparisons/{comparison}.json")["rows"]]
-    listed = {one["id"]: one for one in reader.data("/comparisons.json")["items"]}
+    listed = {one["id"]: one for one in reader.data("/api/v1/comparisons")["items"]}
     assert listed[comparison]["labels"] == shown
-    assert row_of(reader.page("/comparisons"), f"/comparisons/{comparison}")[1] == ", ".join(shown)
-
-
-def test_a_comparison_with_other_options_is_listed_with_those(reader: Reader) -> None:
-    comparison = made(reader, "comparisons", claims("Before", "old", "older"))
-    change = claims("After", "new", "newer", "newest")
-    assert reader.ask("PATCH", f"/api/v1/comparisons/{comparison}", json=change).status_code == 200
-    cells = row_of(reader.page("/comparisons"), f"/comparisons/{comparison}")
-    assert cells[:2] == ["After", "new, newer, newest"]
 
 
 def test_an_estimate_is_listed_with_its_model_and_system(reader: Reader) -> None:
@@ -184,24 +177,17 @@ def test_an_upload_that_is_deleted_leaves_its_estimates_in_the_list(reader: Read
     assert cells[:3] == ["Left", "–", "IPU-POD16"]
 
 
-@pytest.mark.parametrize("kind", ["comparisons", "estimates"])
-def test_a_cursor_that_is_none_is_refused(reader: Reader, kind: str) -> None:
-    assert reader.get(f"/{kind}?cursor=none").status_code == 400
-    assert reader.get(f"/{kind}.json?cursor=none").status_code == 400
+def test_a_cursor_that_is_none_is_refused(reader: Reader) -> None:
+    assert reader.get("/estimates?cursor=none").status_code == 400
+    assert reader.get("/estimates.json?cursor=none").status_code == 400
 
 
-def test_pages_lead_back_to_their_list(reader: Reader, modelled: str) -> None:
-    comparison = reader.page(modelled)
-    assert comparison.select_one('.crumb a[href="/comparisons"]') is not None
-    option = comparison.select_one('#options a[href^="/estimates/"]')
-    assert option is not None
-    assert reader.page(str(option["href"])).select_one('.crumb a[href="/estimates"]') is not None
-    for path, other in (("/comparisons", "/estimates"), ("/estimates", "/comparisons")):
-        assert reader.page(path).select_one(f'.kinds a[href="{other}"]') is not None
+def test_an_estimate_leads_back_to_the_list(reader: Reader) -> None:
+    page = reader.page(f"/estimates/{made(reader, 'estimates', RESNET)}")
+    assert page.select_one('.crumb a[href="/estimates"]') is not None
 
 
 def test_korean_lists_are_korean(korean: Reader, modelled: str) -> None:
-    for path in ("/comparisons", "/estimates", "/"):
+    for path in ("/estimates", "/"):
         assert list(sentences(korean.page(path))) == [], path
-    assert korean.page("/comparisons").h1.get_text() == "비교"
     assert korean.page("/").select_one(".recent h2").get_text() == "최근 비교"
