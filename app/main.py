@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -64,6 +65,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         if settings.jobs == "here":
             jobs.start()
+        # The first chart of a process need not wait for what draws it.
+        threading.Thread(target=import_module, args=("plotly.graph_objects",), daemon=True).start()
         yield
         await asyncio.to_thread(jobs.stop)
         bench.store.close()

@@ -33,7 +33,7 @@ from app.features.sizings import api as sizings_api
 from app.features.sizings import pages as sizings
 from app.features.start import pages as start
 from app.features.studies import api as studies_api
-from app.features.studies import compared, guide
+from app.features.studies import compared
 from app.features.studies import pages as studies
 from app.features.studies import scaling as studies_scaling
 from app.features.sweeps import api as sweeps_api
@@ -98,7 +98,6 @@ PAGE_ROUTES = routes_of(
         break_even.router,
         uploads.router,
         compared.router,
-        guide.router,
         studies.router,
         studies_scaling.router,
         trail.router,

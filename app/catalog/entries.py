@@ -113,7 +113,9 @@ def entry_of(lookup: Lookup, kind: str, name: str) -> Entry:
 def _shared(lookup: Lookup, kind: str, name: str) -> dict[str, Any]:
     item = lookup.item(kind, name)
     figures = {"figures": lookup.figures_of(name), "rejected": lookup.rejected(name)}
-    return {"id": item.id, "name": item.name, "maker": item.maker, **figures}
+    # A generic server bears the identifier of its chips, but not their name.
+    own = lookup.find(name, "chip_name") if kind == "chip" else None
+    return {"id": item.id, "name": own.text if own else item.name, "maker": item.maker, **figures}
 
 
 def chip_entry(lookup: Lookup, name: str) -> ChipEntry:

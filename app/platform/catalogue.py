@@ -173,6 +173,7 @@ def model(profile: ModelProfile, catalog: Catalog) -> Model:
         forward_flop_per_sample=Quantity.exact(profile.forward_flop_per_sample, "FLOP"),
         seq_len=profile.default_seq_len,
         image_size=profile.default_image_size,
+        hugging_face=list(profile.hugging_face),
         source=source and ModelSource(title=source.title, url=source.url, published=source.date),
         training=published_training(published, catalog),
         status="accepted",

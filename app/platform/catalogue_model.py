@@ -177,6 +177,11 @@ class Model(Document):
     )
     seq_len: int | None = Field(description="Default sequence length of a sample. [tokens]")
     image_size: int | None = Field(description="Default image size, as the length of a side. [pixels]")
+    hugging_face: list[str] = Field(
+        default=[],
+        description="Names of the same model on Hugging Face.",
+        examples=[["meta-llama/Llama-2-7b-hf"]],
+    )
     source: ModelSource | None = Field(description="Source of the dimensions.")
     training: PublishedTraining = Field(description="Training as published.")
     status: Literal["accepted"] = Field(

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from app.errors import BadInput
 
-KINDS = ("estimates", "sweeps", "idempotency", "shares")
+KINDS = ("estimates", "sweeps", "idempotency", "shares", "unsaved")
 """What may have a time; everything else stays until it is deleted."""
 
 MOST_DAYS = 36_500
@@ -27,6 +27,8 @@ class Retention:
     """Answers kept to be given again to a repeated key. [d]"""
     shares: int | None = 90
     """Links to proposals after they ended. [d]"""
+    unsaved: int | None = 30
+    """Studies that nobody has saved. [d]"""
 
     def before(self, kind: str, moment: datetime) -> datetime | None:
         """Return the moment before which a kind has had its time."""

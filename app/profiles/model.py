@@ -169,6 +169,8 @@ class ModelProfile:
     default_seq_len: int | None = None
     default_image_size: int | None = None
     scored: Scored = Scored()
+    hugging_face: tuple[str, ...] = ()
+    """Names under which the same dimensions are published on Hugging Face."""
 
     @property
     def usual_seq_len(self) -> int | None:
@@ -277,6 +279,7 @@ class ModelProfile:
             "default_seq_len": self.default_seq_len,
             "default_image_size": self.default_image_size,
             "scored": {"share": self.scored.share, "table": [list(pair) for pair in self.scored.table]},
+            **({"hugging_face": list(self.hugging_face)} if self.hugging_face else {}),
             "body": body_to_json(self.body),
         }
 
@@ -304,6 +307,7 @@ class ModelProfile:
             scored=Scored(
                 cast("float", scored.get("share", 1.0)), tuple((pair[0], pair[1]) for pair in pairs)
             ),
+            hugging_face=tuple(cast("list[str]", document.get("hugging_face", []))),
         )
 
 

@@ -1,5 +1,5 @@
-// Draws the charts of a page from the figures embedded in it, each when the reader comes near it. A page
-// without this script shows the same numbers as tables.
+// Draws the charts of a page from the figures embedded in it, each when the reader comes near it, and emphasises
+// in all of them what is pointed at in one. A page without this script shows pictures and the same tables.
 "use strict";
 
 (() => {
@@ -12,38 +12,25 @@
   };
   const NEAR = "400px 0px";
   const NARROW = 520;
-  const SHORT_LEGEND = 4;
-  const LONG_LEGEND = 8;
 
   const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  // The figure has no ink: axis, grid and text take the colours of the reader's scheme.
-  const inked = (layout, narrow, names) => {
+  // The figure has no ink: axis, grid and text take the colours of the reader's scheme. Its legend is the page's.
+  const inked = (layout, narrow) => {
     const axis = (given) => ({
       ...given,
       color: ink("--ink-soft"),
       gridcolor: ink("--rule"),
       linecolor: ink("--rule-strong"),
       tickcolor: ink("--rule-strong"),
+      zerolinecolor: ink("--ink-soft"),
       title: { ...given.title, font: { size: narrow ? 11.5 : 12.5, color: ink("--ink-soft") } },
       tickfont: { size: narrow ? 11 : 12.5, color: ink("--ink-soft") },
     });
     return {
       ...layout,
+      showlegend: false,
       font: { ...layout.font, color: ink("--ink"), size: narrow ? 12 : 13 },
-      // On a phone a long legend would take the plot's place; the table beside it has the names.
-      showlegend: layout.showlegend && !(narrow && names > SHORT_LEGEND),
-      // Many names stand in two columns, whole, if they are a little smaller.
-      legend: {
-        ...layout.legend,
-        font: { size: narrow ? 11 : names > LONG_LEGEND ? 11.5 : 12.5, color: ink("--ink") },
-      },
-      hoverlabel: {
-        ...layout.hoverlabel,
-        bgcolor: ink("--panel"),
-        bordercolor: ink("--rule-strong"),
-        font: { ...layout.hoverlabel.font, color: ink("--ink") },
-      },
       xaxis: axis(layout.xaxis),
       yaxis: axis(layout.yaxis),
     };
@@ -53,27 +40,76 @@
     data.map((trace) => {
       const drawn = { ...trace };
       for (const bars of ["error_x", "error_y"]) {
-        if (drawn[bars]) drawn[bars] = { ...drawn[bars], color: ink("--ink") };
+        if (drawn[bars]) drawn[bars] = { color: ink("--ink"), ...drawn[bars] };
       }
       return drawn;
     });
 
+  const boxes = (which = "[data-figure]") => [...document.querySelectorAll(which)];
+
+  // What a point belongs to: the option of its row, else that of its line.
+  const optionOf = (box, { curveNumber, pointNumber }) => {
+    const trace = box.data[curveNumber];
+    const rows = box.layout.meta.rows;
+    return rows ? rows[Math.round(trace.y[pointNumber])] : trace.meta || trace.name;
+  };
+
   // What a mouse finds by pointing the arrow keys find one by one; Tab goes on as everywhere.
   const values = (box) =>
     box.data.flatMap((trace, curveNumber) =>
-      trace.hoverinfo === "skip" || trace.visible === false
-        ? []
-        : Array.from(trace.x, (x, pointNumber) => ({ curveNumber, pointNumber, x, y: trace.y[pointNumber] })).filter(
-            (point) => point.x !== null && point.y !== null,
-          ),
+      (trace.customdata || [])
+        .map((said, pointNumber) => ({ curveNumber, pointNumber, said, x: trace.x[pointNumber], y: trace.y[pointNumber] }))
+        .filter((point) => point.x !== null && point.y !== null),
     );
 
   const told = (box, point) => {
-    const trace = box.data[point.curveNumber];
-    const text = (Array.isArray(trace.hovertext) && trace.hovertext[point.pointNumber]) || `${point.x}, ${point.y}`;
-    const rows = box.layout.yaxis.ticktext;
-    const row = trace.orientation === "h" && rows ? rows[point.y] : "";
-    return [row, trace.name, text].filter(Boolean).join(": ").replace(/<br>/g, " ");
+    const { rows, columns } = box.layout.meta;
+    const { name, customdata } = box.data[point.curveNumber];
+    const said = customdata[point.pointNumber];
+    const several = new Set(box.data.map((trace) => trace.customdata && trace.name)).size > 1;
+    if (rows) return [optionOf(box, point), several && name, said[0]].filter(Boolean).join(": ");
+    const cells = said.map((cell, place) => (cell === "–" ? "" : `${columns[place]} ${cell}`));
+    return [name, ...cells].filter(Boolean).join(" · ");
+  };
+
+  const saying = (box) => document.getElementById(`${box.id}-value`);
+
+  // Every piece of a drawn chart with the names it answers to. Plotly binds its data to what it draws.
+  const pieces = (box) =>
+    [...box.querySelectorAll(".cartesianlayer .trace")].flatMap((group) => {
+      const { index } = group.__data__[0].trace;
+      const trace = box.data[index];
+      const names = [trace.meta || trace.name];
+      if (!box.layout.meta.rows) return trace.customdata || trace.meta ? [{ node: group, names }] : [];
+      return [...group.querySelectorAll(".point, .errorbar")].map((node) => ({
+        node,
+        names: [...names, optionOf(box, { curveNumber: index, pointNumber: node.__data__.i })],
+      }));
+    });
+
+  const emphasise = (option) => {
+    for (const box of boxes("[data-drawn]")) {
+      const found = pieces(box);
+      const known = option && found.some(({ names }) => names.includes(option));
+      for (const { node, names } of found) node.classList.toggle("faded", Boolean(known) && !names.includes(option));
+    }
+  };
+
+  const leave = () => {
+    emphasise(null);
+    for (const box of boxes("[data-drawn]")) saying(box).textContent = "";
+  };
+
+  // The other charts tell what they know of the same option, at the same place where they have several of it.
+  const point = (box, at) => {
+    const option = optionOf(box, at);
+    const x = box.data[at.curveNumber].x[at.pointNumber];
+    emphasise(option);
+    for (const other of boxes("[data-drawn]")) {
+      const same = other === box ? [at] : values(other).filter((one) => optionOf(other, one) === option);
+      const one = same.length === 1 ? same[0] : same.find((one) => !other.layout.meta.rows && one.x === x);
+      saying(other).textContent = one ? told(other, one) : "";
+    }
   };
 
   const stepped = (keys, at, points) => {
@@ -92,40 +128,42 @@
   const walkable = (box) => {
     box.tabIndex = 0;
     box.setAttribute("role", "application");
-    const live = document.getElementById(`${box.id}-value`);
     let at = -1;
-    const leave = () => {
+    const stop = () => {
       if (at < 0) return;
       at = -1;
-      Plotly.Fx.unhover(box);
-      live.textContent = "";
+      leave();
     };
-    box.addEventListener("blur", leave);
+    box.addEventListener("blur", stop);
     box.addEventListener("keydown", (event) => {
       if (event.target !== box || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.key === "Escape") leave();
+      if (event.key === "Escape") stop();
       draw(box);
       const points = values(box);
       const next = points.length ? stepped(event.key, at, points) : -1;
       if (next < 0) return;
       event.preventDefault();
       at = next;
-      const { curveNumber, pointNumber } = points[at];
-      Plotly.Fx.hover(box, [{ curveNumber, pointNumber }]);
-      live.textContent = `${at + 1} / ${points.length}: ${told(box, points[at])}`;
+      emphasise(optionOf(box, points[at]));
+      saying(box).textContent = `${at + 1} / ${points.length}: ${told(box, points[at])}`;
     });
+    for (const key of box.closest(".chart-box").querySelectorAll("[data-key]")) {
+      key.addEventListener("pointerenter", () => emphasise(key.dataset.key));
+      key.addEventListener("pointerleave", leave);
+    }
   };
 
   const draw = (box, again = false) => {
     const source = document.getElementById(box.dataset.figure);
     if (!source || !window.Plotly || (box.dataset.drawn && !again)) return;
     const figure = JSON.parse(source.textContent);
-    const names = figure.data.filter((trace) => trace.showlegend !== false).length;
-    Plotly.react(box, traces(figure.data), inked(figure.layout, box.clientWidth < NARROW, names), CONFIG);
+    Plotly.react(box, traces(figure.data), inked(figure.layout, box.clientWidth < NARROW), CONFIG);
+    if (!box.dataset.drawn) {
+      box.on("plotly_hover", ({ points }) => point(box, points[0]));
+      box.on("plotly_unhover", leave);
+    }
     box.dataset.drawn = "yes";
   };
-
-  const boxes = (which = "[data-figure]") => document.querySelectorAll(which);
 
   // Each in a task of its own: the page, then the first chart, is seen while the next is drawn.
   const drawSoon = (box) => setTimeout(() => draw(box));

@@ -18,6 +18,7 @@ from app.main import create_app
 from app.platform.web.examples import CALIBRATION, FABRIC_GAIN, SIZING
 from app.settings import Settings
 from tests.benchmarks.test_speed import report
+from tests.compared import comparison_of
 from tests.loops import run
 
 pytestmark = pytest.mark.benchmark
@@ -27,7 +28,7 @@ REQUESTS = 30
 WANTED = 0.100
 """Of a page at p95. [s]"""
 
-EMPTY = "/decisions"
+EMPTY = "/studies"
 
 
 async def pages(client: httpx.AsyncClient) -> list[str]:
@@ -41,11 +42,14 @@ async def pages(client: httpx.AsyncClient) -> list[str]:
     answers = [path for path in known if (await client.get(path)).status_code == 200]
     answers += ["/catalog/systems", "/catalog/chips/a100-sxm-80gb", "/claims/bert-large-1-dgx"]
     for example in ("bert-large", "vendor-claim"):
-        answers.append((await client.post(f"/examples/{example}")).headers["location"])
+        made = (await client.post("/api/v1/comparisons", json=comparison_of(example))).json()
+        answers.append(f"/comparisons/{made['id']}")
     rows = (await client.get(f"{answers[-2]}.json")).json()["rows"]
     estimates = [f"/estimates/{row['estimate']['id']}" for row in rows if row["estimate"]]
     answers += [f"{answers[-2]}/scaling", *estimates[:2]]
-    answers += [f"{estimates[1]}/plans", f"{estimates[0]}/fabrics", f"{estimates[0]}/costs"]
+    for old in (f"{estimates[1]}/plans", f"{estimates[0]}/fabrics"):
+        answers.append((await client.get(old)).headers["location"])
+    answers.append(f"{estimates[0]}/costs")
     for kind, body in (("calibrations", CALIBRATION), ("calibrations", FABRIC_GAIN), ("sizings", SIZING)):
         made = (await client.post(f"/api/v1/{kind}", json=body)).json()
         answers.append(f"/{kind}/{made['id']}")

@@ -6,12 +6,27 @@ import httpx
 import pytest
 from bs4 import BeautifulSoup
 
+from tests.compared import comparison_of
+
+TOOLS = [
+    *(
+        "/boms/new",
+        "/breakevens",
+        "/price-books",
+        "/fabric-choices/new",
+        "/fabrics",
+        "/partitions",
+        "/queues",
+    ),
+    *("/mappings", "/claims"),
+]
+
 
 def example(server: str, identifier: str) -> str:
-    """Open a ready-made comparison and return its path."""
-    answer = httpx.post(f"{server}/examples/{identifier}", headers={"accept-language": "en"}, timeout=60)
-    assert answer.status_code == 303, answer.text
-    return str(answer.headers["location"])
+    """Make a comparison of a ready-made study and return its path."""
+    answer = httpx.post(f"{server}/api/v1/comparisons", json=comparison_of(identifier), timeout=60)
+    assert answer.status_code == 201, answer.text
+    return f"/comparisons/{answer.json()['id']}"
 
 
 @pytest.fixture(scope="session")
@@ -65,11 +80,9 @@ def pipelined(server: str) -> list[str]:
 
 @pytest.fixture(scope="session")
 def listed(server: str) -> list[str]:
-    """Paths that the menu, the foot and the hub of decisions lead to."""
-    found: dict[str, None] = {}
-    for start in ("/", "/decisions"):
-        page = BeautifulSoup(httpx.get(f"{server}{start}", timeout=60).text, "html.parser")
-        links = page.select("nav.menu a, .bottom nav a, main .card, main .list-plain a")
-        found |= {link["href"].partition("#")[0]: None for link in links}
+    """Paths that the menu and the foot lead to, and the tools around a study."""
+    page = BeautifulSoup(httpx.get(f"{server}/", timeout=60).text, "html.parser")
+    links = page.select("nav.menu a, .bottom nav a")
+    found = dict.fromkeys([link["href"].partition("#")[0] for link in links] + TOOLS)
     known = [path for path in found if path.startswith("/") and not path.endswith(".json")]
     return [path for path in known if httpx.get(f"{server}{path}", timeout=60).status_code == 200]

@@ -12,7 +12,7 @@ MOST = 300_000
 """Bytes of a first page without charts. [B]"""
 
 
-@pytest.mark.parametrize("path", ["/", "/decisions", "/sizings/new"])
+@pytest.mark.parametrize("path", ["/", "/?model.preset=bert-large", "/studies"])
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_a_first_page_is_light(window: Seat, korean_window: Seat, path: str, language: str) -> None:
     seat = window if language == "en" else korean_window

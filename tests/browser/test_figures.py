@@ -25,7 +25,7 @@ def test_arrow_keys_go_through_the_values_and_tab_goes_on(window: Seat) -> None:
     page.keyboard.press("ArrowRight")
     expect(said).to_have_text(re.compile(r"^1 / \d+: .+"))
     first = said.inner_text()
-    expect(chart.locator(".hoverlayer .hovertext").first).to_be_attached()
+    expect(said).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(said).to_have_text(re.compile(r"^2 / \d+: .+"))
     page.keyboard.press("Home")
@@ -92,7 +92,7 @@ def test_nothing_moves_while_charts_are_drawn(
 def test_a_schedule_is_seen_with_its_bubble(window: Seat, pipelined: list[str]) -> None:
     for path in pipelined:
         page = window.open(path)
-        drawing = page.locator("#schedule-caption + .scroll svg")
+        drawing = page.locator("figure.drawn .scroll svg")
         expect(drawing).to_be_visible()
         expect(drawing.locator(".box-forward").first).to_be_attached()
         page.get_by_text("Stage timing").first.click()
@@ -111,7 +111,7 @@ def test_pages_print_without_controls_and_within_the_paper(
         page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         expect(page.locator("nav.menu")).to_be_hidden()
-        expect(page.locator("figcaption a").first).to_be_hidden()
+        expect(page.locator(".chart-head summary").first).to_be_hidden()
         assert page.evaluate("document.documentElement.scrollWidth") <= PAPER
         # What is folded away is not printed, and is measured as it stood when it was last seen.
         cut = page.locator(".scroll:not(details:not([open]) *)").evaluate_all(
@@ -126,7 +126,7 @@ def test_pages_print_without_controls_and_within_the_paper(
 def test_pictures_without_scripts_take_the_ground_of_the_page(plain_window: Seat, modelled: str) -> None:
     plain_window.page.emulate_media(color_scheme="dark")
     page = plain_window.open(modelled)
-    picture = page.locator("#figure-time img.still")
+    picture = page.locator(".chart-box:has(#figure-time) img.still")
     picture.scroll_into_view_if_needed()
     expect(picture).to_have_js_property("complete", True)
     assert "figure-time.dark.svg" in picture.evaluate("picture => picture.currentSrc")
@@ -166,3 +166,62 @@ def test_a_chart_out_of_sight_is_drawn_when_the_keys_reach_it(window: Seat, mode
     page.keyboard.press("ArrowRight")
     expect(page.locator(f"#{chart.get_attribute('id')}-value")).to_have_text(re.compile(r"^1 / \d+: .+"))
     assert window.complaints == []
+
+
+def test_pointing_at_an_option_emphasises_it_in_every_chart_and_covers_none(
+    window: Seat, modelled: str
+) -> None:
+    page = window.open(modelled)
+    charts_drawn(page)
+    page.locator("#figure-time").scroll_into_view_if_needed()
+    bar = page.locator("#figure-time .point").nth(1).bounding_box()
+    assert bar is not None
+    page.mouse.move(bar["x"] + 40, bar["y"] + bar["height"] / 2)
+    for name in ("time", "cost"):
+        expect(page.locator(f"#figure-{name}-value")).to_have_text(re.compile(r"^IPU-POD16: .+"))
+        expect(page.locator(f"#figure-{name} .point.faded")).to_have_count(2)
+    expect(page.locator("#figure-roofline .trace.faded").first).to_be_attached()
+    expect(page.locator(".hovertext")).to_have_count(0)
+    page.mouse.move(1, 1)
+    expect(page.locator(".faded")).to_have_count(0)
+    assert window.complaints == []
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_button_switches_the_picture_for_its_table(
+    window: Seat, plain_window: Seat, modelled: str, scripts: bool
+) -> None:
+    page = (window if scripts else plain_window).open(modelled)
+    box = page.locator(".chart-box:has(#figure-breakdown)")
+    expect(box.locator(".chart-picture")).to_be_visible()
+    expect(box.locator("table")).to_be_hidden()
+    box.get_by_label("Table").focus()
+    page.keyboard.press("Space")
+    expect(box.locator("table")).to_contain_text("Matrix multiplication (GEMM)")
+    expect(box.locator(".chart-picture")).to_be_hidden()
+    box.locator("summary").click()
+    expect(box.get_by_role("link", name="CSV")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_chart_has_an_empty_place_or_labels_over_each_other(
+    window: Seat, modelled: str, width: int
+) -> None:
+    window.page.set_viewport_size({"width": width, "height": 900})
+    for path in (modelled, f"{modelled}/scaling", "/accuracy", "/queues", "/claims"):
+        page = window.open(path)
+        charts_drawn(page)
+        faults = page.evaluate(
+            """() => [...document.querySelectorAll("[data-figure]")].flatMap((box) => {
+              const place = (one) => one.getBoundingClientRect();
+              const over = { xtick: (a, b) => b.left < a.right && b.right > a.left,
+                             ytick: (a, b) => b.top < a.bottom - 2 && b.bottom > a.top + 2 };
+              const found = Object.entries(over).flatMap(([axis, clash]) => {
+                const labels = [...box.querySelectorAll(`.${axis} text`)].map(place);
+                return labels.slice(1).filter((one, index) => clash(labels[index], one));
+              });
+              const rest = place(box.parentElement).height - place(box.querySelector(".main-svg")).height;
+              return Math.abs(rest) > 2 || found.length ? [`${box.id} ${rest} ${found.length}`] : [];
+            })"""
+        )
+        assert faults == [], path

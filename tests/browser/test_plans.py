@@ -39,27 +39,25 @@ def test_map_is_drawn_and_a_cell_narrows_the_plans(window: Seat) -> None:
     assert window.complaints == [] and window.strays == []
 
 
-def test_a_plan_opens_its_estimate_and_the_estimate_its_plans(window: Seat) -> None:
+def test_a_plan_is_taken_over_and_can_be_undone(window: Seat) -> None:
     page = window.open(QUESTION)
     row = page.locator("#plans tbody tr").nth(1)
     time = row.locator("td.number .figure").first.inner_text()
-    row.get_by_role("button", name="Open").click()
-    expect(page).to_have_url(re.compile(r"/estimates/est_"))
+    row.get_by_role("link", name="Use this plan").click()
+    expect(page.locator("#changes .chip").first).to_contain_text("tensor")
+    page.locator("#options h2 a").click()
     expect(page.locator(".headline", has_text="Step time")).to_contain_text(time)
     page.locator("#plan-title").get_by_role("link", name="Other plans").click()
-    expect(page.locator("#plans")).to_contain_text("this estimate")
+    expect(page.locator("#plans tbody tr").nth(1)).to_contain_text("this option")
     charts_drawn(page)
     assert window.complaints == []
 
 
 def test_a_filter_is_chosen_with_the_keyboard(window: Seat) -> None:
     page = window.open(QUESTION)
-    page.locator("summary", has_text="Filter plans").focus()
-    page.keyboard.press("Enter")
     page.get_by_label("Recomputation").select_option("full")
-    page.get_by_label("Recomputation").press("Enter")
-    page.get_by_role("button", name="Search").press("Enter")
-    expect(page).to_have_url(re.compile(r"&recompute=full$"))
+    page.get_by_role("button", name="Apply").press("Enter")
+    expect(page.locator(".chip")).to_contain_text("full")
     expect(page.locator("#plans .under").first).to_contain_text("full activation recompute")
 
 
@@ -80,9 +78,9 @@ def test_everything_is_there_without_scripts(plain_window: Seat) -> None:
     expect(page.locator("#map td.chosen")).to_have_count(1)
     page.get_by_role("link", name="why not? Plan 3").click()
     expect(page.locator("#why-title")).to_have_text("Why the first plan and not plan 3?")
-    expect(page.locator("#differences")).to_be_visible()
-    page.locator("#plans tbody tr").first.get_by_role("button").click()
-    expect(page).to_have_url(re.compile(r"/estimates/est_"))
+    expect(page.locator(".chart-box:has(#figure-difference) .still")).to_be_visible()
+    page.locator("#plans tbody tr").nth(1).get_by_role("link", name="Use this plan").click()
+    expect(page.locator("#changes")).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

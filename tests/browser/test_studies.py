@@ -31,14 +31,13 @@ def time_of(page: Page, key: str) -> str:
 
 def test_a_newcomer_is_in_the_workspace_after_two_clicks(korean_window: Seat) -> None:
     spoken = voice("ko")
-    page = korean_window.open("/studies/new")
+    page = korean_window.open("/")
     start = time.monotonic()
-    page.get_by_role("link", name=re.compile("BERT-Large")).click()
+    page.get_by_role("option", name=re.compile("BERT-Large")).click()
     expect(page.locator("#step-systems")).to_be_visible()
-    expect(page.locator(".tag.default").first).to_have_text(spoken.gettext("default"))
-    page.get_by_role("button", name=spoken.gettext("Open study")).click()
+    page.locator("#compare .submit-row").get_by_role("button", name=spoken.gettext("Compare")).click()
     expect(page).to_have_url(re.compile(r"/studies/stu_"))
-    expect(page.locator(".study-option")).to_have_count(3)
+    expect(page.locator(".study-option")).to_have_count(2)
     charts_drawn(page)
     assert time.monotonic() - start < 60
     assert korean_window.complaints == [] and korean_window.strays == []
@@ -153,7 +152,6 @@ def test_no_fault_of_access(window: Seat, address: str, scheme: str) -> None:
     faults = []
     paths = [
         "/studies",
-        "/studies/new?model.preset=bert-large",
         f"{address}?count.a=4",
         f"{address}?count.a=x",
         f"{address}/assumptions",
@@ -172,7 +170,7 @@ def test_no_fault_of_access(window: Seat, address: str, scheme: str) -> None:
 
 
 def test_pages_fit_a_phone(phone: Seat, address: str) -> None:
-    for path in ("/studies", "/studies/new?model.preset=gpt3-175b", address, f"{address}/assumptions",
+    for path in ("/studies", address, f"{address}/assumptions",
                  f"{address}/versions", f"{address}/trace?option=a&figure=cost"):  # fmt: skip
         page = phone.open(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path

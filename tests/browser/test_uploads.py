@@ -38,14 +38,11 @@ def line(page: Page, rate: float, session: CDPSession | None = None) -> CDPSessi
     return session
 
 
-def filled(seat: Seat, file: Path, scripts: bool = True) -> Page:
-    """Return the start form with everything a comparison needs."""
-    page = seat.open("/")
+def filled(seat: Seat, file: Path) -> Page:
+    """Return the start form with everything a study needs."""
+    page = seat.open("/?model.preset=bert-large&system=dgx-a100-640gb")
     page.set_default_timeout(12_000)
-    page.locator("#model-preset").select_option("bert-large")
-    if scripts:
-        expect(page.locator("#filled")).to_contain_text("BERT-Large")
-    page.locator("input[name=system][value='dgx-a100-640gb']").check()
+    page.locator("#workload summary").click()
     page.locator("[name='workload.samples']").fill("1000000")
     page.locator("#workload-file").set_input_files(file)
     return page
@@ -61,17 +58,17 @@ def test_a_large_file_is_seen_to_arrive(window: Seat, sample: Path) -> None:
     page.evaluate(
         """() => {
           window.seen = [];
-          const said = document.querySelector(".upload [role=status]");
+          const said = document.querySelector("#compare .upload [role=status]");
           new MutationObserver(() => window.seen.push(said.textContent)).observe(said, {childList: true});
         }"""
     )
     before = stored(window.server)
-    page.get_by_role("button", name="Compare").click()
-    expect(page.locator(".upload progress")).to_be_visible()
-    expect(page.locator(".upload [role=status]")).to_contain_text("of 25.0 MB sent")
-    with page.expect_navigation(url="**/comparisons/**", timeout=60_000):
+    page.locator("#compare .submit-row button").click()
+    expect(page.locator("#compare .upload progress")).to_be_visible()
+    expect(page.locator("#compare .upload [role=status]")).to_contain_text("of 25.0 MB sent")
+    with page.expect_navigation(url="**/studies/stu_*", timeout=60_000):
         pass
-    expect(page.locator("#options")).to_be_visible()
+    expect(page.locator(".study-option")).to_have_count(1)
     assert stored(window.server) == before + 1
     assert window.strays == [] and window.complaints == []
 
@@ -83,26 +80,26 @@ def test_an_upload_that_is_stopped_leaves_nothing(
     page = filled(seat, sample)
     slow = line(page, CRAWL)
     before = stored(seat.server)
-    page.locator("form.ask .submit-row button.primary").click()
-    expect(page.locator(".upload [role=status]")).to_contain_text("25.0 MB 중")
-    page.get_by_role("button", name="취소").click()
-    expect(page.locator(".upload [role=status]")).to_contain_text("취소했습니다")
+    page.locator("#compare .submit-row button").click()
+    expect(page.locator("#compare .upload [role=status]")).to_contain_text("25.0 MB 중")
+    page.locator("#compare").get_by_role("button", name="취소").click()
+    expect(page.locator("#compare .upload [role=status]")).to_contain_text("취소했습니다")
     expect(page.locator("[name='workload.samples']")).to_have_value("1000000")
     assert page.locator("#workload-file").evaluate("input => input.files.length") == 1
-    assert page.locator("form.ask").get_attribute("aria-busy") is None
+    assert page.locator("#compare").get_attribute("aria-busy") is None
     assert stored(seat.server) == before
     assert "failed" not in caplog.text
     # It can be sent again from where it is.
     line(page, -1, slow)
-    page.locator("form.ask .submit-row button.primary").click()
-    page.wait_for_url("**/comparisons/**", timeout=60_000)
+    page.locator("#compare .submit-row button").click()
+    page.wait_for_url("**/studies/stu_*", timeout=60_000)
 
 
 def test_a_line_that_breaks_keeps_what_was_typed(window: Seat, sample: Path) -> None:
     page = filled(window, sample)
     page.route("**/", lambda route: route.abort() if route.request.method == "POST" else route.continue_())
-    page.get_by_role("button", name="Compare").click()
-    expect(page.locator(".upload [role=status]")).to_contain_text("Your input is still here")
+    page.locator("#compare .submit-row button").click()
+    expect(page.locator("#compare .upload [role=status]")).to_contain_text("Your input is still here")
     expect(page.locator("[name='workload.samples']")).to_have_value("1000000")
     assert page.locator("#workload-file").evaluate("input => input.files[0].name") == sample.name
 
@@ -112,18 +109,18 @@ def test_a_refused_file_says_why_and_keeps_the_form(window: Seat, tmp_path: Path
     broken.write_text('{"text": 1}\n' * 120_000)
     page = filled(window, broken)
     page.evaluate("window.sameDocument = true")
-    page.get_by_role("button", name="Compare").click()
+    page.locator("#compare .submit-row button").click()
     expect(page.locator("#workload-file-error-1")).to_be_visible()
     assert page.evaluate("window.sameDocument"), "the page was loaded anew"
     expect(page.locator("[name='workload.samples']")).to_have_value("1000000")
-    expect(page.locator("input[name=system][value='dgx-a100-640gb']")).to_be_checked()
+    expect(page.locator("#count-dgx-a100-640gb")).to_be_visible()
     assert page.locator("#workload-file").evaluate("input => input.files[0].name") == broken.name
 
 
 def test_without_scripts_the_form_posts(plain_window: Seat, tmp_path: Path) -> None:
     small = tmp_path / "lengths.jsonl"
     small.write_text('{"length": 100}\n' * 50)
-    page = filled(plain_window, small, scripts=False)
-    assert page.locator(".upload").is_hidden()
-    page.get_by_role("button", name="Compare").click()
-    page.wait_for_url("**/comparisons/**")
+    page = filled(plain_window, small)
+    assert page.locator("#compare .upload").is_hidden()
+    page.locator("#compare .submit-row button").click()
+    page.wait_for_url("**/studies/stu_*")

@@ -36,10 +36,10 @@ LISTS = (
 )  # fmt: skip
 
 PAGES = (
-    "/", "/estimates", "/estimates.json",
+    "/",
     "/studies", "/studies?search=seoul", "/studies.json", "/uploads", "/uploads.json", "/proposals",
     "/proposals.json", "/price-books", "/price-books.json", "/sweeps", "/sweeps.json",
-    "/calibrations/new", "/boms/new", "/fabric-choices/new",
+    "/calibrations/new", "/boms/new",
 )  # fmt: skip
 
 MANY = {"estimate": 1.0, "study": 0.01, "comparison": 0.02, "proposal": 0.01, "sizing": 0.02, "bill": 0.02,

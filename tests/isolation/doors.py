@@ -22,14 +22,12 @@ FORMS: dict[str, dict[str, str]] = {
         "name": "Spring", "version": "1", "item": "dgx-a100-640gb", "parameter": "price", "condition": "",
         "value": "250000", "unit": "USD", "note": "",
     },
-    "/estimates/{}/plans": {"plan": "tensor=1&pipeline=1&data=8"},
     "/proposals/{}/edit": {"customer": "Another", "locale": "en", "currency": "USD"},
     "/proposals/{}/share": {"expires_in_days": "7"},
     "/studies/{}/duplicate": {"state": ""},
-    "/studies/{}/comparison": {"state": ""},
-    "/studies/{}/edit": {"name": "Another name", "expected": "1"},
+    "/studies/{}/figures": {"figure.label": "Own run", "figure.kind": "measured", "figure.hours": "3"},
     "/people/members/{}": {"role": "viewer"},
-    "/studies/{}/versions": {"state": "count.a=3", "version": "1", "expected": "1"},
+    "/studies/{}/save": {"state": "count.a=3", "version": "1", "expected": "1"},
 }  # fmt: skip
 """Page that takes a form → what is typed; where none stands here, nothing is."""
 

@@ -38,11 +38,12 @@ def table_row(page: Page, table: str, name: str) -> str:
 
 def test_a_field_engineer_maps_gpt3_on_a_pod256(seat: Seat, spoken: Voice) -> None:
     page = seat.open("/mappings")
+    expect(page.locator(".study-question")).to_contain_text("GPT-3 175B")
+    expect(page.locator("#result .headline")).to_contain_text("/ 256")
 
     def control(label: str, letter: str) -> str:
         return f"{spoken.gettext(label)} {letter}"
 
-    page.get_by_label(spoken.gettext("System"), exact=True).select_option("ipu-pod256")
     for label, letter, count in (
         ("Tensor parallel", "t", 8),
         ("Pipeline stages", "p", 8),

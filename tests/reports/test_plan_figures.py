@@ -115,7 +115,7 @@ def test_front_shows_plans_points_and_both_lines_in_one_unit() -> None:
     drawn = figures.time_and_memory(found, ["a", "b"], ["c", "d", "e"], ENGLISH)
     parts = traces(drawn)
     assert parts["best distinct plans"]["x"] == pytest.approx([20.0, 21.0])
-    assert parts["best distinct plans"]["text"] == ["1", "2"]
+    assert parts["best distinct plans"]["customdata"][1] == ["2 · b", "21.0 ms", "60.0 GB"]
     assert parts["device memory"]["y"] == [80.0, 80.0]
     assert parts["memory available to a plan"]["y"] == [75.0, 75.0]
     assert "(ms)" in drawn["layout"]["xaxis"]["title"]["text"]

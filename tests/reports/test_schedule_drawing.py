@@ -16,7 +16,8 @@ from PIL import Image
 from app.engine.pipeline import Schedule, bubble_slots, lockstep, one_forward_one_backward
 from app.estimating.documents import PipelineSchedule
 from app.features.estimates.schedule import excerpt, pipeline_drawing, schedule_rows, stage_times
-from app.platform.charts.still_files import rows_csv, sketch
+from app.platform.charts.figure_tables import rows_csv
+from app.platform.charts.still_files import sketch
 from app.platform.charts.svg import Area, Box, Label, written
 from app.platform.web.rendering import fonts
 from app.platform.wording.voice import voice

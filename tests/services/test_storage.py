@@ -275,7 +275,14 @@ def test_what_has_had_its_time_goes(bench: Workbench) -> None:
     old(bench, "sweep", 100)
     bench.retention = Retention(estimates=90, sweeps=90)
     counted = purge(bench, now(), dry_run=True)
-    assert counted.counts == {"estimates": 1, "sweeps": 0, "idempotency": 0, "shares": 0, "files": 0}
+    assert counted.counts == {
+        "estimates": 1,
+        "sweeps": 0,
+        "idempotency": 0,
+        "shares": 0,
+        "unsaved": 0,
+        "files": 0,
+    }
     assert get_estimate(bench, "ws_one", free.id)
     with bench.store.transaction("ws_one") as repository:
         repository.of_job(sweep.id).move({"queued"}, "cancelled", now() - timedelta(days=100))

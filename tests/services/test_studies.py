@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from app.errors import AppError, Conflict, NotFound
 from app.estimating.documents import Estimate
+from app.features.operation.chores import purge
 from app.features.studies import service as studies
 from app.features.studies import states
 from app.features.studies.model import (
@@ -22,6 +24,7 @@ from app.features.studies.model import (
     StudyPatch,
 )
 from app.platform.store.database import Store
+from app.platform.store.queries import now
 from app.platform.store.trail import TrailFilter
 from app.platform.workbench import LOCAL_WORKSPACE as HERE
 from app.platform.workbench import EstimateCache, Workbench
@@ -219,3 +222,40 @@ def test_memory_of_estimates_is_bounded_and_apart_by_workspace() -> None:
     cache.get("ws", priced, lambda: make("priced"))
     cache.get("ws", priced, lambda: make("priced"))
     assert made == ["0", "1", "2", "other", "dropped", "priced", "priced"]
+
+
+def test_a_state_has_one_short_name(bench: Workbench, study: Study) -> None:
+    state = states.StoredState(1, {"count.a": "4"}, {"network": {"threshold_percent": "7"}})
+    token = states.store_state(bench, HERE, study.id, state)
+    assert token == states.store_state(bench, HERE, study.id, state) and len(token) == 10
+    assert states.stored_state(bench, HERE, study.id, token) == state
+    with pytest.raises(NotFound):
+        states.stored_state(bench, HERE, study.id, "aaaaaaaaaa")
+    with pytest.raises(NotFound):
+        states.stored_state(bench, "ws_other", study.id, token)
+
+
+def test_what_nobody_saves_is_listed_apart_and_goes_after_a_time(bench: Workbench) -> None:
+    made = studies.create_study(bench, HERE, StudyContent.model_validate(CONTENT), saved=False)
+    assert not made.saved and made.id not in [
+        one.id for one in studies.list_studies(bench, HERE, 9, None).items
+    ]
+    apart = studies.list_studies(bench, HERE, 9, None, saved=False).items
+    assert [one.id for one in apart] == [made.id]
+    kept = studies.create_study(bench, HERE, StudyContent.model_validate(CONTENT), saved=False)
+    states.store_state(bench, HERE, made.id, states.StoredState(1, {"count.a": "4"}))
+    assert studies.save_study(bench, HERE, kept.id).saved
+    purge(bench, now() + timedelta(days=29), at_once=True)
+    assert studies.get_study(bench, HERE, made.id)
+    purge(bench, now() + timedelta(days=31), at_once=True)
+    with pytest.raises(NotFound):
+        studies.get_study(bench, HERE, made.id)
+    assert studies.get_study(bench, HERE, kept.id).saved
+
+
+def test_customers_and_tags_are_found(bench: Workbench, study: Study) -> None:
+    patch = StudyPatch.model_validate({"customer": "하이퍼커넥트", "tags": ["build or cloud"]})
+    assert studies.change_study(bench, HERE, study.id, patch).content.customer == "하이퍼커넥트"
+    for sought in ("하이퍼", "cloud", "seoul"):
+        assert [one.id for one in studies.list_studies(bench, HERE, 9, None, sought).items] == [study.id]
+    assert not studies.list_studies(bench, HERE, 9, None, "graphcore").items

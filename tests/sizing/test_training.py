@@ -127,8 +127,8 @@ def test_gpt3_study_of_the_issue_is_warned_of_and_starts_sensibly() -> None:
     training = usual_training(preset("gpt3-175b"), context.catalog)
     assert training.workload["tokens"] == 300_000_000_000
     assert "300 billion" in str(training.why)
-    assert not finishes_alone("gpt3-175b", training.workload, "dgx-a100-640gb", context)
-    counts = starting_counts("gpt3-175b", training.workload, ["dgx-a100-640gb"], context)
+    assert not finishes_alone({"preset": "gpt3-175b"}, training.workload, "dgx-a100-640gb", context)
+    counts = starting_counts({"preset": "gpt3-175b"}, training.workload, ["dgx-a100-640gb"], context)
     start = seconds_to_train(request("gpt3-175b", dict(training.workload), counts["dgx-a100-640gb"]), context)
     assert start is not None
     assert start <= 90 * DAY

@@ -23,7 +23,13 @@ from app.features.sizings.model import ScalingCurve, Sizing, SizingRequest, Sizi
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.rows import Job, SweepAnswer, SweepState
 from app.features.tenancy.model import PartitionPlan, PartitionRequest, QueueAnswer, QueueRequest
-from app.features.uploads.model import KeptProfile, KeptWorkload, ProfileRequest, UploadSummary
+from app.features.uploads.model import (
+    KeptProfile,
+    KeptWorkload,
+    ProfileRequest,
+    UploadPatch,
+    UploadSummary,
+)
 from app.platform.catalogue_model import Chip, Fabric, Machine, Model, ModelWithOperators, Software, System
 from app.platform.listing import Page
 
@@ -125,6 +131,10 @@ class SizingOperations:
     def get_profile_file(self, identifier: str) -> bytes:
         """Read the file of a model as it was uploaded."""
 
+    @operation("PATCH profiles/{identifier}")
+    def change_profile(self, identifier: str, patch: UploadPatch | Given) -> KeptProfile:
+        """Give an uploaded model another name or customer."""
+
     @operation("DELETE profiles/{identifier}")
     def delete_profile(self, identifier: str) -> None:
         """Delete a model and its file; answers made of it stay."""
@@ -142,6 +152,10 @@ class SizingOperations:
     @operation("GET workloads/{identifier}")
     def get_workload(self, identifier: str) -> KeptWorkload:
         """Read what was counted in a sample."""
+
+    @operation("PATCH workloads/{identifier}")
+    def change_workload(self, identifier: str, patch: UploadPatch | Given) -> KeptWorkload:
+        """Give an uploaded sample another name or customer."""
 
     @operation("DELETE workloads/{identifier}")
     def delete_workload(self, identifier: str) -> None:

@@ -6,11 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from app.features.accuracy.agreement import Chain
 from app.platform.charts import figures
-from app.platform.charts.figures import Figure, axis, figure, legend_above, plain
+from app.platform.charts.figures import Figure, Trace, axis, figure, plain, thin
 from app.platform.wording.voice import Voice
 
 NEAR = 0.10
@@ -19,14 +18,32 @@ WIDEST = 0.11
 """How far runs of one size are spread to either side, so that they do not cover each other. [decades]"""
 
 RATIOS = (
-    0.02, 0.05, 0.1, 0.2, 0.33, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0,
-)  # fmt: skip
-FEWER_RATIOS = frozenset({0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0})
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.33,
+    0.5,
+    0.7,
+    0.8,
+    0.9,
+    1.0,
+    1.1,
+    1.25,
+    1.5,
+    2.0,
+    3.0,
+    5.0,
+    10.0,
+    20.0,
+    50.0,
+)
+FEWER_RATIOS = (0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0)
 """Ticks of an axis over a wide range."""
 CLOSE = 3.0
 """Ratio of the ends of the axis up to which every tick is written."""
-GUIDE = "rgba(128,136,148,0.16)"
-LINE = "rgba(128,136,148,0.9)"
+TALL = 420
+SIZES = (1, 4, 8, 16, 64, 256, 1024, 4096)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +51,8 @@ class Mark:
     """One run in a figure."""
 
     family: str
-    text: str
-    """What run it is."""
+    said: tuple[str, ...]
+    """What run it is, its software, and its figures."""
     devices: int
     measured: float
     predicted: float
@@ -52,36 +69,23 @@ def ratios(marks: Sequence[Mark], voice: Voice) -> Figure:
     ]
     least = min([0.8, *(0.96 * y for _, _, y, _, _ in drawn)])
     most = max([1.25, *(1.04 * y for _, _, y, _, _ in drawn)])
-    sizes = sorted({mark.devices for mark in marks})
-    shown = [size for size in (1, 4, 8, 16, 64, 256, 1024, 4096) if sizes and size <= 2 * sizes[-1]]
-    ticks = [tick for tick in RATIOS if least <= tick <= most]
-    if most / least > CLOSE:
-        ticks = [tick for tick in ticks if tick in FEWER_RATIOS]
+    band = {"y0": 1 / (1 + NEAR), "y1": 1 + NEAR, "fillcolor": figures.SHADE, "line": {"width": 0}}
+    middle = {"y0": 1, "y1": 1, "line": {"width": 1.2, "color": figures.GUIDE}}
+    behind = {"xref": "paper", "x0": 0, "x1": 1, "layer": "below"}
     return figure(
         _traces(drawn, families(marks), voice),
-        showlegend=True,
-        legend=legend_above(),
-        hovermode="closest",
-        shapes=[
-            _shape("rect", y0=1 / (1 + NEAR), y1=1 + NEAR, fillcolor=GUIDE, line={"width": 0}),
-            _shape("line", y0=1, y1=1, line={"width": 1.2, "color": LINE}),
-        ],
-        xaxis=axis(
-            voice.gettext("Devices"),
-            type="log",
-            tickmode="array",
-            tickvals=shown,
-            ticktext=[voice.number(size) for size in shown],
-            showgrid=False,
-        ),
-        yaxis=axis(
+        axis(voice.gettext("Devices"), places, voice.number, log=True, at=SIZES) | {"showgrid": False},
+        axis(
             voice.gettext("Predicted / measured"),
-            type="log",
-            range=[math.log10(least), math.log10(most)],
-            tickmode="array",
-            tickvals=ticks,
-            ticktext=[f"{voice.number(tick)}×" for tick in ticks],
+            (),
+            lambda tick: f"{voice.number(tick)}×",
+            log=True,
+            at=FEWER_RATIOS if most / least > CLOSE else RATIOS,
+            ends=(least, most),
         ),
+        _columns(voice),
+        height=TALL,
+        shapes=[{"type": "rect", **behind, **band}, {"type": "line", **behind, **middle}],
     )
 
 
@@ -91,33 +95,28 @@ def throughputs(marks: Sequence[Mark], order: Sequence[str], unit: str, voice: V
     ``order`` is that of the families, so that a family has one colour in both figures.
     """
     values = [mark.measured for mark in marks] or [1.0, 10.0]
-    least, most = 0.6 * min(values), 1.7 * max(values)
-    line = {"type": "scatter", "mode": "lines", "x": [least, most], "hoverinfo": "skip", "showlegend": False}
-    guides: list[dict[str, Any]] = [
-        line | {"y": [share * least, share * most], "line": {"color": LINE, "width": width, "dash": dash}}
+    ends = 0.6 * min(values), 1.7 * max(values)
+    guides = [
+        figures.line(
+            ends,
+            [share * end for end in ends],
+            {"color": figures.GUIDE, "width": width, "dash": dash},
+            showlegend=False,
+        )
         for share, width, dash in ((1.0, 1.2, "solid"), (1 + NEAR, 0.8, "dot"), (1 / (1 + NEAR), 0.8, "dot"))
     ]
-    ends = [math.log10(least), math.log10(most)]
-    # Written out, the larger ones would stand aslant.
-    ticks = {"dtick": 1, "tickformat": "~s"}
+    points = [(mark, mark.measured, mark.predicted, mark.low, mark.high) for mark in marks]
     written = voice.gettext(unit)
-    return figure(
-        [
-            *guides,
-            *_traces(
-                [(mark, mark.measured, mark.predicted, mark.low, mark.high) for mark in marks], order, voice
-            ),
-        ],
-        showlegend=True,
-        legend=legend_above(),
-        hovermode="closest",
-        xaxis=axis(f"{voice.gettext('Measured')} ({written})", type="log", range=ends, **ticks),
-        yaxis=axis(f"{voice.gettext('Predicted')} ({written})", type="log", **ticks),
+    across, up = (
+        axis(title, (), voice.number, unit=written, log=True, ends=ends)
+        for title in (voice.gettext("Measured"), voice.gettext("Predicted"))
     )
+    return figure([*guides, *_traces(points, order, voice)], across, up, _columns(voice), height=TALL)
 
 
-def _shape(kind: str, **more: object) -> dict[str, object]:
-    return {"type": kind, "xref": "paper", "x0": 0, "x1": 1, "layer": "below", **more}
+def _columns(voice: Voice) -> list[str]:
+    words = voice.gettext
+    return [words("Run"), words("Software"), words("Measured"), words("Predicted")]
 
 
 def families(marks: Sequence[Mark]) -> list[str]:
@@ -128,45 +127,34 @@ def families(marks: Sequence[Mark]) -> list[str]:
 
 def _traces(
     drawn: Sequence[tuple[Mark, float, float, float, float]], order: Sequence[str], voice: Voice
-) -> list[dict[str, Any]]:
-    """Return ranges as thin lines below, points above, one colour and shape per family."""
+) -> list[Trace]:
+    """Return points with their ranges as thin lines, one colour and shape per family."""
     kept = order if len(order) <= len(figures.SERIES) else order[: len(figures.SERIES) - 1]
     parts: dict[str, list[tuple[Mark, float, float, float, float]]] = {name: [] for name in kept}
     for one in drawn:
         name = one[0].family if one[0].family in kept else voice.gettext("other families")
         parts.setdefault(name, []).append(one)
-    ranges: list[dict[str, Any]] = []
-    points: list[dict[str, Any]] = []
-    for (name, members), colour, symbol in zip(parts.items(), figures.SERIES, figures.SYMBOLS, strict=False):
-        if not members:
-            continue
-        ranges.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": [place for _, x, *_ in members for place in (short(x), short(x), None)],
-                "y": [end for *_, low, high in members for end in (short(low), short(high), None)],
-                "line": {"color": colour, "width": 1},
-                "opacity": 0.28,
-                "hoverinfo": "skip",
-                "showlegend": False,
-                "legendgroup": name,
-            }
+    inks = zip(figures.SERIES, figures.SYMBOLS, strict=True)
+    return [
+        figures.points(
+            [short(x) for _, x, *_ in members],
+            [short(y) for _, _, y, *_ in members],
+            {"color": colour, "symbol": symbol, "size": 6.5, "opacity": 0.85},
+            [mark.said for mark, *_ in members],
+            name=plain(name),
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": [short(high - y) for _, _, y, _, high in members],
+                "arrayminus": [short(y - low) for _, _, y, low, _ in members],
+                "color": thin(colour, 0.28),
+                "thickness": 1,
+                "width": 0,
+            },
         )
-        points.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": plain(name),
-                "legendgroup": name,
-                "x": [short(x) for _, x, *_ in members],
-                "y": [short(y) for _, _, y, *_ in members],
-                "marker": {"color": colour, "symbol": symbol, "size": 6.5, "opacity": 0.85},
-                "hovertext": [mark.text for mark, *_ in members],
-                "hoverinfo": "text",
-            }
-        )
-    return [*ranges, *points]
+        for (name, members), (colour, symbol) in zip(parts.items(), inks, strict=False)
+        if members
+    ]
 
 
 def short(value: float) -> float:

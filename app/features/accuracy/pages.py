@@ -228,13 +228,12 @@ def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
         FigureView(
             "figure-ratios",
             voice.gettext("Predicted-to-measured ratio by number of devices"),
-            "tall",
             ratios(marks, voice),
-            "runs",
             voice.gettext(
                 "One mark per run, its 80 % interval as a line; the grey band is ±10 %. Above 1×, "
                 "the prediction is too fast. Runs of the same size are side by side."
             ),
+            "runs",
         )
     ]
     rates = [place for place, one in enumerate(runs) if one.metric == "samples_per_s"]
@@ -243,10 +242,9 @@ def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
             FigureView(
                 "figure-throughputs",
                 voice.gettext("Predicted and measured throughput"),
-                "tall",
                 throughputs([marks[place] for place in rates], families(marks), "samples/s", voice),
-                "runs",
                 voice.gettext("Runs measured in samples per second; dotted lines are ±10 %."),
+                "runs",
             )
         )
     return drawn
@@ -259,18 +257,15 @@ def mark(one: Prediction, kind: str, voice: Voice) -> Mark:
     low, high = known.low or predicted, known.high or predicted
     unit = voice.unit(UNITS[one.metric])
     count = voice.gettext("{count} devices").format(count=voice.number(one.devices))
-    text = "<br>".join(
-        (
-            f"{one.model} · {one.chip} · {count}",
-            one.software,
-            f"{voice.gettext('Measured')} {voice.number(measured)}{unit}",
-            f"{voice.gettext('Predicted')} {voice.number(predicted)}{unit} "
-            f"({voice.number(low)}–{voice.number(high)})",
-        )
+    said = (
+        f"{one.model} · {one.chip} · {count}",
+        one.software,
+        f"{voice.number(measured)}{unit}",
+        f"{voice.number(predicted)}{unit} ({voice.number(low)}–{voice.number(high)})",
     )
     if one.is_duration:
         measured, predicted, low, high = (1.0 / value for value in (measured, predicted, high, low))
-    return Mark(NAMES.get(one.family, one.family), text, one.devices, measured, predicted, low, high)
+    return Mark(NAMES.get(one.family, one.family), said, one.devices, measured, predicted, low, high)
 
 
 class AccuracyData(AccuracyFindings, WrittenDocument):

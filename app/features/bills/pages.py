@@ -1,8 +1,8 @@
-"""Bills of materials with their racks and networks, and networks as a form of their own."""
+"""Bills of materials with their racks and networks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlencode
@@ -16,14 +16,11 @@ from app.estimating.documents import Estimate
 from app.features.bills import service as bills
 from app.features.bills.api import CSV, XLSX, attachment
 from app.features.bills.drawings import heading, rack_elevation, stretches, topology
-from app.features.bills.fabric import plan_fabric
 from app.features.bills.model import (
     Bill,
     BillComparison,
     BillRequest,
     BillSummary,
-    FabricPlan,
-    FabricRequest,
     Rack,
 )
 from app.features.estimates.service import get_estimate
@@ -35,9 +32,9 @@ from app.platform.web.deps import BenchDep, WorkspaceDep, workbench_of, workspac
 from app.platform.web.forms import FormDep, refused, typed
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
-from app.platform.web.query_forms import Answered, FormFields, QueryForm
+from app.platform.web.query_forms import FormFields
 from app.platform.web.rendering import render
-from app.platform.web.resources import question, resource
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
@@ -230,58 +227,3 @@ def change_query(bill: Bill) -> str:
     return urlencode(
         {name: f"{value:g}" if isinstance(value, float) else value for name, value in asked.items()}
     )
-
-
-HDR = {
-    "nodes": "20",
-    "ports_per_node": "8",
-    "port_gbps": "200",
-    "switch_ports": "40",
-    "oversubscription": "1",
-}
-
-TWENTY = HDR | {"declared_switches": "14"}
-"""Shown to who asks for nothing."""
-
-EXAMPLES = (
-    ("20 × DGX A100, HDR", TWENTY),
-    ("40 × DGX A100, HDR", HDR | {"nodes": "40"}),
-    ("140 × DGX A100, HDR", HDR | {"nodes": "140"}),
-    (
-        "128 × 400 Gb/s, 64",
-        HDR | {"nodes": "128", "ports_per_node": "1", "port_gbps": "400", "switch_ports": "64"},
-    ),
-)
-"""Names, and the fields of the form."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FabricPage:
-    """A network by its nodes and switches."""
-
-    result: Answered[FabricPlan]
-    examples: Sequence[tuple[str, Mapping[str, str]]]
-    drawing: DrawingView | None
-
-
-def fabric_page(
-    request: Request, bench: Workbench, workspace: str, result: Answered[FabricPlan]
-) -> FabricPage:
-    """Return the page of a network, of an earlier one where this one is refused."""
-    plan = result.answer
-    return FabricPage(
-        result=result,
-        examples=EXAMPLES,
-        drawing=drawing_view("topology", topology(plan, voice_of(request)), "fabric") if plan else None,
-    )
-
-
-question(
-    router,
-    "/fabrics",
-    "bills/fabric.html",
-    QueryForm(FabricRequest, TWENTY),
-    FabricPlan,
-    lambda _, __, asked: plan_fabric(asked),
-    fabric_page,
-)

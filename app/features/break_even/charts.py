@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from app.features.break_even.model import BreakEven, Mixed, TornadoRow
+from app.estimating.schema import Quantity
+from app.features.break_even.model import BreakEven, Mixed
 from app.platform.charts import figures
-from app.platform.charts.figures import Figure, axis, figure, legend_above, names, round_steps, thin
+from app.platform.charts.figures import OWNED, RENTED, Figure, Trace, axis, curve, figure, reach
 from app.platform.wording.voice import Voice
 
 ROWS_SHOWN = 12
@@ -17,53 +17,44 @@ EDGE = 1.12
 NEVER_AT = 60.0
 """Month at which they are cut off where no bar ends. [month]"""
 
-BAND = 0.16
-"""Opacity of a band, thin enough that both show where they overlap."""
-
 
 def cash_flow(answer: BreakEven, voice: Voice) -> Figure:
     """Return the cumulated cost of both sides, where they cross, and the horizon."""
-    points = answer.cash_flow
-    months = [point.month for point in points]
-    highest = max(max(point.own_high or point.own, point.cloud_high or point.cloud) for point in points)
+    months = [point.month for point in answer.cash_flow]
+    unit = answer.currency
 
-    def shown(name: str) -> Callable[[float, float], str]:
-        return lambda month, value: f"{name}, {_month(month, voice)}<br>{voice.full(value, answer.currency)}"
-
-    owned, rented = voice.gettext("own cluster"), voice.gettext("cloud")
-    own, cloud = [point.own for point in points], [point.cloud for point in points]
-    traces: list[dict[str, Any]] = []
-    if points[0].own_low is not None:
-        traces += [
-            _band(months, [(p.own_low or 0.0, p.own_high or 0.0) for p in points], figures.BLUE),
-            _band(months, [(p.cloud_low or 0.0, p.cloud_high or 0.0) for p in points], figures.VERMILION),
+    def amounts(side: str) -> list[Quantity]:
+        sides = [
+            [getattr(point, f"{side}{end}") for end in ("", "_low", "_high")] for point in answer.cash_flow
         ]
-    traces += [
-        _line(owned, months, own, {"color": figures.BLUE, "width": 2.5, "dash": "solid"}, shown(owned)),
-        _line(
-            rented, months, cloud, {"color": figures.VERMILION, "width": 2.5, "dash": "dot"}, shown(rented)
-        ),
-    ]
+        return [
+            Quantity(
+                value=value,
+                low=value if low is None else low,
+                high=value if high is None else high,
+                unit=unit,
+            )
+            for value, low, high in sides
+        ]
+
+    sides = (
+        (voice.gettext("own cluster"), amounts("own"), OWNED),
+        (voice.gettext("cloud"), amounts("cloud"), RENTED),
+    )
+    traces: list[Trace] = []
+    for name, values, colour in sides:
+        said = [
+            (voice.decimal(month, 1), f"{voice.full(one.value, unit)} {voice.full_spread(one)}")
+            for month, one in zip(months, values, strict=True)
+        ]
+        traces += curve(name, months, values, 1.0, colour, said)
     if answer.months is not None and answer.months <= months[-1]:
         traces.append(_crossing(answer, answer.months, voice))
-    traces.append(
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": voice.gettext("horizon"),
-            "x": [answer.horizon_months] * 2,
-            "y": [0.0, highest],
-            "line": {"color": figures.GREY, "width": 1.5, "dash": "dash"},
-            "hoverinfo": "name",
-        }
-    )
-    return figure(
-        traces,
-        showlegend=True,
-        legend=legend_above(),
-        xaxis=axis(voice.gettext("Months since purchase"), rangemode="tozero"),
-        yaxis=_money_axis(voice.gettext("Cumulative spend, discounted"), highest, answer.currency, voice),
-    )
+    amount = reach(one for _, values, _ in sides for one in values)
+    traces.append(figures.limit(voice.gettext("horizon"), [answer.horizon_months] * 2, [0.0, max(amount)]))
+    month, spend = voice.gettext("Months since purchase"), voice.gettext("Cumulative spend, discounted")
+    across = axis(month, [*months, answer.horizon_months], voice.number, zero=True)
+    return figure(traces, across, axis(spend, amount, voice.amount, unit=unit, zero=True), [month, spend])
 
 
 def tornado(answer: BreakEven, voice: Voice) -> Figure:
@@ -74,140 +65,72 @@ def tornado(answer: BreakEven, voice: Voice) -> Figure:
     edge = EDGE * max(known) if known else NEVER_AT
     central = answer.months if answer.months is not None else edge
     never = voice.gettext("never")
-    sides = (
-        (voice.gettext("20 percent lower"), figures.BLUE, [row.low for row in rows]),
-        (voice.gettext("20 percent higher"), figures.ORANGE, [row.high for row in rows]),
+
+    def side(name: str, values: Sequence[float | None]) -> tuple[str, Sequence[float], Sequence[str]]:
+        reached = [edge if end is None else end for end in values]
+        return name, reached, [never if end is None else voice.decimal(end, 1) for end in values]
+
+    drawn = figures.tornado(
+        central,
+        1.0,
+        [
+            side(voice.gettext("20 percent lower"), [row.low for row in rows]),
+            side(voice.gettext("20 percent higher"), [row.high for row in rows]),
+        ],
+        [voice.label(row.input) for row in rows],
+        lambda values: axis(voice.gettext("Break-even (months)"), values, voice.number),
     )
-    traces = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "name": name,
-            "base": central,
-            "y": list(range(len(rows))),
-            "x": [(edge if end is None else end) - central for end in values],
-            "width": 0.6,
-            "marker": {
-                "color": colour,
-                "pattern": figures.hatched("") | {"shape": ["/" if end is None else "" for end in values]},
-            },
-            "hovertext": [f"{name}<br>{never if end is None else _month(end, voice)}" for end in values],
-            "hoverinfo": "text",
-            "text": [never if end is None else "" for end in values],
-            "textposition": "inside",
-        }
-        for name, colour, values in sides
-    ]
-    labels = [voice.label(row.input) for row in rows]
-    return figure(
-        traces,
-        barmode="overlay",
-        showlegend=True,
-        legend=legend_above(),
-        xaxis=axis(voice.gettext("Break-even (months)")),
-        yaxis=names(labels) | {"type": "linear", "range": [len(labels) - 0.5, -0.5], "autorange": False},
-    )
+    for trace, values in zip(
+        drawn["data"], ([row.low for row in rows], [row.high for row in rows]), strict=True
+    ):
+        shapes = ["/" if end is None else "" for end in values]
+        trace["marker"]["pattern"] = figures.hatched("") | {"shape": shapes}
+        trace |= {"text": [never if end is None else "" for end in values], "textposition": "inside"}
+    return drawn
 
 
 def base_and_peak(mixed: Mixed, currency: str, voice: Voice) -> Figure:
     """Return cost by the capacity that is owned: owned and rented part, and their sum with its lowest."""
     shares = [100.0 * point.owned for point in mixed.points]
-
-    def shown(name: str) -> Callable[[float, float], str]:
-        return lambda share, cost: f"{name}<br>{voice.percent(share / 100.0)}<br>{voice.full(cost, currency)}"
-
     series = (
-        (voice.gettext("total"), [p.total for p in mixed.points], figures.BLUE, "solid", 2.5),
-        (voice.gettext("owned base load"), [p.own for p in mixed.points], figures.GREEN, "dash", 1.5),
-        (voice.gettext("rented peak load"), [p.rent for p in mixed.points], figures.VERMILION, "dot", 1.5),
+        (voice.gettext("total"), [p.total for p in mixed.points], figures.PURPLE, "solid"),
+        (voice.gettext("owned base load"), [p.own for p in mixed.points], OWNED, "dash"),
+        (voice.gettext("rented peak load"), [p.rent for p in mixed.points], RENTED, "dot"),
     )
     traces = [
-        _line(name, shares, costs, {"color": colour, "dash": dash, "width": width}, shown(name))
-        for name, costs, colour, dash, width in series
+        figures.points(
+            shares,
+            costs,
+            {"color": colour},
+            [
+                (voice.number(share), voice.full(cost, currency))
+                for share, cost in zip(shares, costs, strict=True)
+            ],
+            name=name,
+            mode="lines",
+            line={"color": colour, "dash": dash, "width": 2},
+        )
+        for name, costs, colour, dash in series
     ]
     best = mixed.best
-    cheapest = voice.full(best.total, currency)
-    traces.append(_diamond(voice.gettext("lowest cost"), 100.0 * best.owned, best.total, cheapest))
-    highest = max(point.total for point in mixed.points)
-    return figure(
-        traces,
-        showlegend=True,
-        legend=legend_above(),
-        xaxis=axis(voice.gettext("Owned capacity (% of cluster)"), rangemode="tozero"),
-        yaxis=_money_axis(voice.gettext("Monthly cost"), highest, currency, voice),
+    said = voice.percent(best.owned), voice.full(best.total, currency)
+    traces.append(_best(voice.gettext("lowest cost"), 100.0 * best.owned, best.total, said))
+    share, cost = voice.gettext("Owned capacity (% of cluster)"), voice.gettext("Monthly cost")
+    up = axis(cost, [point.total for point in mixed.points], voice.amount, unit=currency, zero=True)
+    return figure(traces, axis(share, shares, voice.number, zero=True), up, [share, cost])
+
+
+def _best(name: str, x: float, y: float, said: Sequence[str]) -> Trace:
+    return figures.points(
+        [x], [y], {"color": figures.GOOD, "size": 11, "symbol": "diamond"}, [said], name=name
     )
 
 
-def shown_rows(rows: Sequence[TornadoRow]) -> int:
-    return min(len(rows), ROWS_SHOWN)
-
-
-def _month(month: float, voice: Voice) -> str:
-    return voice.gettext("month {month}").format(month=voice.decimal(month, 1))
-
-
-def _money_axis(title: str, highest: float, currency: str, voice: Voice) -> dict[str, Any]:
-    ticks = round_steps(highest)
-    return axis(
-        f"{title} ({currency})",
-        rangemode="tozero",
-        tickmode="array",
-        tickvals=ticks,
-        ticktext=[voice.tick(tick, currency) for tick in ticks],
-    )
-
-
-def _line(
-    name: str,
-    x: Sequence[float],
-    y: Sequence[float],
-    style: dict[str, Any],
-    shown: Callable[[float, float], str],
-) -> dict[str, Any]:
-    """Return a line with what is shown at each point."""
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": x,
-        "y": y,
-        "line": style,
-        "hovertext": [shown(*point) for point in zip(x, y, strict=True)],
-        "hoverinfo": "text",
-    }
-
-
-def _diamond(name: str, x: float, y: float, shown: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": [x],
-        "y": [y],
-        "marker": {"color": figures.ORANGE, "size": 11, "symbol": "diamond"},
-        "hovertext": [shown],
-        "hoverinfo": "text",
-    }
-
-
-def _band(months: Sequence[float], ends: Sequence[tuple[float, float]], colour: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [*months, *reversed(months)],
-        "y": [*(high for _, high in ends), *(low for low, _ in reversed(ends))],
-        "fill": "toself",
-        "fillcolor": thin(colour, BAND),
-        "line": {"width": 0},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
-
-
-def _crossing(answer: BreakEven, month: float, voice: Voice) -> dict[str, Any]:
+def _crossing(answer: BreakEven, month: float, voice: Voice) -> Trace:
     before = max((point for point in answer.cash_flow if point.month <= month), key=lambda point: point.month)
     after = min((point for point in answer.cash_flow if point.month >= month), key=lambda point: point.month)
     width = after.month - before.month
     share = (month - before.month) / width if width > 0 else 0.0
     spent = before.cloud + share * (after.cloud - before.cloud)
-    return _diamond(voice.gettext("break-even"), month, spent, _month(month, voice))
+    said = voice.decimal(month, 1), voice.full(spent, answer.currency)
+    return _best(voice.gettext("break-even"), month, spent, said)

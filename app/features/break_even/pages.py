@@ -1,4 +1,4 @@
-"""Build or rent as a form: the address is its state, with or without JavaScript."""
+"""Build or rent as a view of a study: an option bought against a cloud bill."""
 
 from __future__ import annotations
 
@@ -11,123 +11,74 @@ from fastapi import Request, Response
 from app.errors import Message
 from app.estimating.documents import Default
 from app.features.break_even import charts
-from app.features.break_even.deciding import break_even, cash_flow_csv
+from app.features.break_even.deciding import cash_flow_csv
+from app.features.break_even.from_study import (
+    OptionAmounts,
+    amounts_of,
+    decide_of_study,
+    is_of_study,
+    is_owned,
+    usual_fields,
+)
 from app.features.break_even.model import BreakEven, BreakEvenRequest, TornadoRow
-from app.features.price_books.service import list_books
+from app.features.studies.frame import OpenView, StudyFrame, old_address, study_view
+from app.features.studies.model import free_keys
 from app.platform.rates import CostClass
 from app.platform.web.choices import RENTED, system_names
-from app.platform.web.contexts import MOST_ROWS, Choice, ChoiceGroup, FigureView, Form, view
-from app.platform.web.deps import ALL, BenchDep, WorkspaceDep
+from app.platform.web.contexts import ChoiceGroup, FigureView, Form, view
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import needs
 from app.platform.web.query_forms import Answered, QueryForm
-from app.platform.web.resources import question
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
-from app.platform.workbench import Workbench
 
-ARTICLE = {
-    "currency": "KRW",
-    "capex": "4,378,000,000",
-    "onprem_monthly": "50,000,000",
-    "cloud_monthly": "300,000,000",
-    "horizon_months": "48",
-}
-"""A platform team's twenty machines against its cloud bill; shown to who asks for nothing."""
-
-PRICED = {
-    "currency": "KRW",
-    "hardware.system": "dgx-a100-320gb",
-    "hardware.count": "20",
-    "cloud.system": "aws-p4d",
-    "cloud.count": "20",
-    "cloud.hours_per_month": "600",
-    "discount_percent": "8",
-    "residual_percent": "10",
-    "horizon_months": "48",
-}
-
-PEAKED = {"demand": "15, 15, 20, 25, 40, 45, 40, 70, 95, 100, 60, 25", "peak_price_factor": "1.5"}
-"""A year's use in percent by month."""
-
-EXAMPLES = (
-    (Message("Twenty DGX A100 versus a cloud bill"), ARTICLE),
-    (Message("The lab doubles in size"), ARTICLE | {"teams_now": "1", "teams_then": "2"}),
-    (Message("A cloud bill below the running cost"), ARTICLE | {"cloud_monthly": "40,000,000"}),
-    (Message("Own the base, rent the peak"), ARTICLE | PEAKED),
-    (Message("Catalogue prices"), PRICED),
-)
-"""Names, and the fields of the form."""
-
-REPLACES = {"hardware": "capex", "onprem": "onprem_monthly", "cloud": "cloud_monthly"}
-"""What an amount is made of → the amount, which then need not be typed."""
+router = page_router()
 
 FOLDS = {
     "future": {
         "growth_percent",
         "own_growth_percent",
         "utilisation_percent",
-        "residual_percent",
         "teams_now",
         "teams_then",
         "demand_factor",
     },
-    "hardware": {"hardware", "onprem"},
+    "running": {"onprem"},
     "cloud": {"cloud"},
     "demand": {"demand", "peak_price_factor"},
     "ranges": {"ranges"},
 }
 """Fold of the form → first words of its fields."""
 
+REPLACES = {"onprem": "onprem_monthly", "cloud": "cloud_monthly"}
+"""What an amount is made of → the amount, which then need not be typed."""
+
+OF_OPTION = ("hardware.", "price_book_id")
+"""Beginnings of fields that the study answers."""
+
 
 def completed(found: dict[str, str]) -> dict[str, str]:
     """Return the fields of the form without those that others take the place of.
 
-    A chosen system prices the purchase, whatever was typed beside it before.
+    A chosen cloud system makes the bill, and any part of the running cost its sum.
     """
-    found.setdefault("currency", "KRW")
-    for part in ("hardware", "cloud"):
-        chosen = f"{part}.system" in found
-        dropped = {REPLACES[part], f"ranges.{REPLACES[part]}.low", f"ranges.{REPLACES[part]}.high"}
-        found = {
-            name: value
-            for name, value in found.items()
-            if (name not in dropped if chosen else not name.startswith(f"{part}."))
-        }
-    described = any(name.startswith("onprem.") for name in found)
-    if described:
-        found.pop("onprem_monthly", None)
-    if "onprem_monthly" not in found:
-        found = {name: value for name, value in found.items() if not name.startswith("ranges.onprem")}
-    return found
+    kept = {name: value for name, value in found.items() if not name.startswith(OF_OPTION)}
+    if not kept.get("cloud.system", "").strip():
+        kept = {name: value for name, value in kept.items() if not name.startswith("cloud.")}
+    for part, amount in REPLACES.items():
+        if any(value.strip() for name, value in kept.items() if name.startswith(f"{part}.")):
+            replaced = (amount, f"ranges.{amount}.")
+            kept = {name: value for name, value in kept.items() if not name.startswith(replaced)}
+    return kept
 
 
-def implied(body: dict[str, Any]) -> dict[str, Any]:
-    """Return a request in which a chosen system runs at the catalogue's cost where nothing else is said."""
-    stated = "onprem_monthly" in body or "onprem" in body
-    return {**body, "onprem": {}} if "hardware" in body and not stated else body
-
-
-FORM = QueryForm(BreakEvenRequest, ARTICLE, complete=completed, implied=implied)
+FORM = QueryForm(BreakEvenRequest, {}, complete=completed)
 
 
 def open_folds(form: Form) -> frozenset[str]:
     """Return the folds of a form that hold something, or something wrong."""
-    filled = {*form.values, *(error.field for error in form.errors)}
+    filled = {*(name for name in form.values if form.get(name)), *(error.field for error in form.errors)}
     starts = {name.partition(".")[0] for name in filled}
     return frozenset(fold for fold, names in FOLDS.items() if names & starts)
-
-
-router = page_router()
-
-
-@router.get("/breakevens.csv")
-@needs(cost=CostClass.SEARCH)
-def show_break_even_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-    """Return the months of the page of the same address."""
-    answer = break_even(bench, workspace, FORM.request(FORM.values(request.query_params)))
-    headers = {"Content-Disposition": 'attachment; filename="build-or-rent.csv"'}
-    return Response(cash_flow_csv(answer), media_type="text/csv; charset=utf-8", headers=headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,42 +96,56 @@ class BreakEvenView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakEvenPage:
-    """Build or rent, with the address as its state."""
+    """Build or rent for an option of a study."""
 
-    result: Answered[BreakEven]
+    frame: StudyFrame
+    result: Answered[BreakEven] | None
     view: BreakEvenView | None
     general: Sequence[Message]
     """What is wrong that no field shows."""
-    systems: Sequence[ChoiceGroup]
-    """What can be bought."""
+    amounts: OptionAmounts | None
+    """What the study says; None where it has no price."""
+    kept: frozenset[str]
+    """Amounts of the form that are those of the study."""
+    add_url: str
+    """Address of the study with the rented system that stands in; empty where the study has one."""
     clouds: Sequence[ChoiceGroup]
     """What can be rented."""
-    books: Sequence[Choice]
-    """Price books of the workspace."""
-    examples: Sequence[tuple[Message, Mapping[str, str]]]
-    hints: Sequence[str]
-    """Fields that still hold the example's value."""
     folds: frozenset[str]
     """Folds of the form that are open, for they hold something."""
 
 
-def break_even_page(
-    request: Request, bench: Workbench, workspace: str, result: Answered[BreakEven]
-) -> BreakEvenPage:
+def break_even_page(request: Request, opened: OpenView, result: Answered[BreakEven] | None) -> BreakEvenPage:
     """Return the page of an answer, of an earlier one where this question is refused."""
-    form, answer = result.form, result.answer
-    groups = system_names(bench.catalogue)
+    form = Form() if result is None else result.form
+    answer = None if result is None else result.answer
+    found = None if opened.question is None else amounts_of(opened.question)
+    cloud = None if found is None else found.cloud
+    add_url = ""
+    if cloud is not None and not cloud.key:
+        key = next(free_keys({one.key for one in opened.state.content.options}))
+        add_url = opened.frame.turned({f"add.{key}": cloud.system, f"count.{key}": str(cloud.count)})
     return BreakEvenPage(
+        frame=opened.frame,
         result=result,
         view=None if answer is None else answer_view(answer, voice_of(request)),
         general=FORM.unplaced(form),
-        systems=[group for group in groups if group.name != RENTED],
-        clouds=[group for group in groups if group.name == RENTED],
-        books=[Choice(book.id, book.name) for book in list_books(bench, workspace, ALL, None).items],
-        examples=EXAMPLES,
-        hints=[name for name, value in ARTICLE.items() if form.get(name) == value],
+        amounts=found,
+        kept=frozenset() if answer is None or found is None else kept_amounts(answer, found),
+        add_url=add_url,
+        clouds=[group for group in system_names(opened.bench.catalogue) if group.name == RENTED],
         folds=open_folds(form),
     )
+
+
+def kept_amounts(answer: BreakEven, found: OptionAmounts) -> frozenset[str]:
+    """Return the amounts of an answer that are those of the study."""
+    kept = {"capex"} if is_of_study(answer.capex.value, found.purchase) else set()
+    if not answer.onprem_lines and round(answer.onprem_monthly) == round(found.running_monthly):
+        kept.add("onprem_monthly")
+    if found.cloud is not None and is_of_study(answer.cloud_monthly, found.cloud.monthly):
+        kept.add("cloud_monthly")
+    return frozenset(kept)
 
 
 def answer_view(answer: BreakEven, voice: Voice) -> BreakEvenView:
@@ -198,27 +163,22 @@ def answer_view(answer: BreakEven, voice: Voice) -> BreakEvenView:
         cash_chart=view(
             "cash",
             voice.gettext("Cumulative spend by month"),
-            "square",
             charts.cash_flow(answer, voice),
-            "cash-flow",
             voice.gettext("Bands are 80 % intervals.") if answer.cash_flow[0].own_low is not None else "",
         ),
         tornado_chart=view(
             "tornado",
             voice.gettext("Break-even by input"),
-            f"rows-{min(charts.shown_rows(answer.tornado) + 2, MOST_ROWS)}",
             charts.tornado(answer, voice),
-            "tornado",
             voice.gettext("Each input alone, 20 % lower and 20 % higher."),
+            "tornado",
         ),
         mixed_chart=None
         if answer.mixed is None
         else view(
             "mixed",
             voice.gettext("Cost by owned capacity"),
-            "square",
             charts.base_and_peak(answer.mixed, answer.currency, voice),
-            "mixed",
         ),
     )
 
@@ -249,13 +209,59 @@ def input_text(name: str, value: object, currency: str, voice: Voice) -> str:
     return f"{voice.number(value)}{voice.unit(UNITS.get(name, ''))}"
 
 
-question(
+def cash_flow_file(_: Request, answer: BreakEven) -> Response:
+    """Return the months of an answer as a file."""
+    headers = {"Content-Disposition": 'attachment; filename="build-or-rent.csv"'}
+    return Response(cash_flow_csv(answer), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+study_view(
     router,
-    "/breakevens",
+    "rent",
     "break_even/breakeven.html",
     FORM,
     BreakEven,
-    break_even,
-    break_even_page,
+    usual=usual_fields,
+    answer=decide_of_study,
+    page=break_even_page,
+    suits=is_owned,
+    asked=lambda fields: (
+        "capex" in fields and not fields.keys().isdisjoint(("cloud_monthly", "cloud.system"))
+    ),
     cost=CostClass.SEARCH,
+    files={"csv": cash_flow_file},
 )
+
+
+ARTICLE = {
+    "currency": "KRW",
+    "capex": "4,378,000,000",
+    "onprem_monthly": "50,000,000",
+    "cloud_monthly": "300,000,000",
+    "horizon_months": "48",
+}
+"""A platform team's twenty machines against its cloud bill; what the old address shows without fields."""
+
+
+def study_of_purchase(given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return a study of what an old address buys, and the fields of its view."""
+    asked = dict(given) or ARTICLE
+    chosen = asked.get("hardware.system", "")
+    system = {
+        "id": chosen or "dgx-a100-320gb",
+        "count": asked.get("hardware.count") or ("1" if chosen else "20"),
+    }
+    assumptions = {"price_book_id": asked["price_book_id"]} if asked.get("price_book_id") else {}
+    base = {
+        "model": {"preset": "gpt3-175b"},
+        "workload": {"tokens": 3e11},
+        "currency": asked.get("currency", "KRW"),
+        "assumptions": assumptions,
+    }
+    # Nothing was discounted or sold in the end unless the address said so.
+    unsaid = {"discount_percent": ""} if chosen else {"discount_percent": "", "residual_percent": ""}
+    fields = {name: text for name, text in asked.items() if name != "currency"}
+    return {"name": "GPT-3 175B", "base": base, "options": [{"system": system}]}, {**unsaid, **fields}
+
+
+old_address(router, "/breakevens", "rent", study_of_purchase, endings=("", ".json", ".csv"))

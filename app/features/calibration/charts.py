@@ -2,52 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from app.estimating.schema import Quantity
 from app.features.calibration.model import CalibrationAnswer, GainAnswer
 from app.platform.charts import figures
-from app.platform.charts.figures import Figure, axis, figure, legend_above, names
+from app.platform.charts.figures import AFTER, BEFORE, Figure, axis, whiskers
 from app.platform.wording.scales import scale_of
 from app.platform.wording.voice import Voice
 
-BEFORE = (figures.SILVER, "/")
-AFTER = (figures.BLUE, "")
 WIDTH = 0.36
 
 
 def gaps(answer: CalibrationAnswer, voice: Voice) -> Figure:
     """Return predicted over measured step time of each run, before and after, in per cent."""
-    count = len(answer.runs)
-
-    def side(name: str, style: tuple[str, str], place: float, values: list[float]) -> dict[str, Any]:
-        colour, pattern = style
-        return {
-            "type": "bar",
-            "orientation": "h",
-            "name": name,
-            "y": [row + place for row in range(count)],
-            "x": [100.0 * value for value in values],
-            "width": WIDTH,
-            "marker": {"color": colour, "pattern": figures.hatched(pattern)},
-            "hovertext": [voice.percent(value) for value in values],
-            "hoverinfo": "text+name",
-        }
-
-    before = [run.gap_before for run in answer.runs]
-    after = [run.gap_after for run in answer.runs]
-    return figure(
-        [
-            side(voice.gettext("before"), BEFORE, -WIDTH / 2, before),
-            side(voice.gettext("after"), AFTER, WIDTH / 2, after),
-        ],
-        barmode="overlay",
-        showlegend=True,
-        legend=legend_above(),
-        xaxis=axis(f"{voice.gettext('Predicted over measured step time')} (%)", zeroline=True),
-        yaxis=_rows([run_name(number, voice) for number in range(1, count + 1)]),
-    )
+    rows = range(len(answer.runs))
+    before, after = [run.gap_before for run in answer.runs], [run.gap_after for run in answer.runs]
+    traces = [
+        figures.bar(
+            name,
+            [100.0 * value for value in values],
+            [row + place for row in rows],
+            style,
+            [voice.percent(value) for value in values],
+            width=WIDTH,
+        )
+        for name, style, place, values in (
+            (voice.gettext("before"), BEFORE, -WIDTH / 2, before),
+            (voice.gettext("after"), AFTER, WIDTH / 2, after),
+        )
+    ]
+    values = [0.0, *(100.0 * gap for gap in (*before, *after))]
+    across = axis(voice.gettext("Predicted over measured step time"), values, voice.number, unit="%")
+    return figures.lying(traces, [run_name(row + 1, voice) for row in rows], across)
 
 
 def run_name(number: int, voice: Voice) -> str:
@@ -58,78 +43,46 @@ def run_name(number: int, voice: Voice) -> str:
 def outlook(before: Quantity, after: Quantity, title: str, voice: Voice) -> Figure:
     """Return a time of the estimate before and after, with ranges."""
     scale = scale_of(before.value, "s")
-    data = []
-    for row, (one, (colour, pattern)) in enumerate(((before, BEFORE), (after, AFTER))):
-        data.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "y": [row],
-                "x": [one.value / scale.size],
-                "error_x": _whisker([one], scale.size),
-                "width": 0.56,
-                "marker": {"color": colour, "pattern": figures.hatched(pattern)},
-                "hovertext": [voice.quantity(one, scale)],
-                "hoverinfo": "text",
-            }
+    traces = [
+        figures.bar(
+            "",
+            [one.value / scale.size],
+            [row],
+            style,
+            [voice.quantity(one, scale)],
+            error_x=whiskers([one], scale.size),
         )
-    return figure(
-        data,
-        barmode="overlay",
-        xaxis=axis(f"{title} ({voice.gettext(scale.unit)})", rangemode="tozero"),
-        yaxis=_rows([voice.gettext("before"), voice.gettext("after")]),
-    )
+        for row, (one, style) in enumerate(((before, BEFORE), (after, AFTER)))
+    ]
+    ends = figures.reach((before, after), scale.size)
+    across = axis(title, ends, voice.number, unit=voice.gettext(scale.unit), zero=True)
+    return figures.lying(traces, [voice.gettext("before"), voice.gettext("after")], across)
 
 
 def alternatives(answer: GainAnswer, voice: Voice) -> Figure:
     """Return the mean throughput under each label with the runs it is the mean of."""
-    means: list[dict[str, Any]] = []
-    for row, one in enumerate(answer.options):
-        colour, pattern = AFTER if one.label == answer.recommendation else BEFORE
-        means.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "y": [row],
-                "x": [one.mean],
-                "width": 0.56,
-                "marker": {"color": colour, "pattern": figures.hatched(pattern)},
-                "hovertext": [voice.value(one.mean, "samples/s")],
-                "hoverinfo": "text",
-            }
+    traces = [
+        figures.bar(
+            "",
+            [one.mean],
+            [row],
+            AFTER if one.label == answer.recommendation else BEFORE,
+            [voice.value(one.mean, "samples/s")],
         )
-    points = {
-        "type": "scatter",
-        "mode": "markers",
-        "y": [row for row, one in enumerate(answer.options) for _ in one.runs],
-        "x": [run for one in answer.options for run in one.runs],
-        "marker": {"color": figures.ORANGE, "size": 9, "symbol": "diamond"},
-        "hovertext": [voice.value(run, "samples/s") for one in answer.options for run in one.runs],
-        "hoverinfo": "text",
-    }
-    return figure(
-        [*means, points],
-        barmode="overlay",
-        showlegend=False,
-        xaxis=axis(f"{voice.gettext('Throughput')} ({voice.gettext('samples/s')})", rangemode="tozero"),
-        yaxis=_rows([one.label for one in answer.options]),
+        for row, one in enumerate(answer.options)
+    ]
+    runs = [(row, run) for row, one in enumerate(answer.options) for run in one.runs]
+    traces.append(
+        figures.points(
+            [run for _, run in runs],
+            [row for row, _ in runs],
+            {"color": figures.ORANGE, "size": 9, "symbol": "diamond"},
+            [voice.value(run, "samples/s") for _, run in runs],
+            name=voice.gettext("Measured runs"),
+        )
     )
-
-
-def _rows(labels: Sequence[str]) -> dict[str, Any]:
-    return names(list(labels)) | {
-        "type": "linear",
-        "range": [len(labels) - 0.5, -0.5],
-        "autorange": False,
-    }
-
-
-def _whisker(quantities: Sequence[Quantity], size: float) -> dict[str, Any]:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [(one.high - one.value) / size for one in quantities],
-        "arrayminus": [(one.value - one.low) / size for one in quantities],
-        "thickness": 1.5,
-        "width": 5,
-    }
+    values = [*(one.mean for one in answer.options), *(run for _, run in runs)]
+    across = axis(
+        voice.gettext("Throughput"), values, voice.number, unit=voice.gettext("samples/s"), zero=True
+    )
+    return figures.lying(traces, [one.label for one in answer.options], across)

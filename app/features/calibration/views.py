@@ -10,7 +10,7 @@ from app.features.calibration import charts as figures
 from app.features.calibration.fitting import IMPLAUSIBLE
 from app.features.calibration.model import CalibrationAnswer, GainAnswer, MovedFigure
 from app.platform.charts.figures import time_scale
-from app.platform.web.contexts import MOST_ROWS, FigureView, WarningGroup, grouped, view
+from app.platform.web.contexts import FigureView, WarningGroup, grouped, view
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
 
@@ -73,17 +73,13 @@ def calibration_page(answer: CalibrationAnswer, voice: Voice) -> CalibrationPage
         )
         if before is not None and after is not None
     ]
-    size = f"rows-{min(len(answer.runs) + 2, MOST_ROWS)}"
     drawn = figures.gaps(answer, voice)
-    views = [view("gaps", voice.gettext("Deviation of each run before and after"), size, drawn, "runs")]
+    views = [view("gaps", voice.gettext("Deviation of each run before and after"), drawn, table="runs")]
     if outlook:
         one = outlook[0]
         drawn = figures.outlook(one.before, one.after, one.name, voice)
-        views.append(
-            view(
-                "outlook", voice.gettext("Estimate before and after calibration"), "rows-3", drawn, "outlook"
-            )
-        )
+        caption = voice.gettext("Estimate before and after calibration")
+        views.append(view("outlook", caption, drawn, table="outlook"))
     return CalibrationPage(
         answer=answer,
         outlook=outlook,
@@ -117,11 +113,10 @@ def gain_page(answer: GainAnswer, voice: Voice) -> GainPage:
     """Return the page of measured alternatives."""
     others = [one for one in answer.options if one.label != answer.reference]
     drawn = figures.alternatives(answer, voice)
-    size = f"rows-{min(len(answer.options) + 1, MOST_ROWS)}"
     return GainPage(
         answer=answer,
         worth=answer.recommendation != answer.reference,
         best=max(others, key=lambda one: one.mean).label,
-        figure=view("alternatives", voice.gettext("Measured throughput"), size, drawn, "alternatives"),
+        figure=view("alternatives", voice.gettext("Measured throughput"), drawn, table="alternatives"),
         warnings=grouped(("", one) for one in answer.warnings),
     )

@@ -91,10 +91,9 @@ def claims_page(found: VendorClaims, form: Form, query: str, voice: Voice) -> Cl
         chart=view(
             "claims",
             voice.gettext("Published ratio and our range by footing"),
-            "claims",
             charts.claims(found.items, voice),
-            "claims",
             voice.gettext("The line marks 1, where both sides are equally fast. Bars are 80 % intervals."),
+            "claims",
         ),
     )
 

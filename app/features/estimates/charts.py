@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from app.engine.comparison import scaling_knee
 from app.estimating.documents import Estimate
 from app.estimating.schema import Quantity
 from app.platform.charts import figures
-from app.platform.charts.figures import (
-    Figure,
-    axis,
-    figure,
-    legend_above,
-    plain,
-    round_steps,
-    time_scale,
-    whiskers,
-    wrapped,
-)
+from app.platform.charts.figures import Axis, Figure, Trace, axis, figure, plain, reach, time_scale
 from app.platform.wording.scales import scale_of
 from app.platform.wording.voice import Voice
 
@@ -40,6 +30,7 @@ def sensitivity(estimate: Estimate, voice: Voice) -> Figure:
     def side(name: str, ends: Sequence[float]) -> tuple[str, Sequence[float], Sequence[str]]:
         return name, ends, [voice.value(end, "s", scale, exact=False) for end in ends]
 
+    title, unit = voice.gettext("Training time"), voice.gettext(scale.unit)
     return figures.tornado(
         central,
         scale.size,
@@ -48,8 +39,7 @@ def sensitivity(estimate: Estimate, voice: Voice) -> Figure:
             side(voice.gettext("more time"), [one.high for one in ranked]),
         ],
         [voice.label(one.input) for one in ranked],
-        f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})",
-        hoverinfo="text+name",
+        lambda ends: axis(title, ends, voice.number, unit=unit),
     )
 
 
@@ -69,61 +59,45 @@ def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure
         name = voice.label(part, "part")
         shares = [100 * one / total for one, total in zip(seconds, totals, strict=True)]
         texts = [
-            f"{name}: {voice.value(one, 's', exact=False)}, {voice.share(share / 100)}"
+            f"{voice.value(one, 's', exact=False)} ({voice.share(share / 100)})"
             for one, share in zip(seconds, shares, strict=True)
         ]
         traces.append(figures.bar(name, shares, range(len(fitting)), style, texts))
-    title = axis(f"{voice.gettext('Share of training time')} (%)", range=[0, 100])
+    title = axis(voice.gettext("Share of training time"), (), voice.number, unit="%", ends=(0, 100))
     return figures.stacked(traces, [label for label, _ in fitting], title)
 
 
 def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
     """Return operators under the roof of their chip: attained FLOP/s over FLOP per byte, both logarithmic."""
-    traces = []
-    named: set[str] = set()
+    traces: list[Trace] = []
     for index, (label, estimate) in enumerate(estimates):
         points = [point for point in estimate.roofline if point.intensity > 0 and point.attained > 0]
         if not points or estimate.roof is None:
             continue
-        colour = figures.SERIES[index % len(figures.SERIES)]
-        roof = estimate.roof
-        ridge = roof.peak / roof.bandwidth
+        colour, roof = figures.SERIES[index % len(figures.SERIES)], estimate.roof
+        ridge, peak = roof.peak / roof.bandwidth, roof.peak / 1e12
         left = min([ridge, *(point.intensity for point in points)]) / 10**ROOF_DECADES
         right = max([ridge, *(point.intensity for point in points)]) * 10**ROOF_DECADES
         longest = max(point.seconds for point in points) or 1.0
-        peak, group = roof.peak / 1e12, str(index)
-        traces.append(
+        slope, level = (
+            voice.value(roof.bandwidth, "B/s", exact=False),
+            voice.value(roof.peak, "FLOP/s", exact=False),
+        )
+        shared = {"name": plain(label), "showlegend": False}
+        traces += [
             figures.line(
                 [left, ridge, right],
                 [left * roof.bandwidth / 1e12, peak, peak],
                 {"color": colour},
                 name=plain(label),
-                legendgroup=group,
-            )
-        )
-        # The intensity of the ridge is written beside it once.
-        name, written = voice.gettext("ridge point"), voice.number(ridge)
-        text = (
-            f"{name}: {written} FLOP/B<br>{voice.value(roof.peak, 'FLOP/s', exact=False)}"
-            f"<br>{voice.value(roof.bandwidth, 'B/s', exact=False)}"
-        )
-        traces.append(
+            ),
             figures.points(
                 [ridge],
                 [peak],
-                {"color": colour, "symbol": "diamond", "size": 8},
-                [text],
-                name=name,
-                mode="markers+text",
-                showlegend=False,
-                legendgroup=group,
-                text=["" if written in named else f"{name} {written}"],
-                textposition="top left",
-                cliponaxis=False,
-            )
-        )
-        named.add(written)
-        traces.append(
+                {"color": colour, "symbol": "diamond"},
+                [(voice.gettext("ridge point"), f"{voice.number(ridge)} FLOP/B", level, slope)],
+                **shared,
+            ),
             figures.points(
                 [point.intensity for point in points],
                 [point.attained / 1e12 for point in points],
@@ -135,21 +109,28 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
                     "size": [7 + 15 * (point.seconds / longest) ** 0.5 for point in points],
                 },
                 [
-                    f"{wrapped(point.operator)}<br>{voice.value(point.attained, 'FLOP/s', exact=False)}"
-                    f"<br>{voice.label(point.bound, 'bound')}"
+                    (
+                        voice.label(point.operator),
+                        f"{voice.number(point.intensity)} FLOP/B",
+                        voice.value(point.attained, "FLOP/s", exact=False),
+                        voice.label(point.bound, "bound"),
+                    )
                     for point in points
                 ],
-                name=plain(label),
-                legendgroup=group,
-                showlegend=False,
-            )
-        )
+                **shared,
+            ),
+        ]
+    across, up = ([value for trace in traces for value in trace[name]] for name in ("x", "y"))
     return figure(
         traces,
-        showlegend=len(estimates) > 1,
-        legend=legend_above(),
-        xaxis=axis(f"{voice.gettext('Arithmetic intensity')} (FLOP/B)", type="log", dtick=1),
-        yaxis=axis(f"{voice.gettext('Achieved per device')} (TFLOP/s)", type="log", dtick=1),
+        axis(voice.gettext("Arithmetic intensity"), across, voice.number, unit="FLOP/B", log=True),
+        axis(voice.gettext("Achieved per device"), up, voice.number, unit="TFLOP/s", log=True),
+        [
+            voice.gettext("Operator"),
+            voice.gettext("Arithmetic intensity"),
+            voice.gettext("Attained"),
+            voice.gettext("Limited by"),
+        ],
     )
 
 
@@ -171,20 +152,20 @@ def memory(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
             continue
         name = voice.label(part, "memory")
         shares = [100 * size / whole.capacity.value for size, (_, whole) in zip(sizes, known, strict=True)]
-        texts = [f"{name}: {voice.value(size, 'B', exact=False)}" for size in sizes]
+        texts = [voice.value(size, "B", exact=False) for size in sizes]
         style = figures.MEMORY.get(part, (figures.SILVER, ""))
         traces.append(figures.bar(name, shares, range(len(known)), style, texts))
     fullest = max((100 * one.per_device.value / one.capacity.value for _, one in known), default=100.0)
     title = axis(
-        f"{voice.gettext('Share of device memory')} (%)",
-        range=[0, min(max(fullest, 100.0) * 1.05, MOST_OF_CAPACITY)],
+        voice.gettext("Share of device memory"),
+        (),
+        voice.number,
+        unit="%",
+        ends=(0, min(max(fullest, 100.0) * 1.05, MOST_OF_CAPACITY)),
     )
     labels = [label for label, _ in known]
-    return figures.stacked(traces, labels, title, shapes=[figures.upright(100, 2)])
+    return figures.stacked(traces, labels, title, shapes=[figures.upright(100)])
 
-
-BAND = 0.16
-"""How much of what lies below a band it hides."""
 
 LOW, HIGH = 10.0, 90.0
 """Ends of a range. [%]"""
@@ -195,8 +176,17 @@ class Series:
     """One option over sizes: devices and what they give."""
 
     label: str
-    devices: Sequence[float]
+    counts: Sequence[int]
+    devices: Sequence[int]
+    idle: Sequence[int]
+    """Devices that the plan does not use, of each size."""
     values: Sequence[Quantity]
+
+
+def idle_devices(estimate: Estimate) -> int:
+    """Return the devices that the plan of an estimate leaves idle."""
+    plan = estimate.plan
+    return 0 if plan is None else estimate.system.devices - plan.tensor * plan.pipeline * plan.data
 
 
 def efficiency(first: Estimate, one: Estimate) -> Quantity | None:
@@ -216,102 +206,137 @@ def efficiency(first: Estimate, one: Estimate) -> Quantity | None:
 
 
 def scaling(series: Sequence[Series], voice: Voice) -> Figure:
-    """Return time to train over the number of devices, with ranges and the line of perfect scaling."""
+    """Return time to train over devices, with ranges, perfect scaling, and where more devices stop paying."""
     scale = time_scale([value for one in series for value in one.values])
-    perfect = [
-        figures.line(
-            one.devices,
-            [one.values[0].value / scale.size * one.devices[0] / devices for devices in one.devices],
-            {"color": figures.SERIES[index % len(figures.SERIES)], "width": 1, "dash": "dot"},
-            showlegend=False,
+    perfect, knees = [], []
+    for index, one in enumerate(series):
+        if not one.values:
+            continue
+        ink = {"color": figures.SERIES[index % len(figures.SERIES)], "width": 1, "dash": "dot"}
+        first = one.values[0].value / scale.size * one.devices[0]
+        ideal = [first / devices for devices in one.devices]
+        perfect.append(figures.line(one.devices, ideal, ink, showlegend=False, meta=plain(one.label)))
+        place = scaling_knee(
+            np.asarray(one.devices, float), np.asarray([value.value for value in one.values])
         )
-        for index, one in enumerate(series)
-        if one.values
-    ]
-    title = f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})"
-    texts = [[voice.quantity(value, scale) for value in one.values] for one in series]
-    return _figure(series, scale.size, texts, axis(title, type="log", tickformat=",~r"), voice, perfect)
+        if place < len(one.values) - 1:
+            knees.append((one, one.devices[place], one.values[place]))
+    marks = _marks(voice.gettext("diminishing returns"), knees, scale.size)
+    values = [*reach((value for one in series for value in one.values), scale.size), *_heights(perfect)]
+    title, unit = voice.gettext("Training time"), voice.gettext(scale.unit)
+    up = axis(title, values, voice.number, unit=unit, log=True)
+    written = [[voice.quantity(value, scale) for value in one.values] for one in series]
+    return _figure(series, scale.size, written, (title, up), voice, behind=perfect, marks=marks)
 
 
 def scaling_efficiency(series: Sequence[Series], voice: Voice) -> Figure:
     """Return the efficiency of each option against its smallest size; 100 % is perfect scaling."""
-    highest = max((value.high for one in series for value in one.values), default=1.0)
-    upright = axis(voice.gettext("Scaling efficiency"), range=[0, 1.08 * max(highest, 1.0)], tickformat=".0%")
-    texts = [[f"{voice.percent(value.value)} ({voice.percent(value.low)}–{voice.percent(value.high)})"
-              for value in one.values] for one in series]  # fmt: skip
-    line = {"color": figures.SILVER, "width": 1, "dash": "dot"}
-    drawn = _figure(series, 1.0, texts, upright, voice)
+    values = reach((value for one in series for value in one.values), 0.01)
+    title = voice.gettext("Scaling efficiency")
+    up = axis(title, [100.0, *values], voice.number, unit="%", zero=True)
+    written = [
+        [
+            f"{voice.percent(one.value)} ({voice.percent(one.low)}–{voice.percent(one.high)})"
+            for one in some.values
+        ]
+        for some in series
+    ]
+    drawn = _figure(series, 0.01, written, (title, up), voice)
+    line = {"color": figures.GUIDE, "width": 1, "dash": "dot"}
     drawn["layout"]["shapes"] = [
-        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1, "line": line, "layer": "below"}
+        {
+            "type": "line",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "y0": 100,
+            "y1": 100,
+            "line": line,
+            "layer": "below",
+        }
     ]
     return drawn
 
 
 def scaling_cost(series: Sequence[Series], currency: str, voice: Voice) -> Figure:
-    """Return the cost of the run over the number of devices, with ranges."""
-    highest = max((value.high for one in series for value in one.values), default=0.0)
-    ticks = round_steps(highest)
-    upright = axis(
-        f"{voice.gettext('Cost per run')} ({currency})",
-        rangemode="tozero",
-        tickmode="array",
-        tickvals=ticks,
-        ticktext=[voice.tick(tick, currency) for tick in ticks],
-    )
-    texts = [[voice.quantity(value) for value in one.values] for one in series]
-    return _figure(series, 1.0, texts, upright, voice)
+    """Return the cost of the run over devices, with ranges and the least of each option."""
+    values = reach(value for one in series for value in one.values)
+    title = voice.gettext("Cost per run")
+    up = axis(title, values, voice.amount, unit=currency, zero=True)
+    written = [[voice.quantity(value) for value in one.values] for one in series]
+    least = [
+        (one, *min(zip(one.devices, one.values, strict=True), key=lambda point: point[1].value))
+        for one in series
+        if one.values
+    ]
+    marks = _marks(voice.gettext("lowest cost"), least, 1.0)
+    return _figure(series, 1.0, written, (title, up), voice, marks=marks)
+
+
+def _heights(traces: Sequence[Trace]) -> list[float]:
+    return [value for trace in traces for value in trace["y"]]
+
+
+def _marks(name: str, marked: Sequence[tuple[Series, int, Quantity]], size: float) -> list[Trace]:
+    """Return one point of each option, marked by a diamond around it."""
+    return [
+        figures.points(
+            [devices],
+            [value.value / size],
+            {"color": figures.GOOD, "size": 16, "symbol": "diamond-open", "line": {"width": 2}},
+            (),
+            name=name,
+            meta=plain(one.label),
+            hoverinfo="skip",
+        )
+        for one, devices, value in marked
+    ]
 
 
 def _figure(
     series: Sequence[Series],
     size: float,
     texts: Sequence[Sequence[str]],
-    upright: dict[str, Any],
+    up: tuple[str, Axis],
     voice: Voice,
-    behind: Sequence[figures.Trace] = (),
+    *,
+    behind: Sequence[Trace] = (),
+    marks: Sequence[Trace] = (),
 ) -> Figure:
-    """Return lines with bands over the devices; one unit of the values is ``size``."""
-    bands, lines = [], []
+    """Return lines with bands over the devices, sizes with idle devices marked; one unit is ``size``."""
+    bands: list[Trace] = []
+    lines: list[Trace] = []
+    title, upright = up
+    idle = voice.gettext("idle devices")
     for index, (one, written) in enumerate(zip(series, texts, strict=True)):
         if not one.values:
             continue
-        colour = figures.SERIES[index % len(figures.SERIES)]
-        ends = [*(value.high for value in one.values), *(value.low for value in reversed(one.values))]
-        bands.append(
-            figures.line(
-                [*one.devices, *reversed(one.devices)],
-                [end / size for end in ends],
-                {"color": colour, "width": 0},
-                fill="toself",
-                fillcolor=figures.thin(colour, BAND),
-                showlegend=False,
-            )
+        said = [
+            (voice.number(count), voice.number(devices), text, voice.number(unused) if unused else "–")
+            for count, devices, text, unused in zip(one.counts, one.devices, written, one.idle, strict=True)
+        ]
+        colour, symbol = (
+            figures.SERIES[index % len(figures.SERIES)],
+            figures.SYMBOLS[index % len(figures.SYMBOLS)],
         )
-        lines.append(
-            figures.line(
-                one.devices,
-                [value.value / size for value in one.values],
-                {"color": colour},
-                mode="lines+markers",
-                name=plain(one.label),
-                # The band shows the range; the table of the figure has it from here.
-                error_y=whiskers(one.values, size) | {"visible": False},
-                marker={"color": colour, "size": 8, "symbol": figures.SYMBOLS[index % len(figures.SYMBOLS)]},
-                hovertext=list(written),
-                hoverinfo="text+name",
+        *band, drawn = figures.curve(one.label, one.devices, one.values, size, colour, said, symbol)
+        bands += band
+        lines.append(drawn)
+        if any(one.idle):
+            found = [place for place, unused in enumerate(one.idle) if unused]
+            lines.append(
+                figures.points(
+                    [one.devices[place] for place in found],
+                    [drawn["y"][place] for place in found],
+                    {"color": figures.LIMIT, "size": 15, "symbol": "circle-open", "line": {"width": 2}},
+                    (),
+                    name=idle,
+                    meta=plain(one.label),
+                    hoverinfo="skip",
+                )
             )
-        )
     sizes = sorted({devices for one in series for devices in one.devices})
-    return figure(
-        [*bands, *behind, *lines],
-        showlegend=True,
-        legend=legend_above(),
-        xaxis=axis(
-            voice.gettext("Devices"),
-            type="log",
-            tickmode="array",
-            tickvals=sizes,
-            ticktext=[voice.number(size) for size in sizes],
-        ),
-        yaxis=upright,
-    )
+    devices = voice.gettext("Devices")
+    across = axis(devices, sizes, voice.number, log=True, at=sizes)
+    columns = [voice.gettext("Count"), devices, title, idle]
+    return figure([*bands, *behind, *lines, *marks], across, upright, columns)

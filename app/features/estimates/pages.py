@@ -1,4 +1,4 @@
-"""Estimates: those that were made, and each down to its formulas."""
+"""An estimate down to its formulas, alone or as an option of a study."""
 
 from __future__ import annotations
 
@@ -11,33 +11,26 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.errors import Message
 from app.estimating.documents import CheckWarning, Estimate, Text
-from app.estimating.request import EstimateRequest
 from app.estimating.validation.run import UNITS
 from app.features.estimates import charts
-from app.features.estimates.model import EstimateSummary
 from app.features.estimates.schedule import StageTimes, pipeline_drawing, schedule_rows, stage_times
-from app.features.estimates.service import create_estimate, get_estimate, get_estimate_request, list_estimates
+from app.features.estimates.service import get_estimate
 from app.platform.charts import figures
-from app.platform.charts.figures import MemoryBar, Segment, time_scale
-from app.platform.listing import USUAL_ITEMS, Page
+from app.platform.charts.figures import Figure, MemoryBar, Segment, time_scale
 from app.platform.web import choices
 from app.platform.web.contexts import (
-    MOST_ROWS,
     REFUSAL,
     Choice,
     ChoiceGroup,
     DrawingView,
     FigureView,
-    Form,
     WarningGroup,
     grouped,
     refusal_of,
     view,
 )
 from app.platform.web.deps import BenchDep, WorkspaceDep, workbench_of
-from app.platform.web.forms import FormDep, typed
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import Right, needs
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.wording.scales import Scale
@@ -48,6 +41,8 @@ from app.platform.wording.voice import Voice, stated, written
 class EstimatePage:
     """One estimate, down to its formulas."""
 
+    frame: object | None
+    """The frame of the study whose option it is; None where it stands alone."""
     estimate: Estimate
     fabric_name: str
     """What its network is called."""
@@ -76,12 +71,10 @@ class EstimatePage:
     """Values taken: field, value as written, and why."""
     units: Mapping[str, str]
     """Metric of measured runs → its unit as it stands after a number."""
-    form: Form
-    """The software that is chosen."""
     software: Choice | None
     """Software it was estimated with, with its date and what it was fitted on; none of a bare figure."""
     softwares: Sequence[ChoiceGroup]
-    """What it can be estimated with instead."""
+    """What an option of a study can be estimated with instead."""
 
 
 router = page_router()
@@ -106,13 +99,14 @@ SEARCHED = {"tensor", "pipeline", "data", "micro_batch", "recompute"}
 """Choices that make a plan; where all of them were searched, nothing was asked for."""
 
 
-@resource(router, "/estimates", "estimates/estimates.html", lambda _, stretch: stretch)
-def show_estimates(bench: BenchDep, workspace: WorkspaceDep, cursor: str = "") -> Page[EstimateSummary]:
-    return list_estimates(bench, workspace, USUAL_ITEMS, cursor or None)
+@router.get("/estimates")
+def show_estimates() -> Response:
+    """Go to the studies, which estimates are options of."""
+    return RedirectResponse("/studies", 303)
 
 
-def estimate_page(request: Request, estimate: Estimate) -> EstimatePage:
-    """Return the page of an estimate, with the software it can be made with instead."""
+def estimate_page(request: Request, estimate: Estimate, frame: object | None = None) -> EstimatePage:
+    """Return the page of an estimate; in the frame of a study with the software it can have instead."""
     bench, voice = workbench_of(request), voice_of(request)
     fabric = bench.catalogue.fabrics.documents.get(estimate.system.fabric)
     system = bench.catalogue.systems.documents.get(estimate.system.id)
@@ -121,6 +115,7 @@ def estimate_page(request: Request, estimate: Estimate) -> EstimatePage:
     metrics = [run.metric for run in estimate.validation.nearest_measured]
     metrics += [run.metric for run in estimate.validation.outside]
     return EstimatePage(
+        frame=frame,
         estimate=estimate,
         fabric_name=fabric.name if fabric else estimate.system.fabric,
         time_scale=time_scale([estimate.time_to_train]),
@@ -140,12 +135,11 @@ def estimate_page(request: Request, estimate: Estimate) -> EstimatePage:
             for default in estimate.defaults
         ],
         units={metric: voice.unit(UNITS.get(metric, metric)) for metric in metrics},
-        form=Form({"software": [estimate.software or ""]}),
         software=next(
             (choice for group in softwares for choice in group.choices if choice.id == estimate.software),
             None,
         ),
-        softwares=softwares,
+        softwares=softwares if frame is not None else (),
     )
 
 
@@ -154,38 +148,38 @@ def show_estimate(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> 
     return get_estimate(bench, workspace, identifier)
 
 
-@router.post("/estimates/{identifier}/software")
-@needs(Right.MAKE)
-def use_software(bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
-    """Make the same estimate with other software and go there; without a name with the usual one."""
-    asked = get_estimate_request(bench, workspace, identifier)
-    chosen = typed(form).get("software", [""])[0]
-    changed = asked.model_dump(mode="json", exclude_unset=True) | {"software": chosen or None}
-    made = create_estimate(bench, workspace, EstimateRequest.model_validate(changed))
-    return RedirectResponse(f"/estimates/{made.id}", 303)
-
-
 def estimate_figures(estimate: Estimate, voice: Voice) -> list[FigureView]:
     views: list[FigureView] = []
     if estimate.sensitivity and estimate.time_to_train:
         drawn = charts.sensitivity(estimate, voice)
-        size = f"rows-{min(len(estimate.sensitivity) + 1, MOST_ROWS)}"
-        views.append(
-            view("sensitivity", voice.gettext("What drives training time"), size, drawn, "sensitivity")
-        )
+        views.append(view("sensitivity", voice.gettext("What drives training time"), drawn))
     if estimate.roof is not None and estimate.roofline:
-        views.append(roofline_view([(estimate.label, estimate)], "roofline", voice))
+        views.append(roofline_view([(estimate.label, estimate)], voice))
     return views
 
 
-def roofline_view(estimates: Sequence[tuple[str, Estimate]], table: str, voice: Voice) -> FigureView:
+def roofline_view(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> FigureView:
     """Return the roofline of labelled estimates with the meaning of its shapes."""
     note = voice.gettext(
         "Circles are compute-bound, squares memory-bandwidth-bound, diamonds exchange-bound, "
         "crosses latency-bound. Larger marks take more of the time."
     )
     caption, drawn = voice.gettext("Roofline by operator"), charts.roofline(estimates, voice)
-    return view("roofline", caption, "square", drawn, table, note)
+    return view("roofline", caption, drawn, note)
+
+
+def scaling_views(time: Figure, cost: Figure | None, voice: Voice) -> list[FigureView]:
+    """Return the charts of a scaling curve, with the rule by which more devices stop paying."""
+    note = voice.gettext(
+        "Bands are 80 % intervals, dotted lines linear scaling. A diamond marks diminishing returns: beyond "
+        "it, twice the devices save less than 29 % of the time and cost more per run. Rings mark sizes with "
+        "idle devices."
+    )
+    views = [view("scaling", voice.gettext("Training time by size"), time, note)]
+    if cost is not None:
+        note = voice.gettext("Bands are 80 % intervals; diamonds mark the size with the lowest cost per run.")
+        views.append(view("scaling-cost", voice.gettext("Cost per run by size"), cost, note))
+    return views
 
 
 def schedule_view(estimate: Estimate, voice: Voice) -> DrawingView | None:

@@ -1,24 +1,23 @@
-"""Addresses of network choices: query parameters to a request, and its errors back to the parameters."""
+"""The form of a network choice: its terms, and runs that were measured on each network."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from app.errors import AppError, BadInput, FieldError, Unprocessable
-from app.estimating.request import EstimateRequest
-from app.features.networks.model import FabricChoiceRequest
+from app.errors import AppError, BadInput, FieldError
+from app.features.networks.model import FabricChoiceRequest, NetworkTerms
+from app.features.studies.frame import StudyQuestion
 from app.platform.web.forms import checked, plain_number, typed
-from app.platform.web.rendering import DISPLAY_PARAMS
+from app.platform.web.query_forms import QueryForm
 
-KNOWN = ("threshold", "oversubscription", "reference", "installed", "options", "price_book_id")
+KNOWN = ("threshold", "oversubscription", "reference", "installed", "options")
 
 RUNS = "runs-"
-"""Start of the parameters that hold measured runs; the identifier of the network follows."""
+"""Start of the fields that hold measured runs; the identifier of the network follows."""
 
 NETWORK = re.compile(
     r"(?P<fabric>[a-z0-9-]{1,60}?)-(?P<ports>\d{1,3})(?:-(?P<ratio>\d{1,2}(?:\.\d{1,2})?)to1)?"
@@ -30,29 +29,35 @@ TOGETHER = re.compile(r"\d{1,3}(?:,\d{3})+")
 
 SEPARATOR = re.compile(r"[\s,;]+")
 
-Values = Mapping[str, str]
+USUAL = {"threshold": "5", "oversubscription": "1"}
+
+VIEW = "network"
 
 
-def read_query(query: QueryParams) -> dict[str, str]:
-    """Return the parameters of an address apart from how it is shown; of repeated ones the last."""
-    return {name: found[-1] for name, found in typed(query).items() if name not in DISPLAY_PARAMS}
+class NetworkForm(QueryForm[NetworkTerms]):
+    """A form whose threshold is in per cent, whose networks are a list, and which has runs by network."""
+
+    def values(self, query: QueryParams | Mapping[str, Sequence[str]]) -> dict[str, str]:
+        given = typed(query) if isinstance(query, QueryParams) else query
+        found = {name: texts[-1].strip() for name, texts in given.items()}
+        own = [name for name in found if name in KNOWN or name.startswith(RUNS)]
+        return {name: found[name] for name in own if found[name]}
+
+    def request(self, values: Mapping[str, str]) -> NetworkTerms:
+        try:
+            return checked(NetworkTerms, body_of(values))
+        except AppError as error:
+            raise placed(error) from None
 
 
-def written_query(values: Mapping[str, str]) -> str:
-    """Return parameters as the query of an address, without those that are empty."""
-    order = {name: place for place, name in enumerate(KNOWN)}
-    names = sorted(values, key=lambda name: (order.get(name, len(order)), name))
-    return urlencode([(name, values[name]) for name in names if values[name]], safe=",")
+FORM = NetworkForm(NetworkTerms, {})
 
 
-def asked(values: Values, estimate: EstimateRequest) -> FabricChoiceRequest:
-    """Return the choice that an address asks for."""
-    for name in values:
-        if name not in KNOWN and not name.startswith(RUNS):
-            raise Unprocessable.at(
-                name[:80], "unknown parameter; use {known} or runs-…", known=", ".join(KNOWN)
-            )
-    body: dict[str, Any] = {name: values[name] for name in ("reference", "price_book_id") if name in values}
+def body_of(values: Mapping[str, str]) -> dict[str, Any]:
+    """Return the terms that a form holds as the schema reads them."""
+    body: dict[str, Any] = {}
+    if "reference" in values:
+        body["reference"] = values["reference"]
     if "threshold" in values:
         body["threshold"] = _share(values["threshold"])
     if "oversubscription" in values:
@@ -63,11 +68,18 @@ def asked(values: Values, estimate: EstimateRequest) -> FabricChoiceRequest:
         body["options"] = [_network(one) for one in SEPARATOR.split(values["options"]) if one]
     runs = {name: _runs(name, text) for name, text in values.items() if name.startswith(RUNS)}
     body["measured"] = {name.removeprefix(RUNS): rates for name, rates in runs.items()}
-    try:
-        # The estimate is one already; what was typed is checked with it as the schema reads it.
-        return checked(FabricChoiceRequest, {**body, "estimate": estimate.model_dump(exclude_unset=True)})
-    except AppError as error:
-        raise placed(error) from None
+    return body
+
+
+def choice_request(question: StudyQuestion, terms: NetworkTerms | None = None) -> FabricChoiceRequest:
+    """Return the choice of networks that an option asks for; without terms on those its study holds."""
+    assert question.request is not None, "a stated figure has no network"
+    if terms is None:
+        terms = FORM.request(FORM.filled({**USUAL, **question.content.views.get(VIEW, {})}))
+    asked = terms.model_dump(exclude_unset=True)
+    return checked(
+        FabricChoiceRequest, {**asked, "estimate": question.request.model_dump(exclude_unset=True)}
+    )
 
 
 def _share(text: str) -> str:
@@ -105,7 +117,7 @@ def _runs(name: str, text: str) -> list[str]:
 
 
 def placed(error: AppError) -> AppError:
-    """Return an error with its fields named as the parameters of the address, each once."""
+    """Return an error with its fields named as those of the form, each once."""
     fields: dict[str, FieldError] = {}
     for one in error.errors:
         name = parameter_of(one.field)
@@ -115,7 +127,7 @@ def placed(error: AppError) -> AppError:
 
 
 def parameter_of(field: str) -> str:
-    """Return the parameter of the address that a field of the request comes from.
+    """Return the field of the form that a field of the request comes from.
 
     >>> parameter_of("measured.roce-100-8.0"), parameter_of("options.1.fabric"), parameter_of("installed.0")
     ('runs-roce-100-8', 'options', 'installed')

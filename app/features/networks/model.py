@@ -39,12 +39,9 @@ class NetworkInput(Schema):
     label: Label | None = Field(None, description="Label of the network; must be unique.", examples=["roce"])
 
 
-class FabricChoiceRequest(Schema):
-    """One workload on several networks, to find which network is worth its price."""
+class NetworkTerms(Schema):
+    """Which networks are compared, and on what terms."""
 
-    estimate: EstimateRequest = Field(
-        description="Workload and machines; the network of the estimate is one of those compared."
-    )
     options: Annotated[list[NetworkInput], Field(min_length=2, max_length=MOST_OPTIONS)] | None = Field(
         None, description="2 to 16 networks; if omitted, those that suit the machine, from TCP to InfiniBand."
     )
@@ -76,6 +73,14 @@ class FabricChoiceRequest(Schema):
     )
     price_book_id: str | None = Field(
         None, max_length=64, description="Identifier of a price book of the workspace."
+    )
+
+
+class FabricChoiceRequest(NetworkTerms):
+    """One workload on several networks, to find which network is worth its price."""
+
+    estimate: EstimateRequest = Field(
+        description="Workload and machines; the network of the estimate is one of those compared."
     )
 
 

@@ -1,237 +1,247 @@
-"""Which network a workload is worth: a page under each estimate, and one where a workload is chosen.
-
-Nothing is kept and every state is an address.
-"""
+"""The network of an option of a study: which one is worth its price, and the switches it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import QueryParams
 
-from app.errors import AppError, Conflict, NotFound
-from app.estimating.request import EstimateRequest
+from app.catalog.catalog import Catalog
+from app.engine.units import GIGABYTE
+from app.errors import AppError, Message
+from app.estimating.documents import SystemSummary
+from app.estimating.hardware import Hardware
+from app.estimating.network_parts import has_bill, network_bill
+from app.features.bills.drawings import topology
+from app.features.bills.fabric import plan_fabric
+from app.features.bills.model import FabricPlan, FabricRequest
 from app.features.calibration.views import MovedView, moved_view
-from app.features.estimates.model import EstimateSummary
-from app.features.estimates.service import create_estimate, get_estimate, get_estimate_request, list_estimates
 from app.features.networks import charts
 from app.features.networks.answering import usual_options, weigh_fabrics
-from app.features.networks.forms import RUNS, Values, asked, placed, read_query, written_query
-from app.features.networks.model import EXPOSED, Exposed, FabricChoice, FabricGain, FabricOption
+from app.features.networks.forms import FORM, KNOWN, RUNS, USUAL, VIEW, choice_request, placed
+from app.features.networks.model import (
+    EXPOSED,
+    Exposed,
+    FabricChoice,
+    FabricChoiceRequest,
+    FabricGain,
+    FabricOption,
+    NetworkTerms,
+)
+from app.features.studies.frame import (
+    OpenView,
+    Placed,
+    StudyFrame,
+    StudyQuestion,
+    moved,
+    old_address,
+    place_estimate,
+    question_of,
+    read_state,
+    study_view,
+    unsuited,
+)
+from app.features.studies.model import StudyOption
 from app.platform.charts.figures import Segment
 from app.platform.rates import CostClass
-from app.platform.web.contexts import MOST_ROWS, Example, FigureView, Form, view
-from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.forms import FormDep
+from app.platform.web.contexts import DrawingView, FigureView, Form, view
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import Right, needs
-from app.platform.web.rendering import render
+from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
 router = page_router()
 
-OF_ESTIMATE = "/estimates/{identifier}/fabrics"
 
-NEW = "/fabric-choices/new"
+def switched(bench: Workbench, option: StudyOption) -> bool:
+    """Tell whether an option is machines whose network is bought; pods and clouds have theirs built in."""
+    system = bench.catalogue.systems.documents.get(option.system.id) if option.system else None
+    return system is not None and system.chip_kind == "gpu" and system.acquisition == "own"
 
-LATEST = 20
-"""Estimates offered."""
 
-EXAMPLES = {
-    "bert-large": (
-        Example("bert-large", "BERT-Large, 4 × DGX A100", "batch size 1,024, sequences of 512 tokens"),
-        {
-            "model": {"preset": "bert-large"},
-            "workload": {"samples": 1e8, "global_batch": 1024, "seq_len": 512, "precision": "fp16"},
-            "system": {"id": "dgx-a100-640gb", "count": 4},
-        },
-    ),
-    "resnet50": (
-        Example("resnet50", "ResNet-50, 8 × DGX A100", "90 epochs of ImageNet at a batch size of 4,096"),
-        {
-            "model": {"preset": "resnet50"},
-            "workload": {"epochs": 90, "dataset_samples": 1281167, "global_batch": 4096},
-            "system": {"id": "dgx-a100-640gb", "count": 8},
-        },
-    ),
-    "gpt2": (
-        Example("gpt2", "GPT-2 355M, 2 × DGX A100", "batch size 512, sequences of 1,024 tokens"),
-        {
-            "model": {"preset": "gpt2-355m"},
-            "workload": {"samples": 1e8, "global_batch": 512, "seq_len": 1024, "precision": "bf16"},
-            "system": {"id": "dgx-a100-640gb", "count": 2},
-        },
-    ),
-    "gpt3": (
-        Example("gpt3", "GPT-3 175B, 128 × DGX A100", "300 billion tokens at a batch size of 1,536"),
-        {
-            "model": {"preset": "gpt3-175b"},
-            "workload": {"tokens": 300e9, "global_batch": 1536, "seq_len": 2048, "precision": "bf16"},
-            "system": {"id": "dgx-a100-640gb", "count": 128},
-        },
-    ),
-}
+def weigh(question: StudyQuestion, terms: NetworkTerms) -> FabricChoice:
+    """Weigh networks; errors name the fields of the form."""
+    try:
+        return weigh_fabrics(question.bench, question.workspace, choice_request(question, terms))
+    except AppError as error:
+        raise placed(error) from None
+
+
+def choice_at(bench: Workbench, workspace: str, identifier: str, query: QueryParams) -> FabricChoiceRequest:
+    """Return the choice of networks that the address of a view asks for."""
+    state = read_state(bench, workspace, identifier, query, plain=False)
+    keys = [one.key for one in state.content.options if switched(bench, one)]
+    key = query.get("option", "")
+    if not keys:
+        raise unsuited()
+    return choice_request(question_of(bench, workspace, state, key if key in keys else keys[0]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FabricsNewPage:
-    """Where a workload is chosen."""
+class NetworkRow:
+    """One network with what its row shows."""
 
-    examples: Sequence[Example]
-    estimates: Sequence[EstimateSummary]
-    """Estimates of the workspace, the newest first."""
-
-
-@router.get(NEW, response_class=HTMLResponse)
-def show_workloads(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-    """Show examples and the latest estimates."""
-    page = FabricsNewPage(
-        examples=[example for example, _ in EXAMPLES.values()],
-        estimates=list_estimates(bench, workspace, LATEST, None).items,
-    )
-    return render(request, "networks/fabric_choice_new.html", page)
-
-
-@router.post(NEW)
-@needs(Right.MAKE)
-def open_example(bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
-    """Make the estimate of an example and show its networks."""
-    name = form.get("example")
-    if not isinstance(name, str) or name not in EXAMPLES:
-        raise NotFound.named("example", str(name), EXAMPLES, "example")
-    body = EstimateRequest.model_validate(EXAMPLES[name][1])
-    return RedirectResponse(f"/estimates/{create_estimate(bench, workspace, body).id}/fabrics", 303)
-
-
-@router.get(f"{OF_ESTIMATE}.json")
-@needs(cost=CostClass.SEARCH)
-def show_fabrics_data(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> FabricChoice:
-    """Return the choice of the page of the same address."""
-    kept = get_estimate_request(bench, workspace, identifier)
-    return weighed(bench, workspace, read_query(request.query_params), kept)
-
-
-@router.get(OF_ESTIMATE, response_class=HTMLResponse)
-@needs(cost=CostClass.SEARCH)
-def show_fabrics(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show the networks for a kept estimate, or the form with what is wrong beside its fields."""
-    label = get_estimate(bench, workspace, identifier).label
-    values = read_query(request.query_params)
-    path, query = OF_ESTIMATE.format(identifier=identifier), written_query(values)
-    if any(not text.strip() for text in request.query_params.values()):
-        # A form sends empty fields too; a state has one address, without them.
-        return RedirectResponse(f"{path}?{query}" if query else path, 303)
-    kept = get_estimate_request(bench, workspace, identifier)
-    choice, error = None, None
-    try:
-        choice = weighed(bench, workspace, values, kept)
-        networks = {option.id: option.label for option in choice.options}
-    except AppError as refused:
-        error = refused
-        networks = dict(usual_options(bench, kept))
-    page = FabricsPage(
-        estimate_id=identifier,
-        label=label,
-        path=path,
-        query=query,
-        form=Form(fields(values), error.errors if error else ()),
-        error=error,
-        asked_wrongly=error is not None and not isinstance(error, Conflict),
-        networks=networks,
-        some_measured=any(name.startswith(RUNS) for name in values),
-        kept=hidden_inputs(values, networks),
-        choice=choice,
-        answer=answer_view(choice, voice_of(request)) if choice else None,
-    )
-    return render(request, "networks/fabric_choice.html", page, status=error.status if error else 200)
-
-
-def weighed(bench: Workbench, workspace: str, values: Values, kept: EstimateRequest) -> FabricChoice:
-    """Weigh networks; errors name the parameters of the address."""
-    try:
-        return weigh_fabrics(bench, workspace, asked(values, kept))
-    except AppError as error:
-        raise placed(error) from None
+    option: FabricOption
+    gain: FabricGain | None
+    """What it gains over the reference; None for the reference itself."""
+    exposed: Sequence[Segment]
+    """Its exposed communication by kind, on a scale that all networks share."""
+    own: bool
+    """Whether the option of the study has it."""
+    use_url: str
+    """Address of the study in which the option has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FabricChoiceView:
     """What a page shows of a choice besides the choice itself."""
 
-    rows: Sequence[tuple[FabricOption, FabricGain | None, Sequence[Segment]]]
-    """Each network, what it gains over the reference, and its exposed communication by kind, on a scale
-    that all share."""
+    rows: Sequence[NetworkRow]
     reference: str
     """Label of the network that gains are stated over."""
     taken: FabricOption | None
+    use_url: str
+    """Address of the study in which the option has the network that is recommended; empty where it has."""
     charts: Sequence[FigureView]
     turning_charts: Sequence[FigureView]
     moved: Sequence[MovedView]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FabricsPage:
-    """One workload on several networks."""
+class SwitchPart:
+    """The switches and cables of a network by its nodes and ports."""
 
-    estimate_id: str
-    label: str
-    path: str
-    query: str
-    """What the address asks besides; empty where nothing."""
+    result: Answered[FabricPlan]
+    general: Sequence[Message]
+    """What is wrong that no field shows."""
+    drawing: DrawingView | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkPage:
+    """The workload of an option on several networks."""
+
+    frame: StudyFrame
     form: Form
-    error: AppError | None
-    """What is wrong with the address as a whole."""
-    asked_wrongly: bool
-    """Whether another address would do; false where the estimate has no network to choose."""
+    general: Sequence[Message]
+    """What is wrong that no field of the form shows."""
+    stale: bool
+    """Whether the choice is that of an earlier question."""
+    built_in: Sequence[str]
+    """Names of options whose network is built in."""
     networks: Mapping[str, str]
     """Identifier → label."""
     some_measured: bool
     """Whether any runs were typed, so that their fields are shown open."""
     kept: Sequence[tuple[str, str]]
-    """Parameters of the address that the form does not show."""
+    """Fields of the view that the form does not show."""
     choice: FabricChoice | None
     answer: FabricChoiceView | None
+    proposal: str
+    """Where a proposal on this choice is begun."""
+    switches: SwitchPart | None
 
 
 SHOWN = {"threshold", "oversubscription", "reference", "installed"}
-"""Parameters that have a field of their own."""
+"""Fields that the form always has."""
 
 WIDTH = 100.0
 
 
-def fields(values: Values) -> dict[str, list[str]]:
-    """Return the fields of the form: what was typed, else what is taken."""
-    found = {"threshold": "5", "oversubscription": "1", **values}
-    found["threshold"] = found["threshold"].removesuffix("%").strip()
-    found["oversubscription"] = found["oversubscription"].removesuffix(":1")
-    return {name: [text] for name, text in found.items()}
+def network_page(
+    request: Request,
+    view: OpenView,
+    result: Answered[FabricChoice] | None,
+    switches: Answered[FabricPlan] | None,
+) -> NetworkPage:
+    """Return the page of a choice, of an earlier one where this one is refused."""
+    frame, question, voice = view.frame, view.question, voice_of(request)
+    form = Form() if result is None else result.form
+    choice = None if result is None else result.answer
+    networks = {one.id: one.label for one in choice.options} if choice else {}
+    if not networks and question is not None and question.request is not None:
+        networks = dict(usual_options(view.bench, question.request))
+    fields = {*SHOWN, *(f"{RUNS}{network}" for network in networks)}
+    values = form.firsts
+    systems = view.bench.catalogue.systems.documents
+    options = [one for one in view.state.content.options if one.system and not switched(view.bench, one)]
+    return NetworkPage(
+        frame=frame,
+        form=form,
+        general=[one.message for one in form.errors if one.field not in fields],
+        stale=result is not None and result.stale,
+        built_in=[systems[one.system.id].name for one in options if one.system],
+        networks=networks,
+        some_measured=any(name.startswith(RUNS) for name in values),
+        kept=[(name, text) for name, text in values.items() if name not in fields],
+        choice=choice,
+        answer=answer_view(choice, frame, voice) if choice else None,
+        proposal=frame.url(f"{VIEW}/proposal", option=frame.option),
+        switches=None if switches is None else switch_part(switches, voice),
+    )
 
 
-def hidden_inputs(values: Values, networks: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the parameters of the address that the form does not show."""
-    shown = {*SHOWN, *(f"{RUNS}{network}" for network in networks)}
-    return [(name, text) for name, text in values.items() if name not in shown]
+def network_view(request: Request, view: OpenView, result: Answered[FabricChoice] | None) -> NetworkPage:
+    """Return the page of a choice with the switches that the state holds."""
+    return network_page(request, view, result, None if result is None else SWITCHED(view))
 
 
-def answer_view(choice: FabricChoice, voice: Voice) -> FabricChoiceView:
+def switch_view(request: Request, view: OpenView, result: Answered[FabricPlan] | None) -> NetworkPage:
+    """Return the page of the switches with the choice that the state holds."""
+    return network_page(request, view, WEIGHED(view), result)
+
+
+def switch_part(result: Answered[FabricPlan], voice: Voice) -> SwitchPart:
+    """Return what is shown of a network, of an earlier one where this one is refused."""
+    plan = result.answer
+    drawn = topology(plan, voice) if plan else None
+    return SwitchPart(
+        result=result,
+        general=SWITCH_FORM.unplaced(result.form),
+        drawing=DrawingView("topology", drawn.title, drawn, "fabric") if drawn else None,
+    )
+
+
+def answer_view(choice: FabricChoice, frame: StudyFrame, voice: Voice) -> FabricChoiceView:
     options = {option.id: option for option in choice.options}
     gains = {gain.option: gain for gain in choice.gains}
     longest = max((exposed_time(option.exposed) for option in choice.options), default=0.0)
     reference = options.get(choice.reference or "")
+    taken = options.get(choice.advice.recommendation or "") if choice.advice else None
     return FabricChoiceView(
-        rows=[(option, gains.get(option.id), segments(option.exposed, longest)) for option in choice.options],
+        rows=[
+            NetworkRow(
+                option=option,
+                gain=gains.get(option.id),
+                exposed=segments(option.exposed, longest),
+                own=is_own(option, choice.system),
+                use_url=frame.turned(network_knobs(option, frame)),
+            )
+            for option in choice.options
+        ],
         reference=reference.label if reference else "",
-        taken=options.get(choice.advice.recommendation or "") if choice.advice else None,
+        taken=taken,
+        use_url=frame.turned(network_knobs(taken, frame))
+        if taken and not is_own(taken, choice.system)
+        else "",
         charts=gain_charts(choice, voice),
         turning_charts=turning_charts(choice, voice),
         moved=[moved_view(figure, voice) for figure in choice.fitted.moved] if choice.fitted else [],
     )
+
+
+def is_own(option: FabricOption, system: SystemSummary) -> bool:
+    """Tell whether a network is that of the option."""
+    return (option.fabric, option.ports_per_node) == (system.fabric, system.ports_per_node)
+
+
+def network_knobs(option: FabricOption, frame: StudyFrame) -> dict[str, str]:
+    """Return the knobs that give the option of a view a network."""
+    return {f"fabric.{frame.option}": option.fabric, f"ports.{frame.option}": str(option.ports_per_node)}
 
 
 def exposed_time(exposed: Exposed) -> float:
@@ -254,15 +264,13 @@ def gain_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
     """Return gain and exposed communication by network; none on one machine."""
     if choice.turning is None:
         return []
-    rows = len(choice.options)
-    size = f"rows-{rows + 1}" if rows < MOST_ROWS else "tall"
     caption = voice.gettext("Exposed communication by type")
-    exposed = view("exposed", caption, size, charts.exposed(choice, voice), "networks")
+    exposed = view("exposed", caption, charts.exposed(choice, voice), table="networks")
     if not choice.gains:
         return [exposed]
     caption = voice.gettext("Gain range versus threshold")
     note = voice.gettext("Diamonds are measured, circles are modelled.")
-    return [view("gains", caption, size, charts.gains(choice, voice), "networks", note), exposed]
+    return [view("gains", caption, charts.gains(choice, voice), note, "networks"), exposed]
 
 
 def turning_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
@@ -276,15 +284,116 @@ def turning_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
         view(
             "ladder",
             voice.gettext("Where the decision changes: machine bandwidth"),
-            "square",
             ladder,
-            "rungs",
+            table="rungs",
         ),
         view(
             "accumulation",
             voice.gettext("Where the decision changes: gradient accumulation"),
-            "square",
             accumulation,
-            "accumulation",
+            table="accumulation",
         ),
     ]
+
+
+SWITCH_FORM = QueryForm(FabricRequest, {})
+
+TWENTY = {"nodes": "20", "ports_per_node": "8", "port_gbps": "200", "switch_ports": "40"}
+
+
+def usual_switches(question: StudyQuestion) -> dict[str, str]:
+    """Return the nodes and ports of an option, and the switch its network is built of."""
+    assert question.request is not None, "a stated figure has no network"
+    asked, catalog = question.request.system, question.bench.sizing.catalog
+    hardware = question.bench.sizing.hardware.system(
+        asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
+    )
+    return {
+        "nodes": str(hardware.machines),
+        "ports_per_node": str(hardware.ports_per_node),
+        "port_gbps": f"{8.0 * catalog.figure(hardware.fabric, 'line_rate').si / GIGABYTE:g}",
+        "switch_ports": switch_ports(catalog, hardware),
+        "oversubscription": "1",
+    }
+
+
+def switch_ports(catalog: Catalog, hardware: Hardware) -> str:
+    """Return the ports of the switch that makes the cheapest network; empty where there is none."""
+    if not has_bill(catalog, hardware.fabric):
+        return ""
+    try:
+        bill = network_bill(
+            catalog,
+            fabric=hardware.fabric,
+            nodes=hardware.machines,
+            ports_per_node=hardware.ports_per_node,
+        )
+    except AppError:
+        return ""
+    return str(bill.switch_ports)
+
+
+WEIGHED = study_view(
+    router,
+    VIEW,
+    "networks/network.html",
+    FORM,
+    FabricChoice,
+    usual=lambda _: USUAL,
+    answer=weigh,
+    page=network_view,
+    suits=switched,
+    cost=CostClass.SEARCH,
+)
+
+SWITCHED = study_view(
+    router,
+    "switches",
+    "networks/network.html",
+    SWITCH_FORM,
+    FabricPlan,
+    usual=usual_switches,
+    answer=lambda _, asked: plan_fabric(asked),
+    page=switch_view,
+    suits=switched,
+    cost=CostClass.SEARCH,
+    part_of=VIEW,
+)
+
+BERT = {
+    "model": {"preset": "bert-large"},
+    "workload": {"samples": 1e8, "global_batch": 1024, "seq_len": 512, "precision": "fp16"},
+}
+
+
+def study_of_machines(count: str) -> dict[str, Any]:
+    """Return a study of an example on so many machines."""
+    return {
+        "name": "BERT-Large",
+        "base": BERT,
+        "options": [{"system": {"id": "dgx-a100-640gb", "count": count}}],
+    }
+
+
+def place_switches(given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    fields = {**(given or {**TWENTY, "declared_switches": "14"})}
+    nodes = fields.get("nodes", "")
+    return study_of_machines(nodes if nodes.isdecimal() and 0 < int(nodes[:6]) <= 1000 else "20"), fields
+
+
+def place_networks(bench: Workbench, workspace: str, given: Mapping[str, str], identifier: str) -> Placed:
+    """Return the study of an estimate; a price book that the address names is one of its assumptions."""
+    study, _ = place_estimate(bench, workspace, {}, identifier)
+    fields = {name: text for name, text in given.items() if name in KNOWN or name.startswith(RUNS)}
+    if "price_book_id" in given:
+        book = {"price_book_id": given["price_book_id"]}
+        base = {**study["base"], "assumptions": {**study["base"].get("assumptions", {}), **book}}
+        study = {**study, "base": base}
+    return study, fields
+
+
+moved(router, "/estimates/{identifier}/fabrics", VIEW, place_networks)
+
+old_address(router, "/fabric-choices/new", VIEW, lambda _: (study_of_machines("4"), {}))
+
+old_address(router, "/fabrics", "switches", place_switches)

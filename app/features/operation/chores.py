@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from app.errors import Unavailable
 from app.features.integrations.webhooks import deliver_due, purge_messages
 from app.features.proposals.service import note_expired
+from app.features.studies.service import drop_unsaved
 from app.platform import sessions
 from app.platform.retention import KINDS
 from app.platform.store.queries import now
@@ -77,6 +78,15 @@ def purge_sweeps(bench: Workbench, workspace: str, before: datetime, dry_run: bo
     return deleted
 
 
+def purge_unsaved(bench: Workbench, workspace: str, before: datetime, dry_run: bool) -> int:
+    with bench.store.transaction(workspace) as repository:
+        chosen = repository.retention.unsaved_before(before)
+    if not dry_run:
+        for identifier in chosen:
+            drop_unsaved(bench, workspace, identifier)
+    return len(chosen)
+
+
 def purge_keys(bench: Workbench, workspace: str, before: datetime, dry_run: bool) -> int:
     with bench.store.transaction(workspace) as repository:
         return repository.retention.keys(before, dry_run)
@@ -92,6 +102,7 @@ PURGES: dict[str, Callable[[Workbench, str, datetime, bool], int]] = {
     "sweeps": purge_sweeps,
     "idempotency": purge_keys,
     "shares": purge_shares,
+    "unsaved": purge_unsaved,
 }
 
 

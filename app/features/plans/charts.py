@@ -9,20 +9,15 @@ from app.engine.units import GIGABYTE
 from app.estimating.documents import Part
 from app.features.plans.model import MapCell, Search
 from app.platform.charts import figures
-from app.platform.charts.figures import WIDTH, Figure, axis, figure, legend_above, plain
+from app.platform.charts.figures import WIDTH, Figure, axis, figure, plain
 from app.platform.wording.scales import scale_of
 from app.platform.wording.voice import Voice
 
 SHADES = (0.02, 0.05, 0.10, 0.25, 0.50)
 """How far a cell may be behind the fastest to have this shade or a darker one; more is palest."""
 
-LINE = "rgba(128,136,148,0.9)"
-
 LONGEST = 2.0
 """Step time up to which the front is drawn, over the shortest; the table goes on."""
-
-HEADROOM = 1.08
-"""How far the axis of memory reaches beyond the capacity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +84,18 @@ def differences(more: Sequence[Part], title: str, voice: Voice) -> Figure:
     rows.append((voice.gettext("Total"), total))
     traces = []
     for name, style, sign in (
-        (voice.gettext("saved by the first plan"), (figures.BLUE, ""), 1),
-        (voice.gettext("added by the first plan"), (figures.ORANGE, "/"), -1),
+        (voice.gettext("saved by the first plan"), figures.AFTER, 1),
+        (voice.gettext("added by the first plan"), figures.HIGHER, -1),
     ):
         drawn = {place: seconds for place, (_, seconds) in enumerate(rows) if sign * seconds > 0}
-        if not drawn:
-            continue
         texts = [
-            f"{rows[place][0]}: {signed(seconds, voice.value(abs(seconds), 's', scale, exact=False))}"
-            for place, seconds in drawn.items()
+            signed(seconds, voice.value(abs(seconds), "s", scale, exact=False)) for seconds in drawn.values()
         ]
         lengths = [seconds / scale.size for seconds in drawn.values()]
-        traces.append(figures.bar(name, lengths, list(drawn), style, texts, width=0.6))
-    across = axis(f"{title} ({voice.gettext(scale.unit)})", zeroline=True, zerolinecolor=LINE)
+        if drawn:
+            traces.append(figures.bar(name, lengths, list(drawn), style, texts))
+    values = [0.0, *(seconds / scale.size for _, seconds in rows)]
+    across = axis(title, values, voice.number, unit=voice.gettext(scale.unit))
     return figures.lying(traces, [label for label, _ in rows], across)
 
 
@@ -115,51 +109,55 @@ def signed(value: float, written: str) -> str:
 
 
 def time_and_memory(search: Search, plans: Sequence[str], points: Sequence[str], voice: Voice) -> Figure:
-    """Return step time against memory of the best plans, and of those that no other beats in both."""
+    """Return step time against memory of the best plans, and of those that no other beats in both.
+
+    Both have names: the plans, and the points of the front.
+    """
     times = [plan.step_time.value for plan in search.plans] + [point.step_time for point in search.pareto]
     scale = scale_of(min(times), "s")
-    ends = _with_room([time / scale.size for time in times if time <= LONGEST * min(times)])
+    across = axis(
+        voice.gettext("Step time"),
+        [time / scale.size for time in times if time <= LONGEST * min(times)],
+        voice.number,
+        unit=voice.gettext(scale.unit),
+    )
     capacity, limit = search.memory_capacity.value / GIGABYTE, search.memory_limit.value / GIGABYTE
-    front = figures.line(
+
+    def said(name: str, seconds: float, memory: float) -> tuple[str, str, str]:
+        return name, voice.value(seconds, "s", exact=False), voice.value(memory, "B", exact=False)
+
+    front = figures.points(
         [point.step_time / scale.size for point in search.pareto],
         [point.memory / GIGABYTE for point in search.pareto],
-        {"color": figures.SILVER, "width": 1.5, "shape": "hv"},
+        {"color": figures.GREY, "size": 6},
+        [said(name, one.step_time, one.memory) for name, one in zip(points, search.pareto, strict=True)],
         mode="lines+markers",
         name=voice.gettext("Pareto front (time, memory)"),
-        marker={"color": figures.GREY, "size": 6},
-        hovertext=[plain(one) for one in points],
-        hoverinfo="text",
+        line={"color": figures.SILVER, "width": 1.5, "shape": "hv"},
     )
     best = figures.points(
         [plan.step_time.value / scale.size for plan in search.plans],
         [plan.memory.value / GIGABYTE for plan in search.plans],
         {"color": figures.BLUE, "size": 9, "symbol": "diamond"},
-        [plain(one) for one in plans],
+        [
+            said(f"{place} · {plain(name)}", one.step_time.value, one.memory.value)
+            for place, (name, one) in enumerate(zip(plans, search.plans, strict=True), 1)
+        ],
         name=voice.gettext("best distinct plans"),
-        mode="markers+text",
-        text=[str(place) for place in range(1, len(search.plans) + 1)],
-        textposition="top center",
     )
     lines = [
-        figures.line(ends, [level, level], {"color": LINE, "width": 1.4, "dash": dash}, name=name)
-        for level, dash, name in (
-            (capacity, "solid", voice.gettext("device memory")),
-            (limit, "dot", voice.gettext("memory available to a plan")),
-        )
+        figures.limit(voice.gettext("memory available to a plan"), across["range"], [limit] * 2),
+        figures.line(
+            across["range"],
+            [capacity] * 2,
+            {"color": figures.GUIDE, "width": 1.4},
+            name=voice.gettext("device memory"),
+        ),
     ]
-    highest = max([capacity, *front["y"], *best["y"]])
+    memory = [0.0, capacity, *front["y"], *best["y"]]
     return figure(
-        [*lines, front, best],
-        showlegend=True,
-        legend=legend_above() | {"traceorder": "reversed"},
-        hovermode="closest",
-        xaxis=axis(f"{voice.gettext('Step time')} ({voice.gettext(scale.unit)})", range=ends),
-        yaxis=axis(f"{voice.gettext('Memory per device')} (GB)", range=[0.0, HEADROOM * highest]),
+        [best, front, *lines],
+        across,
+        axis(voice.gettext("Memory per device"), memory, voice.number, unit="GB", zero=True),
+        [voice.gettext("Plan"), voice.gettext("Step time"), voice.gettext("Memory per device")],
     )
-
-
-def _with_room(values: Sequence[float]) -> list[float]:
-    """Return the ends of an axis with a little room on both sides of its values."""
-    least, most = min(values), max(values)
-    room = 0.06 * (most - least) or 0.1 * most
-    return [least - room, most + room]

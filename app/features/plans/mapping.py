@@ -125,7 +125,7 @@ def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) 
     return Mapping(
         system=system.id,
         devices=tensor * pipeline * request.replicas,
-        devices_available=system.devices,
+        devices_available=request.count * system.devices,
         devices_per_replica=tensor * pipeline,
         global_batch=request.replica_batch * request.replicas,
         weight_fraction=float(phases.weight_fraction(tensor, pipeline)),
@@ -147,8 +147,8 @@ def check_mapping(request: MappingRequest, system: SystemEntry) -> None:
         raise BadInput.at(
             "system", "{system} has no IPUs; this calculation is for IPUs only", system=system.name
         )
-    needed = request.tensor * request.pipeline * request.replicas
-    if needed > system.devices:
+    needed, available = request.tensor * request.pipeline * request.replicas, request.count * system.devices
+    if needed > available:
         raise Conflict.at(
             "replicas",
             "{tensor} × {pipeline} × {replicas} needs {needed} IPUs; {system} has {available}",
@@ -156,8 +156,8 @@ def check_mapping(request: MappingRequest, system: SystemEntry) -> None:
             pipeline=request.pipeline,
             replicas=request.replicas,
             needed=needed,
-            system=system.name,
-            available=system.devices,
+            system=system.name if request.count == 1 else f"{request.count} × {system.name}",
+            available=available,
         )
     if request.pipeline > request.layers:
         raise BadInput.at(

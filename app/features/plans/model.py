@@ -94,6 +94,13 @@ class SearchConstraints(Schema):
     """Share of device memory to leave free; if omitted, the default of the hardware."""
 
 
+class PlanQuestion(SearchConstraints):
+    """What the view of plans is asked of an option: which plans, and one to compare with the first."""
+
+    against: Whole | None = None
+    """Place of the plan that the first is compared with."""
+
+
 class SearchRequest(Schema):
     """A search for the best plans of a model on a system."""
 
@@ -267,6 +274,7 @@ class MappingRequest(Schema):
     """Mapping of a model to the IPUs of a pod."""
 
     system: str = Field(description="Identifier of an IPU system.", examples=["ipu-pod256"])
+    count: Whole = Field(1, ge=1, le=100_000, description="Number of systems.")
     parameters: Number = Field(gt=0, le=1e15, description="Parameter count of the model.")
     layers: Whole = Field(ge=1, le=100_000, description="Number of layers.")
     tensor: Whole = Field(
@@ -288,7 +296,7 @@ class Mapping(Document):
 
     system: str = Field(description="Identifier of the system.")
     devices: int = Field(description="Number of IPUs used: tensor × pipeline × replicas.")
-    devices_available: int = Field(description="Number of IPUs in the system.")
+    devices_available: int = Field(description="Number of IPUs in the systems.")
     devices_per_replica: int = Field(description="Number of IPUs per replica: tensor × pipeline.")
     global_batch: int = Field(description="Samples per step: replica_batch × replicas.")
     weight_fraction: float = Field(description="Share of the weights processed by one IPU, 1/(t·p).")

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from app.errors import Message
 from app.estimating.documents import CheckWarning, Part, PlanSummary
-from app.estimating.request import PlanInput
 from app.estimating.schema import Quantity
 from app.features.plans import charts as figures
 from app.features.plans.charts import FilledBar, HeatCell
-from app.features.plans.forms import AGAINST, FILTERS, Values, filters_of, written_query
+from app.features.plans.forms import AGAINST, FILTERS, OFFERED, Values
 from app.features.plans.model import MapCell, Search, SearchedPlan, WhatIf
 from app.features.plans.model import Mapping as IpuMapping
 from app.features.plans.words import options_in_words, plan_in_short, plan_in_words, reasons
-from app.features.workloads.filling import Filled
+from app.features.studies.frame import StudyFrame
+from app.features.studies.knobs import plan_text
 from app.platform.charts.figures import RangeBar, range_bars
 from app.platform.web.contexts import (
-    MOST_ROWS,
     Choice,
-    ChoiceGroup,
     FigureView,
     Form,
     WarningGroup,
@@ -32,22 +29,22 @@ from app.platform.wording.voice import Voice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MappingPage:
-    """How a model is laid over a pod."""
+class MappingPart:
+    """How a model is laid over the IPUs of an option."""
 
     form: Form
-    systems: Sequence[Choice]
-    examples: Sequence[Choice]
+    general: Sequence[Message]
+    """What is wrong that no field shows."""
     mapping: IpuMapping | None
     stale: bool
     """Whether the result is that of an earlier question."""
-    previous: str
-    """Query of the last mapping that was possible, kept in the form."""
     filled: float
     """Weights on the memory bar. [%]"""
     capacity: float
     """Memory on the memory bar. [%]"""
     warnings: Sequence[WarningGroup]
+    use_url: str
+    """Address of the study in which the option is laid so; empty where the result is an earlier one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ class PlanFilter:
     field: str
     choices: Sequence[Choice]
     chosen: str
-    """What it is narrowed to, as written in the address; empty where it is free."""
+    """What it is narrowed to, as the form holds it; empty where it is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +108,13 @@ class PlanRow:
     """Its choices beside the degrees, in words."""
     time_bar: RangeBar | None
     memory_bar: FilledBar
-    request: str
-    """The plan as the form that opens its estimate sends it."""
+    use_url: str
+    """Address of the study in which the option has this plan."""
     url: str
     """Address that holds the first plan against it; empty for the first."""
     compared: bool
     own: bool
-    """Whether it is the plan of the estimate the search started from."""
+    """Whether it is the plan of the option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +135,6 @@ class PlanReason:
 
 
 @dataclass(frozen=True, slots=True)
-class PointRow:
-    """A plan that no other beats in both time and memory."""
-
-    written: str
-    step_time: float
-    memory: float
-
-
-@dataclass(frozen=True, slots=True)
 class HardwareAdvice:
     """What other hardware would change."""
 
@@ -157,44 +145,21 @@ class HardwareAdvice:
     plan: str
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The estimate a search started from."""
-
-    id: str
-    label: str
-    plan: PlanSummary | None
-    step_time: Quantity | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlansPage:
-    """The best plans of a model on a system, and why they win."""
+    """The best plans of an option, and why they win."""
 
-    path: str
-    query: str
-    """What is asked, as in the address."""
+    frame: StudyFrame
     form: Form
-    message: Message | None
-    """What is wrong with the question as a whole."""
-    origin: Origin | None
-    filled: Filled | None
-    """What the form holds of the training of its model; None where it is an estimate's."""
-    models: Sequence[ChoiceGroup]
-    systems: Sequence[ChoiceGroup]
-    fabrics: Sequence[Choice]
-    targets: Sequence[Choice]
-    softwares: Sequence[ChoiceGroup]
-    examples: Sequence[Choice]
-    kept: Sequence[tuple[str, str]]
-    """Fields of the address that the form does not show."""
+    general: Sequence[Message]
+    """What is wrong that no filter shows."""
+    own_time: Quantity | None
+    """Time of a step with the plan of the option; None where it stands in the table or has none."""
     filters: Sequence[PlanFilter]
     chips: Sequence[FilterChip]
     search: Search | None
     best: str
     """The best plan in words."""
-    one_step: bool
-    """Whether estimates of the plans are of one step, as nobody said how much is to be trained."""
     refusal: CheckWarning | None
     warnings: Sequence[WarningGroup]
     map: MapView | None
@@ -202,8 +167,9 @@ class PlansPage:
     plans: Sequence[PlanRow]
     why: PlanReason | None
     front: FigureView | None
-    points: Sequence[PointRow]
     advice: Sequence[HardwareAdvice]
+    laid: MappingPart | None
+    """The arithmetic of IPUs; None where the option has none."""
 
 
 MOST_CHOICES = 40
@@ -227,17 +193,19 @@ IPU = {"mk2", "bow"}
 """Generations of chips whose memory lies in the processor."""
 
 
-def address(path: str, values: Values, changes: Mapping[str, str | None], anchor: str = "") -> str:
-    """Return the address of a page with some parameters changed; the comparison starts anew."""
-    query = written_query({**values, AGAINST: None, **changes})
-    return path + (f"?{query}" if query else "") + (f"#{anchor}" if anchor else "")
+def address(frame: StudyFrame, values: Values, changes: Mapping[str, str], anchor: str = "") -> str:
+    """Return the address of the view with some filters changed; the comparison starts anew."""
+    kept = {name: text for name, text in values.items() if name in FILTERS and text}
+    found = frame.url("plan", option=frame.option, **{**kept, **changes})
+    return found + (f"#{anchor}" if anchor else "")
 
 
-def chips_of(path: str, values: Values, voice: Voice) -> list[FilterChip]:
+def chips_of(frame: StudyFrame, values: Values, voice: Voice) -> list[FilterChip]:
     """Return the filters that are on."""
     return [
-        FilterChip(name, value_in_words(text, voice), address(path, values, {name: None}))
-        for name, text in filters_of(values).items()
+        FilterChip(name, value_in_words(values[name], voice), address(frame, values, {name: ""}))
+        for name in FILTERS
+        if values.get(name)
     ]
 
 
@@ -250,13 +218,13 @@ def value_in_words(text: str, voice: Voice) -> str:
 
 def filters_for(values: Values, search: Search | None, voice: Voice) -> list[PlanFilter]:
     """Return the fields that can be narrowed: those in which plans differ, and those that are narrowed."""
-    offered = {one.field: one.values for one in search.dimensions} if search else {}
+    differing = {one.field: one.values for one in search.dimensions} if search else {}
     found = []
     for name in FILTERS:
         chosen = values.get(name, "")
-        if name not in offered and not chosen:
+        if not chosen and (name not in differing or name not in OFFERED):
             continue
-        written_values = [_in_address(value) for value in offered.get(name, [])][:MOST_CHOICES]
+        written_values = [_in_form(value) for value in differing.get(name, [])][:MOST_CHOICES]
         if chosen and chosen not in written_values:
             written_values.insert(0, chosen)
         choices = [Choice(one, value_in_words(one, voice)) for one in written_values]
@@ -264,13 +232,15 @@ def filters_for(values: Values, search: Search | None, voice: Voice) -> list[Pla
     return found
 
 
-def _in_address(value: float | str | bool) -> str:
+def _in_form(value: float | str | bool) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def map_of(cells: Sequence[MapCell], search: Search, path: str, values: Values, voice: Voice) -> MapView:
+def map_of(
+    cells: Sequence[MapCell], search: Search, frame: StudyFrame, values: Values, voice: Voice
+) -> MapView:
     """Return the map, each cell with the address it leads to."""
     drawn = figures.heat_map(cells)
     best = search.plans[0].plan if search.plans else None
@@ -280,12 +250,12 @@ def map_of(cells: Sequence[MapCell], search: Search, path: str, values: Values, 
     def link(heat: figures.HeatCell) -> MapLink:
         tensor, pipeline = str(heat.cell.tensor), str(heat.cell.pipeline)
         chosen = values.get("tensor") == tensor and values.get("pipeline") == pipeline
-        changes = {"tensor": None if chosen else tensor, "pipeline": None if chosen else pipeline}
+        changes = {"tensor": "" if chosen else tensor, "pipeline": "" if chosen else pipeline}
         time = None if heat.cell.step_time is None else heat.cell.step_time / scale.size
         return MapLink(
             heat,
             voice.ratio(heat.cell.memory_share) if time is None else voice.decimal(time, decimals_of(time)),
-            address(path, values, changes, "map-title"),
+            address(frame, values, changes, "map-title"),
             chosen,
             best is not None and (best.tensor, best.pipeline) == (heat.cell.tensor, heat.cell.pipeline),
         )
@@ -297,8 +267,10 @@ def map_of(cells: Sequence[MapCell], search: Search, path: str, values: Values, 
     return MapView(voice.gettext(scale.unit), drawn.pipeline, rows)
 
 
-def plan_rows(search: Search, path: str, values: Values, compared: int, own: int) -> list[PlanRow]:
-    """Return the best plans with their bars on common scales."""
+def plan_rows(
+    search: Search, frame: StudyFrame, values: Values, compared: int, own: int, batch: int | None
+) -> list[PlanRow]:
+    """Return the best plans with their bars on common scales; ``batch`` is the one that the option states."""
     bars = range_bars([one.step_time for one in search.plans])
     limit = search.memory_limit.value / search.memory_capacity.value
     return [
@@ -308,8 +280,8 @@ def plan_rows(search: Search, path: str, values: Values, compared: int, own: int
             options=options_in_words(found.plan),
             time_bar=bar,
             memory_bar=figures.filled_bar(found.memory_share, limit),
-            request=plan_query(found.plan),
-            url=address(path, values, {AGAINST: str(place)}, "why-title") if place > 1 else "",
+            use_url=frame.turned(plan_knobs(found.plan, frame.option, batch)),
+            url=address(frame, values, {AGAINST: str(place)}, "why-title") if place > 1 else "",
             compared=place == compared,
             own=place == own,
         )
@@ -317,10 +289,10 @@ def plan_rows(search: Search, path: str, values: Values, compared: int, own: int
     ]
 
 
-def plan_query(plan: PlanSummary) -> str:
-    """Return a plan as the fields of a form."""
-    fields = {name: getattr(plan, name) for name in (*PlanInput.model_fields, "global_batch")}
-    return urlencode({name: _in_address(value) for name, value in fields.items()})
+def plan_knobs(plan: PlanSummary, option: str, batch: int | None) -> dict[str, str]:
+    """Return the knobs that give an option a plan at its batch."""
+    knobs = {f"plan.{option}": plan_text({name: getattr(plan, name) for name in FILTERS})}
+    return knobs if plan.global_batch == batch else {**knobs, f"batch.{option}": str(plan.global_batch)}
 
 
 def why_of(search: Search, place: int, voice: Voice) -> PlanReason | None:
@@ -332,7 +304,6 @@ def why_of(search: Search, place: int, voice: Voice) -> PlanReason | None:
     parts = [one for one in other.more if abs(one.seconds) >= LEAST_PART * largest]
     title = voice.say(Message("Plan {place}: step time above plan 1, in seconds", {"place": place}))
     drawn = figures.differences(parts, voice.gettext("Time above plan 1"), voice)
-    count = len(drawn["layout"]["yaxis"]["tickvals"]) + 1
     return PlanReason(
         place=place,
         sentence=reasons(parts, place, voice),
@@ -341,7 +312,7 @@ def why_of(search: Search, place: int, voice: Voice) -> PlanReason | None:
         parts=parts,
         scale=scale_of(largest, "s"),
         largest=largest,
-        figure=view("difference", title, f"rows-{min(count, MOST_ROWS)}", drawn, "differences"),
+        figure=view("difference", title, drawn),
     )
 
 
@@ -368,26 +339,17 @@ def front_of(search: Search, voice: Voice) -> FigureView | None:
     if not search.plans:
         return None
 
-    def said(plan: PlanSummary, seconds: float, memory: float) -> str:
-        time, filled = voice.value(seconds, "s", exact=False), voice.value(memory, "B", exact=False)
-        return f"{plan_in_short(plan)}: {time}, {filled}"
-
-    plans = [said(one.plan, one.step_time.value, one.memory.value) for one in search.plans]
-    points = [said(one.plan, one.step_time, one.memory) for one in search.pareto]
+    plans = [plan_in_short(one.plan) for one in search.plans]
+    points = [plan_in_short(one.plan) for one in search.pareto]
     drawn = figures.time_and_memory(search, plans, points, voice)
     note = voice.say(
         Message(
-            "Times are central values; numbered plans are ranked by the time that holds with "
+            "Times are central values; plans are ranked by the time that holds with "
             "{probability} confidence, so one with a shorter central time may rank lower.",
             {"probability": voice.percent(search.probability)},
         )
     )
-    return view("front", voice.gettext("Step time versus memory"), "square", drawn, "front", note)
-
-
-def point_rows(search: Search) -> list[PointRow]:
-    """Return the plans of the front as a table."""
-    return [PointRow(plan_in_short(one.plan), one.step_time, one.memory) for one in search.pareto]
+    return view("front", voice.gettext("Step time versus memory"), drawn, note)
 
 
 def advice_of(search: Search, voice: Voice) -> list[HardwareAdvice]:

@@ -12,8 +12,7 @@ from starlette.datastructures import FormData, QueryParams, UploadFile
 
 from app.engine.units import HOUR
 from app.errors import AppError, BadInput, FieldError
-from app.features.estimates.service import get_estimate_request
-from app.features.networks.forms import asked, read_query
+from app.features.networks.pages import choice_at
 from app.features.proposals.model import Proposal
 from app.platform.web.forms import plain_number, typed, whole
 from app.platform.workbench import Workbench
@@ -29,7 +28,7 @@ MAX_LOGO = 500_000
 
 MEDIA_TYPES = {".png": "image/png", ".svg": "image/svg+xml"}
 
-NETWORKS_PAGE = re.compile(r"/estimates/(?P<estimate>[a-z0-9_-]{1,40})/fabrics(?:\.json)?/?")
+NETWORKS_PAGE = re.compile(r"/studies/(?P<study>[a-z0-9_-]{1,40})/network(?:\.json)?/?")
 
 LONGEST_ADDRESS = 4_000
 """Letters of an address that is pasted."""
@@ -67,8 +66,7 @@ def named_networks(bench: Workbench, workspace: str, address: str) -> dict[str, 
     if page is None:
         raise not_an_address()
     try:
-        estimate = get_estimate_request(bench, workspace, page["estimate"])
-        choice = asked(read_query(QueryParams(parts.query)), estimate)
+        choice = choice_at(bench, workspace, page["study"], QueryParams(parts.query))
     except AppError as error:
         error.errors = (FieldError("networks", error.message),)
         raise

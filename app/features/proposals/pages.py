@@ -15,9 +15,7 @@ from app.errors import AppError, Message
 from app.features.calibration.service import list_calibrations
 from app.features.comparisons.model import Comparison, ComparisonSummary
 from app.features.comparisons.service import get_comparison, list_comparisons
-from app.features.estimates.service import get_estimate_request
-from app.features.networks.forms import asked, placed, read_query, written_query
-from app.features.networks.pages import OF_ESTIMATE
+from app.features.networks.pages import choice_at
 from app.features.price_books.service import list_books
 from app.features.proposals import service as proposals
 from app.features.proposals import sharing
@@ -52,22 +50,18 @@ LISTED = 30
 OFFERED_COMPARISONS = 10
 
 
-@router.post(f"{OF_ESTIMATE}/proposal")
+@router.post("/studies/{identifier}/network/proposal")
 @needs(Right.PROPOSE, CostClass.SEARCH)
 def propose_networks(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Compare the network taken with the one it is held against, and go on to the form of a proposal.
 
     The address of a choice of networks is its state, and names it in the form too.
     """
-    values = read_query(request.query_params)
-    try:
-        choice = asked(values, get_estimate_request(bench, workspace, identifier))
-    except AppError as error:
-        raise placed(error) from None
+    choice = choice_at(bench, workspace, identifier, request.query_params)
     locale: Literal["ko", "en"] = "ko" if language_of(request) == "ko" else "en"
     made = compare_networks(bench, workspace, choice, locale)
-    path, query = OF_ESTIMATE.format(identifier=identifier), written_query(values)
-    address = {"comparison": made.id, "networks": f"{path}?{query}" if query else path}
+    path = request.url.path.removesuffix("/proposal")
+    address = {"comparison": made.id, "networks": f"{path}?{request.url.query}"}
     return RedirectResponse(f"/proposals/new?{urlencode(address)}", 303)
 
 

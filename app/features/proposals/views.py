@@ -15,7 +15,7 @@ from app.features.proposals.model import Proposal, ProposalEvent, Replay, Replay
 from app.features.proposals.sharing import Shared
 from app.features.proposals.writing.blocks import ChartBlock, View
 from app.features.proposals.writing.proposal import line_name, value_written, write_proposal
-from app.platform.web.contexts import MOST_ROWS, FigureView, Form, view
+from app.platform.web.contexts import FigureView, Form, view
 from app.platform.web.deps import workbench_of, workspace_of
 from app.platform.web.locale import voice_of
 from app.platform.wording.voice import Voice, voice
@@ -41,8 +41,8 @@ def paper_of(proposal: Proposal) -> Paper:
         if isinstance(block, ChartBlock)
     }
     charts = {
-        name: view(name, captions[name], f"rows-{min(rows, MOST_ROWS)}", chart, f"drawing-{name}")
-        for name, (chart, rows) in proposal_figures(content, speaker).items()
+        name: view(name, captions[name], chart)
+        for name, chart in proposal_figures(content, speaker).items()
         if name in captions
     }
     return Paper(text, charts)

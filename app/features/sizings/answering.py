@@ -262,9 +262,12 @@ def _point(option: SampledOption, first: SampledOption) -> ScalingPoint:
     assert document.time_to_train is not None, "points of a curve fit"
     ratio = smallest.count / document.count
     samples = first.seconds_samples / option.seconds_samples * ratio
+    plan = document.plan
+    used = (plan.tensor or 1) * (plan.pipeline or 1) * (plan.data or 1)
     return ScalingPoint(
         count=document.count,
         accelerators=document.accelerators,
+        idle_accelerators=document.accelerators - used,
         time_to_train=document.time_to_train,
         cost=document.cost,
         efficiency=quantity(first.seconds / option.seconds * ratio, samples, "1"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from app.estimating.schema import Quantity
-from app.features.estimates.charts import Series, scaling
+from app.features.estimates.charts import Series, scaling, scaling_cost
 from app.features.sizings.model import BudgetKind, ScalingCurve, Sizing, SizingOption
 from app.platform.charts import figures
-from app.platform.charts.figures import Figure, axis, figure, legend_above, plain, time_scale
+from app.platform.charts.figures import Figure, axis, figure, reach, time_scale, whiskers
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
 
-FAINT = 0.55
+FAINT, TALL = 0.55, 420
 
 AXES: Mapping[BudgetKind, str] = {
     "purchase": "Purchase",
@@ -30,17 +30,16 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
     front = sorted((option for option in options if option.on_front), key=lambda option: _time(option).value)
     limited = sizing.outcome != "front"
 
-    def hover(option: SizingOption) -> str:
-        sure = "" if option.probability is None else f"<br>{voice.chance(option.probability)}"
-        name, time = plain(f"{option.count} × {option.name}"), voice.quantity(_time(option), scale)
-        return f"{name}<br>{time}<br>{voice.quantity(_cost(option, kind))}{sure}"
+    def said(option: SizingOption) -> tuple[str, str, str, str]:
+        name, time = f"{option.count} × {option.name}", voice.quantity(_time(option), scale)
+        return name, time, voice.quantity(_cost(option, kind)), voice.chance(option.probability)
 
     def group(name: str, colour: str, symbol: str, chosen: Sequence[SizingOption]) -> figures.Trace:
         return figures.points(
             [_time(option).value / scale.size for option in chosen],
             [_cost(option, kind).value for option in chosen],
             {"color": colour, "size": 7, "symbol": symbol, "opacity": FAINT},
-            [hover(option) for option in chosen],
+            [said(option) for option in chosen],
             name=name,
         )
 
@@ -54,49 +53,44 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
     if front:
         times, costs = [_time(option) for option in front], [_cost(option, kind) for option in front]
         traces.append(
-            figures.line(
+            figures.points(
                 [time.value / scale.size for time in times],
                 [cost.value for cost in costs],
-                {"color": figures.ORANGE},
+                {"color": figures.ORANGE, "size": 9, "symbol": "diamond"},
+                [said(option) for option in front],
                 mode="lines+markers",
                 name=voice.gettext("Pareto front (time, cost)"),
-                error_x=figures.error_bars(times, scale.size, thickness=1, width=0),
-                error_y=figures.error_bars(costs, 1.0, thickness=1, width=0),
-                marker={"color": figures.ORANGE, "size": 9, "symbol": "diamond"},
-                hovertext=[hover(option) for option in front],
-                hoverinfo="text",
+                line={"color": figures.ORANGE, "width": 2},
+                error_x=whiskers(times, scale.size),
+                error_y=whiskers(costs, 1.0),
             )
         )
-    title = f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})"
-    money = f"{voice.gettext(AXES[kind])} ({sizing.currency})"
+    time, money = voice.gettext("Training time"), voice.gettext(AXES[kind])
+    limits = _limits(sizing, options, scale, voice)
+    across = [end for trace in (*traces, *limits) for end in trace["x"]]
+    up = [end for trace in (*traces, *limits) for end in trace["y"]]
+    ends = (
+        reach([_time(option) for option in front], scale.size),
+        reach(_cost(option, kind) for option in front),
+    )
     return figure(
-        [*traces, *_limits(sizing, options, scale, voice)],
-        showlegend=True,
-        legend=legend_above(),
-        xaxis=axis(title, type="log", tickformat="~r", dtick="D2"),
-        yaxis=axis(money, type="log", tickformat="~s", dtick="D2"),
+        [*traces, *limits],
+        axis(time, [*across, *ends[0]], voice.number, unit=voice.gettext(scale.unit), log=True),
+        axis(money, [*up, *ends[1]], voice.amount, unit=sizing.currency, log=True),
+        [voice.gettext("Option"), time, money, voice.gettext("Probability")],
+        height=TALL,
     )
 
 
-def curve(found: ScalingCurve, voice: Voice) -> Figure:
-    """Return time to train over accelerators with ranges, and the count where more stop paying."""
-    values = [point.time_to_train for point in found.points]
-    drawn = scaling([Series(found.name, [point.accelerators for point in found.points], values)], voice)
-    knee = next((point for point in found.points if point.count == found.knee), None)
-    if knee is not None and found.knee_inside:
-        scale = time_scale(values)
-        drawn["data"].append(
-            _dashed(
-                voice.gettext("diminishing returns"),
-                [knee.accelerators, knee.accelerators],
-                [min(one.low for one in values) / scale.size, max(one.high for one in values) / scale.size],
-                figures.VERMILION,
-            )
-        )
-    axis_of = drawn["layout"]["xaxis"]
-    axis_of |= {"tickmode": "auto", "dtick": 1}
-    axis_of.pop("tickvals", None)
-    axis_of.pop("ticktext", None)
+def curve(found: ScalingCurve, voice: Voice) -> list[Figure]:
+    """Return time to train over accelerators with what stops paying, and the cost of the run where known."""
+    points = found.points
+    counts, devices = [one.count for one in points], [one.accelerators for one in points]
+    sizes = found.name, counts, devices, [one.idle_accelerators for one in points]
+    drawn = [scaling([Series(*sizes, [one.time_to_train for one in points])], voice)]
+    costs = [point.cost for point in points if point.cost is not None]
+    if len(costs) == len(points):
+        drawn.append(scaling_cost([Series(*sizes, costs)], costs[0].unit, voice))
     return drawn
 
 
@@ -129,12 +123,8 @@ def _limits(
     if deadline is not None:
         at = deadline / scale.size
         ends = [min(costs), max(costs)]
-        found.append(_dashed(voice.gettext("Deadline"), [at, at], ends, figures.VERMILION))
+        found.append(figures.limit(voice.gettext("Deadline"), [at, at], ends))
     if budget is not None:
         ends = [min(times), max(times)]
-        found.append(_dashed(voice.gettext("Budget"), ends, [budget, budget], figures.PURPLE))
+        found.append(figures.limit(voice.gettext("Budget"), ends, [budget, budget], figures.PURPLE))
     return found
-
-
-def _dashed(name: str, x: Sequence[float], y: Sequence[float], colour: str) -> figures.Trace:
-    return figures.line(x, y, {"color": colour, "dash": "dash"}, name=name, hoverinfo="name")

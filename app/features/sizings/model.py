@@ -298,6 +298,7 @@ class ScalingPoint(Document):
 
     count: int = Field(description="Number of systems.")
     accelerators: int = Field(description="Total number of accelerators.")
+    idle_accelerators: int = Field(0, description="Number of accelerators that the plan does not use.")
     time_to_train: Quantity = Field(description="Time to train.")
     cost: Quantity | None = Field(description="Cost of the run.")
     efficiency: Quantity = Field(

@@ -14,6 +14,7 @@ from starlette.datastructures import QueryParams
 
 from app.engine.units import DAY, HOUR
 from app.errors import AppError, BadInput, FieldError, Message, NotFound
+from app.features.estimates.pages import scaling_views
 from app.features.sizings import charts
 from app.features.sizings.finding import KINDS, Filters, SystemQuestion, WatchedSearch, question_of
 from app.features.sizings.model import (
@@ -31,7 +32,6 @@ from app.features.studies.knobs import shown, split
 from app.features.studies.model import MAX_OPTIONS, StudyContent, free_keys
 from app.features.studies.service import NAME_LENGTH, unsaved_study
 from app.features.studies.states import state_of
-from app.platform.charts.figures import time_scale
 from app.platform.rates import CostClass
 from app.platform.web import choices, event_stream
 from app.platform.web.auth import get_principal
@@ -44,7 +44,6 @@ from app.platform.web.needs import needs
 from app.platform.web.query_forms import FormFields
 from app.platform.web.rendering import DISPLAY_PARAMS, environment, render
 from app.platform.web.rights import page_router
-from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
@@ -164,8 +163,7 @@ class SystemsPage:
     all_url: str
     """Address that shows them."""
     frontier: FigureView | None
-    scaling: FigureView | None
-    time_scale: Scale
+    scaling: Sequence[FigureView]
 
 
 def question_in(opened: OpenView) -> SystemQuestion | None:
@@ -310,8 +308,7 @@ def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> System
         hidden=len(options) - len(listed),
         all_url=frame.url(VIEW, **{**display, "all": "1"}),
         frontier=None if sizing is None else frontier_view(sizing, voice),
-        scaling=None if sizing is None else scaling_view(sizing, voice),
-        time_scale=time_scale([option.time_to_train for option in options]),
+        scaling=[] if sizing is None else curve_views(sizing, voice),
     )
 
 
@@ -339,15 +336,15 @@ def frontier_view(sizing: Sizing, voice: Voice) -> FigureView:
         "Ranges are drawn for the Pareto front only; options without a published price are left out."
     )
     drawn = charts.frontier(sizing, voice)
-    return view("frontier", voice.gettext("Time versus cost"), "tall", drawn, "options", note)
+    return view("frontier", voice.gettext("Time versus cost"), drawn, note, "options")
 
 
-def scaling_view(sizing: Sizing, voice: Voice) -> FigureView | None:
+def curve_views(sizing: Sizing, voice: Voice) -> list[FigureView]:
     curve = sizing.scaling
     if curve is None or len(curve.points) < 2:
-        return None
-    drawn = charts.curve(curve, voice)
-    return view("scaling", voice.gettext("Training time by size"), "square", drawn, "scaling-table")
+        return []
+    time, *cost = charts.curve(curve, voice)
+    return scaling_views(time, cost[0] if cost else None, voice)
 
 
 @router.get(f"{PATH}/events")

@@ -1,130 +1,168 @@
-"""The first page: what to compare, examples, and the tools around the hardware."""
+"""The first page: a model, what to train and systems become a study; examples and recent studies."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
+from starlette.datastructures import FormData, UploadFile
 
-from app.errors import AppError, NotFound
+from app.errors import AppError, BadInput, FieldError, Message, NotFound
 from app.estimating.schema import Document
-from app.features.comparisons.model import ComparisonRequest, ComparisonSummary
-from app.features.comparisons.service import create_comparison, list_comparisons
+from app.features.start.examples import EXAMPLES
+from app.features.start.finding import Found, find_models, find_systems
+from app.features.start.question import (
+    FIND_SYSTEM,
+    PROFILE,
+    ChosenSystem,
+    Values,
+    arranged,
+    check_model,
+    chosen_systems,
+    content_of,
+    model_of,
+    own_systems,
+    workload_of,
+)
+from app.features.studies.model import MAX_OPTIONS, Study, StudyContent
+from app.features.studies.service import Recent, create_study, recent_studies
+from app.features.uploads.service import get_workload, upload_profile, upload_workload
 from app.features.workloads import filling
-from app.features.workloads.drafts import Draft, filled_draft, read_draft
+from app.features.workloads.drafts import Draft, filled_draft
+from app.features.workloads.filling import chosen_model, known_profile
+from app.features.workloads.suggestions import least_counts
 from app.platform.catalogue_model import Model, System
+from app.platform.json_bodies import as_app_error
 from app.platform.rates import CostClass
-from app.platform.web import choices
-from app.platform.web.choices import SystemGroup
-from app.platform.web.contexts import Choice, ChoiceGroup, Example
-from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.forms import FormDep, typed
-from app.platform.web.locale import voice_of
+from app.platform.web.auth import reach_of
+from app.platform.web.contexts import Choice, Example, Form
+from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep
+from app.platform.web.forms import FormDep, typed, whole
+from app.platform.web.locale import COOKIE_SECONDS, voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
+from app.profiles.model import ModelProfile
+
+router = page_router()
+
+RECENT = 4
+"""Studies that the page leads back to."""
+
+LOOKED_THROUGH = 20
+"""Studies changed last, whose models are offered first."""
+
+FIND_MODEL, SAMPLE = "find", "workload.workload_id"
+
+
+def start_study(bench: Workbench, workspace: str, content: StudyContent) -> Study:
+    return create_study(bench, workspace, content, saved=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundModels:
+    """Models that a search found."""
+
+    found: Found
+    own: str
+    """Query of the systems that stay with another model; empty, or beginning with &."""
+
+
+def own_query(values: Values) -> str:
+    return "".join(f"&system={name}" for name in map(quote, own_systems(values)))
+
+
+def sought(text: str) -> str:
+    return text.strip()[:LONGEST_SOUGHT]
+
+
+LONGEST_SOUGHT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartPage:
-    """The form that asks for a comparison."""
+    """The form that starts a study."""
 
     draft: Draft
-    models: Sequence[ChoiceGroup]
+    model: ModelProfile | None
     targets: Sequence[Choice]
-    softwares: Sequence[ChoiceGroup]
-    """Software profiles of GPUs, then of IPUs."""
-    systems: Sequence[SystemGroup]
+    least: Sequence[str]
+    """Systems that hold the model, each with the smallest count."""
+    systems: Sequence[ChosenSystem]
+    full: bool
+    """Whether there are as many systems as there may be."""
+    sample: Choice | None
+    """An uploaded sample of the data."""
+    find: str
+    find_system: str
+    models: FoundModels
+    found_systems: Found | None
+    """What a search without scripts found."""
     examples: Sequence[Example]
-    recent: Sequence[ComparisonSummary]
-    """Comparisons made last."""
+    recent: Sequence[Recent]
+    total: int
+    """Presets that can be searched."""
 
 
-Option = tuple[str, dict[str, Any]]
-
-POD16: list[Option] = [
-    ("DGX A100 640GB", {"id": "dgx-a100-640gb"}),
-    ("IPU-POD16", {"id": "ipu-pod16"}),
-    ("Bow Pod16", {"id": "bow-pod16"}),
-]
-
-EXAMPLES: dict[str, tuple[Example, dict[str, Any], list[Option]]] = {
-    "gpt3-175b": (
-        Example(
-            "gpt3-175b",
-            "GPT-3 175B on 300 billion tokens",
-            "128 × DGX A100 640 GB versus one IPU-POD256: what fits, and in how many days",
-        ),
-        {
-            "model": {"preset": "gpt3-175b"},
-            "workload": {"tokens": 300e9, "global_batch": 1536, "seq_len": 2048},
-        },
-        [
-            ("128 × DGX A100 640GB", {"id": "dgx-a100-640gb", "count": 128}),
-            ("IPU-POD256", {"id": "ipu-pod256"}),
-        ],
-    ),
-    "bert-large": (
-        Example(
-            "bert-large",
-            "BERT-Large to the MLPerf target",
-            "DGX A100 versus IPU-POD16 and Bow Pod16: one node, two pods",
-        ),
-        {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}},
-        POD16,
-    ),
-    "resnet50": (
-        Example(
-            "resnet50",
-            "ResNet-50 to the MLPerf target",
-            "DGX A100 versus IPU-POD16 and Bow Pod16 on ImageNet",
-        ),
-        {"model": {"preset": "resnet50"}, "workload": {"target": "mlperf-resnet50"}},
-        POD16,
-    ),
-}
-"""Identifier → what is shown, what is shared by all rows, and the systems with their labels."""
-
-CLAIM = Example(
-    "vendor-claim",
-    "A vendor claim, examined",
-    "BERT-Large: 69.5 h on a DGX A100 versus 13.2 h on an IPU-POD64, and what that assumes",
-)
-
-CLAIMED_ROWS: list[dict[str, Any]] = [
-    {"label": "1 × DGX A100", "hours": 69.5, "kind": "vendor", "system": "dgx-a100-320gb"},
-    {
-        "label": "3 × DGX A100",
-        "kind": "linear",
-        "scaled_from": "1 × DGX A100",
-        "factor": 3,
-        "system": "dgx-a100-320gb",
-    },
-    {"label": "1 × IPU-POD64", "hours": 13.2, "kind": "vendor", "system": "ipu-pod64"},
-]
+def start_page(
+    request: Request, bench: Workbench, workspace: str, draft: Draft, favourites: Sequence[str]
+) -> StartPage:
+    """Return the form with what has been chosen and what is suggested."""
+    values = draft.form.values
+    recent = recent_studies(bench, workspace, LOOKED_THROUGH)
+    find, find_system = sought(draft.form.get(FIND_MODEL)), sought(draft.form.get(FIND_SYSTEM))
+    model = known_profile(bench, workspace, chosen_model(values))
+    sample = draft.form.get(SAMPLE)
+    return StartPage(
+        draft=draft,
+        model=model,
+        targets=filling.targets(bench, workspace, values),
+        least=least_systems(bench, workspace, values) if model else [],
+        systems=chosen_systems(bench, values, favourites),
+        full=len(values.get("system", ())) >= MAX_OPTIONS,
+        sample=Choice(sample, sample_name(bench, workspace, sample)) if sample else None,
+        find=find,
+        find_system=find_system,
+        models=FoundModels(find_models(bench, workspace, find, recent), own_query(values)),
+        found_systems=find_systems(bench, find_system, values.get("system", ()), favourites)
+        if find_system
+        else None,
+        examples=[example for example, _, _ in EXAMPLES.values()],
+        recent=recent[:RECENT],
+        total=len(bench.catalogue.models.documents),
+    )
 
 
-def shown() -> list[Example]:
-    """Return the examples in the order they are offered."""
-    return [*(example for example, _, _ in EXAMPLES.values()), CLAIM]
+def least_systems(bench: Workbench, workspace: str, values: Values) -> list[str]:
+    """Return how many of common systems hold the model, as people say it."""
+    counts = least_counts(model_of(values), workload_of(values), bench.context(workspace))
+    names = bench.catalogue.systems.documents
+    smallest: dict[str, str] = {}
+    for name, count in counts.items():
+        # Where a small pod holds the model, a large one says nothing more.
+        smallest.setdefault(f"{names[name].chip_kind} {count}", f"{count} × {names[name].name}")
+    return list(smallest.values())
 
 
-def rows_of(identifier: str) -> tuple[Example, list[dict[str, Any]]] | None:
-    """Return an example and the rows of its comparison; None for an unknown identifier."""
-    if identifier == CLAIM.id:
-        return CLAIM, CLAIMED_ROWS
-    if identifier not in EXAMPLES:
-        return None
-    example, asked, systems = EXAMPLES[identifier]
-    return example, [{**asked, "label": label, "system": system} for label, system in systems]
+def sample_name(bench: Workbench, workspace: str, identifier: str) -> str:
+    try:
+        return get_workload(bench, workspace, identifier).name
+    except AppError:
+        return identifier
 
 
-router = page_router()
+class Suggested(Document):
+    """What the form starts from with a model."""
+
+    workload: dict[str, Any] = Field(description="Training of the model.")
+    systems: dict[str, int] = Field(description="Count of each suggested system.")
+    least: dict[str, int] = Field(description="Smallest count of common systems that holds the model.")
 
 
 class Offer(Document):
@@ -132,77 +170,154 @@ class Offer(Document):
 
     models: list[Model]
     systems: list[System]
-
-
-RECENT = 5
-"""Comparisons that the page leads back to."""
-
-
-def start_page(request: Request, bench: Workbench, workspace: str, draft: Draft) -> StartPage:
-    """Return the form with what has been typed into it."""
-    voice = voice_of(request)
-    return StartPage(
-        draft=draft,
-        models=choices.models(bench.catalogue, voice),
-        targets=filling.targets(bench, workspace, draft.form.values),
-        softwares=choices.softwares(bench, voice),
-        systems=choices.systems(bench.catalogue),
-        examples=shown(),
-        recent=list_comparisons(bench, workspace, RECENT, None).items,
-    )
+    suggested: Suggested | None
+    """For the model of the address."""
 
 
 @router.get("/index.json")
-def show_offer(bench: BenchDep) -> Offer:
-    """Return what the form offers."""
-    shelf = bench.catalogue
-    return Offer(models=list(shelf.models.documents.values()), systems=list(shelf.systems.documents.values()))
+def show_offer(bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Offer:
+    """Return what the form offers, and what it suggests for the model of the address."""
+    shelf, values = bench.catalogue, typed(query)
+    check_model(bench, workspace, values)
+    suggested = None
+    if model := model_of(values):
+        filled = arranged(bench, workspace, filled_draft(bench, workspace, values).form.values)
+        workload = workload_of(filled)
+        suggested = Suggested(
+            workload=workload,
+            systems={name: whole(filled[f"count.{name}"][0]) or 1 for name in filled["system"]},
+            least=least_counts(model, workload, bench.context(workspace)),
+        )
+    return Offer(
+        models=list(shelf.models.documents.values()),
+        systems=list(shelf.systems.documents.values()),
+        suggested=suggested,
+    )
+
+
+def favourites_in(request: Request, workspace: str) -> list[str]:
+    """Return the systems that the reader marked, with what the address marks or unmarks now."""
+    kept = request.cookies.get(favourites_cookie(workspace), "").split(".")
+    marked = [*kept, request.query_params.get("star", "")]
+    known = request.app.state.workbench.catalogue.systems.documents
+    return [
+        name
+        for name in dict.fromkeys(marked)
+        if name in known and name != request.query_params.get("unstar", "")
+    ]
+
+
+def favourites_cookie(workspace: str) -> str:
+    return f"rackline_favourites_{workspace}"
 
 
 @router.get("/", response_class=HTMLResponse)
 def show_start(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-    """Show the form; what the address names is filled in, with the training of its model."""
-    draft = filled_draft(bench, workspace, typed(request.query_params))
-    return render(request, "start/start.html", start_page(request, bench, workspace, draft))
+    """Show the form; what the address names is filled in, with the training of its model and systems."""
+    values = typed(request.query_params)
+    favourites = favourites_in(request, workspace)
+    try:
+        check_model(bench, workspace, values)
+    except AppError as error:
+        refused = Draft(Form(values, [FieldError("model", error.message)]), None, error.message)
+        page = start_page(request, bench, workspace, refused, favourites)
+        return render(request, "start/start.html", page, status=error.status)
+    draft = filled_draft(bench, workspace, values)
+    draft = replace(draft, form=replace(draft.form, values=arranged(bench, workspace, draft.form.values)))
+    page = start_page(request, bench, workspace, draft, favourites)
+    response = render(request, "start/start.html", page)
+    if {"star", "unstar"} & values.keys():
+        response.set_cookie(
+            favourites_cookie(workspace), ".".join(favourites), max_age=COOKIE_SECONDS, path="/",
+            secure=reach_of(request).https, httponly=True, samesite="lax",
+        )  # fmt: skip
+    return response
+
+
+@router.get("/choices", response_class=HTMLResponse)
+@needs(cost=CostClass.READ)
+def show_choices(request: Request, bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Response:
+    """Show the systems that a search finds, or the models."""
+    if FIND_SYSTEM in query:
+        taken, favourites = query.getlist("system"), favourites_in(request, workspace)
+        found = find_systems(bench, sought(query[FIND_SYSTEM]), taken, favourites)
+        return render(request, "start/_found_systems.html", found)
+    recent = recent_studies(bench, workspace, LOOKED_THROUGH)
+    found = find_models(bench, workspace, sought(query.get(FIND_MODEL, "")), recent)
+    return render(request, "start/_found_models.html", FoundModels(found, own_query(typed(query))))
 
 
 @router.post("/", response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
 def compare(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
-    """Make a comparison of what was asked, or return the form with its errors beside the fields."""
-    draft = read_draft(bench, workspace, form)
+    """Make a study of what was asked, or return the form with its errors beside the fields."""
+    values: dict[str, list[str]] = typed(form)
+    if values.get(FIND_SYSTEM):
+        # Without scripts the search is a field of this form, and Enter in it sends the whole.
+        return RedirectResponse(f"/?{urlencode(values, doseq=True)}", 303)
     try:
-        asked = draft.request(voice_of(request).language)
-        made = create_comparison(bench, workspace, asked)
+        if file := file_in(form, "workload_file"):
+            values[SAMPLE] = [upload_workload(bench, workspace, *file).id]
+    except AppError as error:
+        error.errors = (FieldError("workload_file", error.message),)
+        return refused(request, bench, workspace, filled_draft(bench, workspace, values), error)
+    draft = filled_draft(bench, workspace, values)
+    try:
+        made = start_study(bench, workspace, content_of(draft, voice_of(request).language))
     except (AppError, ValidationError) as error:
-        page = start_page(request, bench, workspace, draft.refused(error))
-        return render(
-            request, "start/start.html", page, status=error.status if isinstance(error, AppError) else 422
-        )
-    return RedirectResponse(f"/comparisons/{made.id}", 303)
+        return refused(request, bench, workspace, draft, as_app_error(error))
+    return RedirectResponse(f"/studies/{made.id}", 303)
+
+
+@router.post("/model-file", response_class=HTMLResponse)
+@needs(Right.MAKE)
+def upload_model(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+    """Keep an uploaded model and go on with it, or say what is wrong with the file beside its field."""
+    try:
+        if not (file := file_in(form, "model_file")):
+            raise BadInput(Message("choose a file"))
+        made = upload_profile(bench, workspace, *file)
+    except AppError as error:
+        error.errors = (FieldError("model_file", error.message),)
+        return refused(request, bench, workspace, Draft(Form(typed(form))), error)
+    systems = [("system", name) for name in own_systems(typed(form))]
+    return RedirectResponse(f"/?{urlencode([(PROFILE, made.id), *systems])}", 303)
+
+
+def file_in(form: FormData, name: str) -> tuple[str, bytes] | None:
+    file = form.get(name)
+    return (file.filename, file.file.read()) if isinstance(file, UploadFile) and file.filename else None
+
+
+def refused(request: Request, bench: Workbench, workspace: str, draft: Draft, error: AppError) -> Response:
+    draft = draft.refused(error, draft.form.values.get("system", ()))
+    page = start_page(request, bench, workspace, draft, favourites_in(request, workspace))
+    return render(request, "start/start.html", page, status=error.status)
+
+
+@router.get("/studies/new")
+def show_old_guide(request: Request) -> Response:
+    """Go to the page that starts a study."""
+    query = request.url.query
+    return RedirectResponse(f"/?{query}" if query else "/", 303)
+
+
+@router.get("/decisions")
+def show_old_decisions() -> Response:
+    """Go to the studies, of which the tools are views."""
+    return RedirectResponse("/studies", 303)
 
 
 @router.post("/examples/{identifier}", response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
 def open_example(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Make the comparison of an example and go there."""
-    found = rows_of(identifier)
-    if found is None:
-        raise NotFound.named("example", identifier, [example.id for example in shown()])
-    example, rows = found
+    """Make the study of an example and go there."""
+    if identifier not in EXAMPLES:
+        raise NotFound.named("example", identifier, EXAMPLES)
+    example, base, options = EXAMPLES[identifier]
     voice = voice_of(request)
-    asked = ComparisonRequest.model_validate(
-        {
-            "title": voice.gettext(example.title),
-            "locale": voice.language,
-            "currency": "KRW" if voice.language == "ko" else "USD",
-            "rows": rows,
-        }
+    currency = "KRW" if voice.language == "ko" else "USD"
+    content = StudyContent.model_validate(
+        {"name": voice.gettext(example.title), "base": {**base, "currency": currency}, "options": options}
     )
-    return RedirectResponse(f"/comparisons/{create_comparison(bench, workspace, asked).id}", 303)
-
-
-@router.get("/decisions", response_class=HTMLResponse)
-def show_decisions(request: Request) -> Response:
-    """Show the tools around the hardware."""
-    return render(request, "start/decisions.html", None)
+    return RedirectResponse(f"/studies/{start_study(bench, workspace, content).id}", 303)

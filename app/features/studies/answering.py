@@ -97,6 +97,7 @@ def answered(
         "cost": {key: None if priced is None else priced.amounts.get(key) for key in keys},
     }
     best = {metric: leaders(found) for metric, found in amounts.items()}
+    baseline = [content.baseline] if content.baseline in keys else []
     rows = {
         key: comparison_row(entries[key], labels[key], hours[key]).model_copy(
             update={"costs": [] if priced is None else priced.costs.get(key, [])}
@@ -114,6 +115,8 @@ def answered(
             costs=row.costs,
             time_against_best=_delta(amounts["time"], key, best["time"], "s"),
             cost_against_best=_delta(amounts["cost"], key, best["cost"], content.base.currency),
+            time_against_baseline=_delta(amounts["time"], key, baseline, "s"),
+            cost_against_baseline=_delta(amounts["cost"], key, baseline, content.base.currency),
             meets=probability_within(
                 amounts["time"][key], _held(key, priced, content.limits), content.limits
             ),

@@ -11,8 +11,6 @@ from app.platform.charts.figures import Figure, axis
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
 
-GUIDE = "rgba(128,136,148,0.9)"
-
 SHADES = (0.97, 0.9, 0.75, 0.6)
 """Probabilities from which a cell is shaded, the surest first."""
 
@@ -47,7 +45,7 @@ def parts(
             continue
         seconds, name = [row.seconds.get(option.key, 0.0) for option in shown], voice.label(part, "part")
         texts = [
-            f"{name}: {voice.value(one, 's', exact=False)}, {voice.share(row.share.get(option.key, 0.0))}"
+            f"{voice.value(one, 's', exact=False)} ({voice.share(row.share.get(option.key, 0.0))})"
             for one, option in zip(seconds, shown, strict=True)
         ]
         traces.append(figures.bar(name, [one / scale.size for one in seconds], places, style, texts))
@@ -57,21 +55,24 @@ def parts(
             figures.points(
                 [one.value / scale.size if one else None for one in times],
                 places,
-                {"size": 1, "color": GUIDE},
+                {"size": 1, "color": figures.GUIDE},
                 [voice.quantity(one, scale) for one in times],
+                name=voice.gettext("Training time"),
                 showlegend=False,
-                error_x=figures.error_bars(times, scale.size),
+                error_x=figures.whiskers(times, scale.size),
             )
         )
-    title = axis(f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})", rangemode="tozero")
-    return figures.stacked(traces, [option.label for option in shown], title)
+    ends = figures.reach([option.time for option in shown], scale.size)
+    title, unit = voice.gettext("Training time"), voice.gettext(scale.unit)
+    across = axis(title, ends, voice.number, unit=unit, zero=True)
+    return figures.stacked(traces, [option.label for option in shown], across)
 
 
 def tornado(found: Tornado, voice: Voice) -> Figure:
     """Return what each input alone does to the lead of the best option; at one it is overtaken."""
 
     def side(name: str, ends: Sequence[float]) -> tuple[str, Sequence[float], Sequence[str]]:
-        return name, ends, [f"{name}: {voice.ratio(end)}" for end in ends]
+        return name, ends, [voice.ratio(end) for end in ends]
 
     return figures.tornado(
         found.lead,
@@ -81,8 +82,10 @@ def tornado(found: Tornado, voice: Voice) -> Figure:
             side(voice.gettext("input higher"), [swing.high for swing in found.swings]),
         ],
         [swing_name(swing, voice) for swing in found.swings],
-        f"{voice.gettext('Lead of first over second place')} (×)",
-        shapes=[figures.upright(1, 1.6)],
+        lambda ends: axis(
+            voice.gettext("Lead of first over second place"), [1.0, *ends], voice.number, unit="×"
+        ),
+        shapes=[figures.upright(1)],
     )
 
 

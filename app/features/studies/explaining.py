@@ -11,7 +11,7 @@ from app.errors import Message
 from app.estimating.documents import Text
 from app.estimating.ranges import duration, significant
 from app.estimating.schema import Quantity
-from app.features.studies.knobs import knob_at, plan_text
+from app.features.studies.knobs import BESIDE, knob_at, plan_text
 from app.features.studies.model import (
     VIEWS,
     PartAcross,
@@ -157,7 +157,7 @@ def _costs(first: StudyOptionAnswer, second: StudyOptionAnswer, names: dict[str,
     )
 
 
-NOTHING = Message("the default")
+NOTHING, NONE = Message("the default"), Message("none")
 
 LONGEST = 120
 """Characters of a value that a sentence shows; the value itself is kept whole."""
@@ -168,7 +168,7 @@ def changes_between(before: StudyContent, after: StudyContent) -> list[StudyChan
     old, new = tree_of(before), tree_of(after)
     found = [
         _change(name, None, old.get(name), new.get(name))
-        for name in ("name", "customer", "owner", "tags", "notes")
+        for name in ("name", "customer", "owner", "tags", "notes", "baseline")
         if (old.get(name) or "") != (new.get(name) or "")
     ]
     limits = [{"limits": tree.get("limits", {})} for tree in (old, new)]
@@ -222,7 +222,7 @@ def _whole(key: str, option: Mapping[str, Any], *, gone: bool) -> StudyChange:
 
 
 def _change(path: str, key: str | None, before: JsonValue, after: JsonValue) -> StudyChange:
-    values: dict[str, object] = {"fields": path, "before": _shown(before), "after": _shown(after)}
+    values: dict[str, object] = {"fields": path, "before": _shown(path, before), "after": _shown(path, after)}
     template = "{fields}: {before} → {after}"
     if key is not None:
         template = "option {option}, {fields}: {before} → {after}"
@@ -239,9 +239,11 @@ def _made(
     )
 
 
-def _shown(value: JsonValue) -> object:
+def _shown(path: str, value: JsonValue) -> object:
     if value is None or value == "":
-        return NOTHING
+        return NONE if path.startswith(BESIDE) else NOTHING
+    if path == "limits.deadline_s" and isinstance(value, int | float):
+        return duration(value)
     if isinstance(value, int | float):
         return value
     written = f"{len(value)}" if isinstance(value, list) else str(value)

@@ -187,8 +187,7 @@ class KnobPanel:
         full = name if option is None else f"{name}.{option.key}"
         offered = self._offered(name, option)
         taken = self._taken(name, option)
-        if name != "software":  # profiles have long names; their identifiers are what people say
-            taken = next((one.name for one in offered if one.id == taken), taken)
+        taken = next((one.name for one in offered if one.id == taken), taken)
         less = more = ""
         if name == "count" and option is not None and option.estimate is not None:
             count = option.estimate.system.count

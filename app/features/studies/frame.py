@@ -20,14 +20,16 @@ from starlette.datastructures import QueryParams
 from app.errors import BadInput, FieldError, Message, NotFound
 from app.estimating.request import EstimateRequest
 from app.features.comparisons.model import PublishedFigure
+from app.features.estimates.service import get_estimate, get_estimate_request
 from app.features.studies.answering import State
 from app.features.studies.forms import LONGEST_QUERY, UNDO, address, knobs_in, version_in
 from app.features.studies.knobs import labels_of, request_of
 from app.features.studies.model import MAX_KNOBS, VIEWS, KnobValue, StudyContent, StudyOption, stated
-from app.features.studies.service import create_study
+from app.features.studies.service import NAME_LENGTH, create_study
 from app.features.studies.states import StoredState, state_of, store_state, stored_state
 from app.platform.rates import CostClass
 from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.forms import checked
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import needs
 from app.platform.web.query_forms import Answered, QueryForm
@@ -263,8 +265,15 @@ class OpenView:
         if dict(fields) != dict(study.content.views.get(self.name, {})):
             views[self.name] = dict(fields)
         query = state_query(self.bench, self.workspace, State(study, state.turned, views), plain=False)
-        option = option_query(state.content, self.frame.option)
-        return RedirectResponse(view_address(study.id, self.name, [*query, *option]), 303)
+        return self.way(query)
+
+    def way(self, query: Sequence[tuple[str, str]]) -> RedirectResponse:
+        """Return the way to the page of the view in a state, to its own part of the page where it is one."""
+        tab = self.frame.view
+        found = view_address(
+            self.state.study.id, tab, [*query, *option_query(self.state.content, self.frame.option)]
+        )
+        return RedirectResponse(found if self.name == tab else f"{found}#{self.name}-title", 303)
 
 
 def open_view(
@@ -274,14 +283,18 @@ def open_view(
     identifier: str,
     name: str,
     suits: Suits | None = estimated,
+    part_of: str = "",
 ) -> OpenView:
-    """Return a view of a study; without ``suits`` it is about no option in particular."""
+    """Return a view of a study; without ``suits`` it is about no option in particular.
+
+    A view that is part of another stands on its page, under its tab.
+    """
     query = request.query_params
     state = read_state(bench, workspace, identifier, query, plain=False)
     suited = [one.key for one in state.content.options if suits is not None and suits(bench, one)]
     asked = query.get("option", "")
     key = asked if asked in suited else next(iter(suited), "")
-    frame = frame_of(bench, workspace, state, name, voice_of(request), key=key, suited=suited)
+    frame = frame_of(bench, workspace, state, part_of or name, voice_of(request), key=key, suited=suited)
     subject = key or state.content.options[0].key
     question = question_of(bench, workspace, state, subject) if key or suits is None else None
     typed = {field: text for field, text in query.items() if field not in OF_FRAME and field != UNDO}
@@ -311,12 +324,18 @@ def study_view(
     suits: Suits | None = estimated,
     asked: Callable[[Mapping[str, str]], bool] = bool,
     cost: CostClass | None = None,
-) -> None:
+    part_of: str = "",
+    files: Mapping[str, Callable[[Request, Shown], Response]] | None = None,
+) -> Callable[[OpenView], Answered[Shown]]:
     """Serve a view of a study whose form holds a request: as a page, and its answer as JSON.
 
     ``usual`` gives the fields that the study fills in; only what differs from them is kept. A page gets no
     answer where no option of the study suits the view, and one without result until ``asked`` finds in the
     fields what only the reader can say.
+
+    A view that is ``part_of`` another has a form and data of its own and stands on the other's page. That
+    page gets its answer from the function that is returned: the answer to what the state holds of the view.
+    ``files`` write the answer in other forms, by the ending of their address.
     """
     path = f"/studies/{{identifier}}/{name}"
 
@@ -328,16 +347,24 @@ def study_view(
         return form.filled(now), form.filled(before)
 
     def show_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Any:
-        view = open_view(request, bench, workspace, identifier, name, suits)
+        view = open_view(request, bench, workspace, identifier, name, suits, part_of)
         question = view.question
         if question is None:
             raise unsuited()
         fields, _ = fields_of(view, question)
         return answer(question, form.request(fields))
 
+    def file_of(write: Callable[[Request, Shown], Response]) -> Callable[..., Response]:
+        def save(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+            return write(request, show_data(request, bench, workspace, identifier))
+
+        return save
+
     def show(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-        view = open_view(request, bench, workspace, identifier, name, suits)
+        view = open_view(request, bench, workspace, identifier, name, suits, part_of)
         question = view.question
+        if part_of and (question is None or not view.typed):
+            return view.way(view.frame.query)
         if question is None:
             return render(request, template, page(request, view, None))
         fields, before = fields_of(view, question)
@@ -347,11 +374,23 @@ def study_view(
         if view.typed and not found.stale:
             start = usual(question)
             return view.kept({name: text for name, text in fields.items() if text != start.get(name, "")})
-        return render(request, template, page(request, view, found), status=found.status)
+        # Who only opens the view has asked nothing wrong.
+        return render(
+            request, template, page(request, view, found), status=found.status if view.typed else 200
+        )
+
+    def settled(view: OpenView) -> Answered[Shown]:
+        question = view.question
+        assert question is not None, "no option of the study suits the view"
+        fields = form.filled({**usual(question), **view.state.content.views.get(name, {})})
+        return form.answer(fields, None, lambda body: answer(question, body))
 
     mark = needs(cost=cost)
     router.add_api_route(data_path(path), mark(show_data), response_model=document)
+    for ending, write in (files or {}).items():
+        router.add_api_route(f"{path}.{ending}", mark(file_of(write)), response_class=Response)
     router.add_api_route(path, mark(show), response_class=HTMLResponse)
+    return settled
 
 
 def old_address(
@@ -359,31 +398,59 @@ def old_address(
     path: str,
     view: str,
     content: Callable[[Mapping[str, str]], tuple[Mapping[str, Any], Mapping[str, str]]],
+    *,
+    endings: Sequence[str] = ("", ".json"),
 ) -> None:
     """Send readers of a page that stood on its own to the view that took its place.
 
     ``content`` makes of the fields of the old address a study and the fields of the view. The study is not
     saved, and the same question leads to the same study for as long as a repeated request does.
     """
+    moved(router, path, view, lambda _, __, given, ___: content(given), endings=endings)
 
-    def place(request: Request, bench: Workbench, workspace: str, ending: str) -> Response:
+
+Placed = tuple[Mapping[str, Any], Mapping[str, str]]
+"""A study, and the fields of one of its views."""
+
+
+def moved(
+    router: APIRouter,
+    path: str,
+    view: str,
+    place: Callable[[Workbench, str, Mapping[str, str], str], Placed],
+    *,
+    endings: Sequence[str] = ("", ".json"),
+) -> None:
+    """Send readers of an address into a view; ``place`` gets its fields and the identifier in its path."""
+
+    def go(request: Request, bench: Workbench, workspace: str, ending: str) -> Response:
         shown = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
         given = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
-        body, fields = content(given)
-        study = StudyContent.model_validate(body)
-        key = f"{path}:{hashlib.sha256(study.model_dump_json().encode()).hexdigest()[:32]}"
+        body, fields = place(bench, workspace, given, request.path_params.get("identifier", ""))
+        study = checked(StudyContent, body)
+        key = f"unsaved:{hashlib.sha256(study.model_dump_json().encode()).hexdigest()[:32]}"
         made = create_study(bench, workspace, study, key, saved=False)
-        return RedirectResponse(view_address(made.id, f"{view}{ending}", [*fields.items(), *shown]), 303)
+        asked = urlencode([*fields.items(), *shown])
+        found = f"/studies/{made.id}{f'/{view}' if view else ''}{ending}"
+        return RedirectResponse(f"{found}?{asked}" if asked else found, 303)
 
-    def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-        return place(request, bench, workspace, "")
+    def to(ending: str) -> Callable[..., Response]:
+        def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+            return go(request, bench, workspace, ending)
 
-    def show_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-        return place(request, bench, workspace, ".json")
+        return show
 
     mark = needs(cost=CostClass.SEARCH)
-    router.add_api_route(data_path(path), mark(show_data))
-    router.add_api_route(path, mark(show), response_class=HTMLResponse)
+    for ending in endings:
+        router.add_api_route(f"{path}{ending}", mark(to(ending)), response_class=HTMLResponse)
+
+
+def place_estimate(bench: Workbench, workspace: str, given: Mapping[str, str], identifier: str) -> Placed:
+    """Return the study that asks what a kept estimate asked, and the fields as they are given."""
+    asked = get_estimate_request(bench, workspace, identifier).model_dump(mode="json", exclude_unset=True)
+    name = get_estimate(bench, workspace, identifier).label[:NAME_LENGTH]
+    option = {part: asked.pop(part) for part in ("label", "system", "plan") if asked.get(part)}
+    return {"name": name, "base": asked, "options": [option]}, given
 
 
 def unsuited() -> NotFound:

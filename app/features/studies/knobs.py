@@ -49,6 +49,7 @@ class Knob:
 KNOBS: Mapping[str, Knob] = {
     "count": Knob("whole", option="system.count"),
     "fabric": Knob("word", option="system.fabric"),
+    "ports": Knob("whole", option="system.ports_per_node"),
     "software": Knob("word", "software", "software"),
     "batch": Knob("whole", "workload.global_batch", "workload.global_batch"),
     "precision": Knob("word", "workload.precision", "workload.precision"),
@@ -71,6 +72,7 @@ KNOBS: Mapping[str, Knob] = {
     "price_book": Knob("word", "assumptions.price_book_id"),
     "scaling_efficiency": Knob("share", "scaling_efficiency"),
     "currency": Knob("word", "currency"),
+    "baseline": Knob("word", "baseline"),
     "deadline": Knob("days", "limits.deadline_s"),
     "budget": Knob("number", "limits.budget"),
     "budget_kind": Knob("word", "limits.budget_kind"),
@@ -79,6 +81,9 @@ KNOBS: Mapping[str, Knob] = {
     "factor": Knob("number", option="figure.factor", figure=True),
 }
 """Name in the address → what it turns."""
+
+BESIDE = ("limits.", "baseline")
+"""Paths beside the base of a study."""
 
 LONGEST, LONGEST_PLAN = 100, 400
 """Letters that a knob may be turned to."""
@@ -104,7 +109,7 @@ def shown(content: StudyContent, name: str) -> str:
     """
     knob, key = split(name)
     kind, path = KNOBS[knob].kind, KNOBS[knob].base if key is None else KNOBS[knob].option
-    value: Any = content if (path or "").startswith("limits.") else content.base
+    value: Any = content if beside_base(path) else content.base
     if key is not None:
         value = next((option for option in content.options if option.key == key), None)
     for part in (path or "").split("."):
@@ -277,9 +282,14 @@ def _value(kind: Kind, name: str, given: KnobValue) -> KnobValue:
     return number * DAY if kind == "days" else number
 
 
+def beside_base(path: str | None) -> bool:
+    """Tell whether a path leads past the base, to the limits or the baseline."""
+    return path is not None and path.startswith(BESIDE)
+
+
 def _shared_part(tree: Mapping[str, Any], knob: Knob) -> Any:
-    """Return what a knob of all options turns: the base, or the limits beside it."""
-    return tree if knob.base and knob.base.startswith("limits.") else tree["base"]
+    """Return what a knob of all options turns: the base, or what stands beside it."""
+    return tree if beside_base(knob.base) else tree["base"]
 
 
 def _read(tree: Mapping[str, Any], name: str) -> Any:
@@ -395,6 +405,8 @@ def check(content: StudyContent, catalog: Catalog) -> None:
             known_id(catalog, "system", option.system.id, f"{here}.system.id")
         if option.figure is not None:
             _check_figure(option.figure, option, keys, here, catalog)
+    if content.baseline is not None and content.baseline not in keys:
+        raise NotFound.named("option", content.baseline, keys, "baseline")
     labels = [option.label for option in content.options if option.label]
     for label in labels:
         if labels.count(label) > 1:
@@ -462,7 +474,8 @@ def labels_of(content: StudyContent, catalog: Catalog) -> dict[str, str]:
 
 def _made(option: StudyOption, catalog: Catalog) -> str:
     if option.system is not None:
-        return f"{option.system.count} × {catalog.items[option.system.id].name}"
+        name = catalog.items[option.system.id].name
+        return name if option.system.count == 1 else f"{option.system.count} × {name}"
     figure = option.figure
     if figure is not None and figure.system is not None:
         return catalog.items[figure.system].name

@@ -182,6 +182,9 @@ class StudyContent(Schema):
     owner: str = Field("", max_length=200, description="Person in charge of the study.")
     tags: list[Tag] = Field(default=[], max_length=10, description="Words by which studies are grouped.")
     limits: StudyLimits = Field(default=StudyLimits(), description="Deadline and budget.")
+    baseline: Key | None = Field(
+        None, description="Option that the others are compared with; if omitted, the best one."
+    )
     views: Views = Field(
         default={},
         description="What the views of the study ask beyond the question, by view, as their forms hold it.",
@@ -373,6 +376,12 @@ class StudyOptionAnswer(Document):
     )
     time_against_best: Delta | None = Field(description="Comparison with the fastest option.")
     cost_against_best: Delta | None = Field(description="Comparison with the cheapest option.")
+    time_against_baseline: Delta | None = Field(
+        None, description="Comparison with the baseline in time; null if the study names none."
+    )
+    cost_against_baseline: Delta | None = Field(
+        None, description="Comparison with the baseline in cost; null if the study names none."
+    )
     meets: float | None = Field(
         None,
         description="Share of samples in which the option meets deadline and budget; null without limits.",

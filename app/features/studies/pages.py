@@ -13,11 +13,22 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, QueryParams, UploadFile
 
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
+from app.estimating.documents import Estimate
+from app.features.estimates.pages import estimate_page
 from app.features.studies import service as studies
 from app.features.studies import states
 from app.features.studies.answering import State
 from app.features.studies.forms import address, pair_in, state_in, version_in
-from app.features.studies.frame import frame_of, read_state, state_query
+from app.features.studies.frame import (
+    OpenView,
+    frame_of,
+    moved,
+    open_view,
+    place_estimate,
+    read_state,
+    state_query,
+    unsuited,
+)
 from app.features.studies.model import (
     DuplicateRequest,
     Study,
@@ -222,6 +233,33 @@ def show_trace(
     return render(request, f"studies/{'_study_trace' if page.panel else 'study_trace'}.html", page)
 
 
+def detailed(
+    request: Request, bench: Workbench, workspace: str, identifier: str
+) -> tuple[OpenView, Estimate]:
+    view = open_view(request, bench, workspace, identifier, "details")
+    if view.question is None or view.question.request is None:
+        raise unsuited()
+    return view, studies.estimate_option(bench, workspace, view.question.request)
+
+
+@router.get("/studies/{identifier}/details.json")
+def show_details_data(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
+) -> Estimate:
+    """Return the estimate of an option."""
+    return detailed(request, bench, workspace, identifier)[1]
+
+
+@router.get("/studies/{identifier}/details", response_class=HTMLResponse)
+def show_details(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Show the estimate of an option down to its formulas."""
+    view, estimate = detailed(request, bench, workspace, identifier)
+    return render(request, "estimates/estimate.html", estimate_page(request, estimate, view.frame))
+
+
+moved(router, "/estimates/{identifier}/study", "", place_estimate)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyVersionsPage:
     study: Study
@@ -245,6 +283,7 @@ class StudiesPage:
     found: Page[StudySummary]
     sought: str
     archived: bool
+    unsaved: bool
     next_url: str
     """Address of the next stretch; empty at the end."""
     error: AppError | None
@@ -253,11 +292,12 @@ class StudiesPage:
 
 def studies_page(request: Request, found: Page[StudySummary], error: AppError | None = None) -> StudiesPage:
     query = QueryParams("") if error else request.query_params
-    kept = {name: query[name] for name in ("search", "archived") if query.get(name)}
+    kept = {name: query[name] for name in ("search", "archived", "unsaved") if query.get(name)}
     return StudiesPage(
         found=found,
         sought=query.get("search", "")[:200],
         archived=query.get("archived", "") == "1",
+        unsaved=query.get("unsaved", "") == "1",
         next_url=f"/studies?{urlencode({**kept, 'cursor': found.next})}" if found.next else "",
         error=error,
     )
@@ -267,7 +307,8 @@ def studies_page(request: Request, found: Page[StudySummary], error: AppError | 
 def show_studies(bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Page[StudySummary]:
     search, archived = query.get("search", "")[:200], query.get("archived", "") == "1"
     cursor = query.get("cursor") or None
-    return studies.list_studies(bench, workspace, USUAL_ITEMS, cursor, search, archived)
+    saved = query.get("unsaved", "") != "1"
+    return studies.list_studies(bench, workspace, USUAL_ITEMS, cursor, search, archived, saved)
 
 
 MAX_FILE = 1_000_000

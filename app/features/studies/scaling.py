@@ -11,15 +11,14 @@ from fastapi.responses import HTMLResponse, Response
 
 from app.errors import AppError
 from app.estimating.documents import Estimate
-from app.estimating.schema import Quantity
 from app.features.comparisons.model import PublishedFigure
 from app.features.estimates import charts as estimates_charts
-from app.features.estimates.charts import Series, efficiency
+from app.features.estimates.charts import Series, efficiency, idle_devices
+from app.features.estimates.pages import scaling_views
 from app.features.estimates.service import scale_estimate
 from app.features.studies.answering import State
 from app.features.studies.frame import StudyFrame, frame_of, read_state
 from app.features.studies.knobs import labels_of, request_of
-from app.platform.charts.figures import Figure
 from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, view
 from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep
@@ -59,8 +58,8 @@ class ScalingPage:
 
     frame: StudyFrame
     figures: Sequence[FigureView]
-    rows: Sequence[tuple[str, Estimate, Quantity | None]]
-    """Each size of each option, with its speed over that of the smallest that fits times the growth."""
+    without: Sequence[tuple[str, int]]
+    """Options with the counts at which the model does not fit."""
 
 
 def scaling_page(frame: StudyFrame, curves: Curves, voice: Voice) -> ScalingPage:
@@ -69,10 +68,11 @@ def scaling_page(frame: StudyFrame, curves: Curves, voice: Voice) -> ScalingPage
     return ScalingPage(
         frame=frame,
         figures=scaling_figures(fitting, voice),
-        rows=[
-            (label, one, efficiency(fitting[label][0], one) if fitting[label] else None)
+        without=[
+            (label, one.system.count)
             for label, curve in curves.items()
             for one in curve
+            if not one.time_to_train
         ],
     )
 
@@ -82,37 +82,25 @@ def scaling_figures(curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> l
     times, efficiencies, costs = [], [], []
     currency = ""
     for label, curve in curves.items():
-        sizes = [one.system.devices for one in curve]
-        times.append(Series(label, sizes, [one.time_to_train for one in curve if one.time_to_train]))
+        systems = [one.system for one in curve]
+        sizes = [one.count for one in systems], [one.devices for one in systems], [*map(idle_devices, curve)]
+        times.append(Series(label, *sizes, [one.time_to_train for one in curve if one.time_to_train]))
         found = [efficiency(curve[0], one) for one in curve]
-        efficiencies.append(Series(label, sizes, [one for one in found if one is not None]))
-        priced = [(one.system.devices, one.cost.run) for one in curve if one.cost]
-        costs.append(Series(label, [size for size, _ in priced], [cost for _, cost in priced]))
-        currency = next((cost.unit for _, cost in priced), currency)
-
-    def square(name: str, caption: str, drawn: Figure, note: str = "") -> FigureView:
-        return view(name, caption, "square", drawn, "scaling-table", note)
-
-    views = [
-        square(
-            "scaling",
-            voice.gettext("Training time by size"),
-            estimates_charts.scaling(times, voice),
-            voice.gettext("Bands show the ranges; dotted lines show perfect scaling."),
-        ),
-        square(
-            "efficiency",
-            voice.gettext("Scaling efficiency by size"),
-            estimates_charts.scaling_efficiency(efficiencies, voice),
-            voice.gettext(
-                "Relative to the smallest size of each option that fits; both share their uncertainty."
-            ),
-        ),
-    ]
-    if currency:
-        drawn = estimates_charts.scaling_cost(costs, currency, voice)
-        views.append(square("scaling-cost", voice.gettext("Cost per run by size"), drawn))
-    return views
+        efficiencies.append(Series(label, *sizes, [one for one in found if one is not None]))
+        priced = [one.cost.run for one in curve if one.cost]
+        if len(priced) == len(curve):
+            costs.append(Series(label, *sizes, priced))
+            currency = next((cost.unit for cost in priced), currency)
+    views = scaling_views(
+        estimates_charts.scaling(times, voice),
+        estimates_charts.scaling_cost(costs, currency, voice) if currency else None,
+        voice,
+    )
+    note = voice.gettext(
+        "Relative to the smallest size of each option that fits; both share their uncertainty."
+    )
+    drawn = estimates_charts.scaling_efficiency(efficiencies, voice)
+    return [*views, view("efficiency", voice.gettext("Scaling efficiency by size"), drawn, note)]
 
 
 @router.get("/studies/{identifier}/scaling.json")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 
 from app import __version__
 from app.errors import AppError, Conflict, FieldError, Message, NotFound, Overtaken
@@ -16,7 +17,7 @@ from app.features.comparisons.model import PublishedFigure
 from app.features.estimates.service import make_estimate
 from app.features.studies.answering import Made, OptionRefusal, Requests
 from app.features.studies.explaining import changes_between
-from app.features.studies.knobs import check, field_of_knobs, request_of, turn
+from app.features.studies.knobs import check, field_of_knobs, labels_of, request_of, turn
 from app.features.studies.model import (
     FORMAT,
     FORMAT_VERSION,
@@ -60,7 +61,7 @@ def estimates_of(
             continue
         try:
             with _at_knobs(content, knobs, f"options.{place}."):
-                made[option.key] = _estimate(bench, workspace_id, asked)
+                made[option.key] = estimate_option(bench, workspace_id, asked)
         except AppError as error:
             if strict:
                 raise
@@ -68,7 +69,9 @@ def estimates_of(
     return requests, made
 
 
-def _estimate(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
+def estimate_option(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
+    """Return the estimate of an option, from memory where it was made before."""
+
     def make() -> Estimate:
         # Nothing is stored, so there is no identifier to give.
         return make_estimate(bench, workspace_id, request).model_copy(update={"id": ""})
@@ -216,6 +219,34 @@ def list_studies(
         for row in rows
     ]
     return Page(items=items, next=write_cursor(None if following is None else After(*following)))
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """A study that was changed last."""
+
+    id: str
+    name: str
+    labels: Sequence[str]
+    """Names of its options."""
+    model: str
+    """Identifier of its preset or uploaded model; empty for one that is written out."""
+    changed_at: datetime
+
+
+def recent_studies(bench: Workbench, workspace_id: str, limit: int) -> list[Recent]:
+    with bench.store.transaction(workspace_id) as repository:
+        rows = [
+            (record.id, record.name, record.updated_at, version.content)
+            for record, version in repository.studies.latest(limit)
+        ]
+    found = []
+    for identifier, name, changed_at, tree in rows:
+        content = StudyContent.model_validate(tree)
+        model = content.base.model.profile_id or content.base.model.preset or ""
+        labels = list(labels_of(content, bench.sizing.catalog).values())
+        found.append(Recent(identifier, name, labels, model, changed_at))
+    return found
 
 
 def list_versions(bench: Workbench, workspace_id: str, identifier: str) -> StudyVersions:
@@ -401,3 +432,12 @@ def delete_study(
     bench.forget_uploads()
     remove_files(bench, workspace_id, addresses)
     return Deleted(tuple(profiles), tuple(workloads))
+
+
+def drop_unsaved(bench: Workbench, workspace_id: str, identifier: str) -> None:
+    """Delete a study that nobody has saved, unless somebody just did; uploads stay."""
+    with bench.store.transaction(workspace_id) as repository:
+        repository.studies.hold(identifier)
+        record = repository.studies.find(identifier)
+        if record is not None and not record.saved:
+            repository.uploads.delete_study(identifier)

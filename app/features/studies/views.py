@@ -41,8 +41,6 @@ from app.platform.charts import figures
 from app.platform.charts.figures import MemoryBar, RangeBar, time_scale
 from app.platform.web import choices
 from app.platform.web.contexts import (
-    LEGEND_ROWS,
-    MOST_ROWS,
     REFUSAL,
     Choice,
     ChoiceGroup,
@@ -72,6 +70,8 @@ class OptionColumn:
     cost_bar: RangeBar | None
     memory: MemoryBar | None
     drop_url: str
+    pin_url: str
+    """Address of the state with this option as the baseline, or without one where it is the baseline."""
     detail_url: str
     """Address of the estimate in full."""
     trace_url: str
@@ -221,6 +221,12 @@ def _columns(panel: KnobPanel, frame: StudyFrame) -> list[OptionColumn]:
                 cost_bar=cost_bar,
                 memory=figures.memory_bar(memory) if memory else None,
                 drop_url=address(answer.id, rest) if len(answer.options) > 1 else "",
+                pin_url=address(
+                    answer.id,
+                    without(query, "baseline")
+                    if answer.content.baseline == option.key and "baseline" in answer.knobs
+                    else [*query, ("baseline", "" if answer.content.baseline == option.key else option.key)],
+                ),
                 detail_url=frame.url("details", option=option.key),
                 trace_url=f"/studies/{answer.id}/trace?{trace}",
                 own_cost=own,
@@ -239,10 +245,9 @@ def _figures(answer: StudyAnswer, with_parts: Sequence[StudyOptionAnswer], voice
     if not with_parts:
         return []
     scale = time_scale([option.time for option in with_parts])
-    size = f"rows-{min(len(with_parts) + LEGEND_ROWS, MOST_ROWS)}"
     chart = drawn.parts(answer.where_time_goes, with_parts, scale, voice)
     note = voice.gettext("Bars end at the training time; whiskers show its range.")
-    return [view("parts", voice.gettext("Training time breakdown"), size, chart, "parts", note)]
+    return [view("parts", voice.gettext("Training time breakdown"), chart, note, "parts")]
 
 
 def _tornado_figure(tornado: Tornado, voice: Voice) -> FigureView:
@@ -250,12 +255,8 @@ def _tornado_figure(tornado: Tornado, voice: Voice) -> FigureView:
         "time": voice.gettext("What would change the fastest option"),
         "cost": voice.gettext("What would change the cheapest option"),
     }[tornado.metric]
-    swings = len(tornado.swings)
-    size = "tall" if swings > MOST_ROWS else f"rows-{min(swings + 2, MOST_ROWS)}"
     name, chart = f"tornado-{tornado.metric}", drawn.tornado(tornado, voice)
-    return view(
-        name, caption, size, chart, name, voice.gettext("Left of the dashed line, another option is best.")
-    )
+    return view(name, caption, chart, voice.gettext("Left of the dashed line, another option is best."), name)
 
 
 def _matrices(answer: StudyAnswer, voice: Voice) -> list[Matrix]:

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from app.estimating.schema import Quantity
 from app.features.sweeps.rows import SweepRow
 from app.platform.charts import figures
-from app.platform.charts.figures import (
-    Figure,
-    axis,
-    figure,
-    legend_above,
-    plain,
-    round_steps,
-    time_scale,
-    wrapped,
-)
+from app.platform.charts.figures import Axis, Figure, axis, figure, plain, reach, time_scale, whiskers
 from app.platform.wording.voice import Voice
 
 MOST_RANGES = 60
 """Points up to which ranges are drawn; more of them would hide each other."""
+TALL = 420
 LOGARITHMIC_FROM = 10.0
 """Ratio of the largest to the smallest value from which an axis is logarithmic."""
-MOST_DECADES = 3
-"""Powers of ten up to which an axis has ticks between them."""
 
 
 def time_of(row: SweepRow) -> Quantity | None:
@@ -49,58 +37,44 @@ def time_against_cost(rows: Sequence[SweepRow], voice: Voice) -> Figure:
     systems = list(dict.fromkeys(row.system for row, _, _ in found))
     models = list(dict.fromkeys(row.model for row, _, _ in found))
     ranged = len(found) <= MOST_RANGES
-    traces: list[dict[str, Any]] = []
+    traces = []
     for place, system in enumerate(systems):
         shown = [one for one in found if one[0].system == system]
         times, costs = [time for _, time, _ in shown], [cost for _, _, cost in shown]
-        colour = figures.SERIES[place % len(figures.SERIES)]
+        symbols = [figures.SYMBOLS[models.index(row.model) % len(figures.SYMBOLS)] for row, _, _ in shown]
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": plain(system),
-                "x": [cost.value for cost in costs],
-                "y": [time.value / scale.size for time in times],
-                "error_x": _range(costs, 1.0) if ranged else {"visible": False},
-                "error_y": _range(times, scale.size) if ranged else {"visible": False},
-                "marker": {
-                    "color": colour,
+            figures.points(
+                [cost.value for cost in costs],
+                [time.value / scale.size for time in times],
+                {
+                    "color": figures.SERIES[place % len(figures.SERIES)],
                     "size": 10,
                     "opacity": 0.85,
-                    "symbol": [
-                        figures.SYMBOLS[models.index(row.model) % len(figures.SYMBOLS)] for row, _, _ in shown
-                    ],
+                    "symbol": symbols,
                 },
-                "hovertext": [
-                    "<br>".join(
-                        [
-                            wrapped(row.model),
-                            wrapped(" · ".join(filter(None, (called(row), row.price, row.scenario)))),
-                            f"{voice.quantity(time, scale)}, {voice.quantity(cost)}",
-                        ]
+                [
+                    (
+                        row.model,
+                        " · ".join(filter(None, (called(row), row.price, row.scenario))),
+                        voice.quantity(time, scale),
+                        voice.quantity(cost),
                     )
                     for row, time, cost in shown
                 ],
-                "hoverinfo": "text",
-            }
+                name=plain(system),
+                error_x=whiskers(costs, 1.0) if ranged else {"visible": False},
+                error_y=whiskers(times, scale.size) if ranged else {"visible": False},
+            )
         )
     currency = found[0][0].currency if found else ""
-    prices = [cost.value for _, _, cost in found]
-    seconds = [time.value for _, time, _ in found]
+    every_cost, every_time = [cost for _, _, cost in found], [time for _, time, _ in found]
+    money, duration = voice.gettext("Cost per run"), voice.gettext("Training time")
     return figure(
         traces,
-        showlegend=len(systems) > 1,
-        legend=legend_above(),
-        xaxis=_scaled(
-            f"{voice.gettext('Cost per run')} ({currency})",
-            prices,
-            lambda tick: voice.tick(tick, currency),
-        ),
-        yaxis=_scaled(
-            f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})",
-            [one / scale.size for one in seconds],
-            voice.number,
-        ),
+        _scaled(money, currency, every_cost, 1.0, voice.amount),
+        _scaled(duration, voice.gettext(scale.unit), every_time, scale.size, voice.number),
+        [voice.gettext("Model"), voice.gettext("Combination"), duration, money],
+        height=TALL,
     )
 
 
@@ -110,35 +84,10 @@ def _quantity(value: float | None, low: float | None, high: float | None, unit: 
     return Quantity(value=value, low=low, high=high, unit=unit)
 
 
-def _range(quantities: Sequence[Quantity], size: float) -> dict[str, Any]:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [(one.high - one.value) / size for one in quantities],
-        "arrayminus": [(one.value - one.low) / size for one in quantities],
-        "thickness": 1,
-        "width": 3,
-    }
-
-
-def _scaled(title: str, values: Sequence[float], write: Callable[[float], str]) -> dict[str, Any]:
+def _scaled(
+    title: str, unit: str, quantities: Sequence[Quantity], size: float, write: Callable[[float], str]
+) -> Axis:
     """Return an axis from zero, or a logarithmic one where values lie far apart."""
-    if not values or min(values) <= 0 or max(values) / min(values) <= LOGARITHMIC_FROM:
-        ticks = round_steps(max(values, default=0.0))
-        return axis(
-            title, rangemode="tozero", tickmode="array", tickvals=ticks, ticktext=[*map(write, ticks)]
-        )
-    ticks = decade_steps(min(values), max(values))
-    return axis(title, type="log", tickmode="array", tickvals=ticks, ticktext=[*map(write, ticks)])
-
-
-def decade_steps(lowest: float, highest: float) -> list[float]:
-    """Return 1, 2 and 5 times the powers of ten about a range; the powers alone where it is wide.
-
-    >>> decade_steps(3.0, 90.0)
-    [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0]
-    """
-    first, last = math.floor(math.log10(lowest)), math.ceil(math.log10(highest))
-    digits = (1.0, 2.0, 5.0) if last - first <= MOST_DECADES else (1.0,)
-    steps = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
-    return [step for step in steps if lowest / 2.5 < step < highest * 2.5]
+    values = [one.value for one in quantities]
+    apart = bool(values) and min(values) > 0 and max(values) / min(values) > LOGARITHMIC_FROM
+    return axis(title, reach(quantities, size), write, unit=unit, log=apart, zero=not apart)

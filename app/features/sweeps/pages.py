@@ -257,14 +257,8 @@ def picture(rows: Sequence[SweepRow], matching: int, voice: Voice) -> FigureView
                 shown=voice.number(len(rows)), matching=voice.number(matching)
             )
         )
-    return FigureView(
-        "time-against-cost",
-        voice.gettext("Time versus cost"),
-        "tall",
-        time_against_cost(rows, voice),
-        "points",
-        " ".join(notes),
-    )
+    caption, drawn = voice.gettext("Time versus cost"), time_against_cost(rows, voice)
+    return FigureView("time-against-cost", caption, drawn, " ".join(notes), "points")
 
 
 @router.get("/sweeps/{identifier}/events")

@@ -152,8 +152,6 @@ def study_of_teams(fields: Mapping[str, str]) -> tuple[dict[str, Any], dict[str,
 old_address(router, "/partitions", "partitions", study_of_teams)
 
 
-MOST_BARS = 8
-
 DGX = {
     "system": "dgx-a100-640gb",
     "count": "4",
@@ -190,18 +188,17 @@ QUEUE_FORM = QueryForm(QueueRequest, DGX, rows=("teams", "team", MOST_TEAMS))
 
 def figures_of(answer: QueueAnswer, voice: Voice) -> list[FigureView]:
     """Return the charts of an answer."""
-    size = f"rows-{min(len(answer.teams) + 1, MOST_BARS)}"
+    note = voice.gettext("Waits far above the target are off the chart; see the table.")
     return [
-        view("teams", voice.gettext("Wait by team"), size, waits_by_team(answer, voice), "waits"),
+        view("teams", voice.gettext("Wait by team"), waits_by_team(answer, voice), table="waits"),
         view(
             "counts",
             voice.gettext("Wait by number of systems"),
-            "square",
             waits_by_count(answer, voice),
+            note,
             "counts",
-            voice.gettext("Waits far above the target are off the chart; see the table."),
         ),
-        view("line", voice.gettext("Queue over time"), "square", line_over_time(answer, voice), "waits"),
+        view("line", voice.gettext("Queue over time"), line_over_time(answer, voice)),
     ]
 
 

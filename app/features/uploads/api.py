@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import Depends, Path, Request, Response
+from fastapi import Body, Depends, Path, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
 from app.errors import Unprocessable
 from app.features.uploads import service as uploads
-from app.features.uploads.model import KeptProfile, KeptWorkload, ProfileRequest, UploadSummary
+from app.features.uploads.model import (
+    KeptProfile,
+    KeptWorkload,
+    ProfileRequest,
+    UploadPatch,
+    UploadSummary,
+)
 from app.platform.json_bodies import from_validation
 from app.platform.listing import Page
 from app.platform.web.api import (
@@ -44,6 +50,8 @@ PROFILE_BODY = {
         },
     }
 }
+
+UPLOAD_PATCH = {"name": "Qwen2-7B of Seoul Bank", "customer": "Seoul Bank"}
 
 SEQ_LEN = {"type": "integer", "description": "Row length; if omitted, enough for the longest sample."}
 
@@ -132,6 +140,18 @@ def get_profile_file(
     return attachment(name, content)
 
 
+@router.patch("/profiles/{id}", summary="Update an uploaded model", responses={**ASK, **CHANGE})
+@needs(Right.MAKE)
+def change_profile(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
+    body: Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])],
+) -> KeptProfile:
+    """Change name and customer; what was read of the file stays."""
+    return uploads.change_profile(bench, workspace, identifier, body)
+
+
 @router.delete("/profiles/{id}", status_code=204, summary="Delete an uploaded model", responses=CHANGE)
 @needs(Right.MAKE)
 def delete_profile(
@@ -176,6 +196,18 @@ def get_workload(
 ) -> KeptWorkload:
     """Return the counts of a data sample."""
     return uploads.get_workload(bench, workspace, identifier)
+
+
+@router.patch("/workloads/{id}", summary="Update an uploaded sample", responses={**ASK, **CHANGE})
+@needs(Right.MAKE)
+def change_workload(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3c4d5e6f7g2h3"])],
+    body: Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])],
+) -> KeptWorkload:
+    """Change name and customer; what was read of the file stays."""
+    return uploads.change_workload(bench, workspace, identifier, body)
 
 
 @router.delete("/workloads/{id}", status_code=204, summary="Delete an uploaded sample", responses=CHANGE)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, field_validator, model_validator
 
 from app.estimating.documents import CheckWarning
 from app.estimating.request import Schema, TransformerInput
 from app.estimating.schema import Document, Quantity
 from app.platform.catalogue_model import OperatorSummary
+from app.profiles.documents import printable
 
 
 class UploadSummary(Document):
@@ -18,6 +19,7 @@ class UploadSummary(Document):
 
     id: str = Field(description="Identifier.")
     name: str = Field(description="Name.")
+    customer: str = Field("", description="Customer it belongs to; empty if none is named.")
     created_at: datetime = Field(description="Upload time.")
     size: int | None = Field(
         None, description="Size of the stored file; null if none is stored, as for samples. [B]"
@@ -30,6 +32,7 @@ class KeptProfile(Document):
     id: str = Field(description="Identifier, for use as ``model.profile_id``.")
     kind: str = Field(description="Format the profile was read from: config, onnx, layers or transformer.")
     name: str = Field(description="Name.")
+    customer: str = Field("", description="Customer it belongs to; empty if none is named.")
     parameters: float = Field(description="Parameter count, summed over the operators.")
     forward_flop_per_sample: float = Field(description="Compute of the forward pass of one sample. [FLOP]")
     seq_len: int | None = Field(description="Default sequence length of a sample. [tokens]")
@@ -50,7 +53,8 @@ class KeptWorkload(Document):
     """Statistics of an uploaded data sample; the text itself is not stored."""
 
     id: str = Field(description="Identifier, for use as ``workload.workload_id``.")
-    name: str = Field(description="File name.")
+    name: str = Field(description="Name; that of the file until it is changed.")
+    customer: str = Field("", description="Customer it belongs to; empty if none is named.")
     samples: int = Field(description="Number of samples.")
     tokens: int = Field(description="Number of tokens.")
     mean_tokens: Quantity = Field(description="Mean sample length; the range is that of the counting rule.")
@@ -62,6 +66,32 @@ class KeptWorkload(Document):
     packing_factor: float = Field(description="Samples per row with packing.")
     histogram: list[Bin] = Field(description="Histogram of sample lengths.")
     warnings: list[CheckWarning] = Field(description="Assumptions made.")
+
+
+UploadName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class UploadPatch(Schema):
+    """Fields of an upload to change. Omitted fields are unchanged."""
+
+    name: UploadName | None = Field(None, description="New name.", examples=["Qwen2-7B of Seoul Bank"])
+    customer: str | None = Field(
+        None, max_length=200, description="Customer; empty for none.", examples=["Seoul Bank"]
+    )
+
+    @field_validator("name", "customer")
+    @classmethod
+    def printed(cls, text: str | None) -> str | None:
+        """Take out what cannot be printed; refuse a name of spaces."""
+        return None if text is None else printable(text, 200).strip()
+
+    @field_validator("name")
+    @classmethod
+    def not_blank(cls, name: str | None) -> str | None:
+        """Refuse a name of spaces."""
+        if name == "":
+            raise ValueError("must not be blank")
+        return name
 
 
 class ProfileRequest(Schema):

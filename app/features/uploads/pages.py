@@ -1,4 +1,4 @@
-"""What was uploaded, and deleting it or an archived study: a plain question first, without JavaScript."""
+"""What was uploaded: inspected, renamed, used again and deleted, with a plain question first."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import AppError, Message
 from app.features.uploads import service as uploads
 from app.features.uploads.api import attachment
-from app.features.uploads.model import UploadSummary
+from app.features.uploads.model import KeptProfile, KeptWorkload, UploadPatch, UploadSummary
 from app.features.uploads.service import Uploads
 from app.platform.listing import USUAL_ITEMS
+from app.platform.web.contexts import Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.forms import FormDep, checked, typed
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, render
 from app.platform.web.resources import resource
@@ -62,6 +64,62 @@ def show_uploads(bench: BenchDep, workspace: WorkspaceDep, models: str = "", sam
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadPage:
+    """What was read from an upload."""
+
+    upload: KeptProfile | KeptWorkload
+    model: KeptProfile | None
+    """The upload, where it is a model."""
+    sample: KeptWorkload | None
+    """The upload, where it is a sample of the data."""
+    form: Form
+
+
+def shown_upload(request: Request, found: KeptProfile | KeptWorkload) -> UploadPage:
+    return upload_page(found, Form({"name": [found.name], "customer": [found.customer]}))
+
+
+def upload_page(found: KeptProfile | KeptWorkload, form: Form) -> UploadPage:
+    return UploadPage(
+        upload=found,
+        model=found if isinstance(found, KeptProfile) else None,
+        sample=found if isinstance(found, KeptWorkload) else None,
+        form=form,
+    )
+
+
+@resource(router, "/uploads/{identifier}", "uploads/upload.html", shown_upload)
+def show_upload(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> KeptProfile | KeptWorkload:
+    """Return what was read from an upload."""
+    return upload_of(bench, workspace, identifier)
+
+
+@router.post("/uploads/{identifier}", response_class=HTMLResponse)
+@needs(Right.MAKE)
+def change_upload(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
+) -> Response:
+    """Give an upload another name or customer, or say what is wrong beside the field."""
+    values = typed(form)
+    fields = {name: values.get(name, [""])[0] for name in ("name", "customer")}
+    found = upload_of(bench, workspace, identifier)
+    try:
+        uploads.change_upload(bench, workspace, identifier, checked(UploadPatch, fields))
+    except AppError as error:
+        page = upload_page(found, Form(values, error.errors))
+        return render(request, "uploads/upload.html", page, status=error.status)
+    return RedirectResponse(f"/uploads/{identifier}", 303)
+
+
+def upload_of(bench: Workbench, workspace: str, identifier: str) -> KeptProfile | KeptWorkload:
+    if is_sample(identifier):
+        return uploads.get_workload(bench, workspace, identifier)
+    if not identifier.startswith("prf_"):
+        raise no_such("upload", identifier)
+    return uploads.get_profile(bench, workspace, identifier)
+
+
 @router.get("/uploads/{identifier}/file")
 def send_file(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Send the file that a model was read from."""
@@ -96,18 +154,15 @@ def upload_question(
     bench: Workbench, workspace: str, identifier: str, error: AppError | None = None
 ) -> DeletePage:
     """Return the question about an upload."""
-    if is_sample(identifier):
-        name = uploads.get_workload(bench, workspace, identifier).name
+    found = upload_of(bench, workspace, identifier)
+    if isinstance(found, KeptWorkload):
         goes = Message("The lengths counted from it are deleted; its text was never stored.")
-    elif identifier.startswith("prf_"):
-        name = uploads.get_profile(bench, workspace, identifier).name
-        goes = Message("The file and the data read from it are deleted.")
     else:
-        raise no_such("upload", identifier)
+        goes = Message("The file and the data read from it are deleted.")
     stays = Message("Estimates, comparisons and proposals based on it are kept, but cannot be recomputed.")
     return DeletePage(
         title=Message("Delete the upload?"),
-        name=name,
+        name=found.name,
         consequences=[goes, stays, FOR_GOOD],
         action=f"/uploads/{identifier}/delete",
         back="/uploads",

@@ -14,7 +14,14 @@ from app.estimating.documents import CheckWarning
 from app.estimating.request import ModelInput
 from app.estimating.schema import Document, Quantity
 from app.estimating.workload import resolve_model
-from app.features.uploads.model import Bin, KeptProfile, KeptWorkload, ProfileRequest, UploadSummary
+from app.features.uploads.model import (
+    Bin,
+    KeptProfile,
+    KeptWorkload,
+    ProfileRequest,
+    UploadPatch,
+    UploadSummary,
+)
 from app.platform.catalogue import operators
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of, read_cursor, write_cursor
@@ -22,7 +29,7 @@ from app.platform.store.queries import new_id
 from app.platform.store.repository import Repository
 from app.platform.store.tables import Profile
 from app.platform.store.tables import WorkloadSample as SampleRow
-from app.platform.workbench import Workbench, no_such, remove_files
+from app.platform.workbench import Workbench, existing, no_such, remove_files
 from app.profiles.documents import printable
 from app.profiles.model import ModelProfile
 from app.profiles.readers import read_profile
@@ -103,7 +110,35 @@ def original_file(bench: Workbench, workspace_id: str, identifier: str) -> tuple
 
 
 def get_profile(bench: Workbench, workspace_id: str, identifier: str) -> KeptProfile:
-    return profile_document(bench.profile(workspace_id, identifier))
+    profile = bench.profile(workspace_id, identifier)
+    with bench.store.transaction(workspace_id) as repository:
+        row = existing(repository, Profile, identifier, "uploaded profile")
+        return profile_document(profile, row.name, row.customer)
+
+
+def change_upload(bench: Workbench, workspace_id: str, identifier: str, patch: UploadPatch) -> None:
+    """Give an upload another name or customer; what was read of it stays."""
+    table = SampleRow if identifier.startswith("wkl_") else Profile
+    kind = "uploaded sample" if table is SampleRow else "uploaded profile"
+    stated = patch.model_dump(exclude_none=True)
+    with bench.store.transaction(workspace_id) as repository:
+        row = existing(repository, table, identifier, kind)
+        for name, value in stated.items():
+            setattr(row, name, value)
+        if isinstance(row, Profile) and "name" in stated:
+            row.document = {**row.document, "name": stated["name"]}
+    if stated:
+        bench.forget_uploads()
+
+
+def change_profile(bench: Workbench, workspace_id: str, identifier: str, patch: UploadPatch) -> KeptProfile:
+    change_upload(bench, workspace_id, identifier, patch)
+    return get_profile(bench, workspace_id, identifier)
+
+
+def change_workload(bench: Workbench, workspace_id: str, identifier: str, patch: UploadPatch) -> KeptWorkload:
+    change_upload(bench, workspace_id, identifier, patch)
+    return get_workload(bench, workspace_id, identifier)
 
 
 def list_profiles(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[UploadSummary]:
@@ -138,9 +173,8 @@ def upload_workload(
 def get_workload(bench: Workbench, workspace_id: str, identifier: str) -> KeptWorkload:
     sample = bench.workload_sample(workspace_id, identifier)
     with bench.store.transaction(workspace_id) as repository:
-        row = repository.get(SampleRow, identifier)
-        name = row.name if row else ""
-    return workload_document(identifier, name, sample)
+        row = existing(repository, SampleRow, identifier, "uploaded sample")
+        return workload_document(identifier, row.name, sample, row.customer)
 
 
 def list_workloads(
@@ -150,10 +184,12 @@ def list_workloads(
         return page_of(repository, SampleRow, partial(filled, UploadSummary), limit, cursor)
 
 
-def profile_document(profile: ModelProfile) -> KeptProfile:
+def profile_document(profile: ModelProfile, name: str = "", customer: str = "") -> KeptProfile:
     return filled(
         KeptProfile,
         profile,
+        name=name or profile.name,
+        customer=customer,
         kind=profile.origin,
         seq_len=profile.usual_seq_len,
         image_size=profile.default_image_size,
@@ -162,12 +198,13 @@ def profile_document(profile: ModelProfile) -> KeptProfile:
     )
 
 
-def workload_document(identifier: str, name: str, sample: LengthSample) -> KeptWorkload:
+def workload_document(identifier: str, name: str, sample: LengthSample, customer: str = "") -> KeptWorkload:
     return filled(
         KeptWorkload,
         sample,
         id=identifier,
         name=name,
+        customer=customer,
         mean_tokens=Quantity(value=sample.mean_tokens, low=sample.mean_low, high=sample.mean_high, unit="1"),
         histogram=[Bin(low=low, high=high, samples=count) for low, high, count in sample.histogram],
         warnings=[CheckWarning.of("assumed", "info", message) for message in sample.assumptions],

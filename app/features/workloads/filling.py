@@ -65,12 +65,12 @@ def fill(
     What was filled in for another model gives way; what was cleared stays empty.
     """
     found = dict(values)
-    chosen, before = _chosen(values), next(iter(values.get(FOR, ())), "")
-    profile = _profile(bench, workspace, chosen)
+    chosen, before = chosen_model(values), next(iter(values.get(FOR, ())), "")
+    profile = known_profile(bench, workspace, chosen)
     if profile is None:
         return found, None
     if before and before != chosen:
-        for name, text in _written(bench, _profile(bench, workspace, before), prefix).items():
+        for name, text in _written(bench, known_profile(bench, workspace, before), prefix).items():
             if _same(found.get(name, ()), text):
                 del found[name]
     written = _written(bench, profile, prefix)
@@ -116,18 +116,19 @@ def _give_way(found: dict[str, Sequence[str]], written: Mapping[str, str], prefi
 
 def targets(bench: Workbench, workspace: str, values: Values, prefix: str = PREFIX) -> list[Choice]:
     """Return the targets to choose from: those of the model, and the one that was chosen whosever it is."""
-    profile, catalog = _profile(bench, workspace, _chosen(values)), bench.sizing.catalog
+    profile, catalog = known_profile(bench, workspace, chosen_model(values)), bench.sizing.catalog
     own = targets_for(bench, profile)
     chosen = [name for name in values.get(f"{prefix}target", ()) if name in catalog.items]
     return [Choice(name, catalog.items[name].name) for name in dict.fromkeys([*own, *chosen])]
 
 
-def _chosen(values: Values) -> str:
+def chosen_model(values: Values) -> str:
+    """Return the identifier of a preset or of an upload."""
     names = ("model.profile_id", "model.preset", "model")
     return next((values[name][0] for name in names if values.get(name)), "")
 
 
-def _profile(bench: Workbench, workspace: str, identifier: str) -> ModelProfile | None:
+def known_profile(bench: Workbench, workspace: str, identifier: str) -> ModelProfile | None:
     if not identifier or identifier in presets():
         return presets().get(identifier)
     try:

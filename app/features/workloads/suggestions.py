@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
+
+from pydantic import ValidationError
 
 from app.catalog.catalog import Catalog
 from app.catalog.figures import Source
-from app.errors import Message
+from app.errors import AppError, Message
 from app.estimating.context import SizingContext
+from app.estimating.deciding import choose, question_of
 from app.estimating.estimate import seconds_to_train
-from app.estimating.ranges import count_of, duration
+from app.estimating.ranges import count_of
 from app.estimating.request import EstimateRequest
-from app.estimating.workload import targets_of
+from app.estimating.workload import resolve_model, targets_of
 from app.platform.workbench import Workbench
 from app.profiles.model import ModelProfile
-from app.profiles.presets import preset
 
 DEFAULTS = "study-defaults"
+
+Model: TypeAlias = Mapping[str, object]
+"""A preset or an upload as a request names it."""
 
 LANGUAGE = ("gpt", "llama", "t5", "bert")
 
@@ -96,7 +103,7 @@ def _of_family(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
 
 
 def starting_counts(
-    model: str, workload: Mapping[str, object], systems: Iterable[str], context: SizingContext
+    model: Model, workload: Mapping[str, object], systems: Iterable[str], context: SizingContext
 ) -> dict[str, int]:
     """Return systems with the smallest count tried that finishes in the time a start should take.
 
@@ -119,42 +126,79 @@ def starting_counts(
     return found
 
 
-def finishes_alone(model: str, workload: Mapping[str, object], system: str, context: SizingContext) -> bool:
+def finishes_alone(model: Model, workload: Mapping[str, object], system: str, context: SizingContext) -> bool:
     """Return True where one of a system finishes in the time a start should take."""
     seconds = _seconds(model, workload, system, 1, context)
     return seconds is not None and seconds <= context.catalog.figure(DEFAULTS, "start_time").si
 
 
 def _seconds(
-    model: str, workload: Mapping[str, object], system: str, count: int, context: SizingContext
+    model: Model, workload: Mapping[str, object], system: str, count: int, context: SizingContext
 ) -> float | None:
-    request = {"model": {"preset": model}, "workload": workload, "system": {"id": system, "count": count}}
+    request = {"model": model, "workload": workload, "system": {"id": system, "count": count}}
     return seconds_to_train(EstimateRequest.model_validate(request), context)
 
 
-SYSTEMS = ("dgx-a100-640gb", "ipu-pod16", "bow-pod16")
+SYSTEMS = ("dgx-a100-640gb", "ipu-pod16")
 
 LARGE_SYSTEMS = ("dgx-a100-640gb", "aws-p4de")
 """Suggested where one of the first does not do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """What the guide fills in."""
-
-    training: UsualTraining
-    systems: Mapping[str, int]
-    """Count by system, the smallest that finishes in sensible time."""
-    within: Message | None
-    """Time within which the counts finish; None where one of each system does."""
+def suggested_systems(model: Model, workload: Mapping[str, object], context: SizingContext) -> dict[str, int]:
+    """Return systems to start from, each at the smallest count that finishes in sensible time."""
+    asked = workload or UNKNOWN
+    if all(finishes_alone(model, asked, name, context) for name in SYSTEMS):
+        return dict.fromkeys(SYSTEMS, 1)
+    return starting_counts(model, asked, LARGE_SYSTEMS, context) or {SYSTEMS[0]: 1}
 
 
-def suggested(bench: Workbench, model: str) -> Suggestion:
-    """Return what to start from with a model preset."""
-    training = training_of(bench, preset(model))
-    found = _systems(bench, model, training)
-    limit = duration(bench.sizing.catalog.figure(DEFAULTS, "start_time").si)
-    return Suggestion(training, found, limit if any(count > 1 for count in found.values()) else None)
+UNKNOWN: Mapping[str, object] = {"samples": 1_000_000}
+"""Work that counts are tried with where nothing is known of the training."""
+
+HOLDERS = ("dgx-a100-640gb", "ipu-pod16", "ipu-pod64")
+"""Common systems that are told of how many hold a model."""
+
+MOST_HOLDING = 512
+
+
+def least_counts(
+    model: Model, workload: Mapping[str, object], context: SizingContext, systems: Iterable[str] = HOLDERS
+) -> dict[str, int]:
+    """Return the smallest count of each system that holds the model; those that never do are left out.
+
+    A request that cannot be answered as it stands has none.
+    """
+    asked = workload or UNKNOWN
+
+    def smallest(system: str) -> int | None:
+        request = EstimateRequest.model_validate(
+            {"model": model, "workload": asked, "system": {"id": system}}
+        )
+        profile = resolve_model(request.model, context)
+        question = question_of(request, profile, context.hardware.system(system, 1), context)
+
+        def holds(count: int) -> bool:
+            return choose(question, context.hardware.system(system, count), context).choice.fits
+
+        low, high = 0, 1
+        while not holds(high):
+            low, high = high, 2 * high
+            if high > MOST_HOLDING:
+                return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if holds(middle) else (middle, high)
+        return high
+
+    def make() -> dict[str, int]:
+        try:
+            return {system: count for system in systems if (count := smallest(system))}
+        except (AppError, ValidationError):
+            return {}
+
+    found: dict[str, int] = context.remember(("least", json.dumps([model, asked]), tuple(systems)), make)
+    return found
 
 
 def training_of(bench: Workbench, profile: ModelProfile) -> UsualTraining:
@@ -165,11 +209,3 @@ def targets_for(bench: Workbench, profile: ModelProfile | None) -> list[str]:
     """Return the targets that are defined for a model; all where none is known yet."""
     catalog = bench.sizing.catalog
     return list(catalog.names("target")) if profile is None else targets_of(profile, catalog)
-
-
-def _systems(bench: Workbench, model: str, training: UsualTraining) -> dict[str, int]:
-    asked = dict(training.workload) or {"samples": 1_000_000}
-    single = {name: 1 for name in SYSTEMS if finishes_alone(model, asked, name, bench.sizing)}
-    if len(single) > 1:
-        return single
-    return starting_counts(model, asked, LARGE_SYSTEMS, bench.sizing) or {SYSTEMS[0]: 1}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from app.engine.units import HOUR
 from app.estimating.documents import Memory, MemoryPart, Part
@@ -18,6 +19,20 @@ BLUE, SKY, GREEN = "#0072b2", "#56b4e9", "#009e73"
 ORANGE, VERMILION, PURPLE = "#e69f00", "#d55e00", "#cc79a7"
 
 GREY, SILVER = "#7b828c", "#aab1bb"
+
+GUIDE, SHADE = "rgba(128,136,148,0.9)", "rgba(128,136,148,0.16)"
+"""Lines and areas to read others against, on light and dark ground."""
+
+LIMIT, GOOD = VERMILION, GREEN
+"""What must not be passed, and the best point of a curve."""
+
+OWNED, RENTED = BLUE, ORANGE
+
+LOWER, HIGHER = (BLUE, ""), (ORANGE, "/")
+"""Colour and pattern of both sides of an input."""
+
+BEFORE, AFTER = (SILVER, "/"), (BLUE, "")
+"""Colour and pattern of what is compared with, and of what counts."""
 
 SERIES = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, GREY, SILVER)
 
@@ -64,11 +79,11 @@ KINDS = {
 """Kind of claim → colour and pattern; hatched is what nobody has measured on this machine."""
 
 
-def thin(colour: str, opacity: float) -> str:
+def thin(colour: str, opacity: float = 0.16) -> str:
     """Return a colour that lets others through, for bands of ranges.
 
-    >>> thin("#0072b2", 0.15)
-    'rgba(0,114,178,0.15)'
+    >>> thin("#0072b2")
+    'rgba(0,114,178,0.16)'
     """
     red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
@@ -89,50 +104,204 @@ BOUNDS = {"compute": "circle", "memory": "square", "exchange": "diamond", "laten
 """What limits an operator → symbol."""
 
 Figure = dict[str, Any]
-"""A Plotly figure as JSON: ``data`` and ``layout``."""
+"""A Plotly figure as JSON: ``data`` and ``layout``.
+
+``layout.meta`` holds the whole labels of its rows, or what the values said at a point are called; the
+``meta`` of a trace is the option it belongs to where that is not its name.
+"""
+
+Trace = dict[str, Any]
+"""A trace of a figure as JSON."""
+
+Axis = dict[str, Any]
 
 FONT = "Rackline Sans, Pretendard Variable, Pretendard, system-ui, sans-serif"
 
-LABEL_WIDTH = 24
+LABEL_WIDTH, LABEL_LINES = 24, 2
+
+HEIGHT, ROW, AROUND_ROWS = 330, 40, 56
+"""Of a chart, of one of its named rows, and of the axis below them. [px]"""
+
+MOST_STEPS = 6
+
+LETTERS = 44
+"""Letters that fit side by side under the narrowest chart."""
+
+APART = 1.5
+"""Least space between two labels of an axis. [letters]"""
+
+ROOM = 0.04
+"""Space between the outermost values and the ends of an axis, as a share of it."""
+
+ALONE = 0.15
+"""Half of a logarithmic axis with one value. [decades]"""
 
 
-def figure(data: list[dict[str, Any]], **layout: Any) -> Figure:
-    """Return a figure on a transparent ground, without a title: the page gives it a caption."""
+def figure(
+    data: list[Trace],
+    across: Axis,
+    up: Axis,
+    columns: Sequence[str] = (),
+    *,
+    height: int = HEIGHT,
+    **layout: Any,
+) -> Figure:
+    """Return a figure on a transparent ground, without a title: the page gives it a caption.
+
+    ``columns`` name what is said at each point.
+    """
     base: dict[str, Any] = {
         "font": {"family": FONT, "size": 13},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 8, "r": 16, "t": 8, "b": 40},
+        "margin": {"l": 8, "r": 16, "t": 10, "b": 40},
+        "height": height,
         "dragmode": False,
-        "hoverlabel": {"font": {"family": FONT}},
-        "showlegend": False,
+        "hovermode": "closest",
+        "showlegend": len(legend(data)) > 1,
+        "meta": {"columns": list(columns)},
+        "xaxis": across,
+        "yaxis": up,
     }
-    return {"data": data, "layout": base | layout}
+    # Loading Plotly takes a moment; only what draws waits for it.
+    from plotly import graph_objects
+
+    made: Figure = graph_objects.Figure({"data": data, "layout": base | layout}).to_plotly_json()
+    return made
 
 
-def axis(title: str = "", **more: Any) -> dict[str, Any]:
-    """Return an axis that makes room for its labels."""
-    base: dict[str, Any] = {"automargin": True, "zeroline": False, "fixedrange": True, "ticks": "outside"}
-    if title:
-        base["title"] = {"text": title, "standoff": 10}
-    return base | more
+def legend(data: Iterable[Trace]) -> dict[str, Trace]:
+    """Return the traces that a legend names, each name once."""
+    found: dict[str, Trace] = {}
+    for trace in data:
+        if trace.get("name") and trace.get("showlegend", True):
+            found.setdefault(trace["name"], trace)
+    return found
 
 
-def names(labels: Sequence[str]) -> dict[str, Any]:
-    """Return the axis of named rows, first on top, long names over several lines."""
-    return axis(
-        type="category",
-        autorange="reversed",
-        ticks="",
-        tickmode="array",
-        tickvals=list(range(len(labels))),
-        ticktext=[wrapped(label) for label in labels],
+def axis(
+    title: str,
+    values: Iterable[float],
+    write: Callable[[float], str],
+    *,
+    unit: str = "",
+    log: bool = False,
+    zero: bool = False,
+    at: Sequence[float] = (),
+    ends: tuple[float, float] | None = None,
+) -> Axis:
+    """Return an axis of numbers with few, round ticks; its unit stands in its title, once.
+
+    Parameters
+    ----------
+    values
+        Everything that is drawn along it, with the ends of ranges.
+    write
+        How its numbers are written.
+    zero
+        Whether it begins at zero.
+    at
+        Values that ticks may stand at, instead of round ones.
+    ends
+        Where it ends; from its values unless given.
+    """
+    known = [value for value in values if not log or value > 0]
+    low, high = ends or (min(known, default=1.0), max(known, default=1.0))
+    low = 0.0 if zero and low > 0 else low
+    place = math.log10 if log else float
+    least, most = place(low), place(high)
+    room = ROOM * (most - least) or (ALONE if log else abs(high) or 1.0)
+    if ends is None:
+        least, most = least if zero and low == 0 else least - room, most + room
+    first, last = (10.0**least, 10.0**most) if log else (least, most)
+    ticks = sorted(at) or (log_steps(first, last) if log else round_steps(last, first))
+    texts = [(tick, write(tick)) for tick in ticks if first <= tick <= last]
+    kept = legible(texts, place, most - least)
+    # Round ticks stay evenly apart.
+    while not at and len(kept) < len(texts):
+        texts = texts[::2]
+        kept = legible(texts, place, most - least)
+    found = base_axis(
+        f"{title} ({unit})" if unit else title,
+        type="log" if log else "linear",
+        range=[least, most],
+        tickvals=[tick for tick, _ in kept],
+        ticktext=[text for _, text in kept],
+        zeroline=not log and first < 0 < last,
     )
+    if log and not at:
+        powers = range(math.floor(least), math.ceil(most) + 1)
+        between = [digit * 10.0**power for power in powers for digit in range(1, 10)]
+        between = [value for value in between if first <= value <= last]
+        found["minor"] = {"tickmode": "array", "tickvals": between, "ticks": "outside", "ticklen": 3}
+    return found
 
 
-def rows(labels: Sequence[str]) -> dict[str, Any]:
-    """Return the axis of named rows with room for as many, also where some have nothing to draw."""
-    return names(labels) | {"type": "linear", "range": [len(labels) - 0.5, -0.5], "autorange": False}
+def base_axis(title: str = "", **more: Any) -> Axis:
+    """Return an axis that makes room for its labels and keeps to the ticks it is given."""
+    base: Axis = {
+        "automargin": True,
+        "zeroline": False,
+        "fixedrange": True,
+        "tickmode": "array",
+        "tickangle": 0,
+    }
+    if title:
+        base["title"] = {"text": plain(title), "standoff": 10}
+    return base | {"ticks": "outside"} | more
+
+
+def legible(
+    ticks: Sequence[tuple[float, str]], place: Callable[[float], float], length: float
+) -> list[tuple[float, str]]:
+    """Return ticks without those whose labels would run into the one before."""
+    kept: list[tuple[float, str]] = []
+    for tick, text in ticks:
+        if kept:
+            before, label = kept[-1]
+            distance = LETTERS * (place(tick) - place(before)) / length
+            if distance < (letters(text) + letters(label)) / 2 + APART:
+                continue
+        kept.append((tick, text))
+    return kept
+
+
+def letters(text: str) -> int:
+    """Return how wide a text is; East Asian letters count twice."""
+    return sum(2 if unicodedata.east_asian_width(letter) in {"W", "F"} else 1 for letter in text)
+
+
+def round_steps(highest: float, lowest: float = 0.0) -> list[float]:
+    """Return the round values that divide an axis into three to six.
+
+    >>> round_steps(4_700_000.0)
+    [0.0, 1000000.0, 2000000.0, 3000000.0, 4000000.0]
+    >>> round_steps(17.0, -24.0)
+    [-20.0, -10.0, 0.0, 10.0]
+    """
+    span = highest - lowest
+    if span <= 0:
+        return [lowest]
+    power = 10.0 ** math.floor(math.log10(span))
+    step = next(step for step in (power / 5, power / 2, power, 2 * power) if span / step < MOST_STEPS)
+    first, last = math.ceil(lowest / step - 1e-9), math.floor(highest / step + 1e-9)
+    return [float(f"{step * index:.12g}") for index in range(first, last + 1)]
+
+
+def log_steps(lowest: float, highest: float) -> list[float]:
+    """Return powers of ten; 1, 2 and 5 times them where an axis has fewer than two of them.
+
+    >>> log_steps(3.0, 2000.0), log_steps(3.0, 45.0), log_steps(6.0, 9.0)
+    ([10.0, 100.0, 1000.0], [5.0, 10.0, 20.0], [6.0, 7.0, 8.0, 9.0])
+    """
+    first, last = math.floor(math.log10(lowest)), math.ceil(math.log10(highest))
+    steps = [digit * 10.0**power for power in range(first, last + 1) for digit in (1.0, 2.0, 5.0)]
+    shown = [step for step in steps if lowest <= step <= highest]
+    powers = [step for step in shown if math.log10(step).is_integer()]
+    if len(powers) > 1:
+        return powers[:: math.ceil(len(powers) / MOST_STEPS)]
+    # Two labels do not show how an axis runs.
+    return shown if len(shown) > 2 else round_steps(highest, lowest)
 
 
 def plain(label: str) -> str:
@@ -140,77 +309,127 @@ def plain(label: str) -> str:
     return label.replace("<", "‹").replace(">", "›").replace("&", "+")
 
 
-def wrapped(label: str) -> str:
-    """Break a long label over several lines."""
-    return "<br>".join(textwrap.wrap(plain(label), LABEL_WIDTH)) or "–"
+def shortened(label: str) -> str:
+    """Return a label in at most two lines; where it is pointed at and in its table it stands in full.
 
-
-def legend_above() -> dict[str, Any]:
-    """Return a legend in rows above the plot, where it never covers data."""
-    return {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}}
-
-
-Trace = dict[str, Any]
-"""A trace of a figure as JSON."""
-
-
-def _trace(kind: Literal["Bar", "Scatter"], **properties: Any) -> Trace:
-    """Return a trace that Plotly has checked: a property it does not know raises."""
-    # Plotly takes a third of a second to load its rules: the first figure waits for it, not the start.
-    from plotly import graph_objects
-
-    trace: Trace = getattr(graph_objects, kind)(**properties).to_plotly_json()
-    return trace
+    >>> shortened("a" * 60) == "a" * 24 + "<br>" + "a" * 23 + "…"
+    True
+    """
+    width = LABEL_WIDTH if letters(label) == len(label) else LABEL_WIDTH * 2 // 3
+    lines = textwrap.wrap(plain(label), width) or ["–"]
+    if len(lines) > LABEL_LINES:
+        lines = [*lines[: LABEL_LINES - 1], f"{lines[LABEL_LINES - 1][: width - 1]}…"]
+    return "<br>".join(lines)
 
 
 def bar(
-    name: str, x: Sequence[float], y: Sequence[int], style: tuple[str, str], hover: Sequence[str], **more: Any
+    name: str,
+    x: Sequence[float],
+    y: Sequence[float],
+    style: tuple[str, str],
+    said: Sequence[str],
+    **more: Any,
 ) -> Trace:
     """Return bars that lie in rows; a style is a colour and a pattern."""
     colour, pattern = style
-    usual = {
-        "orientation": "h",
-        "width": 0.56,
-        "marker": {"color": colour, "pattern": hatched(pattern)},
-        "hovertext": list(hover),
-        "hoverinfo": "text",
-    }
-    return _trace("Bar", name=name, x=list(x), y=list(y), **usual | more)
+    usual = {"orientation": "h", "width": 0.56, "marker": {"color": colour, "pattern": hatched(pattern)}}
+    return {"type": "bar", "name": name, "x": list(x), "y": list(y)} | usual | _said(said) | more
 
 
 def line(x: Sequence[float], y: Sequence[float], ink: dict[str, Any], **more: Any) -> Trace:
-    """Return a line; ``ink`` is its colour, width and dash."""
-    usual = {"mode": "lines", "line": {"width": 2} | ink, "hoverinfo": "skip"}
-    return _trace("Scatter", x=list(x), y=list(y), **usual | more)
+    """Return a line that says nothing itself; ``ink`` is its colour, width and dash."""
+    usual = {"type": "scatter", "mode": "lines", "line": {"width": 2} | ink, "hoverinfo": "skip"}
+    return usual | {"x": list(x), "y": list(y)} | more
 
 
 def points(
     x: Sequence[float | None],
     y: Sequence[float],
     marker: dict[str, Any],
-    hover: Sequence[str],
+    said: Sequence[str] | Sequence[Sequence[str]],
     **more: Any,
 ) -> Trace:
-    usual = {"mode": "markers", "marker": marker, "hovertext": list(hover), "hoverinfo": "text"}
-    return _trace("Scatter", x=list(x), y=list(y), **usual | more)
+    """Return points; each says one value, or one for each column of the figure."""
+    usual = {"type": "scatter", "mode": "markers", "marker": {"size": 8} | marker}
+    return usual | {"x": list(x), "y": list(y)} | _said(said) | more
 
 
-def upright(at: float, width: float) -> dict[str, Any]:
-    """Return a dashed line across all rows, at a limit."""
-    ink = {"color": VERMILION, "width": width, "dash": "dash"}
+def _said(said: Sequence[str] | Sequence[Sequence[str]]) -> Trace:
+    """Return what a pointer finds. Plotly's own label would cover the plot, so the page writes it beside."""
+    cells = [[one] if isinstance(one, str) else list(one) for one in said]
+    return {"customdata": cells, "hoverinfo": "none"}
+
+
+def curve(
+    name: str,
+    x: Sequence[float],
+    quantities: Sequence[Quantity],
+    size: float,
+    colour: str,
+    said: Sequence[Sequence[str]],
+    symbol: str = "",
+    **more: Any,
+) -> list[Trace]:
+    """Return a line with its range as a band behind it; one unit of the quantities is ``size``."""
+    drawn = points(
+        x,
+        [one.value / size for one in quantities],
+        {"color": colour, "symbol": symbol or "circle"},
+        said,
+        name=plain(name),
+        mode="lines+markers" if symbol else "lines",
+        line={"color": colour, "width": 2},
+        # The band shows the range; files have it from here.
+        error_y=whiskers(quantities, size) | {"visible": False},
+    )
+    if all(one.low == one.high for one in quantities):
+        return [drawn | more]
+    ends = [*(one.high for one in quantities), *(one.low for one in reversed(quantities))]
+    band = line(
+        [*x, *reversed(x)],
+        [end / size for end in ends],
+        {"color": colour, "width": 0},
+        fill="toself",
+        fillcolor=thin(colour),
+        showlegend=False,
+        meta=plain(name),
+    )
+    return [band, drawn | more]
+
+
+def limit(name: str, x: Sequence[float], y: Sequence[float], colour: str = LIMIT) -> Trace:
+    """Return a dashed line at what must not be passed."""
+    return line(x, y, {"color": colour, "dash": "dash"}, name=name)
+
+
+def upright(at: float, colour: str = LIMIT) -> dict[str, Any]:
+    """Return a line across all rows: dashed at a limit, thin at what rows are read against."""
+    ink = (
+        {"color": colour, "width": 2, "dash": "dash"} if colour == LIMIT else {"color": colour, "width": 1.2}
+    )
     return {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": at, "x1": at, "line": ink}
 
 
-def lying(traces: list[Trace], labels: Sequence[str], title: dict[str, Any], **layout: Any) -> Figure:
-    """Return bars in named rows that are drawn over each other, under a legend."""
-    usual = {"barmode": "overlay", "showlegend": True, "legend": legend_above()}
-    return figure(traces, **usual | layout, xaxis=title, yaxis=rows(labels))
+def lying(traces: list[Trace], labels: Sequence[str], across: Axis, **layout: Any) -> Figure:
+    """Return bars and points in named rows, the first on top, drawn over each other."""
+    rows = base_axis(
+        range=[len(labels) - 0.5, -0.5],
+        ticks="",
+        showgrid=False,
+        tickvals=list(range(len(labels))),
+        ticktext=[shortened(label) for label in labels],
+    )
+    usual: dict[str, Any] = {
+        "barmode": "overlay",
+        "meta": {"rows": list(labels)},
+        "height": ROW * len(labels) + AROUND_ROWS,
+    }
+    return figure(traces, across, rows, **usual | layout)
 
 
-def stacked(traces: list[Trace], labels: Sequence[str], title: dict[str, Any], **layout: Any) -> Figure:
+def stacked(traces: list[Trace], labels: Sequence[str], across: Axis, **layout: Any) -> Figure:
     """Return bars in named rows, the parts of each end to end."""
-    legend = legend_above() | {"traceorder": "normal"}
-    return lying(traces, labels, title, barmode="stack", legend=legend, **layout)
+    return lying(traces, labels, across, **{"barmode": "stack"} | layout)
 
 
 def tornado(
@@ -218,22 +437,27 @@ def tornado(
     size: float,
     sides: Sequence[tuple[str, Sequence[float], Sequence[str]]],
     labels: Sequence[str],
-    title: str,
-    *,
-    hoverinfo: str = "text",
+    across: Callable[[Sequence[float]], Axis],
     **layout: Any,
 ) -> Figure:
     """Return bars from the middle to the ends of each input; one unit of them is ``size``.
 
     A side is what it is called, its ends, and their texts.
     """
-    styles, places = ((BLUE, ""), (ORANGE, "/")), range(len(labels))
-    more = {"base": middle / size, "width": 0.6, "hoverinfo": hoverinfo}
     traces = [
-        bar(name, [(end - middle) / size for end in ends], places, style, texts, **more)
-        for style, (name, ends, texts) in zip(styles, sides, strict=True)
+        bar(
+            name,
+            [(end - middle) / size for end in ends],
+            range(len(labels)),
+            style,
+            texts,
+            base=middle / size,
+        )
+        for style, (name, ends, texts) in zip((LOWER, HIGHER), sides, strict=True)
     ]
-    return lying(traces, labels, axis(title), **layout)
+    reached = [end / size for _, ends, _ in sides for end in (middle, *ends)]
+    shapes = [upright(middle / size, GUIDE), *layout.pop("shapes", ())]
+    return lying(traces, labels, across(reached), shapes=shapes, **layout)
 
 
 WIDTH = 100.0
@@ -318,8 +542,6 @@ def _stack(parts: Iterable[tuple[str, float]], full: float, total: float) -> lis
 LOGARITHMIC_FROM = 40.0
 """Ratio of the slowest to the fastest option from which bars would hide the fast ones."""
 
-MOST_STEPS = 6
-
 
 def time_scale(quantities: Sequence[Quantity | None]) -> Scale:
     """Return one unit for all: that of the shortest time."""
@@ -327,39 +549,21 @@ def time_scale(quantities: Sequence[Quantity | None]) -> Scale:
     return scale_of(min(known), "s") if known else Scale(HOUR, "h")
 
 
-def round_steps(highest: float) -> list[float]:
-    """Return from zero upwards the round values that divide an axis into three to six.
-
-    >>> round_steps(4_700_000.0)
-    [0.0, 1000000.0, 2000000.0, 3000000.0, 4000000.0]
-    """
-    if highest <= 0:
-        return [0.0]
-    power = 10.0 ** math.floor(math.log10(highest))
-    step = next(step for step in (power / 5, power / 2, power, 2 * power) if highest / step < MOST_STEPS)
-    return [step * index for index in range(math.floor(highest / step) + 1)]
-
-
-def error_bars(
-    quantities: Sequence[Quantity | None],
-    size: float,
-    *,
-    thickness: float = 1.5,
-    width: int = 5,
-    none: float | None = 0.0,
-) -> dict[str, Any]:
-    """Return ranges as error bars; one unit of the quantities is ``size``."""
+def whiskers(quantities: Sequence[Quantity | None], size: float) -> dict[str, Any]:
+    """Return ranges as error bars; one unit of the quantities is ``size``, and exact values have none."""
+    ranged = [one if one is not None and one.high > one.low else None for one in quantities]
+    if not any(ranged):
+        return {"visible": False}
     return {
         "type": "data",
         "symmetric": False,
-        "array": [none if one is None else (one.high - one.value) / size for one in quantities],
-        "arrayminus": [none if one is None else (one.value - one.low) / size for one in quantities],
-        "thickness": thickness,
-        "width": width,
+        "array": [None if one is None else (one.high - one.value) / size for one in ranged],
+        "arrayminus": [None if one is None else (one.value - one.low) / size for one in ranged],
+        "thickness": 1.5,
+        "width": 4,
     }
 
 
-def whiskers(quantities: Sequence[Quantity], size: float) -> dict[str, Any]:
-    """Return ranges as error bars; exact values have none."""
-    ranged = [one if one.high > one.low else None for one in quantities]
-    return error_bars(ranged, size, none=None) if any(ranged) else {"visible": False}
+def reach(quantities: Iterable[Quantity | None], size: float = 1.0) -> list[float]:
+    """Return everything that quantities and their ranges take up on an axis."""
+    return [end / size for one in quantities if one is not None for end in (one.low, one.value, one.high)]

@@ -15,11 +15,10 @@ from functools import cache
 from typing import Any, Literal
 
 import matplotlib
-import numpy as np
 from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter, NullLocator
 
 from app.platform.charts import figures, svg
 from app.platform.charts.figures import Figure
@@ -33,6 +32,7 @@ DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 MARKERS = {
     "circle": "o",
     "circle-open": "o",
+    "diamond-open": "D",
     "square": "s",
     "diamond": "D",
     "triangle-up": "^",
@@ -74,40 +74,34 @@ def _name(trace: dict[str, Any]) -> str | None:
 
 
 def bars(
-    axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], ends: dict[Any, float] | None
+    axes: Axes,
+    trace: dict[str, Any],
+    lengths: list[float],
+    places: list[float],
+    ends: dict[Any, float] | None,
 ) -> None:
-    """Draw bars; those of a stack begin where the last of the same sign ends, which ``ends`` keeps."""
-    lying = trace.get("orientation") == "h"
-    place, length = (y, x) if lying else (x, y)
-    marker = trace.get("marker", {})
-    fill, pattern = marker.get("color", figures.BLUE), marker.get("pattern", {}).get("shape", "")
-    fills = [colour(one) for one in fill] if isinstance(fill, list) else [colour(fill)] * len(place)
-    patterns = pattern if isinstance(pattern, list) else [pattern] * len(place)
-    base = trace.get("base")
-    starts = list(base) if isinstance(base, list) else [base or 0.0] * len(place)
-    if ends is not None and base is None:
-        starts = [ends.get((spot, (size or 0) < 0), 0.0) for spot, size in zip(place, length, strict=True)]
-        for spot, size, start in zip(place, length, starts, strict=True):
-            ends[spot, (size or 0) < 0] = start + (size or 0.0)
-    width = trace.get("width", 0.7)
-    widths = width if isinstance(width, list) else [width] * len(place)
-    draw = axes.barh if lying else axes.bar
-    drawn = draw(
-        place,
-        [size or 0.0 for size in length],
-        widths,
+    """Draw bars that lie; those of a stack begin where the last one ends, which ``ends`` keeps."""
+    marker, base = trace["marker"], trace.get("base", 0.0)
+    fill, pattern = marker["color"], marker.get("pattern", {}).get("shape", "")
+    starts = [base if ends is None else ends.get(place, 0.0) for place in places]
+    tips = [start + length for start, length in zip(starts, lengths, strict=True)]
+    if ends is not None:
+        ends |= dict(zip(places, tips, strict=True))
+    drawn = axes.barh(
+        places,
+        lengths,
+        trace["width"],
         starts,
-        color=fills,
+        color=[colour(one) for one in fill] if isinstance(fill, list) else colour(fill),
         edgecolor="white",
         linewidth=0.4,
-        alpha=marker.get("opacity", trace.get("opacity")),
         label=_name(trace),
     )
+    patterns = pattern if isinstance(pattern, list) else [pattern] * len(places)
     for bar, shape in zip(drawn, patterns, strict=True):
         if shape:
-            bar.set_hatch({"/": "////", "\\": "\\\\\\\\", "x": "xxx", ".": "..."}.get(shape, shape))
-    tips = [start + (size or 0.0) for start, size in zip(starts, length, strict=True)]
-    _ranges(axes, trace, *((tips, place) if lying else (place, tips)))
+            bar.set_hatch("////")
+    _ranges(axes, trace, tips, places)
 
 
 def points(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], order: int) -> None:
@@ -116,21 +110,8 @@ def points(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], order:
     usual = figures.SERIES[order % len(figures.SERIES)]
     ink, label = line.get("color") or marker.get("color") or usual, _name(trace)
     opacity = trace.get("opacity")
-    if trace.get("fill") in ("toself", "tozeroy", "tonexty"):
-        if trace["fill"] == "tozeroy":
-            axes.fill_between(x, y, color=colour(trace.get("fillcolor", ink)), linewidth=0, label=label)
-        elif trace["fill"] == "toself":
-            axes.fill(x, y, color=colour(trace.get("fillcolor", ink)), linewidth=0, label=label)
-        elif axes.lines:
-            below = axes.lines[-1]
-            axes.fill_between(
-                x,
-                y,
-                list(np.asarray(below.get_ydata(), dtype=float)),
-                color=colour(trace.get("fillcolor", ink)),
-                linewidth=0,
-                label=label,
-            )
+    if trace.get("fill") == "toself":
+        axes.fill(x, y, color=colour(trace["fillcolor"]), linewidth=0, label=label)
         label = None
     if "lines" in mode:
         style: dict[str, Any] = {"drawstyle": "steps-post"} if line.get("shape") == "hv" else {}
@@ -147,11 +128,8 @@ def points(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], order:
     if "markers" in mode:
         _markers(axes, marker, x, y, usual if "lines" not in mode else ink, label)
     if "text" in mode:
-        beside = trace.get("textposition") == "middle right"
-        stand: dict[str, Any] = {"va": "center"} if beside else {"ha": "center", "fontsize": 8}
         for spot, height, text in zip(x, y, listed(trace.get("text")), strict=False):
-            offset = (5, 0) if beside else (0, 5)
-            axes.annotate(lines(text), (spot, height), offset, textcoords="offset points", **stand)
+            axes.annotate(lines(text), (spot, height), (5, 0), textcoords="offset points", va="center")
     _ranges(axes, trace, x, y)
 
 
@@ -183,8 +161,8 @@ def _markers(
 
 
 def _ranges(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any]) -> None:
-    given = {name: trace.get(f"error_{name}") for name in ("x", "y")}
-    given = {name: bars for name, bars in given.items() if bars and bars.get("visible", True)}
+    found = {name: trace.get(f"error_{name}") for name in ("x", "y")}
+    given: dict[str, Any] = {name: bars for name, bars in found.items() if bars and bars.get("visible", True)}
     if not given:
         return
 
@@ -201,7 +179,7 @@ def _ranges(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any]) -> No
         xerr=ends(given.get("x")),
         yerr=ends(given.get("y")),
         fmt="none",
-        ecolor=INK,
+        ecolor=colour(next(iter(given.values())).get("color", INK)),
         elinewidth=0.9,
         capsize=1.5,
         zorder=4,
@@ -209,36 +187,21 @@ def _ranges(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any]) -> No
 
 
 def shape(axes: Axes, shape: dict[str, Any]) -> None:
-    """Draw a line or a box across the whole plot or between two values."""
-    line = shape.get("line", {})
-    ink, width = colour(line.get("color", RULE)), 0.8 * line.get("width", 1)
-    dash = DASHES.get(line.get("dash", "solid"), "--")
-    across, up = shape.get("xref") == "paper", shape.get("yref") == "paper"
-    if shape["type"] == "line" and across:
-        axes.axhline(shape["y0"], color=ink, linewidth=width, linestyle=dash, zorder=1)
-    elif shape["type"] == "line" and up:
-        axes.axvline(shape["x0"], color=ink, linewidth=width, linestyle=dash, zorder=1)
-    elif shape["type"] == "line":
-        axes.plot(
-            [shape["x0"], shape["x1"]], [shape["y0"], shape["y1"]], color=ink, linewidth=width, linestyle=dash
-        )
-    elif across:
+    """Draw a line or a band across the whole plot."""
+    line = shape["line"]
+    if shape["type"] == "rect":
         axes.axhspan(shape["y0"], shape["y1"], color=colour(shape["fillcolor"]), linewidth=0, zorder=0)
-    elif up:
-        axes.axvspan(shape["x0"], shape["x1"], color=colour(shape["fillcolor"]), linewidth=0, zorder=0)
+        return
+    ink = {"color": colour(line["color"]), "linewidth": 0.8 * line["width"]}
+    dash = DASHES[line.get("dash", "solid")]
+    if shape.get("xref") == "paper":
+        axes.axhline(shape["y0"], linestyle=dash, zorder=1, **ink)
     else:
-        corners = (
-            [shape[name] for name in ("x0", "x1", "x1", "x0")],
-            [shape[name] for name in ("y0", "y0", "y1", "y1")],
-        )
-        axes.fill(*corners, facecolor=colour(shape.get("fillcolor", "none")), edgecolor=ink, linewidth=width)
+        axes.axvline(shape["x0"], linestyle=dash, zorder=1, **ink)
 
 
 SOFT = "#5b6472"
 """Ticks and titles of axes, on white."""
-
-TICKS = 7
-"""Ticks of an axis of numbers at most."""
 
 
 def prepare(axes: Axes, layout: dict[str, Any]) -> None:
@@ -253,67 +216,31 @@ def prepare(axes: Axes, layout: dict[str, Any]) -> None:
             (axes.set_xscale if name == "x" else axes.set_yscale)("log")
 
 
-def finish(axes: Axes, name: str, given: dict[str, Any], places: dict[Any, float]) -> None:
-    """Set ticks, title and limits of one axis; places are where names stand."""
+def finish(axes: Axes, name: str, given: dict[str, Any]) -> None:
+    """Set ticks, title and limits of one axis."""
     scale = axes.xaxis if name == "x" else axes.yaxis
     limits = axes.set_xlim if name == "x" else axes.set_ylim
     logarithmic = given.get("type") == "log"
-    if given.get("title", {}).get("text"):
+    if given.get("title"):
         scale.set_label_text(lines(given["title"]["text"]))
-    if given.get("tickmode") == "array" and given.get("tickvals") is not None:
-        values = [places.get(value, value) for value in given["tickvals"]]
-        texts = [lines(text) for text in given.get("ticktext") or values]
-        scale.set_major_locator(FixedLocator(values))
-        scale.set_minor_locator(NullLocator())
-        scale.set_major_formatter(
-            FuncFormatter(lambda _, place: texts[place] if place is not None and place < len(texts) else "")
-        )
-    elif places:
-        names = [lines(text) for text in places]
-        scale.set_major_locator(FixedLocator(list(places.values())))
-        scale.set_major_formatter(FuncFormatter(lambda _, place: names[place] if place is not None else ""))
-    else:
-        scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if logarithmic else MaxNLocator(TICKS))
-        scale.set_minor_locator(NullLocator())
-        share = "%" in given.get("tickformat", "")
-        suffix = given.get("ticksuffix", "")
-        scale.set_major_formatter(FuncFormatter(lambda value, _: short(value, share) + suffix))
-    if given.get("showgrid", not places):
+    scale.set_major_locator(FixedLocator(given["tickvals"]))
+    scale.set_major_formatter(FixedFormatter([lines(text) for text in given["ticktext"]]))
+    between = given.get("minor", {}).get("tickvals")
+    scale.set_minor_locator(FixedLocator(between) if between else NullLocator())
+    scale.set_minor_formatter(NullFormatter())
+    if given.get("showgrid", True):
         scale.grid(True, color=RULE, linewidth=0.6)
     scale.set_tick_params(length=0 if given.get("ticks") == "" else 3)
-    if given.get("range"):
-        low, high = given["range"]
-        limits(*((10.0**low, 10.0**high) if logarithmic else (low, high)))
-    elif given.get("autorange") == "reversed":
-        scale.set_inverted(True)
-    if given.get("rangemode") == "tozero" and not logarithmic:
-        limits(0, None)
-
-
-def short(value: float, share: bool = False) -> str:
-    """Write the number of a tick.
-
-    >>> short(0.05, share=True), short(1500.0), short(2.5e6), short(1e-4)
-    ('5 %', '1.5k', '2.5M', '1e-04')
-    """
-    if share:
-        return f"{100 * value:.6g} %"
-    size = abs(value)
-    if size and size < 1e-3:
-        return f"{value:.0e}"
-    for factor, sign in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if size >= factor:
-            return f"{value / factor:.6g}{sign}"
-    return f"{0.0 if math.isclose(value, 0.0, abs_tol=1e-12) else value:.6g}"
+    low, high = given["range"]
+    limits(*((10.0**low, 10.0**high) if logarithmic else (low, high)))
+    if given.get("zeroline"):
+        (axes.axvline if name == "x" else axes.axhline)(0.0, color=SOFT, linewidth=0.9, zorder=1)
 
 
 Format = Literal["svg", "png"]
 
-WIDTH, HEIGHT = 7.6, 3.9
-"""Of a picture. [inch]"""
-
-ROWS, ROW = 8, 0.34
-"""Named rows that fit its height, and what each further one takes. [inch]"""
+WIDTH, PIXELS, LEGEND_LINE = 7.6, 85.0, 0.22
+"""Of a picture; pixels of a chart to an inch of it; a line of its legend. [inch]"""
 
 DOTS = 160
 """Of a picture in dots. [1/inch]"""
@@ -381,8 +308,9 @@ def still(
 ) -> bytes:
     """Return a figure as a picture; the same figure gives the same bytes."""
     learn_fonts(fonts)
-    rows = len(figure["layout"].get("yaxis", {}).get("ticktext") or ())
-    size = (WIDTH, HEIGHT + max(rows - ROWS, 0) * ROW)
+    names = list(figures.legend(figure["data"])) if figure["layout"]["showlegend"] else []
+    lines_of_legend = math.ceil(len(names) / _columns(names)) if names else 0
+    size = (WIDTH, figure["layout"]["height"] / PIXELS + LEGEND_LINE * lines_of_legend)
     with DRAWING, matplotlib.rc_context({**SETTINGS, "svg.fonttype": "path" if outlines else "none"}):
         canvas = Canvas(figsize=size, dpi=DOTS, layout="constrained", facecolor="white")
         axes = canvas.add_subplot()
@@ -404,7 +332,7 @@ def printed(figure: Figure) -> str:
     """Return a figure of named rows as SVG for a printed page: text stays text, the paper is the ground."""
     learn_fonts(tuple(str(file) for file in font_files()))
     rows = len(figure["layout"]["yaxis"]["ticktext"])
-    names = [trace["name"] for trace in figure["data"] if figure["layout"].get("showlegend") and _name(trace)]
+    names = figures.legend(figure["data"]) if figure["layout"]["showlegend"] else ()
     height = PRINT_HEAD + PRINT_ROW * rows + PRINT_LEGEND * math.ceil(len(names) / PRINT_COLUMNS)
     with DRAWING, matplotlib.rc_context(PRINTED):
         canvas = Canvas(figsize=(PRINT_WIDTH, height), layout="constrained")
@@ -442,14 +370,12 @@ def darkened(picture: bytes) -> bytes:
 def _draw(axes: Axes, figure: Figure) -> tuple[list[Any], list[str]]:
     """Draw a figure on axes and return what its legend names; nothing where it has none."""
     layout, data = figure["layout"], figure["data"]
-    stands = {name: _places(data, layout, name) for name in ("x", "y")}
     prepare(axes, layout)
     ends: dict[Any, float] = {}
     for order, trace in enumerate(data):
-        x = [stands["x"].get(value, value) for value in listed(trace.get("x"))]
-        y = [stands["y"].get(value, value) for value in listed(trace.get("y"))]
+        x, y = listed(trace.get("x")), listed(trace.get("y"))
         if trace["type"] == "bar":
-            bars(axes, trace, x, y, ends if layout.get("barmode", "stack") in ("stack", "relative") else None)
+            bars(axes, trace, x, y, ends if layout["barmode"] == "stack" else None)
         elif trace["type"] == "scatter":
             points(axes, trace, x, y, order)
         else:
@@ -457,18 +383,10 @@ def _draw(axes: Axes, figure: Figure) -> tuple[list[Any], list[str]]:
     for one in layout.get("shapes", ()):
         shape(axes, one)
     for name in ("x", "y"):
-        finish(axes, name, layout.get(f"{name}axis", {}), stands[name])
-    return axes.get_legend_handles_labels() if layout.get("showlegend") else ([], [])
-
-
-def _places(data: Sequence[dict[str, Any]], layout: dict[str, Any], name: str) -> dict[Any, float]:
-    """Return where the names of an axis stand; empty for one of numbers."""
-    found: dict[Any, float] = {}
-    for trace in data:
-        for value in listed(trace.get(name)):
-            if isinstance(value, str):
-                found.setdefault(value, float(len(found)))
-    return found
+        finish(axes, name, layout[f"{name}axis"])
+    handles, labels = axes.get_legend_handles_labels()
+    named = dict(zip(labels, handles, strict=True))
+    return (list(named.values()), list(named)) if layout["showlegend"] else ([], [])
 
 
 def _columns(labels: Sequence[str]) -> int:

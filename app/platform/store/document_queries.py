@@ -37,9 +37,9 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def sought(name: str, customer: str) -> str:
-    """Return what a study is searched by."""
-    return folded(f"{name} {customer}")[:600]
+def sought(*words: str) -> str:
+    """Return what a study is searched by: its name, customer and tags."""
+    return folded(" ".join(words))[:600]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class StudyQueries(Queries):
 
     def add(self, record: StudyRecord, content: dict[str, Any], changes: list[dict[str, Any]]) -> None:
         """Keep a new study with its first version."""
-        record.sought = sought(record.name, record.customer)
+        record.sought = sought(record.name, record.customer, *content.get("tags", ()))
         self._add(record)
         self._session.flush()
         self._add_version(record.id, record.version, content, changes, record.updated_at)
@@ -98,7 +98,7 @@ class StudyQueries(Queries):
             "version": expected + 1,
             "name": name,
             "customer": customer,
-            "sought": sought(name, customer),
+            "sought": sought(name, customer, *content.get("tags", ())),
             "options": options,
             "updated_at": moment,
         }
@@ -148,6 +148,21 @@ class StudyQueries(Queries):
         for word in folded(chosen.sought).split():
             query = query.where(col(StudyRecord.sought).contains(word, autoescape=True, escape=ESCAPE))
         return self.stretch(query, StudyRecord, limit, after)
+
+    def latest(self, limit: int) -> Sequence[tuple[StudyRecord, StudyVersionRecord]]:
+        """Return the studies at hand that were changed last, each with its newest version."""
+        newest = sa.and_(
+            col(StudyVersionRecord.workspace_id) == col(StudyRecord.workspace_id),
+            col(StudyVersionRecord.study_id) == col(StudyRecord.id),
+            col(StudyVersionRecord.version) == col(StudyRecord.version),
+        )
+        query = (
+            select(StudyRecord, StudyVersionRecord)
+            .join(StudyVersionRecord, newest)
+            .where(*self.criteria(StudyRecord, archived=False))
+            .order_by(col(StudyRecord.updated_at).desc(), col(StudyRecord.id).desc())
+        )
+        return self._session.exec(query.limit(limit)).all()
 
     def _add_version(
         self,

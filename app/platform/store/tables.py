@@ -40,6 +40,7 @@ class Profile(Owned, table=True):
     )
 
     name: str = Field(max_length=300)
+    customer: str = Field(default="", max_length=200)
     kind: str = Field(max_length=40)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
 
@@ -71,6 +72,7 @@ class WorkloadSample(Owned, table=True):
     __table_args__ = (Index("ix_workload_sample_listing", "workspace_id", "created_at", "id"),)
 
     name: str = Field(max_length=300)
+    customer: str = Field(default="", max_length=200)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
 
 

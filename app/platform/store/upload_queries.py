@@ -74,7 +74,10 @@ class UploadQueries(Queries):
             col(UploadFile.profile_id) == col(Profile.id),
             col(UploadFile.workspace_id) == col(Profile.workspace_id),
         )
-        columns = (col(Profile.id), col(Profile.name), col(Profile.created_at), col(UploadFile.size))
+        columns = (
+            *(col(Profile.id), col(Profile.name), col(Profile.customer), col(Profile.created_at)),
+            col(UploadFile.size),
+        )
         return self.stretch(sa.select(*columns).outerjoin(UploadFile, joined), Profile, limit, after)
 
     def has_profile(self, identifier: str) -> bool:
@@ -202,6 +205,10 @@ class RetentionQueries(Queries):
         self.delete_rows(IdempotencyKey, tells_of(identifier))
         self.delete_rows(JobRecord, id=identifier)
         return self.delete_rows(SweepRecord, id=identifier)
+
+    def unsaved_before(self, moment: datetime) -> list[str]:
+        """Return studies that nobody has saved, made before a moment."""
+        return self.values(StudyRecord, StudyRecord.id, col(StudyRecord.created_at) < moment, saved=False)
 
     def keys(self, moment: datetime, dry_run: bool) -> int:
         """Delete answers kept to be given again since before a moment, or only count them."""

@@ -95,16 +95,15 @@ class WarningGroup:
 
 @dataclass(frozen=True, slots=True)
 class FigureView:
-    """A chart: its identifier, caption, size and data, and the table that says the same."""
+    """A chart with its identifier and caption; the figure holds the rows of its table and of its files."""
 
     id: str
     caption: str
-    size: str
     figure: Figure
-    table: str
-    """Identifier of the element that holds the same numbers as text."""
     note: str = ""
     """How to read it."""
+    table: str = ""
+    """Identifier of a table on the page that says more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +153,6 @@ class DocumentPage:
 
 SEVERITIES = ("serious", "caution", "info")
 
-MOST_ROWS = 8
-
-LEGEND_ROWS = 3
-"""Rows of a chart that a long legend takes."""
-
 REFUSAL = "does_not_fit"
 
 
@@ -183,6 +177,6 @@ def refusal_of(estimate: Estimate | None) -> CheckWarning | None:
     return next((warning for warning in estimate.warnings if warning.code == REFUSAL), None)
 
 
-def view(name: str, caption: str, size: str, figure: Figure, table: str, note: str = "") -> FigureView:
+def view(name: str, caption: str, figure: Figure, note: str = "", table: str = "") -> FigureView:
     """Return a figure with its place on the page."""
-    return FigureView(f"figure-{name}", caption, size, figure, table, note)
+    return FigureView(f"figure-{name}", caption, figure, note, table)

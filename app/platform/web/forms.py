@@ -30,7 +30,7 @@ NUMBER = re.compile(r"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*([kmbt만억조]?)", re.IGNO
 
 Checked = TypeVar("Checked", bound=BaseModel)
 
-ROW = re.compile(r"^rows\.(\d+)\.(?:\((?:estimate|figure)\)\.)?")
+OPTION = re.compile(r"^(?:base|options\.(\d+))\.")
 
 
 def typed(form: FormData | QueryParams) -> dict[str, list[str]]:
@@ -91,19 +91,17 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def placed(errors: Iterable[FieldError], systems: Sequence[str]) -> list[FieldError]:
-    """Return errors at the fields of the start form: rows of a comparison are its systems.
+    """Return errors at the fields of the first form: options of a study are its systems.
 
-    Model and workload are asked once for all rows, so their errors are shown once.
+    Model and workload are asked once for all options, so their errors are shown once.
     """
     found: dict[tuple[str, str], FieldError] = {}
     for error in errors:
-        row = ROW.match(error.field)
-        field = error.field[row.end() :] if row else error.field
-        index = int(row[1]) if row else 0
-        if row and field.startswith("system.") and index < len(systems):
-            field = f"system.{systems[index]}"
-        placed_error = FieldError(field, error.message)
-        found.setdefault((field, str(error.message)), placed_error)
+        part = OPTION.match(error.field)
+        field = error.field[part.end() :] if part else error.field
+        if part and part[1] and field.startswith("system.") and int(part[1]) < len(systems):
+            field = f"system.{systems[int(part[1])]}"
+        found.setdefault((field, str(error.message)), FieldError(field, error.message))
     return list(found.values())
 
 

@@ -24,8 +24,9 @@ from starlette.types import Scope
 import app
 from app.errors import AppError, Conflict, Message, NotFound
 from app.platform.admission import Principal
+from app.platform.charts.figure_tables import figure_csv, figure_table, rows_csv
 from app.platform.charts.figures import Figure
-from app.platform.charts.still_files import figure_csv, rows_csv
+from app.platform.charts.legends import legend_keys
 from app.platform.charts.svg import written
 from app.platform.web import locale
 from app.platform.web.auth import reach_of
@@ -222,6 +223,8 @@ def environment(language: str) -> Environment:
         "moment": speaker.moment,
         "grouped": lambda warnings: grouped(("", warning) for warning in warnings),
         "embedded": embedded,
+        "chart_table": figure_table,
+        "legend_keys": legend_keys,
         "drawn": written,
     }
     made.globals |= {

@@ -366,9 +366,9 @@ class Voice:
         written = self.decimal(size, decimals_of(size, shown.digits, exact=exact), trim=exact)
         return f"{written}{self.unit(shown.unit)}"
 
-    def tick(self, value: float, currency: str) -> str:
-        """Write a round amount of money on an axis."""
-        return scales.compact(value, currency, self.language, trim=True) if value else "0"
+    def amount(self, value: float) -> str:
+        """Write a round amount of money on an axis, whose title names the currency."""
+        return scales.Grouping.of(value, self.language).digits(value, trim=True)
 
     def full(self, value: float | None, unit: str) -> str:
         """Write an amount of money to the last digit that counts: won without decimals."""

@@ -91,7 +91,7 @@ def test_two_directions_of_a_contest_add_up_to_one() -> None:
 def test_an_option_ties_with_its_like() -> None:
     twins = answer_of(study([{"system": {"id": "bow-pod16"}}, {"system": {"id": "bow-pod16"}}]))
     assert {one.probability for one in twins.contests} == {0.5}
-    assert [one.label for one in twins.options] == ["1 × Bow Pod16", "1 × Bow Pod16 (b)"]
+    assert [one.label for one in twins.options] == ["Bow Pod16", "Bow Pod16 (b)"]
     assert twins.why is not None and twins.why.parts == [] and twins.why.difference == 0
 
 
@@ -185,3 +185,45 @@ def stated(key: str, hours: float) -> dict[str, Any]:
 def linear(key: str, base: str, factor: float) -> list[dict[str, Any]]:
     figure = {"kind": "linear", "scaled_from": base, "factor": factor}
     return [{"key": key, "label": key.upper(), "figure": figure}]
+
+
+def said(found: StudyAnswer) -> list[str]:
+    return [text.message for text in found.conclusion]
+
+
+def test_the_conclusion_names_the_cheapest_and_the_fastest() -> None:
+    found = usual()
+    first = said(found)[0]
+    cheapest, fastest = option(found, found.cheapest or ""), option(found, found.fastest or "")
+    assert cheapest.label in first and fastest.label in first
+    alone = answer_of(study([{"system": {"id": "bow-pod16"}}]))
+    assert said(alone)[0].startswith("Bow Pod16 takes ")
+    assert "tie in both" in said(answer_of(study([{"system": {"id": "bow-pod16"}}] * 2)))[0]
+
+
+def test_nothing_that_fits_is_said_to_be_best() -> None:
+    large = study([{"system": {"id": "ipu-m2000"}}], model={"preset": "gpt3-175b"}, workload={"tokens": 3e11})
+    assert said(answer_of(large)) == ["No option can run this training; see what each of them lacks."]
+
+
+def test_limits_are_counted_on_the_samples() -> None:
+    content = study()
+    time = option(usual(), "a").time
+    limits = {"deadline_s": time.value, "probability": 0.5}
+    limited = StudyContent.model_validate({**content.model_dump(exclude_unset=True), "limits": limits})
+    meets = {one.key: one.meets for one in answer_of(limited).options}
+    assert 0.1 < meets["a"] < 0.9 and meets["p"] == float(time.value >= 2.0 * 3600)
+    assert {one.meets for one in usual().options} == {None}
+    poor = content.model_copy(update={"limits": limited.limits.model_copy(update={"budget": 1.0})})
+    assert all(one.meets == 0 for one in answer_of(poor).options)
+
+
+def test_a_baseline_is_compared_with_in_either_direction() -> None:
+    content = study().model_copy(update={"baseline": "b"})
+    found = answer_of(content)
+    ratios = {one.key: one.time_against_baseline.ratio for one in found.options}
+    assert ratios["b"] == 1 and ratios["a"] == pytest.approx(
+        option(found, "a").time.value / option(found, "b").time.value
+    )
+    with pytest.raises(NotFound):
+        answer_of(study().model_copy(update={"baseline": "z"}))

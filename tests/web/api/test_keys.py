@@ -272,8 +272,8 @@ def test_what_takes_long_is_counted_as_a_search_on_page_and_api(application: Fas
     }
     for address in (
         "POST /api/v1/searches",
-        "GET /plans",
-        "GET /plans.json",
+        "GET /studies/{identifier}/plan",
+        "GET /studies/{identifier}/plan.json",
         "POST /api/v1/sizings",
         "GET /studies/{identifier}/systems",
         "GET /studies/{identifier}/systems/events",

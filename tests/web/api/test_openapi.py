@@ -89,9 +89,12 @@ def test_every_example_of_a_body_works(ask: Ask, openapi: dict[str, Any]) -> Non
         "/api/v1/studies",
         "/api/v1/keys",
         "/api/v1/webhooks",
+        "/api/v1/profiles",
     ):
         body = examples(openapi["paths"][collection]["post"])[0]
         made[f"{collection}/{{id}}"] = ask("POST", collection, json=body).json()["id"]
+    sample = ask("POST", "/api/v1/workloads", files={"file": ("lengths.csv", b"length\n7\n9\n")}).json()
+    made["/api/v1/workloads/{id}"] = sample["id"]
     comparison = made["/api/v1/comparisons/{id}"]
     body = {"comparison_id": comparison, "customer": "Example"}
     draft, frozen = (ask("POST", "/api/v1/proposals", json=body).json()["id"] for _ in range(2))

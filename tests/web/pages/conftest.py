@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from app.main import create_app
 from app.settings import Settings
+from tests.compared import comparison_of
 from tests.loops import run
 
 
@@ -51,11 +52,23 @@ class Reader:
         assert response.status_code == status, response.text
         return BeautifulSoup(response.text, "html.parser")
 
+    def landed(self, path: str) -> str:
+        """Return where the redirects of an address lead."""
+        answer = self.get(path)
+        while answer.is_redirect:
+            path = str(answer.headers["location"])
+            answer = self.get(path.partition("#")[0])
+        return path.partition("#")[0]
+
     def data(self, path: str) -> Any:
         """Return the JSON of an address."""
         response = self.arrive(path)
         assert response.status_code == 200, response.text
         return response.json()
+
+    def place(self, path: str) -> str:
+        """Return where an address leads."""
+        return self.arrive(path).request.url.raw_path.decode()
 
     def submit(
         self, path: str, fields: Mapping[str, Any], files: Mapping[str, Any] | None = None
@@ -64,10 +77,11 @@ class Reader:
         return self.ask("POST", path, data=dict(fields), files=files)
 
     def example(self, identifier: str) -> str:
-        """Open a ready-made comparison and return its address."""
-        response = self.ask("POST", f"/examples/{identifier}")
-        assert response.status_code == 303, response.text
-        return str(response.headers["location"])
+        """Make a comparison of a ready-made study and return its address."""
+        body = comparison_of(identifier, self.language[:2])
+        response = self.ask("POST", "/api/v1/comparisons", json=body)
+        assert response.status_code == 201, response.text
+        return f"/comparisons/{response.json()['id']}"
 
 
 @pytest.fixture(scope="session")

@@ -237,7 +237,8 @@ def every() -> frozenset[str]:
 def of_proposals() -> frozenset[str]:
     """Return the keys of a proposal: document, workbook, shared page, and all that is said in them."""
     said = of_source(PROPOSED, refusals=False) | of_source(LINKS) | of_templates(PROPOSAL_TEMPLATES)
-    return frozenset(said | DRAWN | of_parts() | set(LABELS.values()))
+    labels = {text for code, text in LABELS.items() if not code.startswith(("glossary.", "term."))}
+    return frozenset(said | DRAWN | of_parts() | labels)
 
 
 def wanted(language: str) -> frozenset[str]:

@@ -130,7 +130,7 @@ def test_charts_have_a_table_that_holds_their_runs(reader: Reader) -> None:
     page = reader.page("/accuracy?family=resnet50")
     listed = all_runs(reader, "family=resnet50")
     for box in page.select("figure.chart-box"):
-        assert box.select_one("figcaption a")["href"] == "#runs"
+        assert box.select_one(".chart-table a")["href"] == "#runs"
         figure = json.loads(box.select_one("script").string)
         marks = sum(len(one["x"]) for one in figure["data"] if one["mode"] == "markers")
         assert 0 < marks <= len(listed)

@@ -1,24 +1,13 @@
-"""Pages of networks and bills of materials."""
+"""Pages of bills of materials."""
 
 from __future__ import annotations
-
-from urllib.parse import urlencode
 
 import pytest
 from bs4 import BeautifulSoup
 
 from tests.web.pages.conftest import Reader
 
-TWENTY = {"nodes": "20", "ports_per_node": "8", "port_gbps": "200", "switch_ports": "40"}
 SUPERPOD = {"system": "dgx-a100-640gb", "count": "20", "storage_tb": "1,000", "spare": "1"}
-
-
-def fabric(page: BeautifulSoup) -> dict[str, str]:
-    return {
-        str(row.th.find(string=True)): row.td.get_text(strip=True)
-        for row in page.select("#fabric tr")
-        if row.th
-    }
 
 
 def headline(page: BeautifulSoup) -> dict[str, str]:
@@ -32,30 +21,6 @@ def made(reader: Reader, fields: dict[str, str]) -> str:
     answer = reader.submit("/boms/new", fields)
     assert answer.status_code == 303, answer.text[:2000]
     return str(answer.headers["location"])
-
-
-def test_fourteen_switches_are_asked_about(reader: Reader) -> None:
-    query = urlencode({**TWENTY, "declared_switches": "14"})
-    page = reader.page(f"/fabrics?{query}")
-    found = fabric(page)
-    assert (found["Leaf switches"], found["Spine switches, minimum"]) == ("8", "4")
-    assert headline(page)["Switches"] == "12"
-    assert headline(page)["Line rate per node"] == "1.6 Tb/s"
-    warning = page.select_one('[data-code="switches_beyond_network"]')
-    assert warning is not None and "what are the other 2 for" in warning.get_text()
-    data = reader.data(f"/fabrics.json?{query}")
-    assert (data["switches"], data["declared_switches"]) == (12, 14)
-
-
-def test_a_refused_network_stands_beside_its_field_and_the_previous_result_stays(reader: Reader) -> None:
-    before = reader.page(f"/fabrics?{urlencode(TWENTY)}")
-    previous = before.select_one("input[name=previous]")
-    assert previous is not None
-    query = urlencode({**TWENTY, "switch_ports": "1", "previous": str(previous["value"])})
-    page = reader.page(f"/fabrics?{query}", status=400)
-    assert page.find(id="switch_ports-error-1") is not None
-    assert "stale" in page.find(id="result")["class"]  # type: ignore[index]
-    assert fabric(page) == fabric(before)
 
 
 def test_the_page_of_a_bill_and_its_twin_agree(reader: Reader) -> None:
@@ -115,12 +80,8 @@ def test_a_refused_bill_keeps_what_was_typed(
 
 
 def test_an_estimate_leads_to_its_bill(reader: Reader) -> None:
-    comparison = reader.data(f"{reader.example('bert-large')}.json")
-    estimate = comparison["rows"][0]["estimate"]
-    page = reader.page(f"/estimates/{estimate['id']}")
-    link = f"/boms/new?estimate={estimate['id']}"
-    assert page.select_one(f'a[href="{link}"]') is not None
-    form = reader.page(link)
+    estimate = reader.data(f"{reader.example('bert-large')}.json")["rows"][0]["estimate"]
+    form = reader.page(f"/boms/new?estimate={estimate['id']}")
     assert form.select_one("input[name=estimate_id]")["value"] == estimate["id"]  # type: ignore[index]
     address = made(reader, {"estimate_id": estimate["id"]})
     assert reader.data(f"{address}.json")["system"] == estimate["system"]["id"]
@@ -142,13 +103,3 @@ def test_parity_of_a_pod_and_three_dgx(reader: Reader) -> None:
 
 def test_lists_lead_to_the_form(reader: Reader) -> None:
     assert reader.get("/boms").headers["location"] == "/boms/new"
-
-
-def test_drawings_can_be_had_as_files(reader: Reader) -> None:
-    page = reader.page("/fabrics")
-    files = {link.get_text(): link["href"] for link in page.select("figure.drawn a[download]")}
-    assert set(files) == {"SVG", "PNG"}
-    drawn, picture = reader.get(files["SVG"]), reader.get(files["PNG"])
-    assert drawn.headers["content-type"] == "image/svg+xml" and drawn.content.startswith(b"<svg")
-    assert picture.content.startswith(b"\x89PNG")
-    assert reader.get("/fabrics?chart=topology.csv").status_code == 404

@@ -1,8 +1,9 @@
-"""Build or rent on its page: the address is its state, refusals stand at their fields."""
+"""Build or rent as a view of a study: its amounts, what is typed over them, refusals at their fields."""
 
 from __future__ import annotations
 
 import csv
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -37,6 +38,8 @@ def first_input(page: BeautifulSoup) -> str:
 
 def test_the_article_s_figures(reader: Reader) -> None:
     page = reader.page("/breakevens")
+    assert page.select_one(".study-head h1").get_text() == "GPT-3 175B"
+    assert page.select_one(".tabs [aria-current]").get_text() == "Build or rent"
     assert months(page) == "17.5"
     assert first_input(page) == "Cloud bill per month"
     assert facts(page)["Purchase price"] == "₩4,378,000,000"
@@ -69,7 +72,7 @@ def test_both_languages_show_the_same_numbers(reader: Reader, korean: Reader) ->
         {},
         {"discount_percent": "8", "growth_percent": "20", "teams_now": "2", "teams_then": "4"},
         {"demand": "20, 20, 100; 40", "peak_price_factor": "1.5"},
-        {"hardware.system": "dgx-a100-320gb", "hardware.count": "20", "onprem.pue": "1.3"},
+        {"onprem.pue": "1.3", "onprem.staff": "2"},
         {
             "cloud.system": "aws-p4d",
             "cloud.count": "20",
@@ -82,7 +85,7 @@ def test_both_languages_show_the_same_numbers(reader: Reader, korean: Reader) ->
 def test_page_and_twin_agree(reader: Reader, changes: dict[str, str]) -> None:
     page = reader.page(address(**changes))
     data = reader.data(address(**changes).replace("?", ".json?"))
-    assert months(page) == f"{data['months']:,.1f}"
+    assert months(page) == ("never" if data["months"] is None else f"{data['months']:,.1f}")
     assert len(page.select("#tornado tbody tr")) == len(data["tornado"])
     assert page.select_one("link[rel=alternate]") is not None
     assert reader.data(str(page.select_one("link[rel=alternate]")["href"])) == data
@@ -109,6 +112,7 @@ def test_the_months_are_there_as_csv(reader: Reader) -> None:
     (link,) = (str(one["href"]) for one in page.select("#result a") if ".csv" in str(one["href"]))
     response = reader.get(link)
     assert response.headers["content-type"].startswith("text/csv")
+    assert reader.arrive("/breakevens.csv").text == response.text
     rows = list(csv.DictReader(response.text.splitlines()))
     won = [value for row in rows for name, value in row.items() if name.endswith("[KRW]") and value]
     assert won and all(value.lstrip("-").isdigit() for value in won), "whole won, written out"
@@ -132,53 +136,97 @@ def test_the_months_are_there_as_csv(reader: Reader) -> None:
 def test_what_is_refused_stands_at_its_field_beside_the_last_answer(
     reader: Reader, name: str, value: str, status: int, told: str
 ) -> None:
-    asked = address(**{name: value, "previous": urlencode(ARTICLE)})
+    place = reader.place(address())
+    asked = f"{place}&{urlencode(ARTICLE | {'discount_percent': '', 'residual_percent': '', name: value})}"
     page = reader.page(asked, status=status)
     at = "teams_then" if name == "teams_now" else name
     assert told in page.find(id=f"{at}-error-1").get_text()
     assert page.find("input", id=name)["value"] == value
     assert "stale" in page.find(id="result")["class"]
     assert months(page) == "17.5"
-    refused = reader.get(asked.replace("/breakevens?", "/breakevens.json?"))
-    assert refused.status_code == status
+    assert reader.get(asked.replace("/rent?", "/rent.json?")).status_code == status
 
 
-def test_the_last_answer_need_not_be_there(reader: Reader) -> None:
-    page = reader.page(address(capex="-1", previous="capex=nothing"), status=400)
-    assert page.find(id="result") is None
+def test_an_unknown_system_is_refused(reader: Reader) -> None:
+    page = reader.page(address(**{"cloud.system": "aws-p4", "cloud.hours_per_month": "600"}), status=404)
+    assert "closest matches" in page.find(id="cloud-system-error-1").get_text()
+    assert reader.get(address(**{"hardware.system": "dgx-a100"})).status_code == 404
 
 
-def test_an_unknown_system_is_refused_at_its_field(reader: Reader) -> None:
-    page = reader.page(address(**{"hardware.system": "dgx-a100"}), status=404)
-    assert "closest matches" in page.find(id="hardware-system-error-1").get_text()
+def study(reader: Reader, *options: dict[str, Any], currency: str = "USD") -> str:
+    base = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}, "currency": currency}
+    body = {"name": "BERT", "base": base, "options": [{"system": one} for one in options]}
+    made = reader.ask("POST", "/api/v1/studies", json=body)
+    assert made.status_code == 201, made.text
+    return f"/studies/{made.json()['id']}"
 
 
-def test_every_example_is_answered(reader: Reader, korean: Reader) -> None:
-    for link in reader.page("/breakevens").select("form .hint a[href^='/breakevens']"):
-        assert reader.page(str(link["href"])).find(id="months") is not None
-        assert korean.page(str(link["href"])).find(id="months") is not None
+OWN, CLOUD = {"id": "dgx-a100-320gb", "count": 2}, {"id": "aws-p4d", "count": 2}
+
+
+def test_the_study_fills_in_the_amounts(reader: Reader) -> None:
+    address = study(reader, OWN, CLOUD)
+    page = reader.page(f"{address}/rent")
+    data, answer = reader.data(f"{address}/rent.json"), reader.data(f"{address}.json")
+    own, cloud = answer["options"]
+    basis, hours = answer["one_basis"], answer["one_basis"]["useful_hours_per_year"] / 12
+    bought = own["estimate"]["cost"]["capex"]["value"]
+    assert bought < data["capex"]["value"] < 1.1 * bought, "freight and installation are added"
+    lines = {one["item"]: one["hourly"] * hours for one in own["costs"][0]["lines"]}
+    running = sum(lines[name] for name in ("power", "space", "staff", "support"))
+    assert data["onprem_monthly"] == pytest.approx(running, abs=1)
+    runs = hours * 3600 / own["time"]["value"]
+    assert data["cloud_monthly"] == pytest.approx(cloud["costs"][0]["run"]["value"] * runs, rel=1e-3)
+    assert (data["horizon_months"], data["currency"]) == (12 * basis["term_years"], "USD")
+    assert data["probability"] is not None, "purchase and bill come with their ranges"
+    assert page.find("input", id="capex")["value"] == f"{data['capex']['value']:,.0f}"
+    assert "2 × AWS p4d.24xlarge" in page.find(id="cloud_monthly-hint").get_text()
+    assert "closest in the catalogue" not in page.find(id="amounts").get_text()
+    assert [one["field"] for one in data["defaults"]] == ["growth", "own_growth", "utilisation"]
+
+
+def test_without_a_rented_option_the_closest_system_stands_in(reader: Reader) -> None:
+    address = study(reader, OWN)
+    page = reader.page(f"{address}/rent")
+    row = page.find(id="amounts").select_one(".tag").parent
+    assert row.get_text().startswith("2 × "), "as many of the same accelerator"
+    (link,) = page.select("#amounts-title ~ p a")
+    added = reader.data(str(link["href"]).replace("?", ".json?", 1))
+    assert len(added["options"]) == 2
+    assert added["options"][1]["estimate"]["system"]["devices"] == 16
+
+
+def test_what_is_typed_is_kept_and_an_empty_field_is_the_study_s(reader: Reader) -> None:
+    address = study(reader, OWN, CLOUD)
+    usual = reader.data(f"{address}/rent.json")
+    place = reader.place(f"{address}/rent?cloud_monthly=50000&growth_percent=10&capex=")
+    assert "cloud_monthly" not in place and "state=" in place
+    page, data = reader.page(place), reader.data(place.replace("?", ".json?"))
+    assert page.find("input", id="cloud_monthly")["value"] == "50000"
+    assert (data["cloud_monthly"], data["growth"]) == (50_000, 0.1)
+    assert data["capex"] == usual["capex"]
+    assert "in the study" in page.find(id="cloud_monthly-hint").get_text()
+
+
+def test_a_rented_study_has_nothing_to_buy(reader: Reader) -> None:
+    address = study(reader, CLOUD)
+    assert "bought system" in reader.page(f"{address}/rent").select_one(".notice").get_text()
+    assert reader.get(f"{address}/rent.json").status_code == 404
 
 
 def test_charts_have_their_tables(reader: Reader) -> None:
     page = reader.page(address(demand="20, 20, 100, 40"))
-    for box in page.select("figure"):
-        assert page.find(id=str(box.select_one("figcaption a")["href"]).removeprefix("#")) is not None
+    assert all(box.select(".chart-table tbody tr") for box in page.select("figure"))
     assert len(page.select("figure")) == 3
 
 
-def test_a_price_book_prices_the_cluster(reader: Reader) -> None:
+def test_a_price_book_prices_the_purchase(reader: Reader) -> None:
     rows = [{"item": "dgx-a100-320gb", "parameter": "price", "value": 150000, "unit": "USD"}]
     kept = reader.ask("POST", "/api/v1/price-books", json={"name": "Ours", "rows": rows})
     assert kept.status_code == 201, kept.text
-    priced = {"hardware.system": "dgx-a100-320gb", "hardware.count": "20"}
-    dear = reader.data(address(**priced).replace("?", ".json?"))
-    book = {"price_book_id": kept.json()["id"]}
-    page = reader.page(address(**priced, **book))
-    cheap = reader.data(str(page.select_one("link[rel=alternate]")["href"]))
-    paid, usual = ({one["item"]: one["amount"] for one in found["capex_lines"]} for found in (cheap, dear))
-    assert paid["machines"] == pytest.approx(usual["machines"] * 150_000 / 199_000)
-    assert paid["fabric"] == pytest.approx(usual["fabric"]), "the book says nothing of switches"
-    assert months(page) == f"{cheap['months']:.1f}"
-    assert page.select_one("#price_book_id option[selected]").get_text(strip=True) == "Ours"
-    unknown = reader.page(address(price_book_id="pbk_nobody"), status=404)
-    assert unknown.find(id="price_book_id-error-1") is not None
+    bought = {"hardware.system": "dgx-a100-320gb", "hardware.count": "20", "currency": "USD"}
+    dear = reader.data(f"/breakevens.json?{urlencode(bought)}")
+    cheap = reader.data(f"/breakevens.json?{urlencode({**bought, 'price_book_id': kept.json()['id']})}")
+    assert dear["capex"]["value"] - cheap["capex"]["value"] == pytest.approx(20 * 49_000, rel=0.1)
+    unknown = reader.get(f"/breakevens?{urlencode({**bought, 'price_book_id': 'pbk_nobody'})}")
+    assert unknown.status_code == 404

@@ -63,9 +63,9 @@ def test_page_and_data_agree(reader: Reader, calibration: str) -> None:
 
 def test_every_chart_has_its_table(reader: Reader, calibration: str) -> None:
     page = reader.page(calibration)
-    for link in page.select("figcaption a:not([download])"):
+    for link in page.select(".chart-table a"):
         assert page.find(id=str(link["href"]).removeprefix("#")) is not None
-    assert len(page.select("figure")) == 2
+    assert len(page.select("figure .chart-table tbody")) == 2
 
 
 def test_the_profile_is_used_with_one_click(reader: Reader, calibration: str) -> None:

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from PIL import Image
+from plotly import graph_objects
 
 from app.platform.web.examples import STUDY
 from tests.web.pages.conftest import Reader
@@ -23,7 +24,12 @@ def test_every_chart_of_a_page_is_there_as_a_file(reader: Reader, example: str) 
     assert boxes
     for box in boxes:
         shown = box.select_one("noscript img")
-        assert shown["alt"] == box.select_one(".chart")["aria-label"]
+        assert shown["alt"] == box.select_one("[data-figure]")["aria-label"]
+        assert box.select_one(f"input#{box.select_one('label')['for']}[type=checkbox]") is not None
+        figure = json.loads(box.select_one("script").get_text())
+        graph_objects.Figure(figure)
+        assert box.select_one(".chart > svg")["height"] == str(figure["layout"]["height"])
+        assert box.select(".chart-table tbody tr")
         files = {link.get_text(): link["href"] for link in box.select("a[download]")}
         assert set(files) == {"SVG", "PNG", "CSV"}
         drawn = reader.get(shown["src"])
@@ -39,14 +45,17 @@ def test_every_chart_of_a_page_is_there_as_a_file(reader: Reader, example: str) 
 @pytest.mark.parametrize("page", ["plans", "fabrics", "study", "breakevens", "queues", "claims"])
 def test_pages_whose_address_is_their_state_give_their_charts_too(reader: Reader, page: str) -> None:
     addresses = {
-        "plans": lambda: "/plans",
-        "fabrics": lambda: reader.submit("/fabric-choices/new", {"example": "gpt2"}).headers["location"],
+        "plans": lambda: reader.landed("/plans"),
+        "fabrics": lambda: reader.landed("/fabric-choices/new"),
         "study": lambda: f"/studies/{_kept(reader, '/api/v1/studies', STUDY)}?count.a=4",
         "breakevens": lambda: "/breakevens",
         "queues": lambda: "/queues",
         "claims": lambda: "/claims",
     }
-    links = reader.page(addresses[page]()).select("a[download][href*='chart=']")
+    shown = reader.page(addresses[page]())
+    for data in shown.select("figure.chart-box > script"):
+        graph_objects.Figure(json.loads(data.get_text()))
+    links = shown.select("a[download][href*='chart=']")
     wanted = {"SVG": "image/svg+xml", "CSV": "text/csv; charset=utf-8"}
     found = [(link.get_text(), link["href"]) for link in links if link.get_text() in wanted]
     assert found

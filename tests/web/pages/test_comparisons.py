@@ -151,7 +151,8 @@ def test_curves_are_a_part_for_htmx_and_a_page_otherwise(reader: Reader, mixed: 
     curves = reader.data(f"{study}/scaling.json")
     assert set(curves) == {"a", "b", "c"}
     assert [one["system"]["count"] for one in curves["a"]] == [1, 2, 4, 8]
-    rows = BeautifulSoup(part.text, "html.parser").select("#scaling-table tbody tr")
+    table = ".chart-box:has(#figure-scaling) .chart-table tbody tr"
+    rows = BeautifulSoup(part.text, "html.parser").select(table)
     assert [row.th.get_text() for row in rows].count("DGX") == 4
     turned = reader.data(f"{study}/scaling.json?count.a=4")
     assert [one["system"]["count"] for one in turned["a"]] == [1, 2, 4, 8, 16]

@@ -99,34 +99,77 @@ def test_software_is_named_with_its_error(page: BeautifulSoup, document: dict[st
     assert ("Median error" in said.get_text()) == (error is not None)
 
 
-def test_the_same_estimate_with_other_software_is_one_click_away(
-    reader: Reader, page: BeautifulSoup, document: dict[str, Any]
+@pytest.fixture(scope="module")
+def option(reader: Reader, document: dict[str, Any]) -> str:
+    """Address of the study that one click on the page makes of the estimate."""
+    page = reader.page(f"/estimates/{document['id']}")
+    opened = reader.get(str(page.select_one(".next-steps a.primary")["href"]))
+    assert opened.status_code == 303
+    return str(opened.headers["location"])
+
+
+def test_an_estimate_opens_as_a_study_that_nobody_has_saved(
+    reader: Reader, option: str, document: dict[str, Any]
 ) -> None:
-    form = page.select_one(f'form[action="/estimates/{document["id"]}/software"]:has(select)')
-    assert form is not None
+    data = reader.data(f"{option}.json")
+    assert data["saved"] is False and len(data["options"]) == 1
+    assert data["options"][0]["time"]["value"] == pytest.approx(document["time_to_train"]["value"])
+    assert option.removeprefix("/studies/") not in str(reader.data("/studies.json"))
+    assert reader.page(option).select_one('#options h2 a[href$="/details?option=a"]') is not None
+
+
+def test_an_option_is_shown_in_full_in_the_frame_of_its_study(
+    reader: Reader, option: str, page: BeautifulSoup, document: dict[str, Any]
+) -> None:
+    assert reader.data(f"{option}/details.json") == {**document, "id": ""} | {
+        "label": reader.data(f"{option}/details.json")["label"]
+    }
+    inside = reader.page(f"{option}/details")
+    assert inside.select_one(".tabs") is not None and page.select_one(".tabs") is None
+    assert [one.get_text(" ", strip=True) for one in inside.select(".headline dd")] == [
+        one.get_text(" ", strip=True) for one in page.select(".headline dd")
+    ]
+    assert len(inside.select(".trace details")) == len(page.select(".trace details"))
+    assert not [link["href"] for link in inside.select("#study a") if "/estimates/" in link["href"]]
+
+
+def test_the_software_of_an_option_is_turned_where_it_is_told(
+    reader: Reader, option: str, document: dict[str, Any]
+) -> None:
+    form = reader.page(f"{option}/details").select_one("#software-title ~ form")
+    assert form["action"] == option
     chosen = next(
         one["value"] for one in form.select("option") if one["value"] not in ("", document["software"])
     )
-    response = reader.submit(form["action"], {"software": chosen})
-    assert response.status_code == 303
-    again = reader.data(f"{response.headers['location']}.json")
-    assert again["software"] == chosen and not again["validation"]["software_presumed"]
-    assert again["model"]["id"] == document["model"]["id"] and again["system"] == document["system"]
-    back = reader.submit(f"/estimates/{again['id']}/software", {"software": ""})
-    assert reader.data(f"{back.headers['location']}.json")["validation"]["software_presumed"]
+    answer = reader.get(f"{option}/details.json", params={"state": ""})
+    assert answer.json()["software"] == document["software"]
+    data = reader.data(f"{option}.json?{form.select_one('select')['name']}={chosen}")
+    assert data["options"][0]["estimate"]["software"] == chosen
+
+
+def test_options_are_chosen_by_their_key(reader: Reader) -> None:
+    body = {
+        "name": "Two",
+        "base": {"model": {"preset": "bert-large"}, "workload": {"samples": 1e6, "global_batch": 256}},
+        "options": [{"system": {"id": "dgx-a100-640gb"}}, {"system": {"id": "bow-pod16"}}],
+    }
+    made = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
+    assert reader.data(f"/studies/{made}/details.json?option=b")["system"]["id"] == "bow-pod16"
+    page = reader.page(f"/studies/{made}/details?option=b")
+    assert page.select_one(".option-tabs [aria-current]").get_text() == "1 × Bow Pod16"
+    assert page.select_one("#plan-title a")["href"] == f"/studies/{made}/plan?option=b"
+
+
+def test_the_list_of_estimates_is_that_of_studies(reader: Reader) -> None:
+    assert reader.get("/estimates").headers["location"] == "/studies"
 
 
 def test_measured_runs_outside_the_range_are_shown_with_their_software(reader: Reader) -> None:
-    asked = {
-        "model.preset": "resnet50",
-        "workload.samples": "1e8",
-        "workload.global_batch": "2048",
-        "system": ["dgx-a100-640gb"],
-    }
-    made = reader.submit("/", asked)
-    estimate = reader.data(f"{made.headers['location']}.json")["rows"][0]["estimate"]
+    workload = {"samples": 1e8, "global_batch": 2048}
+    asked = {"model": {"preset": "resnet50"}, "workload": workload, "system": {"id": "dgx-a100-640gb"}}
+    estimate = reader.ask("POST", "/api/v1/estimates", json=asked).json()
     rows = reader.page(f"/estimates/{estimate['id']}").select("#outside tbody tr")
     assert len(rows) == len(estimate["validation"]["outside"]) > 0
     for row, told in zip(rows, estimate["validation"]["outside"], strict=True):
-        button = row.select_one("button")
-        assert (button["value"] if button else None) == told["profile"]
+        link = row.select_one('a[href^="/catalog/software/"]')
+        assert (link["href"].rpartition("/")[2] if link else None) == told["profile"]

@@ -1,4 +1,4 @@
-"""The lists of comparisons and estimates, and the ways to them and back."""
+"""The list of studies, and what is told of comparisons and estimates in a list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from app.main import create_app
 from app.platform.listing import USUAL_ITEMS
-from app.platform.web.examples import RESNET
+from app.platform.web.examples import RESNET, STUDY
 from app.settings import Settings
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
@@ -33,18 +33,9 @@ def made(reader: Reader, kind: str, body: dict[str, Any]) -> str:
     return str(answer.json()["id"])
 
 
-def row_of(page: BeautifulSoup, address: str) -> list[str]:
-    """Return the cells of the row that leads to an address."""
-    link = page.select_one(f'main table a[href="{address}"]')
-    assert link is not None, address
-    row = link.find_parent("tr")
-    assert isinstance(row, Tag)
-    return [cell.get_text(strip=True) for cell in row.find_all(["th", "td"])]
-
-
-def led_to(page: BeautifulSoup, kind: str) -> list[str]:
+def led_to(page: BeautifulSoup) -> list[str]:
     """Return the identifiers that the table leads to, in its order."""
-    return [str(link["href"]).removeprefix(f"/{kind}/") for link in page.select(f"#{kind} tbody th a")]
+    return [str(link["href"]).removeprefix("/studies/") for link in page.select("#studies tbody th a")]
 
 
 @pytest.fixture(scope="module")
@@ -57,29 +48,20 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Reader:
 @pytest.fixture(scope="module")
 def empty(fresh: Reader) -> dict[str, BeautifulSoup]:
     """The pages before anything is made."""
-    return {path: fresh.page(path) for path in ("/", "/estimates")}
+    return {path: fresh.page(path) for path in ("/", "/studies")}
 
 
 @pytest.fixture(scope="module")
 def many(fresh: Reader, empty: dict[str, BeautifulSoup]) -> list[str]:
-    """Identifiers of more comparisons than one stretch holds, the newest first."""
+    """Identifiers of more studies than one stretch holds, the newest first."""
     return [
-        made(fresh, "comparisons", claims(f"Round {number}", "ours", "theirs"))
-        for number in range(USUAL_ITEMS + 3)
+        made(fresh, "studies", {**STUDY, "name": f"Round {number}"}) for number in range(USUAL_ITEMS + 3)
     ][::-1]
 
 
-@pytest.fixture(scope="module")
-def estimates(fresh: Reader, empty: dict[str, BeautifulSoup]) -> list[str]:
-    """Identifiers of more estimates than one stretch holds, the newest first."""
-    return [made(fresh, "estimates", RESNET) for _ in range(USUAL_ITEMS + 3)][::-1]
-
-
 def test_an_empty_list_leads_to_the_form(empty: dict[str, BeautifulSoup]) -> None:
-    page = empty["/estimates"]
-    notice = page.select_one("main .notice")
-    assert notice is not None and "No estimates yet" in notice.get_text()
-    assert notice.select_one('a[href="/"]') is not None
+    page = empty["/studies"]
+    assert page.select_one('main a[href="/"]') is not None
     assert page.select_one("main table") is None
 
 
@@ -87,54 +69,53 @@ def test_the_start_page_is_silent_where_nothing_was_made(empty: dict[str, Beauti
     assert empty["/"].select_one(".recent") is None
 
 
-def test_the_newest_stands_first_and_the_list_goes_on(fresh: Reader, estimates: list[str]) -> None:
-    first = fresh.page("/estimates")
-    assert led_to(first, "estimates") == estimates[:USUAL_ITEMS]
+def test_the_newest_study_stands_first_and_the_list_goes_on(fresh: Reader, many: list[str]) -> None:
+    first = fresh.page("/studies")
+    assert led_to(first) == many[:USUAL_ITEMS]
     following = first.select_one(".pages a")
     assert following is not None
     second = fresh.page(str(following["href"]))
-    assert led_to(second, "estimates") == estimates[USUAL_ITEMS:]
+    assert led_to(second) == many[USUAL_ITEMS:]
     assert second.select_one(".pages a") is None
 
 
-def test_each_stretch_has_its_own_data(fresh: Reader, estimates: list[str]) -> None:
-    address = "/estimates"
+def test_each_stretch_has_its_own_data(fresh: Reader, many: list[str]) -> None:
+    address = "/studies"
     seen: list[str] = []
     while address:
         page = fresh.page(address)
         twin = page.find("link", rel="alternate", type="application/json")
         assert isinstance(twin, Tag)
         data = fresh.data(str(twin["href"]))
-        assert [one["id"] for one in data["items"]] == led_to(page, "estimates")
+        assert [one["id"] for one in data["items"]] == led_to(page)
         seen += [one["id"] for one in data["items"]]
         following = page.select_one(".pages a")
         assert (data["next"] is None) == (following is None)
         address = str(following["href"]) if following is not None else ""
-    assert seen == estimates
+    assert seen == many
 
 
-def test_the_start_page_leads_to_the_five_newest_and_to_all(fresh: Reader, many: list[str]) -> None:
+def test_the_start_page_leads_to_the_newest_studies_and_to_all(fresh: Reader, many: list[str]) -> None:
     block = fresh.page("/").select_one(".recent")
     assert block is not None
     links = [link["href"] for link in block.select("a")]
-    assert links == [*(f"/comparisons/{one}" for one in many[:5]), "/comparisons"]
-
-
-def test_the_start_page_keeps_leading_there_when_the_form_is_refused(fresh: Reader, many: list[str]) -> None:
+    assert links == ["/studies", *(f"/studies/{one}" for one in many[:4])]
+    assert f"Round {USUAL_ITEMS + 2}" in block.text and "DGX A100 640GB" in block.text
     refused = fresh.submit("/", {"workload.tokens": "many"})
     assert refused.status_code == 400
-    assert f'href="/comparisons/{many[0]}"' in refused.text
+    assert f'href="/studies/{many[0]}"' in refused.text
 
 
 def test_what_others_typed_is_text_and_says_no_language(reader: Reader) -> None:
-    comparison = made(reader, "comparisons", claims(NAME, f"{NAME} 1", f"{NAME} 2"))
-    estimate = made(reader, "estimates", {**RESNET, "label": NAME})
-    page = reader.page("/estimates")
-    link = page.select_one(f'main table a[href="/estimates/{estimate}"]')
+    study = made(reader, "studies", {**STUDY, "name": NAME})
+    page = reader.page("/studies")
+    link = page.select_one(f'main table a[href="/studies/{study}"]')
     assert link is not None
     assert link.get_text() == NAME and link["lang"] == "und"
     assert page.find("b", string="Seoul") is None
-    recent = reader.page("/").select_one(f'.recent a[href="/comparisons/{comparison}"]')
+    estimate = reader.page(f"/estimates/{made(reader, 'estimates', {**RESNET, 'label': NAME})}")
+    assert estimate.h1.get_text() == NAME and estimate.h1["lang"] == "und"
+    recent = reader.page("/").select_one(f'.recent a[href="/studies/{study}"]')
     assert recent is not None and recent.get_text() == NAME and recent["lang"] == "und"
 
 
@@ -146,6 +127,14 @@ def test_options_of_a_comparison_are_those_of_its_list(reader: Reader) -> None:
     assert listed[comparison]["labels"] == shown
 
 
+def test_a_comparison_with_other_options_is_listed_with_those(reader: Reader) -> None:
+    comparison = made(reader, "comparisons", claims("Before", "old", "older"))
+    change = claims("After", "new", "newer", "newest")
+    assert reader.ask("PATCH", f"/api/v1/comparisons/{comparison}", json=change).status_code == 200
+    listed = {one["id"]: one for one in reader.data("/api/v1/comparisons")["items"]}[comparison]
+    assert (listed["title"], listed["labels"]) == ("After", ["new", "newer", "newest"])
+
+
 def test_an_estimate_is_listed_with_its_model_and_system(reader: Reader) -> None:
     asked = {"workload": {"samples": 1e6, "global_batch": 64}, "label": "Which"}
     upload = made(reader, "profiles", {"name": "Our own", "transformer": TRANSFORMER})
@@ -154,18 +143,15 @@ def test_an_estimate_is_listed_with_its_model_and_system(reader: Reader) -> None
             reader, "estimates", {**asked, "model": model, "system": {"id": "dgx-a100-640gb", **count}}
         ): cells
         for model, count, cells in (
-            ({"preset": "bert-large"}, {}, ["BERT-Large", "DGX A100 640GB"]),
-            ({"profile_id": upload}, {"count": 3}, ["Our own", "3 × DGX A100 640GB"]),
-            ({"transformer": TRANSFORMER}, {"count": 2}, ["–", "2 × DGX A100 640GB"]),
+            ({"preset": "bert-large"}, {}, ("BERT-Large", 1)),
+            ({"profile_id": upload}, {"count": 3}, ("Our own", 3)),
+            ({"transformer": TRANSFORMER}, {"count": 2}, (None, 2)),
         )
     }
-    page = reader.page("/estimates")
-    for identifier, cells in expected.items():
-        assert row_of(page, f"/estimates/{identifier}")[:3] == ["Which", *cells]
-    assert led_to(page, "estimates")[: len(expected)] == [*expected][::-1]
-    listed = {one["id"]: one for one in reader.data("/estimates.json")["items"]}
-    told = [(listed[one]["model"], listed[one]["count"]) for one in expected]
-    assert told == [("BERT-Large", 1), ("Our own", 3), (None, 2)]
+    items = reader.data("/api/v1/estimates")["items"][: len(expected)]
+    assert [one["id"] for one in items] == [*expected][::-1]
+    assert {one["id"]: (one["model"], one["count"]) for one in items} == expected
+    assert {(one["label"], one["system"]) for one in items} == {("Which", "DGX A100 640GB")}
 
 
 def test_an_upload_that_is_deleted_leaves_its_estimates_in_the_list(reader: Reader) -> None:
@@ -173,21 +159,15 @@ def test_an_upload_that_is_deleted_leaves_its_estimates_in_the_list(reader: Read
     asked = {"model": {"profile_id": upload}, "workload": {"samples": 1e6, "global_batch": 64}}
     estimate = made(reader, "estimates", {**asked, "system": {"id": "ipu-pod16"}, "label": "Left"})
     assert reader.ask("DELETE", f"/api/v1/profiles/{upload}").status_code == 204
-    cells = row_of(reader.page("/estimates"), f"/estimates/{estimate}")
-    assert cells[:3] == ["Left", "–", "IPU-POD16"]
+    listed = next(one for one in reader.data("/api/v1/estimates")["items"] if one["id"] == estimate)
+    assert (listed["label"], listed["model"], listed["system"]) == ("Left", None, "IPU-POD16")
 
 
 def test_a_cursor_that_is_none_is_refused(reader: Reader) -> None:
-    assert reader.get("/estimates?cursor=none").status_code == 400
-    assert reader.get("/estimates.json?cursor=none").status_code == 400
+    assert reader.get("/studies?cursor=none").status_code == 400
+    assert reader.get("/studies.json?cursor=none").status_code == 400
 
 
-def test_an_estimate_leads_back_to_the_list(reader: Reader) -> None:
-    page = reader.page(f"/estimates/{made(reader, 'estimates', RESNET)}")
-    assert page.select_one('.crumb a[href="/estimates"]') is not None
-
-
-def test_korean_lists_are_korean(korean: Reader, modelled: str) -> None:
-    for path in ("/estimates", "/"):
+def test_korean_lists_are_korean(korean: Reader) -> None:
+    for path in ("/studies", "/"):
         assert list(sentences(korean.page(path))) == [], path
-    assert korean.page("/").select_one(".recent h2").get_text() == "최근 비교"

@@ -1,27 +1,62 @@
+"""The view of plans of a study: the best, why they win, and how one of them is taken over."""
+
 from __future__ import annotations
 
 import itertools
 import math
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from app.features.plans.forms import EXAMPLE, written_query
 from tests.web.pages.conftest import Reader
+from tests.web.pages.test_language import sentences
 
 SMALL = {"model": "megatron-1.7b", "system": "dgx-a100-640gb", "count": "4", "global_batch": "512"}
 
-POD = {"model": "bert-large", "system": "bow-pod64", "global_batch": "8192"}
+SLOW = {"tensor": 8, "pipeline": 4, "micro_batch": 1, "recompute": "full"}
 
 
-def at(values: dict[str, str], **more: str) -> str:
-    return f"/plans?{written_query({**values, **more})}"
+def made(reader: Reader, model: str, batch: int, *systems: dict[str, Any], **plan: Any) -> str:
+    """Keep a study of a model on systems; return its address."""
+    options = [{"system": system, "plan": plan} for system in systems]
+    body = {
+        "name": model,
+        "base": {"model": {"preset": model}, "workload": {"tokens": 1e10, "global_batch": batch}},
+        "options": options,
+    }
+    answer = reader.ask("POST", "/api/v1/studies", json=body)
+    assert answer.status_code == 201, answer.text
+    return f"/studies/{answer.json()['id']}"
 
 
-def twin(address: str) -> str:
-    return address.replace("/plans", "/plans.json", 1)
+@pytest.fixture(scope="module")
+def study(reader: Reader) -> str:
+    return made(reader, "megatron-1.7b", 512, {"id": "dgx-a100-640gb", "count": 4})
+
+
+@pytest.fixture(scope="module")
+def slow(reader: Reader) -> str:
+    """A study whose option has a plan that is far from the best."""
+    return made(reader, "megatron-1.7b", 512, {"id": "dgx-a100-640gb", "count": 4}, **SLOW)
+
+
+@pytest.fixture(scope="module")
+def page(reader: Reader, study: str) -> BeautifulSoup:
+    return reader.page(f"{study}/plan")
+
+
+@pytest.fixture(scope="module")
+def found(reader: Reader, study: str) -> Any:
+    return reader.data(f"{study}/plan.json")
+
+
+def narrowed(reader: Reader, address: str) -> BeautifulSoup:
+    """Follow the way from fields that were chosen to the state that keeps them."""
+    answer = reader.get(address.partition("#")[0])
+    assert answer.status_code == 303, answer.text[:1000]
+    return reader.page(str(answer.headers["location"]))
 
 
 def rows(page: BeautifulSoup) -> list[Tag]:
@@ -30,22 +65,6 @@ def rows(page: BeautifulSoup) -> list[Tag]:
 
 def chips(page: BeautifulSoup) -> list[str]:
     return [" ".join(chip.find_all(string=True, recursive=False)).split()[0] for chip in page.select(".chip")]
-
-
-@pytest.fixture(scope="module")
-def page(reader: Reader) -> BeautifulSoup:
-    return reader.page(at(SMALL))
-
-
-@pytest.fixture(scope="module")
-def found(reader: Reader) -> Any:
-    return reader.data(twin(at(SMALL)))
-
-
-@pytest.fixture(scope="module")
-def estimated(reader: Reader, modelled: str) -> str:
-    """Address of an estimate on GPUs whose plan was searched."""
-    return f"/estimates/{reader.data(f'{modelled}.json')['rows'][0]['estimate']['id']}"
 
 
 def test_best_plan_is_said_in_a_sentence(page: BeautifulSoup, found: Any) -> None:
@@ -65,6 +84,12 @@ def test_table_is_that_of_the_twin(page: BeautifulSoup, found: Any) -> None:
         assert row.select_one(".degrees").get_text() == " × ".join(degrees)
         marked = row.select_one(".status-unvalidated") is not None
         assert marked == bool(plan["unmeasured"])
+
+
+def test_nothing_that_the_study_knows_is_asked_again(page: BeautifulSoup) -> None:
+    fields = {one["name"] for one in page.select("form.plan-form [name]") if one.get("type") != "hidden"}
+    assert fields <= {"tensor", "pipeline", "recompute", "sharding", "offload", "phases"}
+    assert page.select_one(".tabs [aria-current]").get_text() == "Plan"
 
 
 def test_map_has_a_link_for_every_legal_cell(page: BeautifulSoup, found: Any) -> None:
@@ -91,18 +116,17 @@ def test_nearer_the_fastest_is_darker(page: BeautifulSoup) -> None:
 
 def test_following_a_cell_narrows_and_following_it_again_widens(reader: Reader, page: BeautifulSoup) -> None:
     link = page.select("#map td:not(.unfit):not(.winner) a")[0]
-    narrowed = reader.page(str(link["href"]).partition("#")[0])
     asked = parse_qs(urlsplit(link["href"]).query)
+    shown = narrowed(reader, str(link["href"]))
     wanted = f"{asked['tensor'][0]} × {asked['pipeline'][0]} ×"
-    assert rows(narrowed) and all(
-        row.select_one(".degrees").get_text().startswith(wanted) for row in rows(narrowed)
-    )
-    assert chips(narrowed) == ["Tensor", "Pipeline"]
+    assert rows(shown)
+    assert all(row.select_one(".degrees").get_text().startswith(wanted) for row in rows(shown))
+    assert chips(shown) == ["Tensor", "Pipeline"]
     # The map still shows all degrees, so that the next cell is one step away.
-    assert len(narrowed.select("#map td a")) == len(page.select("#map td a"))
-    again = narrowed.select_one("#map td.chosen a")
+    assert len(shown.select("#map td a")) == len(page.select("#map td a"))
+    again = shown.select_one("#map td.chosen a")
     assert again["aria-current"] == "true"
-    assert str(again["href"]).partition("#")[0] == at(SMALL)
+    assert chips(narrowed(reader, str(again["href"]))) == []
 
 
 @pytest.mark.parametrize(
@@ -116,31 +140,29 @@ def test_following_a_cell_narrows_and_following_it_again_widens(reader: Reader, 
     ],
 )
 def test_filters_are_constraints(
-    reader: Reader, filters: dict[str, str], field: str, allowed: set[object]
+    reader: Reader, study: str, filters: dict[str, str], field: str, allowed: set[object]
 ) -> None:
-    address = at(SMALL, **filters)
-    assert {plan["plan"][field] for plan in reader.data(twin(address))["plans"]} <= allowed
-    narrowed = reader.page(address)
-    assert len(narrowed.select(".chip")) == 1
-    assert narrowed.select_one(".chip")["href"] == at(SMALL)
-    shown = narrowed.select_one(f"select#{field} option[selected]")
-    assert shown is not None and shown["value"] == filters[field].replace(" ", " ")
+    query = urlencode(filters)
+    assert {plan["plan"][field] for plan in reader.data(f"{study}/plan.json?{query}")["plans"]} <= allowed
+    shown = narrowed(reader, f"{study}/plan?{query}")
+    assert len(shown.select(".chip")) == 1
+    assert shown.select_one(f"select#filter-{field} option[selected]")["value"] == filters[field]
+    assert chips(narrowed(reader, str(shown.select_one(".chip")["href"]))) == []
 
 
 def test_the_second_is_held_against_the_first(page: BeautifulSoup, found: Any) -> None:
     more = found["plans"][1]["more"]
     assert page.find(id="why-title").get_text() == "Why the first plan and not plan 2?"
     total = sum(part["seconds"] for part in more)
-    foot = page.select_one("#differences tfoot td").get_text()
+    foot = page.select(".chart-box:has(#figure-difference) .chart-table td")[-1].get_text()
     assert foot.startswith("+" if total >= 0 else "−")
     sentence = page.select("section .answer")[-1].get_text()
     assert ("saves" in sentence) == any(part["seconds"] >= 0.05 * abs(more[0]["seconds"]) for part in more)
-    assert ("pays" in sentence) == any(-part["seconds"] >= 0.05 * abs(more[0]["seconds"]) for part in more)
 
 
 def test_another_can_be_held_against_it(reader: Reader, page: BeautifulSoup) -> None:
     link = next(link for link in page.select("#plans .actions a") if "against=3" in link["href"])
-    other = reader.page(str(link["href"]).partition("#")[0])
+    other = narrowed(reader, str(link["href"]))
     assert other.find(id="why-title").get_text() == "Why the first plan and not plan 3?"
     assert rows(other)[2]["class"] == ["compared"]
 
@@ -164,211 +186,135 @@ def test_advice_says_what_would_change_and_what_would_not(page: BeautifulSoup, f
         assert changes == (one["gain"] >= 0.005)
 
 
-def test_pods_are_said_in_their_words(reader: Reader) -> None:
-    told = [row.dt.get_text() for row in reader.page(at(POD)).select("#advice > div")]
-    assert "2× exchange and streaming bandwidth" in told
+def test_a_plan_is_taken_over_into_the_option(reader: Reader, study: str, found: Any) -> None:
+    row = rows(reader.page(f"{study}/plan"))[2]
+    answer = reader.get(str(row.select_one("a.button")["href"]))
+    while answer.status_code == 303:
+        answer = reader.get(str(answer.headers["location"]))
+    assert answer.status_code == 200
+    link = BeautifulSoup(answer.text, "html.parser").select_one(".tabs a:nth-of-type(3)")
+    again = reader.page(str(link["href"]))
+    assert rows(again)[2].find(string="this option") is not None
+    details = str(link["href"]).replace("/plan?", "/details.json?")
+    plan, taken = found["plans"][2]["plan"], reader.data(details)
+    for name in ("tensor", "pipeline", "data", "micro_batch", "recompute", "sharding", "offload"):
+        assert taken["plan"][name] == plan[name]
+    assert taken["step_time"]["value"] == pytest.approx(found["plans"][2]["step_time"]["value"], rel=1e-9)
 
 
-def test_without_a_question_there_is_an_example(reader: Reader) -> None:
-    assert reader.data("/plans.json")["model"]["id"] == EXAMPLE["model"]
-    page = reader.page("/plans")
-    assert page.select_one("#model option[selected]")["value"] == EXAMPLE["model"]
-    for link in page.select(".plan-actions .hint a"):
-        assert rows(reader.page(str(link["href"])))
+def test_the_batch_is_turned_where_the_option_states_none(reader: Reader) -> None:
+    body = {
+        "name": "Free batch",
+        "base": {"model": {"preset": "megatron-1.7b"}, "workload": {"tokens": 1e10}},
+        "options": [{"system": {"id": "dgx-a100-640gb", "count": 4}}],
+    }
+    free = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
+    found = reader.data(f"/studies/{free}/plan.json")
+    for row in rows(reader.page(f"/studies/{free}/plan"))[1:]:
+        asked = parse_qs(urlsplit(str(row.select_one("a.button")["href"])).query)
+        assert asked["batch.a"] == [str(found["global_batch"])]
+
+
+def test_a_plan_that_was_asked_for_is_held_against_the_best(reader: Reader, slow: str) -> None:
+    found, page = reader.data(f"{slow}/plan.json"), reader.page(f"{slow}/plan")
+    own = next(row for row in rows(page) if row.find(string="this option"))
+    place = int(own.td.get_text())
+    assert place > 1 and own.select_one("a.button") is None
+    assert [one["behind"] for one in found["plans"]] == sorted(one["behind"] for one in found["plans"])
+    assert page.find(id="why-title").get_text() == f"Why the first plan and not plan {place}?"
+    assert not page.select(".chip")
+
+
+def test_a_plan_outside_the_filters_is_told_beside_them(reader: Reader, slow: str) -> None:
+    page = narrowed(reader, f"{slow}/plan?tensor=1")
+    assert "not listed below" in page.find(id="own-plan").get_text()
+    assert not page.find_all(string="this option")
 
 
 def test_what_does_not_fit_is_an_answer(reader: Reader) -> None:
-    address = at({"model": "gpt3-175b", "system": "dgx-a100-640gb", "global_batch": "64"})
-    assert reader.data(twin(address))["fits"] is False
-    page = reader.page(address)
+    study = made(reader, "gpt3-175b", 64, {"id": "dgx-a100-640gb"})
+    assert reader.data(f"{study}/plan.json")["fits"] is False
+    page = reader.page(f"{study}/plan")
     assert page.select_one("#best .notice [data-code=does_not_fit]") is not None
     assert page.select("#map td.unfit") and not page.select("#map td.winner")
     assert not rows(page)
 
 
 @pytest.mark.parametrize(
-    ("change", "field", "status"),
+    ("query", "field", "status"),
     [
-        ({"model": "gpt-9"}, "model", 404),
-        ({"system": "pod"}, "system", 404),
-        ({"count": "many"}, "count", 422),
-        ({"count": "-1"}, "count", 400),
-        ({"fabric": "token-ring"}, "fabric", 404),
-        ({"global_batch": "0"}, "global_batch", 400),
-        ({"global_batch": "1e400"}, "global_batch", 422),
-        ({"seq_len": "x"}, "seq_len", 422),
-        ({"software": "none-such"}, "software", 404),
-        ({"probability": "1.5"}, "probability", 400),
-        ({"probability": "nan"}, "probability", 400),
-        ({"memory_margin": "2"}, "memory_margin", 400),
-        ({"memory_margin": "x%"}, "memory_margin", 422),
-        ({"tensor": "x"}, "tensor", 422),
-        ({"tensor": "0"}, "tensor", 400),
-        ({"tensor": "5"}, "tensor", 400),
-        ({"pipeline": "4096"}, "pipeline", 409),
-        ({"recompute": "twice"}, "recompute", 422),
-        ({"offload": "perhaps"}, "offload", 422),
-        ({"rts": "4"}, "rts", 400),
+        ("tensor=x", "tensor", 422),
+        ("tensor=0", "tensor", 400),
+        ("tensor=5", "tensor", 400),
+        ("pipeline=4096", "pipeline", 409),
+        ("recompute=twice", "recompute", 422),
+        ("offload=perhaps", "offload", 422),
+        ("rts=4", "rts", 400),
+        (f"tensor={'9' * 400}", "tensor", 422),
     ],
 )
-def test_errors_stand_beside_their_field(
-    reader: Reader, change: dict[str, str], field: str, status: int
+def test_errors_stand_beside_their_field_and_the_result_before_stays(
+    reader: Reader, study: str, query: str, field: str, status: int
 ) -> None:
-    address = at(SMALL, **change)
-    page = reader.page(address, status=status)
-    assert page.find(id=f"{field}-error-1").get_text(strip=True)
-    assert page.find(id=field)["aria-invalid"] == "true"
-    assert page.select_one("[role=alert]") is not None
-    refused = reader.get(twin(address), headers={"accept": "application/json"})
+    page = reader.page(f"{study}/plan?{query}", status=status)
+    assert page.find(id=f"filter-{field}-error-1").get_text(strip=True)
+    assert page.find(id=f"filter-{field}")["aria-invalid"] == "true"
+    assert rows(page) and page.select(".outdated-part #plans")
+    refused = reader.get(f"{study}/plan.json?{query}", headers={"accept": "application/json"})
     assert refused.status_code == status
-    assert [one["field"] for one in refused.json()["errors"]] == [field]
+    assert [one["field"].partition(".")[0] for one in refused.json()["errors"]] == [field]
 
 
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [
-        ("modle=bert-large", 400),
-        (f"{written_query(SMALL)}&tensr=8", 422),
-        (f"{written_query(SMALL)}&against=77", 400),
-        (f"{written_query(SMALL)}&against=x", 400),
-        (f"{written_query(SMALL)}&constraints=1", 422),
-        (f"{written_query(SMALL)}&tensor=8&pipeline=4&data=4", 409),
-        (f"{written_query(SMALL)}&tensor=8&pipeline=4&micro_batch=7", 400),
-        (f"{written_query(SMALL)}&tensor={'9' * 400}", 422),
-        (f"{written_query(SMALL)}&tensor={','.join(['2'] * 99)}", 400),
-        ("model=%01&system=%F0%9F%98%80&global_batch=1", 404),
-    ],
-)
-def test_no_address_breaks_the_page(reader: Reader, query: str, status: int) -> None:
-    page = reader.page(f"/plans?{query}", status=status)
-    assert page.select_one("[role=alert] p").get_text(strip=True)
-
-
-def test_a_search_without_a_batch_takes_the_training_of_the_model(reader: Reader) -> None:
-    without = {name: value for name, value in SMALL.items() if name != "global_batch"}
-    page = reader.page(at(without))
-    assert rows(page)
-    assert page.select_one("#filled") is not None
-    assert rows(reader.page(at(without, tokens="300B")))
-
-
-def test_empty_fields_of_the_form_leave_the_address(reader: Reader) -> None:
-    sent = reader.get(f"/plans?{written_query(SMALL)}&fabric=&tensor=&software=")
-    assert sent.status_code == 303
-    assert sent.headers["location"] == at(SMALL)
-
-
-def opened(reader: Reader, address: str, place: int) -> Any:
-    form = rows(reader.page(address))[place - 1].form
-    assert form["method"] == "post"
-    sent = reader.submit(str(form["action"]), {one["name"]: one["value"] for one in form.select("input")})
-    assert sent.status_code == 303, sent.text
-    return reader.data(f"{sent.headers['location']}.json")
-
-
-@pytest.mark.parametrize("values", [SMALL | {"tokens": "300B"}, POD])
-def test_an_opened_plan_is_the_plan_of_its_row(reader: Reader, values: dict[str, str]) -> None:
-    address = at(values)
-    plan = reader.data(twin(address))["plans"][2]
-    made = opened(reader, address, 3)
-    for name in ("tensor", "pipeline", "data", "micro_batch", "recompute", "sharding", "offload", "rts"):
-        assert made["plan"][name] == plan["plan"][name]
-    assert made["step_time"]["value"] == pytest.approx(plan["step_time"]["value"], rel=1e-9)
-    assert made["step_time"]["low"] == pytest.approx(plan["step_time"]["low"], rel=0.02)
-    assert made["memory"]["per_device"]["value"] == pytest.approx(plan["memory"]["value"], rel=1e-9)
-    degrees = "t{tensor} p{pipeline} d{data} b{micro_batch}".format(**plan["plan"])
-    assert made["label"].endswith(degrees)
-
-
-def test_without_an_amount_the_estimate_is_of_one_step(reader: Reader) -> None:
-    assert "a plan is estimated for a single step" in reader.page(at(SMALL)).get_text()
-    assert opened(reader, at(SMALL), 1)["steps"] == 1
-
-
-@pytest.mark.parametrize("plan", ["", "tensor=8", "global_batch=x", "global_batch=512&tensor=x", "&&=="])
-def test_a_forged_plan_is_refused(reader: Reader, plan: str) -> None:
-    sent = reader.submit(at(SMALL), {"plan": plan})
-    # Degrees that are left out are searched, as in any estimate.
-    assert sent.status_code in {303, 400, 422}
-    assert sent.status_code != 303 or "global_batch" in plan
-
-
-def test_other_sites_cannot_open_a_plan(reader: Reader) -> None:
-    sent = reader.ask(
-        "POST", at(SMALL), data={"plan": "global_batch=512"}, headers={"sec-fetch-site": "cross-site"}
-    )
-    assert sent.status_code == 403
-
-
-def test_an_estimate_leads_to_its_other_plans(reader: Reader, estimated: str) -> None:
-    link = reader.page(estimated).select_one("#plan-title a")
-    assert link["href"] == f"{estimated}/plans"
-    page = reader.page(str(link["href"]))
-    assert page.select_one(".crumb a")["href"] == estimated
-    # The estimate's plan was searched the same way: it is the best.
-    assert rows(page)[0].find(string="this estimate") is not None
-    known, found = reader.data(f"{estimated}.json"), reader.data(f"{estimated}/plans.json")
-    assert found["global_batch"] == known["plan"]["global_batch"]
-    assert found["plans"][0]["step_time"]["value"] == pytest.approx(known["step_time"]["value"])
-
-
-def test_a_plan_opened_beside_an_estimate_keeps_its_workload(reader: Reader, estimated: str) -> None:
-    known = reader.data(f"{estimated}.json")
-    made = opened(reader, f"{estimated}/plans", 2)
-    assert made["model"]["id"] == known["model"]["id"]
-    assert made["steps"] == known["steps"]
-    assert made["time_to_train"]["value"] > known["time_to_train"]["value"]
-    again = opened(reader, f"/estimates/{made['id']}/plans", 1)
-    assert again["label"].count("· t") == 1
-
-
-@pytest.fixture(scope="module")
-def slow(reader: Reader) -> Any:
-    """Estimate of a plan that somebody asked for and that is far from the best."""
-    asked = {
-        "model": {"preset": "megatron-1.7b"},
-        "workload": {"tokens": 1e10, "global_batch": 512},
-        "system": {"id": "dgx-a100-640gb", "count": 4},
-        "plan": {"tensor": 8, "pipeline": 4, "micro_batch": 1, "recompute": "full"},
-    }
-    return reader.ask("POST", "/api/v1/estimates", json=asked).json()
-
-
-def test_a_plan_that_was_asked_for_is_held_against_the_best(reader: Reader, slow: Any) -> None:
-    address = f"/estimates/{slow['id']}/plans"
-    found, page = reader.data(f"{address}.json"), reader.page(address)
-    place = 1 + next(
-        index
-        for index, one in enumerate(found["plans"])
-        if one["step_time"]["value"] == pytest.approx(slow["step_time"]["value"], rel=1e-9)
-    )
-    assert place > 1
-    assert [one["behind"] for one in found["plans"]] == sorted(one["behind"] for one in found["plans"])
-    assert rows(page)[place - 1].find(string="this estimate") is not None
-    assert page.find(id="why-title").get_text() == f"Why the first plan and not plan {place}?"
-    assert not page.select(".chip")
-
-
-def test_a_plan_outside_the_filters_is_told_beside_them(reader: Reader, slow: Any) -> None:
-    page = reader.page(f"/estimates/{slow['id']}/plans?tensor=1")
-    assert "not listed below" in page.find(id="own-plan").get_text()
-    assert not page.find_all(string="this estimate")
-
-
-def test_filters_of_an_estimate_are_in_the_address(reader: Reader, estimated: str) -> None:
-    page = reader.page(f"{estimated}/plans?offload=no&against=2")
-    assert page.select_one(".chip")["href"] == f"{estimated}/plans"
-    assert page.select_one("form.plan-form")["action"] == f"{estimated}/plans"
-    assert not page.select("#model")
-    reader.page(f"{estimated}/plans?model=bert-large", status=422)
-    reader.page("/estimates/none/plans", status=404)
+@pytest.mark.parametrize("query", ["against=77", "against=x", "tensor=8&pipeline=4&data=4"])
+def test_what_no_filter_shows_is_told_above(reader: Reader, study: str, query: str) -> None:
+    answer = reader.get(f"{study}/plan?{query}")
+    assert answer.status_code in {400, 409, 422}
+    assert BeautifulSoup(answer.text, "html.parser").select_one("[role=alert], .field-error") is not None
 
 
 def test_a_bare_figure_has_no_plans(reader: Reader) -> None:
-    asked = {"model": {"total_flop": 1e21}, "system": {"id": "dgx-a100-640gb"}}
-    made = reader.ask("POST", "/api/v1/estimates", json=asked).json()
-    page = reader.page(f"/estimates/{made['id']}/plans", status=400)
-    assert "no layers" in page.select_one("[role=alert] p").get_text()
+    body = {
+        "name": "Bare",
+        "base": {"model": {"total_flop": 1e21}},
+        "options": [{"system": {"id": "dgx-a100-640gb"}}],
+    }
+    bare = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
+    page = reader.page(f"/studies/{bare}/plan")
+    assert "no layers" in page.select_one("[role=alert]").get_text()
+
+
+def test_stated_figures_have_no_plans(reader: Reader) -> None:
+    figure = {"label": "Theirs", "figure": {"hours": 3, "kind": "vendor"}}
+    body = {"name": "Stated", "base": {"model": {"preset": "bert-large"}}, "options": [figure]}
+    stated = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
+    assert "stated figures only" in reader.page(f"/studies/{stated}/plan").select_one(".notice").get_text()
+    assert reader.get(f"/studies/{stated}/plan.json").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "old", ["/plans", f"/plans?{urlencode(SMALL)}", f"/plans?{urlencode(SMALL)}&tokens=300B&tensor=2"]
+)
+def test_old_addresses_lead_into_a_study(reader: Reader, old: str) -> None:
+    answer = reader.get(old)
+    while answer.status_code == 303:
+        address = str(answer.headers["location"])
+        answer = reader.get(address)
+    assert urlsplit(address).path.endswith("/plan") and answer.status_code == 200
+    page = BeautifulSoup(answer.text, "html.parser")
+    assert rows(page)
+    assert chips(page) == (["Tensor"] if "tensor" in old else [])
+    assert page.select_one(".crumb .tag").get_text() == "not saved"
+
+
+def test_an_estimate_leads_to_its_plans(reader: Reader, modelled: str) -> None:
+    known = reader.data(f"{modelled}.json")["rows"][0]["estimate"]
+    page = reader.page(f"/estimates/{known['id']}")
+    link = page.select_one("#plan-title a")
+    address = str(reader.get(str(link["href"])).headers["location"])
+    # The estimate's plan was searched the same way: it is the best.
+    assert rows(reader.page(address))[0].find(string="this option") is not None
+    assert reader.data(f"{address}.json")["global_batch"] == known["plan"]["global_batch"]
+    assert reader.get("/estimates/none/plans").status_code == 404
 
 
 def test_no_script_is_needed(page: BeautifulSoup) -> None:
@@ -376,20 +322,13 @@ def test_no_script_is_needed(page: BeautifulSoup) -> None:
         assert form.select_one("button[type=submit]") is not None
     assert not page.select("[hx-get], [onclick]")
     for box in page.select(".chart-box"):
-        table = box.select_one("figcaption a")["href"]
-        assert page.select_one(f"table{table}") is not None
+        assert box.select_one("input[type=checkbox]")["id"] == box.select_one("label")["for"]
 
 
-def test_plans_are_in_the_menu(reader: Reader) -> None:
-    assert reader.page("/plans").select_one("nav.menu a[href='/plans']")["aria-current"] == "page"
-
-
-def test_korean_page_is_korean(korean: Reader, estimated: str) -> None:
-    from tests.web.pages.test_language import sentences
-
-    for address in (at(SMALL), at(POD, tensor="1"), f"{estimated}/plans", at(SMALL, against="99")):
+def test_korean_page_is_korean(korean: Reader, study: str) -> None:
+    for address in (f"{study}/plan", f"{study}/plan?against=99"):
         page = BeautifulSoup(korean.get(address).text, "html.parser")
         assert page.html["lang"] == "ko"
         assert list(sentences(page)) == [], address
-    said = korean.page(at(SMALL)).select_one("#best .answer").get_text()
+    said = korean.page(f"{study}/plan").select_one("#best .answer").get_text()
     assert said.startswith("최적 계획은 ") and "을(를)" not in said

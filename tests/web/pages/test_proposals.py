@@ -76,7 +76,7 @@ def test_every_section_of_the_document_is_on_the_page(reader: Reader, modelled: 
     ]
     links = {one["href"] for one in page.select(".proposal-contents a")}
     assert links == {f"#{one}" for one in sections}
-    assert {one["id"] for one in page.select("section .chart")} >= {
+    assert {one["id"] for one in page.select("section [data-figure]")} >= {
         "figure-time",
         "figure-cost",
         "figure-term",

@@ -59,7 +59,7 @@ def test_charts_show_what_the_tables_say(reader: Reader, page: BeautifulSoup) ->
     }
     waits = drawn["figure-teams-data"]["data"][0]["x"]
     assert waits == pytest.approx([team["ninetieth_wait"]["value"] / 3600 for team in data["teams"]])
-    assert drawn["figure-counts-data"]["data"][0]["x"] == [point["count"] for point in data["by_count"]]
+    assert drawn["figure-counts-data"]["data"][1]["x"] == [point["count"] for point in data["by_count"]]
     assert "(h)" in drawn["figure-counts-data"]["layout"]["yaxis"]["title"]["text"]
     assert len(drawn["figure-line-data"]["data"][-1]["x"]) == len(data["line"]) == 60
 

@@ -44,10 +44,9 @@ def test_the_answer_stands_first(reader: Reader, address: str) -> None:
     assert first.startswith("Cheapest that meets the requirements")
     assert page.select_one("#options tr.best") is not None
     assert page.select_one("#figure-frontier-data") is not None
-    assert page.select_one("#scaling-table tbody tr") is not None
-    assert (
-        page.select_one("#deadline")["value"] == "0.416667" and page.select_one("#budget")["value"] == "5000"
-    )
+    assert page.select_one(".chart-box:has(#figure-scaling) .chart-table tbody tr") is not None
+    assert page.select_one("#deadline")["value"] == "0.416667"
+    assert page.select_one("#budget")["value"] == "5000"
 
 
 def test_page_and_twin_agree(reader: Reader, address: str) -> None:
@@ -101,7 +100,7 @@ def test_a_row_becomes_an_option(reader: Reader, address: str) -> None:
     assert page.select_one("#dgx-a100-640gb-x2 td:last-child").get_text(strip=True) == "option a"
     row = page.select_one("#dgx-a100-640gb-x1 td:last-child a")
     added = reader.page(row["href"])
-    assert "1 × DGX A100 640GB" in added.select_one("#column-b").get_text()
+    assert "DGX A100 640GB" in added.select_one("#column-b").get_text()
 
 
 @pytest.mark.parametrize(

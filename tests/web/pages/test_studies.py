@@ -1,10 +1,9 @@
-"""The guided start, the workspace and its addresses, saving, traces, assumptions and files."""
+"""The workspace and its addresses, saving, traces, assumptions and files."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -28,41 +27,6 @@ def value(page: BeautifulSoup, knob: str) -> str:
 
 def column(page: BeautifulSoup, key: str) -> str:
     return page.select_one(f"#column-{key}").get_text(" ", strip=True)
-
-
-@pytest.mark.parametrize("model", ["bert-large", "resnet50", "llama2-7b", "vit-large"])
-def test_the_guide_is_two_clicks_with_its_defaults(reader: Reader, model: str) -> None:
-    first = reader.page("/studies/new")
-    card = first.select_one(f'a.card[href*="={model}"]')
-    page = reader.page(card["href"].partition("#")[0])
-    assert page.select_one("#step-workload") and page.select(".tag.default")
-    form = page.select_one('form[method="post"]')
-    fields: dict[str, Any] = {}
-    for one in form.select("input[name]"):
-        if one.get("type") == "checkbox":
-            if one.has_attr("checked"):
-                fields.setdefault("system", []).append(one["value"])
-        else:
-            fields[one["name"]] = one.get("value", "")
-    for one in form.select("select"):
-        chosen = one.select_one("option[selected]")
-        fields[one["name"]] = chosen["value"] if chosen else ""
-    opened = reader.submit("/studies/new", fields)
-    assert opened.status_code == 303, opened.text[:500]
-    workspace = reader.page(opened.headers["location"])
-    assert len(workspace.select(".study-option")) == len(fields["system"]) >= 1
-
-
-def test_the_guide_says_what_is_wrong_beside_the_field(reader: Reader) -> None:
-    assert reader.page("/studies/new?model.preset=bert-largo", 404).select_one("#model-error-1")
-    fields = {"model.preset": "bert-large", "workload.tokens": "many", "system": "bow-pod16"}
-    response = reader.submit("/studies/new", fields)
-    assert response.status_code == 422
-    page = BeautifulSoup(response.text, "html.parser")
-    assert page.select_one("#workload-tokens")["value"] == "many"
-    assert page.select_one("#workload-tokens-error-1")
-    nothing = reader.submit("/studies/new", {"model.preset": "bert-large", "workload.target": "mlperf-bert"})
-    assert nothing.status_code == 400 and "at least one system" in nothing.text
 
 
 def test_page_and_twin_agree_in_any_state(reader: Reader, address: str) -> None:
@@ -244,8 +208,6 @@ def test_korean_pages_are_korean(korean: Reader, address: str) -> None:
     for path in (
         "/studies",
         "/studies?archived=1",
-        "/studies/new",
-        "/studies/new?model.preset=llama2-7b",
         f"{address}?count.a=4&pair=a&pair=c",
         f"{address}/assumptions",
         f"{address}/versions",
@@ -267,16 +229,3 @@ def test_a_version_that_is_no_number_of_ours_is_none(reader: Reader, address: st
 def test_rack_units_beyond_all_numbers_are_refused(reader: Reader) -> None:
     fields = {"system": "dgx-a100-640gb", "count": "20", "rack_units": "9" * 5000}
     assert reader.submit("/boms/new", fields).status_code == 422
-
-
-def test_the_guide_offers_software_for_each_kind_of_chip(reader: Reader) -> None:
-    fields = {
-        "model.preset": "bert-large",
-        "workload.target": "mlperf-bert",
-        "system": ["dgx-a100-640gb", "bow-pod16"],
-        "software.gpu": "mlperf-bert",
-    }
-    assert reader.page("/studies/new?model.preset=bert-large").select_one('[name="software.ipu"]') is not None
-    made = reader.submit("/studies/new", fields).headers["location"]
-    options = reader.data(f"{made}.json")["options"]
-    assert [one["estimate"]["software"] for one in options] == ["mlperf-bert", "poplar-3-popart"]

@@ -17,7 +17,7 @@ from app.features.catalogue import views as catalogue_views
 from app.features.claims import pages as claims_contexts
 from app.features.estimates import pages as estimates_pages
 from app.features.integrations import pages as integration_contexts
-from app.features.networks import pages as fabric_choice_contexts
+from app.features.networks import pages as network_contexts
 from app.features.plans import views as plans_views
 from app.features.price_books import costs_pages
 from app.features.price_books import pages as book_pages
@@ -25,12 +25,12 @@ from app.features.proposals import pages as proposals_pages
 from app.features.proposals import views as proposal_contexts
 from app.features.sizings import pages as sizings_pages
 from app.features.start import pages as start_pages
-from app.features.studies import guide
 from app.features.studies import pages as studies_pages
 from app.features.studies import views as studies_views
 from app.features.studies.scaling import ScalingPage
 from app.features.sweeps import pages as sweep_contexts
 from app.features.tenancy import pages as tenancy_contexts
+from app.features.uploads import pages as uploads_pages
 from app.platform.web import contexts
 from app.platform.web.rendering import embedded, environment, folder
 
@@ -40,19 +40,18 @@ TEMPLATES = sorted(
 
 CONTEXTS = {
     "start/start.html": start_pages.StartPage,
+    "uploads/upload.html": uploads_pages.UploadPage,
     "sizings/systems.html": sizings_pages.SystemsPage,
     "studies/scaling.html": ScalingPage,
     "estimates/estimate.html": estimates_pages.EstimatePage,
     "catalogue/catalog_kind.html": catalogue_views.CatalogKindPage,
     "catalogue/catalog_item.html": catalogue_views.CatalogItemPage,
-    "plans/mapping.html": plans_views.MappingPage,
     "break_even/breakeven.html": breakeven_contexts.BreakEvenPage,
     "plans/plans.html": plans_views.PlansPage,
     "calibration/calibration_form.html": CalibrationFormPage,
     "calibration/calibration.html": calibration_contexts.CalibrationPage,
     "calibration/gain.html": calibration_contexts.GainPage,
-    "networks/fabric_choice.html": fabric_choice_contexts.FabricsPage,
-    "networks/fabric_choice_new.html": fabric_choice_contexts.FabricsNewPage,
+    "networks/network.html": network_contexts.NetworkPage,
     "sweeps/sweeps.html": sweep_contexts.SweepsPage,
     "sweeps/sweep.html": sweep_contexts.SweepPage,
     "proposals/proposals.html": proposals_pages.ProposalsPage,
@@ -69,7 +68,6 @@ CONTEXTS = {
     "price_books/price_books.html": book_pages.PriceBooksPage,
     "price_books/price_book.html": book_pages.PriceBookPage,
     "studies/studies.html": studies_pages.StudiesPage,
-    "studies/study_form.html": guide.StudyFormPage,
     "studies/study.html": studies_views.StudyPage,
     "studies/study_assumptions.html": studies_views.StudyAssumptionsPage,
     "studies/_study_trace.html": studies_views.StudyTracePage,
@@ -77,7 +75,6 @@ CONTEXTS = {
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
     "accuracy/accuracy.html": AccuracyPage,
-    "bills/fabric.html": bill_contexts.FabricPage,
     "bills/bill_form.html": bill_contexts.BillFormPage,
     "bills/bill.html": bill_contexts.BillPage,
     "integrations/keys.html": integration_contexts.KeysPage,

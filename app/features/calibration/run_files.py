@@ -1,0 +1,152 @@
+"""Measured runs of a CSV file, as the list of runs that a calibration takes."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from app.errors import AppError, BadInput, FieldError, Message, TooLarge
+from app.features.calibration.model import MOST_RUNS, CalibrationRun
+from app.platform.json_bodies import from_validation
+from app.platform.web.forms import nested, plain_number
+
+MAX_BYTES = 200_000
+
+MOST_COLUMNS = 40
+
+MOST_TOLD = 10
+"""Faults that are named at once."""
+
+HEADERS: Mapping[str, tuple[str, ...]] = {
+    "samples_per_s": ("samples_per_s", "samples/s", "samples_per_second", "samples_per_sec", "throughput"),
+    "step_time_s": ("step_time_s", "step_time", "seconds_per_step", "s_per_step", "s/step", "step_seconds"),
+    "step_time_ms": ("step_time_ms", "ms_per_step", "ms/step", "milliseconds_per_step"),
+    "system.id": ("system", "system_id", "machine", "node"),
+    "system.count": ("count", "system_count", "systems", "machines", "nodes"),
+    "system.fabric": ("fabric", "network"),
+    "workload.global_batch": ("batch", "global_batch", "batch_size", "global_batch_size"),
+    "workload.seq_len": ("seq_len", "sequence_length", "sequence"),
+    "workload.image_size": ("image_size", "resolution"),
+    "workload.mean_tokens": ("mean_tokens",),
+    "workload.precision": ("precision", "dtype"),
+    "note": ("note", "notes", "comment", "remark"),
+}
+"""Field of a run → names of its column; capitals, spaces, hyphens and a unit in brackets do not matter."""
+
+FIELDS = {name: field for field, names in HEADERS.items() for name in names}
+
+WORDS = frozenset({"system.id", "system.fabric", "workload.precision", "note"})
+
+MEASURED = ("samples_per_s", "step_time_s", "step_time_ms")
+
+
+def read_runs(content: bytes) -> list[CalibrationRun]:
+    """Return the runs of a CSV file; what is wrong is told with its line and column."""
+    rows = _rows(content)
+    header = next(rows, (0, []))[1]
+    fields = [FIELDS.get(_plain(name), "") for name in header]
+    if not set(MEASURED) & set(fields):
+        raise _refused(
+            Message(
+                "no column is named {names}; name the column of the measured values so",
+                {"names": ", ".join(MEASURED)},
+            )
+        )
+    doubled = sorted({name for name in fields if name and fields.count(name) > 1})
+    if doubled:
+        raise _refused(Message("two columns mean the same: {names}", {"names": ", ".join(doubled)}))
+    columns = dict(zip(fields, header, strict=True))
+    runs: list[CalibrationRun] = []
+    faults: list[Message] = []
+    for line, cells in rows:
+        if len(runs) == MOST_RUNS:
+            template = "a calibration takes at most {most} runs; leave out the others"
+            raise _refused(Message(template, {"most": MOST_RUNS}))
+        try:
+            runs.append(_run(fields, cells))
+        except ValidationError as error:
+            wrong = from_validation(error.errors(include_url=False)).errors
+            # A run may name its system or describe it: what is wrong with the description counts.
+            placed = {one.field.replace(".RunSystem", ""): one.message for one in wrong}
+            known = {field: reason for field, reason in placed.items() if field in columns} or placed
+            faults += [_at(line, columns.get(field, field), reason) for field, reason in known.items()]
+        except AppError as error:
+            faults += [_at(line, one.field, one.message) for one in error.errors]
+    if faults:
+        raise BadInput(faults[0], [FieldError("runs_file", fault) for fault in faults[:MOST_TOLD]])
+    if not runs:
+        raise _refused(Message("the file has no runs below its header"))
+    return runs
+
+
+def _rows(content: bytes) -> Iterator[tuple[int, list[str]]]:
+    """Give the number and the cells of each line that is not empty, the header first."""
+    if len(content) > MAX_BYTES:
+        message = Message("the file is larger than {limit} bytes", {"limit": MAX_BYTES})
+        raise TooLarge(message, [FieldError("runs_file", message)])
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise _refused(Message("the file is not UTF-8; save it as CSV UTF-8")) from None
+    first = text.partition("\n")[0]
+    separator = max(",;\t", key=first.count)
+    reader = csv.reader(io.StringIO(text.replace("\0", ""), newline=""), delimiter=separator, strict=True)
+    width = 0
+    try:
+        for cells in reader:
+            found = [cell.strip() for cell in cells]
+            if not any(found) or found[0].startswith("#"):
+                continue
+            width = width or len(found)
+            if len(found) != width or width > MOST_COLUMNS:
+                values = {"line": reader.line_num, "found": len(found), "columns": min(width, MOST_COLUMNS)}
+                raise _refused(Message("line {line} has {found} cells; {columns} are possible", values))
+            yield reader.line_num, found
+    except csv.Error:
+        raise _refused(Message("line {line} is not CSV", {"line": reader.line_num})) from None
+
+
+def _plain(name: str) -> str:
+    """Return a header as it is looked up.
+
+    >>> _plain("Step time (s)"), _plain("Global-Batch"), _plain("Samples/s")
+    ('step_time', 'global_batch', 'samples/s')
+    """
+    bare = name.casefold().strip()
+    unit = "_ms" if bare.endswith(("(ms)", "[ms]")) else ""
+    bare = bare.split("(")[0].split("[")[0].strip()
+    return "_".join(bare.replace("-", " ").replace("_", " ").split()) + unit
+
+
+def _run(fields: Sequence[str], cells: Sequence[str]) -> CalibrationRun:
+    given = {field: cell for field, cell in zip(fields, cells, strict=True) if field and cell}
+    measured = [name for name in MEASURED if name in given]
+    if len(measured) != 1:
+        raise BadInput.at(
+            measured[1] if measured else MEASURED[0],
+            "enter exactly one of {names}",
+            names=", ".join(MEASURED),
+        )
+    stated: dict[str, Any] = {
+        name: text if name in WORDS else plain_number(text) for name, text in given.items()
+    }
+    if "step_time_ms" in stated:
+        try:
+            stated["step_time_s"] = float(stated.pop("step_time_ms")) / 1000.0
+        except ValueError:
+            raise BadInput.at("step_time_ms", "must be a number") from None
+    return CalibrationRun.model_validate(nested(stated))
+
+
+def _at(line: int, column: str, reason: Message | str) -> Message:
+    return Message(
+        "line {line}, column {column}: {reason}", {"line": line, "column": column[:80], "reason": reason}
+    )
+
+
+def _refused(message: Message) -> BadInput:
+    return BadInput(message, [FieldError("runs_file", message)])

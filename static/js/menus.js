@@ -1,0 +1,23 @@
+// Menus and the panel beside a study close with Escape or a click elsewhere, and the address can be copied.
+"use strict";
+
+(() => {
+  const menus = () => document.querySelectorAll("details.menu-button[open]");
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    for (const menu of menus()) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    }
+    document.querySelector("dialog.study-panel[open]")?.close();
+  });
+
+  document.addEventListener("click", async (event) => {
+    for (const menu of menus()) if (!menu.contains(event.target)) menu.open = false;
+    const copy = event.target.closest("button[data-copy-link]");
+    if (!copy) return;
+    await navigator.clipboard?.writeText(location.href);
+    copy.textContent = copy.dataset.copyLink;
+  });
+})();
