@@ -25,7 +25,6 @@ from app.features.accounts.service import any_account
 from app.features.integrations.keys import KeyAdmission
 from app.features.operation import api as operation
 from app.features.operation.api import describe
-from app.features.sweeps.event_stream import Streams
 from app.features.sweeps.executors import check_dask, crew
 from app.jobs import Jobs, default_queue
 from app.platform.admission import LocalAdmission
@@ -39,6 +38,7 @@ from app.platform.store.database import Store
 from app.platform.store.upload_files import UploadFiles
 from app.platform.web import documents as pages
 from app.platform.web import problems
+from app.platform.web.event_stream import Streams
 from app.platform.web.needs import RateHeaders
 from app.platform.web.observing import Observer
 from app.platform.web.rendering import Assets, folder

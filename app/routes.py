@@ -34,7 +34,9 @@ from app.features.sizings import api as sizings_api
 from app.features.sizings import pages as sizings
 from app.features.start import pages as start
 from app.features.studies import api as studies_api
+from app.features.studies import compared
 from app.features.studies import pages as studies
+from app.features.studies import scaling as studies_scaling
 from app.features.sweeps import api as sweeps_api
 from app.features.sweeps import pages as sweeps
 from app.features.tenancy import api as tenancy_api
@@ -97,7 +99,9 @@ PAGE_ROUTES = routes_of(
         bills.router,
         break_even.router,
         uploads.router,
+        compared.router,
         studies.router,
+        studies_scaling.router,
         trail.router,
         accounts.router,
         integrations.router,

@@ -118,7 +118,7 @@ KEPT_ANSWERS = 64
 """Answers of one kind kept in memory; the largest take some 100 kB."""
 
 KEPT_SIZINGS = 4
-"""Pages of sizings kept in memory; the largest takes 10 MB."""
+"""Sizings kept in memory with the samples of their options; the largest takes 10 MB."""
 
 KEPT_PAGES = 24
 """Contents of pages, and the text they make; the largest takes 2 MB."""
@@ -183,7 +183,7 @@ class Workbench:
         self.queues: LruCache[Any] = LruCache(KEPT_ANSWERS)
         """Simulated waiting lines."""
         self.sizings: LruCache[Any] = LruCache(KEPT_SIZINGS)
-        """What pages show of sizings as they were answered, which never change."""
+        """Sizings by their question, which never change."""
         self.pages: LruCache[Any] = LruCache(KEPT_PAGES)
         """What pages show that depends on the catalogue alone, and parts of them as they are written."""
         self._kept_profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)

@@ -36,9 +36,9 @@ LISTS = (
 )  # fmt: skip
 
 PAGES = (
-    "/", "/comparisons", "/comparisons.json",
+    "/",
     "/studies", "/studies?search=seoul", "/studies.json", "/uploads", "/uploads.json", "/proposals",
-    "/proposals.json", "/price-books", "/price-books.json", "/sweeps", "/sweeps.json", "/sizings/new",
+    "/proposals.json", "/price-books", "/price-books.json", "/sweeps", "/sweeps.json",
     "/calibrations/new", "/boms/new",
 )  # fmt: skip
 

@@ -38,8 +38,7 @@ def compared(seat: Seat, rows: list[dict[str, object]]) -> str:
 
 def filled(page: Page, spoken: Voice, address: str) -> None:
     """Go from a comparison to a draft."""
-    page.goto(address)
-    page.get_by_role("link", name=spoken.gettext("Create proposal")).click()
+    page.goto(address.replace("/comparisons/", "/proposals/new?comparison="))
     page.get_by_label(spoken.gettext("Customer"), exact=True).fill("하이퍼커넥트")
     page.get_by_label(spoken.gettext("Why this choice")).fill("전력이 먼저입니다.")
     page.get_by_label(spoken.gettext("Valid until")).fill("2099-03-31")

@@ -9,7 +9,6 @@ from app.estimating.documents import Estimate
 from app.estimating.hardware import checkpointed_bytes
 from app.estimating.workload import resolve_model
 from app.features.sizings.model import SizingRequest
-from app.features.sizings.pages import asked_sizing
 from app.features.sizings.search import SystemSearch
 from tests.sizing.asking import answer, codes, seconds, sizing_context
 
@@ -126,12 +125,3 @@ def test_systems_that_cannot_run_adapters_are_not_considered_unless_named() -> N
     assert "bow-pod16" in SystemSearch(sizing("finetune"), profile, context).systems()
     with pytest.raises(BadInput):
         SystemSearch(sizing("lora", systems=["bow-pod16"]), profile, context).candidate("bow-pod16", 1)
-
-
-def test_the_form_hands_on_kind_rank_and_modules() -> None:
-    values = {
-        "model.preset": ["llama2-7b"], "workload.tokens": ["1e8"], "workload.kind": ["lora"],
-        "workload.lora_rank": ["16"], "workload.lora_modules": ["q_proj, v_proj"],
-    }  # fmt: skip
-    workload = asked_sizing(values).workload
-    assert (workload.kind, workload.lora_rank, workload.lora_modules) == ("lora", 16, ["q_proj", "v_proj"])

@@ -98,6 +98,13 @@ def get_comparison(
     return Versioned(comparison, record.version)
 
 
+def get_rows(bench: Workbench, workspace_id: str, identifier: str) -> list[EstimateRequest | PublishedFigure]:
+    """Return what the rows of a comparison ask, in order."""
+    with bench.store.transaction(workspace_id) as repository:
+        existing(repository, identifier)
+        return [option.request for option in stored(repository, identifier)]
+
+
 def change_comparison(
     bench: Workbench,
     workspace_id: str,

@@ -27,6 +27,7 @@ from app.features.sizings.judging import (
 from app.features.sizings.margin import margin_of, winner_of
 from app.features.sizings.model import (
     FrontPoint,
+    LeftOut,
     ScalingCurve,
     ScalingPoint,
     Sizing,
@@ -34,7 +35,7 @@ from app.features.sizings.model import (
     SizingRequest,
     check,
 )
-from app.features.sizings.search import SystemSearch
+from app.features.sizings.search import SystemSearch, Watch, by_count, nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ MOST_ROWS = 500
 """Rows of a layer table that each option of a sizing repeats, so that it can be estimated alone."""
 
 
-def size(request: SizingRequest, context: SizingContext) -> Sized:
+def size(request: SizingRequest, context: SizingContext, watch: Watch = nobody) -> Sized:
     """Return the sizing of a request; its ``id`` is left to whoever keeps it."""
     rows = len(request.model.layers or ())
     if rows > MOST_ROWS:
@@ -62,7 +63,7 @@ def size(request: SizingRequest, context: SizingContext) -> Sized:
             most=MOST_ROWS,
         )
     context = context.at_prices(request.assumptions)
-    search = _explored(request, context, refine=request.counts is None)
+    search = _explored(request, context, refine=request.counts is None, watch=watch)
     first = search.first
     assert first is not None, "a search without options is refused"
     document = Sizing(
@@ -87,13 +88,7 @@ def size(request: SizingRequest, context: SizingContext) -> Sized:
         defaults=_defaults(request, batch_searched=first.batch_searched),
         warnings=[],
     )
-    document = restated(document, search.options, request)
-    leader = document.recommended or document.cheapest
-    if leader is not None:
-        system = next(option.system for option in document.options if option.id == leader)
-        curve = _curve(search, system)
-        update = {"scaling": curve, "warnings": [] if curve is None else curve.warnings}
-        document = document.model_copy(update=update)
+    document = with_curve(restated(document, search.options, request), search.options)
     samples = {
         option.document.id: (option.seconds_samples, option.run_samples, option.purchase_samples)
         for option in search.options
@@ -102,10 +97,31 @@ def size(request: SizingRequest, context: SizingContext) -> Sized:
     return Sized(document, samples)
 
 
+def with_curve(document: Sizing, options: Sequence[SampledOption]) -> Sizing:
+    """Return a sizing with the scaling curve of the system that its answer names first."""
+    leader = document.recommended or document.cheapest
+    if leader is None:
+        return document.model_copy(update={"scaling": None, "warnings": []})
+    system = next(option.system for option in document.options if option.id == leader)
+    curve = _curve(options, document.left_out, system)
+    return document.model_copy(update={"scaling": curve, "warnings": [] if curve is None else curve.warnings})
+
+
+def judged(
+    document: Sizing, options: Sequence[SampledOption], request: SizingRequest, context: SizingContext
+) -> Sizing:
+    """Return a sizing of some of its options under other limits; only counts in between are searched."""
+    context = context.at_prices(request.assumptions)
+    search = SystemSearch(request, resolve_model(request.model, context), context)
+    search.options = list(options)
+    search.refine(search.systems())
+    return with_curve(restated(document, search.options, request), search.options)
+
+
 def scaling(request: SizingRequest, system: str, context: SizingContext) -> ScalingCurve:
     context = context.at_prices(request.assumptions)
     search = _explored(request.model_copy(update={"systems": [system]}), context, refine=False)
-    curve = _curve(search, system)
+    curve = _curve(search.options, search.left_out, system)
     if curve is None:
         raise BadInput.at(
             "systems.0", "the model does not fit on {system} at any of its counts", system=system
@@ -113,12 +129,14 @@ def scaling(request: SizingRequest, system: str, context: SizingContext) -> Scal
     return curve
 
 
-def _explored(request: SizingRequest, context: SizingContext, *, refine: bool) -> SystemSearch:
+def _explored(
+    request: SizingRequest, context: SizingContext, *, refine: bool, watch: Watch = nobody
+) -> SystemSearch:
     check(request)
     rate = request.assumptions.input_samples_per_second
     if rate is not None and rate <= 0:
         raise BadInput.at("assumptions.input_samples_per_second", "must be above 0, not {value}", value=rate)
-    search = SystemSearch(request, resolve_model(request.model, context), context)
+    search = SystemSearch(request, resolve_model(request.model, context), context, watch)
     search.explore(refine=refine)
     return search
 
@@ -213,9 +231,9 @@ def _front_point(option: SizingOption) -> FrontPoint:
 BATCH_ADJUSTED = "batch_not_divisible"
 
 
-def _curve(search: SystemSearch, system: str) -> ScalingCurve | None:
+def _curve(found: Sequence[SampledOption], left_out: Sequence[LeftOut], system: str) -> ScalingCurve | None:
     """Return the scaling curve of one system; None where it holds the model at no count."""
-    options = search.of(system)
+    options = by_count(found, system)
     fitting = [option for option in options.values() if option.document.fits]
     if not fitting:
         return None
@@ -224,7 +242,7 @@ def _curve(search: SystemSearch, system: str) -> ScalingCurve | None:
     points = [_point(option, fitting[0]) for option in fitting]
     name = fitting[0].document.name
     # From this count on the global batch divides over no count of the lattice.
-    without = {entry.count for entry in search.left_out if entry.system == system}
+    without = {entry.count for entry in left_out if entry.system == system}
     without |= {count for count, option in options.items() if BATCH_ADJUSTED in option.document.warnings}
     within = max(options.keys() - without, default=0)
     limit = min((count for count in without if count > within), default=None)

@@ -1,102 +1,65 @@
-"""Sizings as forms and pages: which system, and how many of it, by deadline and budget."""
+"""The view of a study that finds a system for it: all systems and counts under its limits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlencode
 
+from anyio.to_thread import run_sync
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import ValidationError
+from starlette.datastructures import QueryParams
 
-from app.errors import AppError, BadInput, FieldError, Message
+from app.engine.units import DAY, HOUR
+from app.errors import AppError, BadInput, FieldError, Message, NotFound
 from app.features.estimates.pages import scaling_views
-from app.features.estimates.service import create_estimate
 from app.features.sizings import charts
-from app.features.sizings.model import KINDS, BudgetKind, Sizing, SizingOption, SizingRequest, SizingSummary
-from app.features.sizings.service import (
-    OPTIONS,
-    create_sizing,
-    get_sizing,
-    list_sizings,
-    option_request,
-    paged,
+from app.features.sizings.finding import KINDS, Filters, SystemQuestion, WatchedSearch, question_of
+from app.features.sizings.model import (
+    MOST_ACCELERATORS,
+    USUAL_PROBABILITY,
+    BudgetKind,
+    Sizing,
+    SizingOption,
+    SizingRequest,
 )
+from app.features.sizings.service import OPTIONS, get_sizing, paged
 from app.features.sizings.words import sentences
-from app.features.workloads import filling
-from app.features.workloads.drafts import WORKLOAD_OF_PRESET, Draft, filled_draft
+from app.features.studies.frame import OpenView, StudyFrame, open_view, view_address
+from app.features.studies.knobs import shown, split
+from app.features.studies.model import MAX_OPTIONS, StudyContent, free_keys
+from app.features.studies.service import NAME_LENGTH, unsaved_study
+from app.features.studies.states import state_of
 from app.platform.rates import CostClass
-from app.platform.web import choices
+from app.platform.web import choices, event_stream
+from app.platform.web.auth import get_principal
 from app.platform.web.choices import SystemGroup
-from app.platform.web.contexts import Choice, ChoiceGroup, FigureView, Form, WarningGroup, grouped, view
+from app.platform.web.contexts import FigureView, Form, view
 from app.platform.web.deps import BenchDep, CursorQuery, WorkspaceDep
-from app.platform.web.forms import FormDep, plain_number, typed
+from app.platform.web.forms import checked, plain_number, typed
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import Right, needs
-from app.platform.web.rendering import render
+from app.platform.web.needs import needs
+from app.platform.web.query_forms import FormFields
+from app.platform.web.rendering import DISPLAY_PARAMS, environment, render
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizingFormPage:
-    """The form that asks for a sizing."""
-
-    draft: Draft
-    models: Sequence[ChoiceGroup]
-    targets: Sequence[Choice]
-    softwares: Sequence[ChoiceGroup]
-    """Software profiles of GPUs, then of IPUs."""
-    systems: Sequence[SystemGroup]
-    earlier: Sequence[SizingSummary]
-    """Sizings made before, the newest first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizingPage:
-    """Options by deadline and budget."""
-
-    sizing: Sizing
-    answer: Sequence[Message]
-    """What was found, in sentences; the first stands out."""
-    form: Form
-    """Deadline, budget and probability as they can be changed."""
-    mixed: bool
-    """Whether the budget is held against the purchase of some and the rent of others."""
-    sort: str
-    """Column by which the options are sorted; empty for their own order."""
-    sort_urls: Mapping[str, str]
-    """Column → address of the table sorted by it."""
-    options: Sequence[SizingOption]
-    tied: Sequence[str]
-    """Options that nothing separates from the best."""
-    reasons: Mapping[str, str]
-    """Warnings above the level of information, in words."""
-    hidden: int
-    """Options that are not shown yet."""
-    limits_query: str
-    """Query of the limits that are tried, which decide what options there are; may be empty."""
-    all_url: str
-    """Address that shows them."""
-    frontier: FigureView
-    scaling: Sequence[FigureView]
-    warnings: Sequence[WarningGroup]
-
-
 router = page_router()
 
-UNITS = {"d": 86_400.0, "h": 3_600.0}
-"""Units of a deadline → seconds."""
+VIEW = "systems"
+
+PATH = "/studies/{identifier}/systems"
 
 LIMITS = ("deadline", "budget", "budget_kind", "probability")
+"""Knobs of the study that the view has fields for."""
 
-KEPT = (*LIMITS, "unit", "sort", "all")
-"""Names of a query that a page of a sizing reads."""
+FILTERS = ("kind", "system", "accelerators")
 
-EARLIER = 10
+LISTED = ("kind", "system")
+"""Filters that hold several values."""
 
 SHOWN = 40
 """Options shown before all are asked for."""
@@ -140,185 +103,364 @@ SORTS: Mapping[str, Callable[[SizingOption], tuple[float | str, ...]]] = {
 }
 
 
-def limit_fields(values: Mapping[str, str]) -> dict[str, Any]:
-    """Return deadline, budget with its kind, and probability as a request states them; empty is no limit."""
-    found: dict[str, Any] = {}
-    if "deadline" in values:
-        found["deadline_s"] = _number(
-            "deadline_s", values["deadline"], UNITS.get(values.get("unit", "d"), 1.0)
-        )
-    if "budget" in values:
-        found["budget"] = _number("budget", values["budget"], 1.0)
-    if "budget_kind" in values:
-        kind = values["budget_kind"].strip()
-        if kind and kind not in KINDS:
-            raise BadInput.at("budget_kind", "choose one of {kinds}", kinds=", ".join(KINDS))
-        found["budget_kind"] = kind or None
-    if values.get("probability", "").strip():
-        share = _number("probability", values["probability"].strip().removesuffix("%"), 1.0)
-        found["probability"] = share / 100.0 if share is not None and share > 1 else share
+@dataclass(frozen=True, slots=True)
+class SystemRow:
+    """One system at one count."""
+
+    option: SizingOption
+    tied: bool
+    """Whether nothing separates it from the best."""
+    key: str
+    """Of the option of the study that it is already; empty where it is none."""
+    add_url: str
+    """Address of the study with it as an option; empty where there is no room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemsPage:
+    """All systems and counts for the question of a study."""
+
+    frame: StudyFrame
+    form: Form
+    """Limits and filters as they can be changed."""
+    message: Message | None
+    """What is wrong that belongs to no field."""
+    currency: str
+    groups: Sequence[SystemGroup]
+    kinds: Sequence[str]
+    """Kinds of systems that are considered."""
+    named: Sequence[str]
+    """Systems that are considered; empty for all."""
+    asked: bool
+    """Whether the study has a question to ask of systems."""
+    sizing: Sizing | None
+    """None while it is searched for, and where nothing was found."""
+    pending: bool
+    """Whether the search is still to be made."""
+    searching: bool
+    """Whether it begins by itself."""
+    here: str
+    """Address of the page."""
+    wait: str
+    """Address that answers once the search is done."""
+    idle: str
+    """Address that does not search."""
+    events: str
+    """Address that searches and says how far it is."""
+    answer: Sequence[Message]
+    """What was found, in sentences; the first stands out."""
+    mixed: bool
+    """Whether the budget is held against the purchase of some and the rent of others."""
+    sort: str
+    """Column by which the options are sorted; empty for their own order."""
+    sort_urls: Mapping[str, str]
+    """Column → address of the table sorted by it."""
+    rows: Sequence[SystemRow]
+    reasons: Mapping[str, str]
+    """Warnings above the level of information, in words."""
+    hidden: int
+    """Options that are not shown yet."""
+    all_url: str
+    """Address that shows them."""
+    frontier: FigureView | None
+    scaling: Sequence[FigureView]
+
+
+def question_in(opened: OpenView) -> SystemQuestion | None:
+    """Return what a view asks of all systems; None where its study has no model."""
+    filters = Filters.of(opened.stored)
+    return question_of(opened.bench, opened.workspace, opened.state.content, filters)
+
+
+def typed_fields(query: QueryParams) -> dict[str, str]:
+    """Return limits and filters that were typed; nothing where an address names the state alone."""
+    if not any(name in query for name in (*LIMITS, *FILTERS, "filter")):
+        return {}
+    found = {name: query.get(name, "")[:200] for name in LIMITS if name in query}
+    if "filter" in query or any(name in query for name in FILTERS):
+        found |= {name: ",".join(query.getlist(name))[:2_000] for name in LISTED}
+        found["accelerators"] = query.get("accelerators", "")[:40]
     return found
 
 
-def _number(field: str, text: str, factor: float) -> float | None:
-    if not text.strip():
-        return None
+def turned(opened: OpenView, fields: Mapping[str, str]) -> Response:
+    """Return the way to the view with limits turned and filters kept."""
+    state = opened.state
+    knobs = dict(state.turned.knobs) | {
+        name: fields[name] if name == "budget_kind" else plain_number(fields[name].strip())
+        for name in LIMITS
+        if name in fields
+    }
+    kept = {name: fields.get(name, opened.stored.get(name, "")) for name in FILTERS}
+    if set(kept["kind"].split(",")) == set(KINDS):
+        kept["kind"] = ""
+    refused = list[AppError]()
     try:
-        return float(plain_number(text.strip())) * factor
-    except ValueError:
-        raise BadInput.at(field, "must be a number") from None
+        Filters.of(kept)
+    except AppError as error:
+        refused.append(error)
+    try:
+        state = state_of(
+            opened.bench, opened.workspace, state.study.id, knobs, state.study.version, state.views
+        )
+    except AppError as error:
+        refused.append(error)
+    if refused:
+        refused[0].errors = tuple(one for error in refused for one in error.errors)
+        raise refused[0]
+    return replace(opened, state=state).kept({name: text for name, text in kept.items() if text})
 
 
-def form_page(request: Request, bench: Workbench, workspace: str, draft: Draft) -> SizingFormPage:
-    """Return the form with what has been typed into it."""
-    voice = voice_of(request)
-    return SizingFormPage(
-        draft=draft,
-        models=choices.models(bench.catalogue, voice),
-        targets=filling.targets(bench, workspace, draft.form.values),
-        softwares=choices.softwares(bench, voice),
-        systems=choices.systems(bench.catalogue),
-        earlier=list_sizings(bench, workspace, EARLIER, None).items,
+@router.get(f"{PATH}.json")
+@needs(cost=CostClass.SEARCH)
+def show_systems_data(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, cursor: CursorQuery = None
+) -> Sizing:
+    """Return all systems and counts for the question of a study, a hundred options at a time."""
+    question = question_in(open_view(request, bench, workspace, identifier, VIEW, None))
+    if question is None:
+        message = Message("this study has no model to train")
+        raise NotFound(message, [FieldError("model", message)])
+    return paged(question.search(), OPTIONS, cursor)
+
+
+@router.get(PATH, response_class=HTMLResponse)
+@needs(cost=CostClass.SEARCH)
+def show_systems(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Show the view: at once while the search is still to be made, which the page then follows.
+
+    With ``run=wait`` it answers once the search is done, for browsers without scripts.
+    """
+    opened = open_view(request, bench, workspace, identifier, VIEW, None)
+    fields = typed_fields(request.query_params)
+    outcome = Outcome(fields)
+    try:
+        if fields:
+            return turned(opened, fields)
+    except AppError as error:
+        outcome.refuse(error)
+    try:
+        question = question_in(opened)
+        outcome.asked = question is not None
+        if question is not None:
+            wait = request.query_params.get("run") == "wait"
+            outcome.sizing = question.search() if wait else question.answer()
+    except AppError as error:
+        outcome.refuse(error)
+    page = systems_page(request, opened, outcome)
+    return render(request, "sizings/systems.html", page, status=outcome.status)
+
+
+@dataclass
+class Outcome:
+    """What came of opening the view."""
+
+    fields: Mapping[str, str]
+    """Limits and filters that were typed."""
+    asked: bool = True
+    """Whether the study has a question to ask of systems."""
+    sizing: Sizing | None = None
+    status: int = 200
+    errors: Sequence[FieldError] = ()
+    message: Message | None = None
+    """What is wrong that belongs to no field."""
+
+    def refuse(self, error: AppError) -> None:
+        placed = [FieldError(one.field.removesuffix("_s"), one.message) for one in error.errors]
+        self.status, self.errors = error.status, [*self.errors, *placed]
+        if not {one.field for one in placed} & {*LIMITS, *FILTERS}:
+            self.message = error.message
+
+
+def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> SystemsPage:
+    query, voice = request.query_params, voice_of(request)
+    content, frame, sizing = opened.state.content, opened.frame, outcome.sizing
+    values = {name: text for name in LIMITS if (text := shown(content, name))}
+    values |= {**opened.stored, **outcome.fields}
+    display = {name: query[name][:20] for name in ("sort", "all") if name in query}
+    sort, options = display.get("sort", ""), [] if sizing is None else sizing.options
+    if sort in SORTS:
+        options = sorted(options, key=SORTS[sort])
+    listed = options if display.get("all") else options[:SHOWN]
+    pending = outcome.asked and sizing is None and outcome.status == 200
+    return SystemsPage(
+        frame=frame,
+        form=Form({name: [text] for name, text in values.items()}, outcome.errors),
+        message=outcome.message,
+        currency=content.base.currency,
+        groups=choices.systems(opened.bench.catalogue),
+        kinds=[kind for kind in KINDS if kind in values.get("kind", "").split(",")] or KINDS,
+        named=[name for name in values.get("system", "").split(",") if name],
+        asked=outcome.asked,
+        sizing=sizing,
+        pending=pending,
+        searching=pending and query.get("run") != "0",
+        here=frame.url(VIEW, **display),
+        wait=frame.url(VIEW, **display, run="wait"),
+        idle=frame.url(VIEW, **display, run="0"),
+        events=view_address(opened.state.study.id, f"{VIEW}/events", frame.query),
+        answer=[] if sizing is None else sentences(sizing),
+        mixed=sizing is not None and len({option.budget_kind for option in sizing.options}) > 1,
+        sort=sort,
+        sort_urls={key: frame.url(VIEW, **{**display, "sort": key}) for key in SORTS},
+        rows=[] if sizing is None else system_rows(sizing, listed, opened),
+        reasons=REASONS,
+        hidden=len(options) - len(listed),
+        all_url=frame.url(VIEW, **{**display, "all": "1"}),
+        frontier=None if sizing is None else frontier_view(sizing, voice),
+        scaling=[] if sizing is None else curve_views(sizing, voice),
     )
 
 
-def asked_sizing(values: Mapping[str, Sequence[str]]) -> SizingRequest:
-    """Return the request that was typed."""
-    first = {name: one[0] for name, one in values.items()}
-    if not first.get("model.preset"):
-        raise BadInput.at("model", "choose a preset")
-    body = {"model": {"preset": first["model.preset"]}, **WORKLOAD_OF_PRESET.body(values)}
-    limits = {name: value for name, value in limit_fields(first).items() if value is not None}
-    systems = {"systems": list(values["system"])} if values.get("system") else {}
-    software = {"software": first["software"]} if first.get("software") else {}
-    return SizingRequest.model_validate(
-        {**body, **limits, **systems, **software, "currency": first.get("currency", "USD")}
+def system_rows(sizing: Sizing, options: Sequence[SizingOption], opened: OpenView) -> list[SystemRow]:
+    """Return the rows of the table, each with its option of the study or the way to make it one."""
+    content, knobs = opened.state.content, opened.state.turned.knobs
+    margin = sizing.margin
+    tied = [margin.option, *margin.tied] if margin is not None and margin.tie else []
+    known = {
+        (option.system.id, option.system.count): option.key for option in content.options if option.system
+    }
+    dropped = {split(name)[1] for name in knobs if split(name)[0] == "drop"}
+    key = next(free_keys({option.key for option in content.options} | dropped))
+    room = len(content.options) < MAX_OPTIONS
+    rows = []
+    for option in options:
+        added = {f"add.{key}": option.system, f"count.{key}": str(option.count)}
+        url = opened.frame.turned(added) if room else ""
+        rows.append(SystemRow(option, option.id in tied, known.get((option.system, option.count), ""), url))
+    return rows
+
+
+def frontier_view(sizing: Sizing, voice: Voice) -> FigureView:
+    note = voice.gettext(
+        "Ranges are drawn for the Pareto front only; options without a published price are left out."
     )
+    drawn = charts.frontier(sizing, voice)
+    return view("frontier", voice.gettext("Time versus cost"), drawn, note, "options")
+
+
+def curve_views(sizing: Sizing, voice: Voice) -> list[FigureView]:
+    curve = sizing.scaling
+    if curve is None or len(curve.points) < 2:
+        return []
+    time, *cost = charts.curve(curve, voice)
+    return scaling_views(time, cost[0] if cost else None, voice)
+
+
+@router.get(f"{PATH}/events")
+@needs(cost=CostClass.SEARCH)
+def follow_search(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Search for as long as somebody follows, and send how far it is as a piece of the page."""
+    question = question_in(open_view(request, bench, workspace, identifier, VIEW, None))
+    if question is None or request.headers.get("last-event-id") == event_stream.END:
+        return Response(status_code=204)
+    search = WatchedSearch(question)
+    template = environment(voice_of(request).language).get_template("sizings/_search.html")
+
+    def write(state: object, before: object) -> str:
+        events = event_stream.event(template.render(state=state).strip())
+        return events + (event_stream.event("", "found") if search.state.status == "done" else "")
+
+    async def events() -> AsyncIterator[str]:
+        task = asyncio.create_task(run_sync(search.run))
+        try:
+            stopping = request.app.state.stopping.is_set
+            async for text in event_stream.stream(lambda: search.state, write, stopping):
+                yield text
+            await task
+        finally:
+            search.stop()
+
+    return event_stream.Followed(events(), request.app.state.streams, get_principal(request))
+
+
+OLD_FORM = FormFields(SizingRequest)
+"""Fields of the form that asked for a sizing on its own."""
+
+BASE = ("model", "workload", "software", "assumptions", "currency")
+
+
+def limits_in(query: QueryParams) -> dict[str, Any]:
+    """Return the limits of an old address as a study states them."""
+    found: dict[str, Any] = {}
+    for name in LIMITS:
+        text = query.get(name, "").strip().removesuffix("%")
+        if text and name == "budget_kind":
+            found[name] = text
+        elif text:
+            try:
+                found[name] = float(plain_number(text))
+            except ValueError:
+                raise BadInput.at(name, "must be a number") from None
+    if "deadline" in found:
+        found["deadline_s"] = found.pop("deadline") * (HOUR if query.get("unit") == "h" else DAY)
+    if found.get("probability", 0.0) > 1.0:
+        found["probability"] /= 100.0
+    return found
+
+
+def study_of(asked: Mapping[str, Any], limits: Mapping[str, Any], name: str, system: Any) -> StudyContent:
+    """Return the study that asks what a sizing asked, with one system to start from."""
+    fields = {}
+    if asked.get("systems"):
+        fields["system"] = ",".join(asked["systems"])
+    if asked.get("most_accelerators") not in (None, MOST_ACCELERATORS):
+        fields["accelerators"] = str(asked["most_accelerators"])
+    known = {part: asked[part] for part in ("deadline_s", "budget", "budget_kind") if asked.get(part)}
+    if asked.get("probability") not in (None, USUAL_PROBABILITY):
+        known["probability"] = asked["probability"]
+    base = {part: asked[part] for part in BASE if asked.get(part)}
+    body = {"name": name[:NAME_LENGTH], "base": base, "options": [{"system": system}]}
+    return checked(
+        StudyContent,
+        {**body, "limits": {**known, **limits}, "views": {VIEW: fields} if fields else {}},
+    )
+
+
+def go_to_study(
+    request: Request, bench: Workbench, workspace: str, content: StudyContent, ending: str = ""
+) -> Response:
+    display = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
+    made = unsaved_study(bench, workspace, "/sizings", content)
+    return RedirectResponse(view_address(made.id, f"{VIEW}{ending}", display), 303)
 
 
 @router.get("/sizings", response_class=HTMLResponse)
-def show_sizings() -> Response:
-    """Go to the form, which lists what was made before."""
-    return RedirectResponse("/sizings/new", 303)
-
-
 @router.get("/sizings/new", response_class=HTMLResponse)
-def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-    """Show the form; what the address names is filled in."""
-    draft = filled_draft(bench, workspace, typed(request.query_params))
-    return render(request, "sizings/sizing_form.html", form_page(request, bench, workspace, draft))
+def show_old_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+    """Go to the view of a study that asks what the address says, of an example where it says nothing."""
+    values = typed(request.query_params)
+    if "system" in values:
+        values["systems"] = [",".join(values["system"])]
+    asked = OLD_FORM.body(OLD_FORM.known(values))
+    if not asked.get("model"):
+        asked |= {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
+    for name in ("budget", "budget_kind", "probability"):
+        asked.pop(name, None)
+    limits = limits_in(request.query_params)
+    preset = bench.catalogue.models.documents.get(asked["model"].get("preset", ""))
+    system = (asked.get("systems") or ["dgx-a100-640gb"])[0]
+    name = preset.name if preset else "?"
+    return go_to_study(request, bench, workspace, study_of(asked, limits, name, {"id": system}))
 
 
-@router.post("/sizings/new", response_class=HTMLResponse)
-@needs(Right.MAKE, CostClass.SEARCH)
-def make_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
-    """Make a sizing of what was typed, or return the form with its errors beside the fields."""
-    draft = filled_draft(bench, workspace, typed(form))
-    try:
-        made = create_sizing(bench, workspace, asked_sizing(draft.form.values))
-    except (AppError, ValidationError) as error:
-        page = form_page(request, bench, workspace, draft.refused(error))
-        status = error.status if isinstance(error, AppError) else 422
-        return render(request, "sizings/sizing_form.html", page, status=status)
-    return RedirectResponse(f"/sizings/{made.id}", 303)
+def kept_study(request: Request, bench: Workbench, workspace: str, identifier: str) -> StudyContent:
+    """Return the study that asks what a stored sizing asked, with its best system."""
+    found = get_sizing(bench, workspace, identifier)
+    best = found.recommended or found.cheapest or (found.nearest.option if found.nearest else None)
+    option = next((one for one in found.options if one.id == best), found.options[0])
+    asked = found.request.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    asked["currency"] = found.request.currency
+    system = {"id": option.system, "count": option.count}
+    return study_of(asked, limits_in(request.query_params), found.label, system)
 
 
 @router.get("/sizings/{identifier}.json")
-def show_sizing_data(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, cursor: CursorQuery = None
-) -> Sizing:
-    """Return the sizing of the page of the same address, a hundred options at a time."""
-    found = get_sizing(bench, workspace, identifier, limit_fields(dict(request.query_params)))
-    return paged(found, OPTIONS, cursor)
+def show_kept_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    content = kept_study(request, bench, workspace, identifier)
+    return go_to_study(request, bench, workspace, content, ".json")
 
 
 @router.get("/sizings/{identifier}", response_class=HTMLResponse)
-def show_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show a sizing, judged under the limits of the query."""
-    query = {name: request.query_params[name][:40] for name in KEPT if name in request.query_params}
-    speaker = voice_of(request)
-    errors: Sequence[FieldError] = ()
-
-    def made() -> SizingPage:
-        found = get_sizing(bench, workspace, identifier, limits)
-        form = Form(_shown(found, query, bool(errors)), errors)
-        return sizing_page(found, speaker, form, query)
-
-    try:
-        limits = limit_fields(query)
-        if limits:
-            page = made()
-        else:
-            page = bench.sizings.get((workspace, identifier, speaker.language, *query.items()), made)
-    except BadInput as error:
-        limits, errors = {}, error.errors
-        page = made()
-    return render(request, "sizings/sizing.html", page, status=400 if errors else 200)
-
-
-def _shown(found: Sizing, query: Mapping[str, str], refused_ones: bool) -> dict[str, list[str]]:
-    """Return the fields of the limits as they are shown: what was typed where it was refused."""
-    asked = found.request
-    usual = "h" if asked.deadline_s is not None and asked.deadline_s < 2 * UNITS["d"] else "d"
-    unit = query.get("unit", usual)
-    unit = unit if unit in UNITS else usual
-    shown = {
-        "deadline": "" if asked.deadline_s is None else f"{asked.deadline_s / UNITS[unit]:.6g}",
-        "budget": "" if asked.budget is None else f"{asked.budget:.12g}",
-        "budget_kind": asked.budget_kind or "",
-        "probability": f"{100.0 * asked.probability:.4g}",
-    }
-    if refused_ones:
-        shown |= {name: query[name] for name in LIMITS if name in query}
-    return {"unit": [unit], **{name: [value] for name, value in shown.items() if value}}
-
-
-@router.post("/sizings/{identifier}/options/{option}/estimate")
-@needs(Right.MAKE)
-def open_estimate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, option: str) -> Response:
-    """Make the estimate of an option and go there."""
-    asked = option_request(bench, workspace, identifier, option)
-    return RedirectResponse(f"/estimates/{create_estimate(bench, workspace, asked).id}", 303)
-
-
-def sizing_page(sizing: Sizing, voice: Voice, form: Form, query: Mapping[str, str]) -> SizingPage:
-    """Return the page of a sizing; the query says how it is sorted and which limits are tried."""
-    sort, margin, curve = query.get("sort", ""), sizing.margin, sizing.scaling
-    path = f"/sizings/{sizing.id}"
-    options = sorted(sizing.options, key=SORTS[sort]) if sort in SORTS else sizing.options
-    shown = options if query.get("all") else options[:SHOWN]
-    scaling: Sequence[FigureView] = ()
-    if curve is not None and len(curve.points) > 1:
-        time, *cost = charts.curve(curve, voice)
-        scaling = scaling_views(time, cost[0] if cost else None, voice)
-    frontier = view(
-        "frontier",
-        voice.gettext("Time versus cost"),
-        charts.frontier(sizing, voice),
-        voice.gettext(
-            "Ranges are drawn for the Pareto front only; options without a published price are left out."
-        ),
-        "options",
-    )
-    limits = {name: value for name, value in query.items() if name not in ("sort", "all")}
-    return SizingPage(
-        sizing=sizing,
-        answer=sentences(sizing),
-        form=form,
-        mixed=len({option.budget_kind for option in sizing.options}) > 1,
-        sort=sort,
-        sort_urls={key: address(path, {**query, "sort": key}) for key in SORTS},
-        options=shown,
-        tied=[margin.option, *margin.tied] if margin is not None and margin.tie else [],
-        reasons=REASONS,
-        hidden=len(options) - len(shown),
-        limits_query=address("", limits),
-        all_url=address(path, {**query, "all": "1"}),
-        frontier=frontier,
-        scaling=scaling,
-        warnings=grouped(("", warning) for warning in sizing.warnings),
-    )
-
-
-def address(path: str, query: Mapping[str, str]) -> str:
-    return f"{path}?{urlencode(query)}" if query else path
+def show_kept(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    return go_to_study(request, bench, workspace, kept_study(request, bench, workspace, identifier))

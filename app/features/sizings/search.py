@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
@@ -64,6 +64,15 @@ TOGETHER = 64
 """Runs that one call of the engine computes; more take more memory and no less time."""
 
 
+Watch = Callable[[int, int, str], None]
+"""Hears before each search how many are done, how many there are, and which system is next; what it raises
+ends the search."""
+
+
+def nobody(done: int, total: int, system: str) -> None:
+    """Watch nothing."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupFinding:
     """What a search found for so many machines of a group."""
@@ -109,10 +118,18 @@ class Candidate:
     warnings: list[CheckWarning]
 
 
+def by_count(options: Iterable[SampledOption], system: str) -> dict[int, SampledOption]:
+    """Return the options of one system by count, rising."""
+    found = {one.document.count: one for one in options if one.document.system == system}
+    return dict(sorted(found.items()))
+
+
 class SystemSearch:
     """Searches the systems of one request; :attr:`options` and :attr:`left_out` grow with every search."""
 
-    def __init__(self, request: SizingRequest, profile: ModelProfile, context: SizingContext) -> None:
+    def __init__(
+        self, request: SizingRequest, profile: ModelProfile, context: SizingContext, watch: Watch = nobody
+    ) -> None:
         self.request = request
         self.profile = profile
         self.context = context
@@ -125,6 +142,7 @@ class SystemSearch:
         self._groups: list[Group] = []
         self._systems: dict[str, tuple[Hardware, Group]] = {}
         self._distances: dict[tuple[str, str], Floats] = {}
+        self._watch = watch
 
     @property
     def searches(self) -> int:
@@ -162,27 +180,26 @@ class SystemSearch:
         """Search the lattice, then counts between one that misses and the next that meets."""
         systems = self.systems()
         self._search((name, count) for name in systems for count in systems[name])
-        if refine and self.request.limited:
-            on_front = judge(self.options, self.request).front
-            names = {self.options[index].document.system for index in np.flatnonzero(on_front)}
-            self._search(
-                [(name, count) for name in sorted(names) for count in self._finer(name, systems[name])]
-            )
+        if refine:
+            self.refine(systems)
         if not self.options:
             raise self.refusal or BadInput.at(
                 "workload.global_batch", "no batch size divides evenly over the devices"
             )
 
-    def of(self, system: str) -> dict[int, SampledOption]:
-        """Return the options of one system by count, rising."""
-        options = (option for option in self.options if option.document.system == system)
-        return dict(sorted((option.document.count, option) for option in options))
+    def refine(self, systems: Mapping[str, Sequence[int]]) -> None:
+        """Search counts between one that misses and the next that meets, of the systems on the front."""
+        if not self.request.limited or not self.options:
+            return
+        on_front = judge(self.options, self.request).front
+        names = {self.options[index].document.system for index in np.flatnonzero(on_front)}
+        self._search([(name, count) for name in sorted(names) for count in self._finer(name, systems[name])])
 
     def _finer(self, system: str, counts: Sequence[int]) -> list[int]:
         """Return counts between one of the lattice that misses and the next, which meets."""
         if self.context.catalog.system(system).chip_kind is ChipKind.IPU:
             return []
-        known = self.of(system)
+        known = by_count(self.options, system)
         meets = dict(zip(known, judge(list(known.values()), self.request).meets, strict=True))
         return [
             count
@@ -199,8 +216,13 @@ class SystemSearch:
             machines = candidate.hardware.machines
             if machines not in candidate.group.found:
                 fresh.setdefault(candidate.group, {}).setdefault(machines, candidate.hardware)
+        total, done = sum(len(by_machines) for by_machines in fresh.values()), 0
         for group, by_machines in fresh.items():
-            decided = {machines: self._decide(group, hardware) for machines, hardware in by_machines.items()}
+            decided: dict[int, Decision | None] = {}
+            for machines, hardware in by_machines.items():
+                self._watch(done, total, hardware.entry.name)
+                decided[machines] = self._decide(group, hardware)
+                done += 1
             legal = {machines: decision for machines, decision in decided.items() if decision is not None}
             group.found |= dict.fromkeys(decided)
             group.found |= zip(legal, self._findings(group, list(legal.values())), strict=True)

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
+from sqlalchemy.exc import IntegrityError
+
+from app import __version__
 from app.errors import BadInput, NotFound
-from app.estimating.request import EstimateRequest
-from app.features.sizings.answering import restated, scaling, size
-from app.features.sizings.judging import sampled_option, samples_of, stored_samples
-from app.features.sizings.model import ScalingCurve, Sizing, SizingRequest, SizingSummary, check
+from app.features.sizings.answering import Sized, judged, scaling, size
+from app.features.sizings.judging import SampledOption, sampled_option, samples_of, stored_samples
+from app.features.sizings.model import (
+    ScalingCurve,
+    Sizing,
+    SizingOption,
+    SizingRequest,
+    SizingSummary,
+    check,
+)
+from app.features.sizings.search import Watch, nobody
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, stretch, write_cursor
 from app.platform.store.queries import new_id
@@ -26,55 +40,98 @@ def create_sizing(
     def make() -> tuple[Sizing, Save]:
         sized = size(request, bench.context(workspace_id))
         SEARCHES.labels("systems").inc()
-        answer = sized.document.model_copy(update={"id": new_id("siz")})
-        asked = request.model_dump(mode="json", exclude_unset=True)
-        document, samples = answer.model_dump(mode="json"), stored_samples(sized.samples)
-        return answer, lambda repository: repository.add(
-            SizingRow(
-                id=answer.id, label=answer.label[:300], request=asked, document=document, samples=samples
-            )
-        )
+        row = _row(new_id("siz"), request, sized)
+        answer = sized.document.model_copy(update={"id": row.id})
+        return answer, lambda repository: repository.add(row)
 
     return keep(bench, workspace_id, IdempotentCall.of("sizings", key, request), Sizing, make)
 
 
-def get_sizing(
-    bench: Workbench,
-    workspace_id: str,
-    identifier: str,
-    limits: Mapping[str, float | str | None] | None = None,
-) -> Sizing:
-    """Return a sizing as it was answered, or judged under other limits from its samples."""
+def _row(identifier: str, request: SizingRequest, sized: Sized) -> SizingRow:
+    return SizingRow(
+        id=identifier,
+        label=sized.document.label[:300],
+        request=request.model_dump(mode="json", exclude_unset=True),
+        document=sized.document.model_copy(update={"id": identifier}).model_dump(mode="json"),
+        samples=stored_samples(sized.samples),
+    )
+
+
+def get_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Sizing:
+    """Return a sizing as it was answered."""
     with bench.store.transaction(workspace_id) as repository:
         row = repository.get(SizingRow, identifier)
         if row is None:
             raise no_such("sizing", identifier)
-        document = Sizing.model_validate(row.document)
-        if not limits:
-            return document
-        samples = samples_of(row.samples)
-    asked = document.request.model_copy(update=dict(limits))
-    check(asked)
-    # What was kept before purchase and term were told apart has no samples of them.
-    if all(option.id in samples for option in document.options if option.fits):
+        return Sizing.model_validate(row.document)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSizing:
+    """A sizing with what is needed to judge its options anew."""
+
+    document: Sizing
+    options: Sequence[SampledOption]
+
+
+def sizing_id(bench: Workbench, workspace_id: str, request: SizingRequest) -> str:
+    """Return the identifier of the answer to a question, the same whichever server is asked."""
+    named = request.assumptions.price_book_id
+    book = bench.context(workspace_id).find_book(named) if named else None
+    versions = (workspace_id, __version__, bench.sizing.catalog.version, book.source.id if book else "")
+    content = "\n".join([*versions, request.model_dump_json(exclude_none=True)])
+    return f"siz_{base64.b32encode(hashlib.sha256(content.encode()).digest())[:16].decode().lower()}"
+
+
+def stored_sizing(bench: Workbench, workspace_id: str, identifier: str) -> StoredSizing | None:
+    """Return the answer to a question where it has been found before."""
+
+    def load() -> StoredSizing:
+        with bench.store.transaction(workspace_id) as repository:
+            row = repository.get(SizingRow, identifier)
+            if row is None:
+                raise no_such("sizing", identifier)
+            document, samples = Sizing.model_validate(row.document), samples_of(row.samples)
         options = [sampled_option(option, samples.get(option.id)) for option in document.options]
-        return restated(document, options, asked)
-    sized = size(asked, bench.context(workspace_id))
-    return sized.document.model_copy(update={"id": identifier, "label": document.label})
+        return StoredSizing(document, options)
+
+    try:
+        found: StoredSizing = bench.sizings.get((workspace_id, identifier), load)
+    except NotFound:
+        return None
+    return found
+
+
+def find_sizing(
+    bench: Workbench, workspace_id: str, identifier: str, request: SizingRequest, watch: Watch = nobody
+) -> None:
+    """Find the answer to a question and keep it."""
+    row = _row(identifier, request, size(request, bench.context(workspace_id), watch))
+    SEARCHES.labels("systems").inc()
+    # Who asks the same at the same time finds the same.
+    with suppress(IntegrityError), bench.store.transaction(workspace_id) as repository:
+        repository.add(row)
+
+
+def judged_sizing(
+    bench: Workbench,
+    workspace_id: str,
+    stored: StoredSizing,
+    request: SizingRequest,
+    wanted: Callable[[SizingOption], bool],
+) -> Sizing:
+    """Return a sizing of the options that are wanted, under the limits of a request."""
+    check(request)
+    options = [option for option in stored.options if wanted(option.document)]
+    if not options:
+        raise BadInput("no system is left: use fewer filters")
+    return judged(stored.document, options, request, bench.context(workspace_id))
 
 
 def paged(document: Sizing, limit: int, cursor: str | None) -> Sizing:
     """Return a sizing with some of its options, from a cursor on."""
     part = stretch(document.options, limit, cursor)
     return document.model_copy(update={"options": part.items, "next": part.next})
-
-
-def option_request(bench: Workbench, workspace_id: str, identifier: str, option: str) -> EstimateRequest:
-    document = get_sizing(bench, workspace_id, identifier)
-    found = next((entry for entry in document.options if entry.id == option), None)
-    if found is None:
-        raise NotFound.named("option", option, [entry.id for entry in document.options])
-    return EstimateRequest.model_validate(found.estimate)
 
 
 def list_sizings(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[SizingSummary]:

@@ -24,7 +24,7 @@ from app.features.estimates.service import get_estimate, get_estimate_request
 from app.features.studies.answering import State
 from app.features.studies.forms import LONGEST_QUERY, UNDO, address, knobs_in, version_in
 from app.features.studies.knobs import labels_of, request_of
-from app.features.studies.model import MAX_KNOBS, VIEWS, KnobValue, StudyContent, StudyOption
+from app.features.studies.model import MAX_KNOBS, VIEWS, KnobValue, StudyContent, StudyOption, stated
 from app.features.studies.service import NAME_LENGTH, create_study
 from app.features.studies.states import StoredState, state_of, store_state, stored_state
 from app.platform.rates import CostClass
@@ -192,7 +192,7 @@ def question_words(bench: Workbench, workspace: str, content: StudyContent, voic
         except NotFound:
             words = [voice.gettext("deleted model")]
     else:
-        words = [voice.gettext("own model")]
+        words = [voice.gettext("own model") if stated(model) else voice.gettext("stated figures only")]
     if workload.target:
         target = bench.sizing.catalog.items.get(workload.target)
         words.append(voice.gettext("to {target}").format(target=target.name if target else workload.target))

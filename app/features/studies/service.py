@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -111,6 +112,25 @@ def create_study(
         return first_version(content, saved=saved)
 
     return keep(bench, workspace_id, IdempotentCall.of("studies", key, content), Study, make)
+
+
+def unsaved_study(bench: Workbench, workspace_id: str, path: str, content: StudyContent) -> Study:
+    """Return the unsaved study that an address leads to; the same question leads to the same study.
+
+    It need not be possible to estimate all of its options: its page says which cannot be, and why.
+    """
+
+    def make() -> tuple[Study, Save]:
+        check(content, bench.sizing.catalog)
+        return first_version(content, saved=False)
+
+    digest = hashlib.sha256(content.model_dump_json(exclude_unset=True).encode()).hexdigest()[:32]
+    once = IdempotentCall.of("studies", f"{path}:{digest}", content)
+    study = keep(bench, workspace_id, once, Study, make)
+    try:
+        return get_study(bench, workspace_id, study.id)
+    except NotFound:  # It was deleted meanwhile.
+        return keep(bench, workspace_id, None, Study, make)
 
 
 def first_version(content: StudyContent, *, saved: bool = True) -> tuple[Study, Save]:

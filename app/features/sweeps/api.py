@@ -9,12 +9,12 @@ from fastapi import Body, Path, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.responses import Response
 
-from app.features.sweeps import event_stream
 from app.features.sweeps import service as sweeps
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.rows import Job, SweepAnswer, SweepState
 from app.platform.listing import Page
 from app.platform.rates import CostClass
+from app.platform.web import event_stream
 from app.platform.web.api import (
     ASK,
     CHANGE,
@@ -44,6 +44,11 @@ OrderQuery = Annotated[
 CSV = "text/csv; charset=utf-8"
 
 PARQUET = "application/vnd.apache.parquet"
+
+
+def as_json(state: SweepState, before: SweepState | None = None) -> str:
+    """Return a state as an event of JSON."""
+    return event_stream.event(state.model_dump_json(), "progress")
 
 
 def attachment(identifier: str, ending: str) -> dict[str, str]:
@@ -141,7 +146,7 @@ def get_sweep(
 def follow_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> Response:
     """Follow a sweep as server-sent events: ``progress`` with its state, finally ``end``."""
     read = partial(sweeps.get_state, bench, workspace, identifier)
-    return event_stream.response(request, read, event_stream.as_json)
+    return event_stream.response(request, read, as_json)
 
 
 @router.post("/{id}/cancel", summary="Cancel a sweep", responses=CHANGE)
@@ -181,4 +186,4 @@ def get_job(
     if event_stream.MEDIA_TYPE not in request.headers.get("accept", ""):
         return found
     read = partial(sweeps.get_state, bench, workspace, identifier)
-    return event_stream.response(request, read, event_stream.as_json)
+    return event_stream.response(request, read, as_json)

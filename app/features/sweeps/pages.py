@@ -17,7 +17,6 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
 from app.estimating.schema import Quantity
-from app.features.sweeps import event_stream
 from app.features.sweeps import service as sweeps
 from app.features.sweeps.charts import called, cost_of, time_against_cost, time_of
 from app.features.sweeps.model import MOST_POINTS, SweepRequest
@@ -26,6 +25,7 @@ from app.platform.charts.figures import time_scale
 from app.platform.json_bodies import as_app_error, read_json
 from app.platform.listing import Page
 from app.platform.rates import CostClass
+from app.platform.web import event_stream
 from app.platform.web.contexts import FigureView, Form
 from app.platform.web.deps import USUAL, BenchDep, WorkspaceDep
 from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK

@@ -275,7 +275,8 @@ def test_what_takes_long_is_counted_as_a_search_on_page_and_api(application: Fas
         "GET /studies/{identifier}/plan",
         "GET /studies/{identifier}/plan.json",
         "POST /api/v1/sizings",
-        "POST /sizings/new",
+        "GET /studies/{identifier}/systems",
+        "GET /studies/{identifier}/systems/events",
     ):
         assert costs[address] is CostClass.SEARCH, address
     assert costs["GET /api/v1/estimates"] is CostClass.READ

@@ -14,7 +14,7 @@ import polars
 import pytest
 from fastapi import FastAPI
 
-from app.features.sweeps import event_stream
+from app.platform.web import event_stream
 from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
 from tests.jobs import do_all
 from tests.loops import run

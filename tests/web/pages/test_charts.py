@@ -69,33 +69,28 @@ def _kept(reader: Reader, path: str, body: dict[str, object]) -> str:
 
 
 def test_the_table_of_a_chart_has_its_numbers_with_their_ranges(reader: Reader) -> None:
-    path = reader.example("bert-large")
-    figure = json.loads(reader.page(path).select_one("#figure-time-data").get_text())
-    answer = reader.get(f"{path}?chart=figure-time.csv")
+    path = f"/studies/{_kept(reader, '/api/v1/studies', STUDY)}"
+    curves = f"{path}/scaling"
+    figure = json.loads(reader.page(curves).select_one("#figure-scaling-cost-data").get_text())
+    answer = reader.get(f"{curves}?chart=figure-scaling-cost.csv")
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     head, titles, *rows = csv.reader(io.StringIO(answer.content.decode("utf-8-sig")))
-    assert head[:4] == ["series", "x", "y", "x_low"]
-    assert titles[1] == figure["layout"]["xaxis"]["title"]["text"]
-    found = {row[2]: tuple(map(float, (row[1], row[3], row[4]))) for row in rows}
-    estimates = reader.data(f"{path}.json")["rows"]
-    assert len(found) == len(estimates)
-    for row in estimates:
-        time = row["estimate"]["time_to_train"]
-        value, low, high = found[row["label"]]
-        assert low <= value <= high
-        assert low / value == pytest.approx(time["low"] / time["value"])
-        assert high / value == pytest.approx(time["high"] / time["value"])
+    assert head[:3] == ["series", "x", "y"]
+    assert titles[2] == figure["layout"]["yaxis"]["title"]["text"]
+    values = {float(row[2]) for row in rows}
+    costs = [one["cost"]["run"]["value"] for curve in reader.data(f"{curves}.json").values() for one in curve]
+    assert all(any(value == pytest.approx(cost) for value in values) for cost in costs)
 
 
 def test_a_chart_that_is_not_there_is_named_with_those_that_are(reader: Reader) -> None:
     path = reader.example("bert-large")
-    for asked in ("figure-tmie.svg", "figure-time.gif", "../figure-time.svg", "figure-time"):
+    for asked in ("figure-prats.svg", "figure-parts.gif", "../figure-parts.svg", "figure-parts"):
         answer = reader.get(f"{path}?chart={asked}")
         assert answer.status_code == 404
-    assert "figure-time.svg" in reader.get(f"{path}?chart=figure-tmie.svg").text
+    assert "figure-parts.svg" in reader.get(f"{path}?chart=figure-prats.svg").text
 
 
 def test_a_korean_chart_speaks_korean(reader: Reader) -> None:
     path = reader.example("bert-large")
-    korean = reader.get(f"{path}?chart=figure-time.csv&lang=ko").content.decode("utf-8-sig")
+    korean = reader.get(f"{path}?chart=figure-parts.csv&lang=ko").content.decode("utf-8-sig")
     assert "시간" in korean

@@ -1,4 +1,8 @@
+"""Comparisons as studies: each row an option, what is turned in the address, and curves over sizes."""
+
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup
@@ -8,65 +12,114 @@ from app.estimating.documents import CheckWarning
 from app.platform.web.contexts import grouped
 from tests.web.pages.conftest import Reader
 
+CLAIMED: list[dict[str, Any]] = [
+    {"label": "1 × DGX A100", "hours": 69.5, "kind": "vendor", "system": "dgx-a100-320gb"},
+    {"label": "3 × DGX A100", "kind": "linear", "scaled_from": "1 × DGX A100", "factor": 3},
+    {"label": "1 × IPU-POD64", "hours": 13.2, "kind": "vendor", "system": "ipu-pod64"},
+]
 
-def rows(page: BeautifulSoup, table: str = "options") -> list[list[str]]:
-    found = page.find("table", id=table)
-    assert found is not None
-    return [
-        [cell.get_text(" ", strip=True) for cell in row.find_all(["th", "td"])]
-        for row in found.find_all("tr")
-    ]
+BERT = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
 
-
-def test_every_option_is_a_row_with_time_cost_and_range(reader: Reader, modelled: str) -> None:
-    page, data = reader.page(modelled), reader.data(f"{modelled}.json")
-    head, *options = rows(page)
-    assert head[:4] == ["Option", "Training time", "Relative to the fastest", "Cost per run"]
-    assert len(options) == len(data["rows"]) == 3
-    for cells, row in zip(options, data["rows"], strict=True):
-        assert cells[0].startswith(row["label"])
-        minutes = [row[end] * 60 for end in ("hours", "low", "high")]
-        assert cells[1] == f"{minutes[0]:.1f} min ({minutes[1]:.1f}–{minutes[2]:.1f})"
-
-
-def test_ratios_are_against_the_fastest(reader: Reader, claimed: str) -> None:
-    options = rows(reader.page(claimed))[1:]
-    assert [(cells[1], cells[2]) for cells in options] == [
-        ("69.5 h", "5.3×"),
-        ("23.2 h", "1.8×"),
-        ("13.2 h", "fastest"),
-    ]
+MODELLED: list[dict[str, Any]] = [
+    {**BERT, "label": "DGX", "system": {"id": "dgx-a100-640gb", "count": 2}, "plan": {"tensor": 1}},
+    {**BERT, "label": "Pod", "system": {"id": "bow-pod16"}, "assumptions": {"utilisation": 0.5}},
+    {
+        "label": "Language",
+        "model": {"preset": "gpt2-1.5b"},
+        "workload": {"tokens": 1e9, "global_batch": 512},
+        "system": {"id": "aws-p4d"},
+        "software": "megatron-2022",
+    },
+    {"label": "Stated", "hours": 10, "kind": "published"},
+]
 
 
-def test_a_ratio_says_how_sure_it_is(reader: Reader, modelled: str, claimed: str) -> None:
-    for address in (modelled, claimed):
-        told = reader.page(address).select("#ratios li")
-        ratios = reader.data(f"{address}.json")["ratios"]
-        for item, ratio in zip(told, ratios, strict=True):
-            assert ("probability" in item.get_text()) == (ratio["probability"] is not None)
+def kept(reader: Reader, rows: list[dict[str, Any]]) -> str:
+    made = reader.ask("POST", "/api/v1/comparisons", json={"title": "Head to head", "rows": rows})
+    assert made.status_code == 201, made.text
+    return f"/comparisons/{made.json()['id']}"
 
 
-def test_each_row_says_who_claims_it(reader: Reader, claimed: str) -> None:
-    labels = [row[0] for row in rows(reader.page(claimed))[1:]]
-    assert [("vendor" in label, "linear" in label) for label in labels] == [
-        (True, False),
-        (False, True),
-        (True, False),
-    ]
+@pytest.fixture(scope="module")
+def claims(reader: Reader) -> str:
+    return kept(reader, CLAIMED)
 
 
-def test_warnings_stand_on_the_page_the_gravest_first(reader: Reader, claimed: str) -> None:
-    page, data = reader.page(claimed), reader.data(f"{claimed}.json")
-    shown = [item["data-code"] for item in page.select(".warnings li")]
-    assert set(shown) == {warning["code"] for warning in data["warnings"]}
-    assert {"vendor_figure", "linear_scaling_assumed", "generation_mk2"} <= set(shown)
+@pytest.fixture(scope="module")
+def mixed(reader: Reader) -> str:
+    return kept(reader, MODELLED)
 
 
-def test_options_come_first(reader: Reader, modelled: str, claimed: str) -> None:
-    for address in (modelled, claimed):
-        page = reader.page(address)
-        order = [one.get("id") or one["class"][0] for one in page.select("main #options, main .warnings")]
-        assert order[0] == "options"
+def study_at(reader: Reader, address: str) -> str:
+    """Return the address of the study that the page of a comparison is about."""
+    return str(reader.page(address).select_one("#study-form")["action"])
+
+
+def column(page: BeautifulSoup, key: str) -> str:
+    return page.select_one(f"#column-{key}").get_text(" ", strip=True)
+
+
+def test_rows_are_options_and_ask_the_same(reader: Reader, mixed: str) -> None:
+    data, comparison = reader.data(f"{study_at(reader, mixed)}.json"), reader.data(f"{mixed}.json")
+    assert not data["saved"] and data["content"]["name"] == "Head to head"
+    assert [one["label"] for one in data["options"]] == [row["label"] for row in comparison["rows"]]
+    for option, row in zip(data["options"], comparison["rows"], strict=True):
+        assert option["time"]["value"] == pytest.approx(row["hours"] * 3600)
+        assert (option["kind"], option["system"]) == (row["kind"], row["system"])
+    assert data["options"][2]["estimate"]["software"] == "megatron-2022"
+    assert data["options"][1]["estimate"]["model"]["id"] == "bert-large"
+    assert data["options"][2]["estimate"]["model"]["id"] == "gpt2-1.5b"
+
+
+def test_a_comparison_is_made_a_study_once_until_its_rows_change(reader: Reader, claims: str) -> None:
+    rows = kept(reader, CLAIMED)
+    before = study_at(reader, rows)
+    assert before == study_at(reader, rows) != study_at(reader, claims)
+    reader.ask("PATCH", f"/api/v1{rows}", json={"rows": CLAIMED[:2]})
+    assert study_at(reader, rows) != before
+
+
+def test_a_deleted_study_is_made_anew(reader: Reader) -> None:
+    address = kept(reader, CLAIMED[:1])
+    before = study_at(reader, address)
+    for step in ("archive", "delete"):
+        assert reader.submit(f"{before}/{step}", {}).status_code == 303
+    assert study_at(reader, address) != before
+
+
+@pytest.mark.parametrize("typed", ["85", "0.85", "85%"])
+def test_efficiency_restates_scaled_figures(reader: Reader, claims: str, typed: str) -> None:
+    page = reader.page(claims)
+    assert "23.2 h" in column(page, "b") and "1.8×" in column(page, "b") and "5.3×" in column(page, "a")
+    answer = reader.arrive(f"{claims}?scaling_efficiency={typed}")
+    restated = BeautifulSoup(answer.text, "html.parser")
+    assert "27.3 h" in column(restated, "b") and "2.1×" in column(restated, "b")
+    assert restated.select_one("#knob-scaling_efficiency")["value"] == "85"
+
+
+def test_json_twin_takes_the_same_efficiency(reader: Reader, claims: str) -> None:
+    data = reader.data(f"{claims}.json?scaling_efficiency=85")
+    assert data["scaling_efficiency"] == 0.85
+    assert data["rows"][1]["hours"] == pytest.approx(69.5 / 3 / 0.85)
+
+
+@pytest.mark.parametrize("typed", ["0", "-3", "101", "nan", "much"])
+def test_wrong_efficiency_is_refused_beside_its_field(reader: Reader, claims: str, typed: str) -> None:
+    answer = reader.arrive(f"{claims}?scaling_efficiency={typed}")
+    assert answer.status_code in {400, 422}
+    page = BeautifulSoup(answer.text, "html.parser")
+    field = page.select_one("#knob-scaling_efficiency")
+    assert field["value"] == typed and field["aria-invalid"] == "true"
+    assert "23.2 h" in column(page, "b")
+
+
+def test_each_option_says_who_claims_it(reader: Reader, claims: str) -> None:
+    page, data = reader.page(claims), reader.data(f"{claims}.json")
+    told = [tag.get_text() for tag in page.select(".r-head .tag")]
+    assert told == ["vendor", "linear extrapolation", "vendor"]
+    shown = {item["data-code"] for item in page.select(".warnings li")}
+    assert shown == {warning["code"] for warning in data["warnings"]}
+    assert "stated figures only" in page.select_one(".study-question").get_text()
 
 
 def test_one_check_is_one_row_that_names_its_options() -> None:
@@ -82,69 +135,24 @@ def test_one_check_is_one_row_that_names_its_options() -> None:
     ]
 
 
-@pytest.mark.parametrize("typed", ["85", "0.85", "85%", "0,85"])
-def test_efficiency_has_one_address_however_it_is_typed(reader: Reader, claimed: str, typed: str) -> None:
-    response = reader.get(claimed, params={"scaling_efficiency": typed})
-    address = response.headers.get("location", f"{claimed}?scaling_efficiency={typed}")
-    assert address == f"{claimed}?scaling_efficiency=0.85"
-    assert rows(reader.page(address))[2][1:3] == ["27.3 h", "2.1×"]
-
-
-def test_full_efficiency_is_the_plain_address(reader: Reader, claimed: str) -> None:
-    assert reader.get(f"{claimed}?scaling_efficiency=100").headers["location"] == claimed
-
-
-def test_json_twin_takes_the_same_efficiency(reader: Reader, claimed: str) -> None:
-    data = reader.data(f"{claimed}.json?scaling_efficiency=85")
-    assert data["scaling_efficiency"] == 0.85
-    assert data["rows"][1]["hours"] == pytest.approx(69.5 / 3 / 0.85)
-
-
-@pytest.mark.parametrize("typed", ["0", "-3", "101", "nan", "much"])
-def test_wrong_efficiency_is_refused_beside_its_field(reader: Reader, claimed: str, typed: str) -> None:
-    page = reader.page(f"{claimed}?scaling_efficiency={typed}", status=400)
-    field = page.find("input", id="scaling-efficiency")
-    assert field is not None and field["value"] == typed and field["aria-invalid"] == "true"
-    assert "at most 100" in page.select_one("#scaling-efficiency-messages .field-error").get_text()
-    assert rows(page)[2][1] == "23.2 h"
-
-
-def test_an_option_that_does_not_fit_says_why_and_what_would(reader: Reader) -> None:
-    asked = {
-        "model": {"preset": "gpt3-175b"},
-        "workload": {"tokens": 300e9},
-        "system": {"id": "dgx-a100-640gb"},
-    }
-    made = reader.ask("POST", "/api/v1/comparisons", json={"rows": [asked]})
-    address = f"/comparisons/{made.json()['id']}"
-    option, data = rows(reader.page(address))[1], reader.data(f"{address}.json")
-    warning = next(one for one in data["rows"][0]["estimate"]["warnings"] if one["code"] == "does_not_fit")
-    assert option[1].startswith("Does not fit")
-    assert warning["message"].split(";")[-1].strip() in option[1]
-
-
-def test_parts_of_the_time_add_up_to_all_of_it(reader: Reader, modelled: str) -> None:
-    data = reader.data(f"{modelled}.json")
-    table = reader.page(modelled).select(".chart-box:has(#figure-breakdown) .chart-table tbody tr")
-    cells = [row.td.get_text() for row in table]
-    shares = [float(cell.rpartition("(")[2].strip("<%)")) for cell in cells if "(" in cell]
-    assert sum(shares) == pytest.approx(100, abs=0.5)
-    assert data["rows"][0]["estimate"]["breakdown"]
-
-
-def test_scaling_curve_is_a_part_for_htmx_and_a_page_otherwise(reader: Reader, modelled: str) -> None:
-    whole = reader.get(f"{modelled}/scaling")
-    part = reader.get(f"{modelled}/scaling", headers={"HX-Request": "true"})
-    assert whole.text.startswith("<!doctype html>") and not part.text.startswith("<!doctype")
-    first = reader.data(f"{modelled}/scaling.json")["DGX A100 640GB"]
-    shown = BeautifulSoup(part.text, "html.parser")
-    table = shown.select(".chart-box:has(#figure-scaling) .chart-table tbody tr")
-    assert [row.td.get_text() for row in table if row.th.get_text() == "DGX A100 640GB"] == [
-        str(one["system"]["count"]) for one in first
-    ]
-
-
-def test_unknown_comparison_is_a_page_that_says_so(reader: Reader) -> None:
+def test_the_list_and_unknown_comparisons(reader: Reader) -> None:
+    assert reader.get("/comparisons?lang=ko").headers["location"] == "/studies?lang=ko"
     page = reader.page("/comparisons/cmp_none", status=404)
-    assert page.h1.get_text() == "Not found"
-    assert "cmp_none" in page.get_text()
+    assert page.h1.get_text() == "Not found" and "cmp_none" in page.get_text()
+
+
+def test_curves_are_a_part_for_htmx_and_a_page_otherwise(reader: Reader, mixed: str) -> None:
+    study = study_at(reader, mixed)
+    assert reader.get(f"{mixed}/scaling").headers["location"] == f"{study}/scaling"
+    assert reader.page(study).select_one("#scaling")["hx-get"] == f"{study}/scaling"
+    whole = reader.get(f"{study}/scaling")
+    part = reader.get(f"{study}/scaling", headers={"HX-Request": "true"})
+    assert whole.text.startswith("<!doctype html>") and not part.text.startswith("<!doctype")
+    curves = reader.data(f"{study}/scaling.json")
+    assert set(curves) == {"a", "b", "c"}
+    assert [one["system"]["count"] for one in curves["a"]] == [1, 2, 4, 8]
+    table = ".chart-box:has(#figure-scaling) .chart-table tbody tr"
+    rows = BeautifulSoup(part.text, "html.parser").select(table)
+    assert [row.th.get_text() for row in rows].count("DGX") == 4
+    turned = reader.data(f"{study}/scaling.json?count.a=4")
+    assert [one["system"]["count"] for one in turned["a"]] == [1, 2, 4, 8, 16]

@@ -1,4 +1,4 @@
-"""The list of comparisons, what is told of estimates in a list, and the ways there and back."""
+"""The list of studies, and what is told of comparisons and estimates in a list."""
 
 from __future__ import annotations
 
@@ -33,18 +33,9 @@ def made(reader: Reader, kind: str, body: dict[str, Any]) -> str:
     return str(answer.json()["id"])
 
 
-def row_of(page: BeautifulSoup, address: str) -> list[str]:
-    """Return the cells of the row that leads to an address."""
-    link = page.select_one(f'main table a[href="{address}"]')
-    assert link is not None, address
-    row = link.find_parent("tr")
-    assert isinstance(row, Tag)
-    return [cell.get_text(strip=True) for cell in row.find_all(["th", "td"])]
-
-
-def led_to(page: BeautifulSoup, kind: str) -> list[str]:
+def led_to(page: BeautifulSoup) -> list[str]:
     """Return the identifiers that the table leads to, in its order."""
-    return [str(link["href"]).removeprefix(f"/{kind}/") for link in page.select(f"#{kind} tbody th a")]
+    return [str(link["href"]).removeprefix("/studies/") for link in page.select("#studies tbody th a")]
 
 
 @pytest.fixture(scope="module")
@@ -57,23 +48,20 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Reader:
 @pytest.fixture(scope="module")
 def empty(fresh: Reader) -> dict[str, BeautifulSoup]:
     """The pages before anything is made."""
-    return {path: fresh.page(path) for path in ("/", "/comparisons")}
+    return {path: fresh.page(path) for path in ("/", "/studies")}
 
 
 @pytest.fixture(scope="module")
 def many(fresh: Reader, empty: dict[str, BeautifulSoup]) -> list[str]:
-    """Identifiers of more comparisons than one stretch holds, the newest first."""
+    """Identifiers of more studies than one stretch holds, the newest first."""
     return [
-        made(fresh, "comparisons", claims(f"Round {number}", "ours", "theirs"))
-        for number in range(USUAL_ITEMS + 3)
+        made(fresh, "studies", {**STUDY, "name": f"Round {number}"}) for number in range(USUAL_ITEMS + 3)
     ][::-1]
 
 
 def test_an_empty_list_leads_to_the_form(empty: dict[str, BeautifulSoup]) -> None:
-    page = empty["/comparisons"]
-    notice = page.select_one("main .notice")
-    assert notice is not None and "No comparisons yet" in notice.get_text()
-    assert notice.select_one('a[href="/"]') is not None
+    page = empty["/studies"]
+    assert page.select_one('main a[href="/"]') is not None
     assert page.select_one("main table") is None
 
 
@@ -81,25 +69,25 @@ def test_the_start_page_is_silent_where_nothing_was_made(empty: dict[str, Beauti
     assert empty["/"].select_one(".recent") is None
 
 
-def test_the_newest_comparison_stands_first_and_the_list_goes_on(fresh: Reader, many: list[str]) -> None:
-    first = fresh.page("/comparisons")
-    assert led_to(first, "comparisons") == many[:USUAL_ITEMS]
+def test_the_newest_study_stands_first_and_the_list_goes_on(fresh: Reader, many: list[str]) -> None:
+    first = fresh.page("/studies")
+    assert led_to(first) == many[:USUAL_ITEMS]
     following = first.select_one(".pages a")
     assert following is not None
     second = fresh.page(str(following["href"]))
-    assert led_to(second, "comparisons") == many[USUAL_ITEMS:]
+    assert led_to(second) == many[USUAL_ITEMS:]
     assert second.select_one(".pages a") is None
 
 
 def test_each_stretch_has_its_own_data(fresh: Reader, many: list[str]) -> None:
-    address = "/comparisons"
+    address = "/studies"
     seen: list[str] = []
     while address:
         page = fresh.page(address)
         twin = page.find("link", rel="alternate", type="application/json")
         assert isinstance(twin, Tag)
         data = fresh.data(str(twin["href"]))
-        assert [one["id"] for one in data["items"]] == led_to(page, "comparisons")
+        assert [one["id"] for one in data["items"]] == led_to(page)
         seen += [one["id"] for one in data["items"]]
         following = page.select_one(".pages a")
         assert (data["next"] is None) == (following is None)
@@ -107,49 +95,44 @@ def test_each_stretch_has_its_own_data(fresh: Reader, many: list[str]) -> None:
     assert seen == many
 
 
-def test_the_start_page_leads_to_the_newest_studies_and_to_all(fresh: Reader) -> None:
-    studies = [made(fresh, "studies", {**STUDY, "name": f"Round {number}"}) for number in range(5)][::-1]
+def test_the_start_page_leads_to_the_newest_studies_and_to_all(fresh: Reader, many: list[str]) -> None:
     block = fresh.page("/").select_one(".recent")
     assert block is not None
     links = [link["href"] for link in block.select("a")]
-    assert links == ["/studies", *(f"/studies/{one}" for one in studies[:4])]
-    assert "Round 4" in block.text and "DGX A100 640GB" in block.text
+    assert links == ["/studies", *(f"/studies/{one}" for one in many[:4])]
+    assert f"Round {USUAL_ITEMS + 2}" in block.text and "DGX A100 640GB" in block.text
     refused = fresh.submit("/", {"workload.tokens": "many"})
     assert refused.status_code == 400
-    assert f'href="/studies/{studies[0]}"' in refused.text
+    assert f'href="/studies/{many[0]}"' in refused.text
 
 
 def test_what_others_typed_is_text_and_says_no_language(reader: Reader) -> None:
-    comparison = made(reader, "comparisons", claims(NAME, f"{NAME} 1", f"{NAME} 2"))
-    page = reader.page("/comparisons")
-    link = page.select_one(f'main table a[href="/comparisons/{comparison}"]')
+    study = made(reader, "studies", {**STUDY, "name": NAME})
+    page = reader.page("/studies")
+    link = page.select_one(f'main table a[href="/studies/{study}"]')
     assert link is not None
     assert link.get_text() == NAME and link["lang"] == "und"
     assert page.find("b", string="Seoul") is None
     estimate = reader.page(f"/estimates/{made(reader, 'estimates', {**RESNET, 'label': NAME})}")
     assert estimate.h1.get_text() == NAME and estimate.h1["lang"] == "und"
-    cells = row_of(reader.page("/comparisons"), f"/comparisons/{comparison}")
-    assert cells[1] == f"{NAME} 1, {NAME} 2"
-    study = made(reader, "studies", {**STUDY, "name": NAME})
     recent = reader.page("/").select_one(f'.recent a[href="/studies/{study}"]')
     assert recent is not None and recent.get_text() == NAME and recent["lang"] == "und"
 
 
-def test_options_of_a_comparison_are_those_of_its_page(reader: Reader) -> None:
+def test_options_of_a_comparison_are_those_of_its_list(reader: Reader) -> None:
     rows = [{**RESNET, "label": "Labelled"}, RESNET, {"label": "Stated", "hours": 3, "kind": "measured"}]
     comparison = made(reader, "comparisons", {"title": "Mixed", "rows": rows})
     shown = [row["label"] for row in reader.data(f"/comparisons/{comparison}.json")["rows"]]
-    listed = {one["id"]: one for one in reader.data("/comparisons.json")["items"]}
+    listed = {one["id"]: one for one in reader.data("/api/v1/comparisons")["items"]}
     assert listed[comparison]["labels"] == shown
-    assert row_of(reader.page("/comparisons"), f"/comparisons/{comparison}")[1] == ", ".join(shown)
 
 
 def test_a_comparison_with_other_options_is_listed_with_those(reader: Reader) -> None:
     comparison = made(reader, "comparisons", claims("Before", "old", "older"))
     change = claims("After", "new", "newer", "newest")
     assert reader.ask("PATCH", f"/api/v1/comparisons/{comparison}", json=change).status_code == 200
-    cells = row_of(reader.page("/comparisons"), f"/comparisons/{comparison}")
-    assert cells[:2] == ["After", "new, newer, newest"]
+    listed = {one["id"]: one for one in reader.data("/api/v1/comparisons")["items"]}[comparison]
+    assert (listed["title"], listed["labels"]) == ("After", ["new", "newer", "newest"])
 
 
 def test_an_estimate_is_listed_with_its_model_and_system(reader: Reader) -> None:
@@ -181,15 +164,10 @@ def test_an_upload_that_is_deleted_leaves_its_estimates_in_the_list(reader: Read
 
 
 def test_a_cursor_that_is_none_is_refused(reader: Reader) -> None:
-    assert reader.get("/comparisons?cursor=none").status_code == 400
-    assert reader.get("/comparisons.json?cursor=none").status_code == 400
+    assert reader.get("/studies?cursor=none").status_code == 400
+    assert reader.get("/studies.json?cursor=none").status_code == 400
 
 
-def test_pages_lead_back_to_their_list(reader: Reader, modelled: str) -> None:
-    assert reader.page(modelled).select_one('.crumb a[href="/comparisons"]') is not None
-
-
-def test_korean_lists_are_korean(korean: Reader, modelled: str) -> None:
-    for path in ("/comparisons", "/"):
+def test_korean_lists_are_korean(korean: Reader) -> None:
+    for path in ("/studies", "/"):
         assert list(sentences(korean.page(path))) == [], path
-    assert korean.page("/comparisons").h1.get_text() == "비교"

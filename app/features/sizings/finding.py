@@ -1,0 +1,185 @@
+"""Which system a study needs: its question as a sizing, the filters of its view, a search that is watched."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from app.errors import AppError, BadInput, Message
+from app.features.sizings.model import (
+    LARGEST_ACCELERATORS,
+    MOST_ACCELERATORS,
+    Sizing,
+    SizingOption,
+    SizingRequest,
+    check,
+)
+from app.features.sizings.service import find_sizing, judged_sizing, sizing_id, stored_sizing
+from app.features.studies.model import StudyBase, StudyContent, merged, stated
+from app.platform.web.forms import checked, whole
+from app.platform.workbench import Workbench
+
+logger = logging.getLogger("rackline.sizing")
+
+KINDS = ("gpu", "ipu", "cloud")
+"""Kinds of systems to choose from: owned ones by their chips, and rented ones."""
+
+AMOUNTS = ("tokens", "samples", "epochs", "target")
+"""Fields of a workload that say how long to train."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which systems are considered; the fields of the view that are not the study's own."""
+
+    kinds: Sequence[str] = KINDS
+    systems: Sequence[str] = ()
+    """Identifiers; empty for the whole catalogue."""
+    most: int | None = None
+    """Accelerators of the largest system."""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> Filters:
+        """Return the filters that the fields of a view hold."""
+        kinds = [kind for kind in KINDS if kind in fields.get("kind", "").split(",")]
+        most = None
+        if text := fields.get("accelerators", "").strip():
+            most = whole(text)
+            if most is None or not 1 <= most <= LARGEST_ACCELERATORS:
+                raise BadInput.at(
+                    "accelerators", "must be a whole number from 1 to {most}", most=LARGEST_ACCELERATORS
+                )
+        return cls(kinds or KINDS, [name for name in fields.get("system", "").split(",") if name], most)
+
+    def wanted(self, bench: Workbench) -> Callable[[SizingOption], bool]:
+        """Return what tells whether an option is considered."""
+        systems = bench.catalogue.systems.documents
+
+        def wants(option: SizingOption) -> bool:
+            system = systems[option.system]
+            kind = "cloud" if system.acquisition == "rent" else system.chip_kind
+            named = not self.systems or option.system in self.systems
+            return named and kind in self.kinds and option.accelerators <= (self.most or LARGEST_ACCELERATORS)
+
+        return wants
+
+
+@dataclass(frozen=True, slots=True)
+class SystemQuestion:
+    """What a study asks of all systems, and under which limits and filters it is answered."""
+
+    bench: Workbench
+    workspace: str
+    asked: SizingRequest
+    """Without limits and filters, which need no search."""
+    request: SizingRequest
+    """With them."""
+    filters: Filters
+
+    @property
+    def identifier(self) -> str:
+        """Of the answer."""
+        return sizing_id(self.bench, self.workspace, self.asked)
+
+    def answer(self) -> Sizing | None:
+        """Return the answer where the search has been made."""
+        found = stored_sizing(self.bench, self.workspace, self.identifier)
+        if found is None:
+            return None
+        wanted = self.filters.wanted(self.bench)
+        return judged_sizing(self.bench, self.workspace, found, self.request, wanted)
+
+    def search(self) -> Sizing:
+        """Return the answer; the search is made where nobody has made it before."""
+        if stored_sizing(self.bench, self.workspace, self.identifier) is None:
+            find_sizing(self.bench, self.workspace, self.identifier, self.asked)
+        found = self.answer()
+        assert found is not None, "what was found is kept"
+        return found
+
+
+def question_of(
+    bench: Workbench, workspace: str, content: StudyContent, filters: Filters
+) -> SystemQuestion | None:
+    """Return what a study asks of all systems; None where it has no model."""
+    body = asked_of(content)
+    if body is None:
+        return None
+    if (filters.most or 0) > MOST_ACCELERATORS:
+        body["most_accelerators"] = filters.most
+    limits = {**stated(content.limits)}
+    asked, request = checked(SizingRequest, body), checked(SizingRequest, {**body, **limits})
+    check(request)
+    return SystemQuestion(bench, workspace, asked, request, filters)
+
+
+def asked_of(content: StudyContent) -> dict[str, Any] | None:
+    """Return what a study asks as a sizing states it; its first system says what its base leaves open."""
+    base: StudyBase = content.base
+    first = next((option for option in content.options if option.system is not None), None)
+    model, workload = stated(base.model), stated(base.workload)
+    if first is not None:
+        model = model or (stated(first.model) if first.model else {})
+        if not any(name in workload for name in AMOUNTS):
+            workload = merged(first.workload, base.workload)
+    if not model:
+        return None
+    parts = {"assumptions": stated(base.assumptions), "software": base.software}
+    return {"model": model, "workload": workload, "currency": base.currency} | {
+        name: part for name, part in parts.items() if part
+    }
+
+
+class Stopped(Exception):
+    """Nobody waits for the answer any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchState:
+    """How far a search is."""
+
+    status: Literal["running", "done", "failed"] = "running"
+    done: int = 0
+    total: int = 1
+    system: str = ""
+    """What is searched now."""
+    message: Message | None = None
+    """Why it failed."""
+
+    @property
+    def ended(self) -> bool:
+        return self.status != "running"
+
+
+class WatchedSearch:
+    """A search that says how far it is, and ends early where nobody waits for it."""
+
+    def __init__(self, question: SystemQuestion) -> None:
+        self.question = question
+        self.state = SearchState()
+        self._stopped = False
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def run(self) -> None:
+        asked = self.question
+        try:
+            if stored_sizing(asked.bench, asked.workspace, asked.identifier) is None:
+                find_sizing(asked.bench, asked.workspace, asked.identifier, asked.asked, self._watch)
+            self.state = replace(self.state, status="done", done=self.state.total)
+        except Stopped:
+            pass
+        except AppError as error:
+            self.state = replace(self.state, status="failed", message=error.message)
+        except Exception:
+            logger.exception("the search of systems failed")
+            message = Message("the search failed; see the server's log")
+            self.state = replace(self.state, status="failed", message=message)
+
+    def _watch(self, done: int, total: int, system: str) -> None:
+        if self._stopped:
+            raise Stopped
+        self.state = SearchState("running", done, total, system)

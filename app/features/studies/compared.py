@@ -1,0 +1,123 @@
+"""Comparisons as studies: their rows become options, and their pages those of an unsaved study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import QueryParams
+
+from app.estimating.request import EstimateRequest, Schema
+from app.features.comparisons.model import Comparison, PublishedFigure
+from app.features.comparisons.service import get_comparison, get_rows
+from app.features.studies.frame import view_address
+from app.features.studies.model import Study, StudyContent, free_keys, stated
+from app.features.studies.pages import show_study
+from app.features.studies.service import NAME_LENGTH, unsaved_study
+from app.platform.rates import CostClass
+from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep
+from app.platform.web.needs import needs
+from app.platform.web.rendering import DISPLAY_PARAMS
+from app.platform.web.rights import page_router
+from app.platform.workbench import Workbench
+
+router = page_router()
+
+RENAMED = {"term_years": "years"}
+"""Name in the address of a comparison → knob of a study."""
+
+
+def study_of_rows(
+    comparison: Comparison, requests: Sequence[EstimateRequest | PublishedFigure]
+) -> StudyContent:
+    """Return the study that asks what the rows of a comparison ask.
+
+    What all estimates state alike is the base; where their models differ, each has its own.
+    """
+    estimates = [one for one in requests if isinstance(one, EstimateRequest)]
+    workload, assumptions = (
+        shared([getattr(one, part) for one in estimates]) for part in ("workload", "assumptions")
+    )
+    models = [stated(one.model) for one in estimates]
+    model = models[0] if models else {}
+    software = {one.software for one in estimates}
+    base: dict[str, Any] = {"model": model, "workload": workload, "assumptions": assumptions}
+    base |= {"currency": comparison.currency}
+    if len(software) == 1:
+        base["software"] = software.pop()
+    keys = dict(zip((row.label for row in comparison.rows), free_keys(set()), strict=False))
+    options = []
+    for row, asked in zip(comparison.rows, requests, strict=True):
+        option: dict[str, Any] = {"key": keys[row.label], "label": row.label}
+        if isinstance(asked, PublishedFigure):
+            figure = {name: value for name, value in stated(asked).items() if name != "label"}
+            if asked.scaled_from is not None:
+                figure["scaled_from"] = keys[asked.scaled_from]
+            options.append({**option, "figure": figure})
+            continue
+        option |= {"system": stated(asked.system), "plan": stated(asked.plan)}
+        option["workload"] = without(asked.workload, workload)
+        option["assumptions"] = without(asked.assumptions, assumptions)
+        if stated(asked.model) != model:
+            option["model"] = stated(asked.model)
+        if "software" not in base and asked.software:
+            option["software"] = asked.software
+        options.append(option)
+    return StudyContent.model_validate(
+        {"name": comparison.title[:NAME_LENGTH], "base": base, "options": options}
+    )
+
+
+def shared(parts: Iterable[Schema]) -> dict[str, Any]:
+    """Return the fields that all parts of requests state alike."""
+    first, *others = [stated(part) for part in parts] or [{}]
+    return {
+        name: value
+        for name, value in first.items()
+        if all(name in other and other[name] == value for other in others)
+    }
+
+
+def without(part: Schema, known: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in stated(part).items() if name not in known}
+
+
+@router.get("/comparisons", response_class=HTMLResponse)
+def show_comparisons(request: Request) -> Response:
+    display = urlencode(displayed(request))
+    return RedirectResponse("/studies" + (f"?{display}" if display else ""), 303)
+
+
+def displayed(request: Request) -> list[tuple[str, str]]:
+    """Return what an address says of how a page is shown."""
+    return [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
+
+
+def study_of_comparison(bench: Workbench, workspace: str, identifier: str) -> Study:
+    """Return the unsaved study of a comparison, another one once its rows have changed."""
+    comparison = get_comparison(bench, workspace, identifier).comparison
+    content = study_of_rows(comparison, get_rows(bench, workspace, identifier))
+    return unsaved_study(bench, workspace, f"/comparisons/{identifier}", content)
+
+
+@router.get("/comparisons/{identifier}/scaling.json")
+@router.get("/comparisons/{identifier}/scaling", response_class=HTMLResponse)
+def show_comparison_scaling(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
+) -> Response:
+    study, (_, _, view) = study_of_comparison(bench, workspace, identifier), request.url.path.rpartition("/")
+    return RedirectResponse(view_address(study.id, view, displayed(request)), 303)
+
+
+@router.get("/comparisons/{identifier}", response_class=HTMLResponse)
+@needs(cost=CostClass.SEARCH)
+def show_comparison(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
+) -> Response:
+    """Show a comparison as the study that asks the same; what is turned there leads into the study."""
+    study = study_of_comparison(bench, workspace, identifier)
+    knobs = [(RENAMED.get(name, name), value) for name, value in query.multi_items()]
+    return show_study(request, bench, workspace, study.id, QueryParams(knobs))
