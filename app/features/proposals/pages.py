@@ -38,6 +38,7 @@ from app.features.proposals.model import (
 from app.features.proposals.review import Post, take_step
 from app.features.proposals.service import Standing
 from app.features.proposals.views import proposal_page, replay_page, sections_seen
+from app.features.studies.compared import study_of_comparison
 from app.features.studies.service import get_study
 from app.platform.listing import Page
 from app.platform.rates import CostClass
@@ -133,8 +134,10 @@ def refusal(error: AppError | ValidationError) -> tuple[Message, int]:
 
 
 @router.get("/proposals/new", response_class=HTMLResponse)
-def show_form(bench: BenchDep, workspace: WorkspaceDep, study: str = "") -> Response:
-    """Go to the view of a study from which its proposals are made."""
+def show_form(bench: BenchDep, workspace: WorkspaceDep, comparison: str = "", study: str = "") -> Response:
+    """Go to the view of a study from which its proposals are made; a comparison is a study, too."""
+    if comparison:
+        study = study_of_comparison(bench, workspace, comparison).id
     found = get_study(bench, workspace, study).id if study else ""
     return RedirectResponse(f"/studies/{found}/proposal" if found else "/proposals", 303)
 
