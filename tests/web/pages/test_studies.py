@@ -227,5 +227,5 @@ def test_a_version_that_is_no_number_of_ours_is_none(reader: Reader, address: st
 
 
 def test_rack_units_beyond_all_numbers_are_refused(reader: Reader) -> None:
-    fields = {"system": "dgx-a100-640gb", "count": "20", "rack_units": "9" * 5000}
-    assert reader.submit("/boms/new", fields).status_code == 422
+    address = reader.study({"id": "dgx-a100-640gb"})
+    assert reader.get(f"{address}/bill?rack_units={'9' * 5000}").status_code == 422

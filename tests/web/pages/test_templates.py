@@ -58,7 +58,6 @@ CONTEXTS = {
     "proposals/shared.html": proposal_contexts.SharedPage,
     "proposals/shared_locked.html": proposal_contexts.LockedPage,
     "tenancy/partitions.html": tenancy_contexts.PartitionsPage,
-    "tenancy/queues.html": tenancy_contexts.QueuesPage,
     "claims/claims.html": claims_contexts.ClaimsPage,
     "claims/claim.html": claims_contexts.ClaimPage,
     "price_books/costs.html": costs_pages.CostsPage,
