@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Literal
+from typing import Literal, get_args
 
 from fastapi import Response
 
@@ -14,6 +14,8 @@ from app.platform.web.locale import CSV, PDF, XLSX, attachment
 from app.platform.workbench import Workbench
 
 FileKind = Literal["pdf", "xlsx", "csv"]
+
+FILE_KINDS: tuple[FileKind, ...] = get_args(FileKind)
 
 UNSAFE = re.compile(r"[\W_]+")
 """What a file name goes without: all but letters and digits."""

@@ -210,21 +210,18 @@ class Sender(Schema):
 Sections = Annotated[list[SectionInput], Field(max_length=len(SECTIONS))]
 
 
-class ProposalRequest(Schema):
-    """A proposal to create from a study or a comparison."""
+class ProposalFields(Schema):
+    """What a proposal is made of, apart from what each must have."""
 
     comparison_id: str | None = Field(
-        None, max_length=100, description="Identifier of the comparison from which to create it."
+        None, max_length=100, description="Identifier of the comparison from which it is created."
     )
     study_id: str | None = Field(
         None,
         max_length=100,
-        description="Identifier of the study from which to create it, in place of a comparison; its options "
+        description="Identifier of the study from which it is created, in place of a comparison; its options "
         "are kept as a comparison.",
     )
-    customer: Customer = Field(description="Name of the customer.", examples=["하이퍼커넥트"])
-    locale: ProposalLocale = Field("ko", description="Language of the document.")
-    currency: ProposalCurrency = Field("KRW", description="Currency of all prices in the proposal.")
     reason: Reason | None = Field(None, description="Reason for the choice, in the author's words.")
     valid_until: date | None = Field(None, description="Last day of validity.", examples=["2099-12-31"])
     title: str | None = Field(
@@ -236,9 +233,6 @@ class ProposalRequest(Schema):
     )
     deadline_s: Limit | None = Field(None, description="Maximum time to train. [s]")
     budget: Limit | None = Field(None, description="Maximum cost of the run. [currency]")
-    scaling_efficiency: Efficiency = Field(
-        1.0, description="Scaling efficiency of linear rows, as a share of linear scaling."
-    )
     term_years: Years | None = Field(
         None, description="Term over which costs are added up; if omitted, the catalogue's. [a]"
     )
@@ -257,51 +251,38 @@ class ProposalRequest(Schema):
         description="Networks to compare, with the customer's runs if there are any; networks "
         "that are not worth their price are listed under what not to buy.",
     )
+    sender: Sender | None = Field(None, description="Who makes the proposal.")
+
+
+class ProposalRequest(ProposalFields):
+    """A proposal to create from a study or a comparison."""
+
+    customer: Customer = Field(description="Name of the customer.", examples=["하이퍼커넥트"])
+    locale: ProposalLocale = Field("ko", description="Language of the document.")
+    currency: ProposalCurrency = Field("KRW", description="Currency of all prices in the proposal.")
+    scaling_efficiency: Efficiency = Field(
+        1.0, description="Scaling efficiency of linear rows, as a share of linear scaling."
+    )
     confidential: bool = Field(True, description="Whether every page is marked confidential.")
     branding: BrandingInput = Field(BrandingInput(), description="Appearance of the document.")
-    sender: Sender | None = Field(None, description="Who makes the proposal.")
     sections: Sections = Field(
         [],
         description="Sections in their order; those left out follow in the usual order and are shown.",
     )
 
 
-class ProposalPatch(Schema):
+class ProposalPatch(ProposalFields):
     """Fields of a draft to change. Omitted fields are unchanged; null removes a limit, date or choice."""
 
-    comparison_id: str | None = Field(None, max_length=100, description="Identifier of another comparison.")
-    study_id: str | None = Field(
-        None,
-        max_length=100,
-        description="Identifier of a study, whose options take its place.",
-    )
     customer: Customer | None = Field(None, description="Name of the customer.")
     locale: ProposalLocale | None = Field(None, description="Language of the document.")
     currency: ProposalCurrency | None = Field(None, description="Currency of all prices in the proposal.")
-    reason: Reason | None = Field(None, description="Reason for the choice, in the author's words.")
-    valid_until: date | None = Field(None, description="Last day of validity.")
-    title: str | None = Field(None, max_length=200, description="Title.")
-    options: Options | None = Field(None, description="Labels of the rows to show.")
-    recommended: str | None = Field(None, max_length=200, description="Label of the row to recommend.")
-    deadline_s: Limit | None = Field(None, description="Maximum time to train. [s]")
-    budget: Limit | None = Field(None, description="Maximum cost of the run. [currency]")
     scaling_efficiency: Efficiency | None = Field(
         None, description="Scaling efficiency of linear rows, as a share of linear scaling."
     )
-    term_years: Years | None = Field(None, description="Term over which costs are added up. [a]")
-    price_book_id: str | None = Field(
-        None, max_length=100, description="Identifier of a price book of the workspace."
-    )
-    calibration_id: str | None = Field(
-        None, max_length=100, description="Identifier of a calibration; null removes it."
-    )
-    fabric_choice: FabricChoiceRequest | None = Field(
-        None, description="Networks to compare; null removes them."
-    )
     confidential: bool | None = Field(None, description="Whether every page is marked confidential.")
     branding: BrandingInput | None = Field(None, description="Appearance of the document.")
-    sender: Sender | None = Field(None, description="Who makes the proposal; null removes it.")
-    sections: Sections | None = Field(None, description="Sections in their order; null stands for the usual.")
+    sections: Sections | None = Field(None, description="All sections in their order.")
 
 
 REQUIRED = frozenset(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -16,7 +16,7 @@ from app.features.comparisons.service import get_comparison
 from app.features.price_books.service import list_books
 from app.features.proposals import service as proposals
 from app.features.proposals import sharing
-from app.features.proposals.files import file_of
+from app.features.proposals.files import FILE_KINDS, FileKind, file_of
 from app.features.proposals.forms import (
     asked_body,
     edited_sections,
@@ -189,21 +189,15 @@ def change_sections(
     return RedirectResponse(f"/proposals/{identifier}" + (f"#{moved}" if moved else ""), 303)
 
 
-@router.get("/proposals/{identifier}.pdf")
-@needs(cost=CostClass.SEARCH)
-def give_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "pdf")
+def file_route(kind: FileKind) -> Callable[..., Response]:
+    def give_file(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+        return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), kind)
+
+    return needs(cost=None if kind == "csv" else CostClass.SEARCH)(give_file)
 
 
-@router.get("/proposals/{identifier}.xlsx")
-@needs(cost=CostClass.SEARCH)
-def give_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "xlsx")
-
-
-@router.get("/proposals/{identifier}.csv")
-def give_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "csv")
+for file_kind in FILE_KINDS:
+    router.add_api_route(f"/proposals/{{identifier}}.{file_kind}", file_route(file_kind))
 
 
 # After the files: its path takes them too.

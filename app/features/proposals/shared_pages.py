@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -9,7 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData
 
 from app.features.proposals import sharing
-from app.features.proposals.files import file_of
+from app.features.proposals.files import FILE_KINDS, FileKind, file_of
 from app.features.proposals.model import Proposal
 from app.features.proposals.sharing import Shared, WrongPassphrase
 from app.features.proposals.views import LockedPage, SharedPage, paper_of
@@ -86,22 +87,16 @@ def shared_data(request: Request, bench: BenchDep, token: str) -> Response:
     return private(Response(public.model_dump_json(), media_type="application/json"))
 
 
-@router.get("/s/{token}.pdf")
-def shared_pdf(request: Request, bench: BenchDep, token: str) -> Response:
-    proposal, workspace = unlocked(request, bench, token, "pdf")
-    return private(file_of(bench, workspace, proposal, "pdf"))
+def file_route(kind: FileKind) -> Callable[..., Response]:
+    def shared_file(request: Request, bench: BenchDep, token: str) -> Response:
+        proposal, workspace = unlocked(request, bench, token, kind)
+        return private(file_of(bench, workspace, proposal, kind))
+
+    return shared_file
 
 
-@router.get("/s/{token}.xlsx")
-def shared_workbook(request: Request, bench: BenchDep, token: str) -> Response:
-    proposal, workspace = unlocked(request, bench, token, "xlsx")
-    return private(file_of(bench, workspace, proposal, "xlsx"))
-
-
-@router.get("/s/{token}.csv")
-def shared_csv(request: Request, bench: BenchDep, token: str) -> Response:
-    proposal, workspace = unlocked(request, bench, token, "csv")
-    return private(file_of(bench, workspace, proposal, "csv"))
+for file_kind in FILE_KINDS:
+    router.add_api_route(f"/s/{{token}}.{file_kind}", file_route(file_kind))
 
 
 @router.get("/s/{token}", response_class=HTMLResponse)

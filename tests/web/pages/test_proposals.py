@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from app.features.proposals.model import SECTIONS
 from app.platform.rates import ClientKind, CostClass
-from app.platform.web.examples import CALIBRATION
+from app.platform.web.examples import CALIBRATION, STUDY
 from tests.allowances import allowed
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
@@ -280,6 +280,17 @@ def test_a_form_leaves_sections_out_and_remembers_the_sender(reader: Reader, cla
     assert "래블업" in text_of(reader.page(address))
     again = reader.page(f"/proposals/new?comparison={found}")
     assert again.find("input", id="sender-organization")["value"] == "래블업"
+
+
+def test_a_form_needs_no_more_than_a_study(reader: Reader) -> None:
+    study = reader.ask("POST", "/api/v1/studies", json=STUDY).json()["id"]
+    form = reader.page(f"/proposals/new?study={study}").find("form", class_="proposal-form")
+    assert form.find("input", attrs={"name": "study_id"})["value"] == study
+    fields = {"study_id": study, "customer": "", "locale": "en", "currency": "KRW"}
+    refused = BeautifulSoup(reader.submit("/proposals/new", fields).text, "html.parser")
+    assert refused.find(id="customer-error-1") and refused.find("input", value=study)
+    made = reader.submit("/proposals/new", {**fields, "customer": "A"}).headers["location"]
+    assert reader.page(str(made)).find("a", href=f"/studies/{study}") is not None
 
 
 def test_only_steps_that_are_allowed_are_offered(reader: Reader, claimed: str) -> None:
