@@ -97,7 +97,7 @@ def test_saving_makes_a_version_and_a_late_one_is_shown_what_changed(reader: Rea
     clash = BeautifulSoup(late.text, "html.parser").select_one("#clash")
     assert "2 → 4" in clash.get_text()
     mine = reader.page(clash.select_one("a.button")["href"])
-    assert value(mine, "batch") == "2048" and value(mine, "count-a") == "4"
+    assert value(mine, "batch") == "2,048" and value(mine, "count-a") == "4"
     versions = reader.page(f"{address}/versions")
     assert len(versions.select(".study-versions > li")) == 2
 
