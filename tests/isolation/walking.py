@@ -37,6 +37,7 @@ PEOPLE = ("/people", "/account")
 KINDS = {
     "profile_id": "prf", "workload_id": "wkl", "software": "cal", "price_book_id": "pbk",
     "estimate_id": "est", "comparison_id": "cmp", "calibration_id": "cal",
+    "study_id": "stu",
 }  # fmt: skip
 """Field of a body that names something kept → the kind of thing."""
 
@@ -210,7 +211,7 @@ class Walker:
             return []
         for kind, start in AREAS.items():
             if door.path.removeprefix("/api/v1").startswith(start):
-                return [kind]
+                return [kind, "swp"] if "/many/{" in door.path else [kind]
         raise AssertionError(f"nothing is known of {door.path}")
 
     async def queries(self) -> None:
