@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import re
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -19,21 +20,43 @@ AXE = next((Path(__file__).parent / "vendor").glob("axe-core-*.min.js"))
 SECONDS = 60_000
 """How long a sweep may take on a busy machine. [ms]"""
 
-LONG = {**FLEET_PLAN, "systems": [{"id": "dgx-a100-640gb", "counts": list(range(1, 65))}]}
+LONG = {
+    **FLEET_PLAN,
+    "systems": [{"id": name, "counts": list(range(1, 65))} for name in ("dgx-a100-640gb", "dgx-a100-320gb")],
+}
 
 MIXED = {**PRICE_BOOK, "systems": [*PRICE_BOOK["systems"], {"id": "nosuch"}]}
 
 
-def start(page: Page, body: Any) -> None:
-    """Fill in the form and send it."""
-    page.locator("#request").fill(json.dumps(body))
-    page.locator("button.primary").click()
-    page.wait_for_url("**/sweeps/swp_*")
+def start(seat: Seat, body: Any) -> Page:
+    """Ask for a sweep and open it."""
+    made = httpx.post(f"{seat.server}/api/v1/sweeps", json=body, timeout=60)
+    assert made.status_code == 201, made.text
+    return seat.open(f"/sweeps/{made.json()['id']}")
+
+
+def test_a_study_tries_many_and_takes_one(window: Seat) -> None:
+    body = {
+        "name": "Many",
+        "base": {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}},
+        "options": [{"system": {"id": "dgx-a100-640gb"}}],
+    }
+    study = httpx.post(f"{window.server}/api/v1/studies", json=body, timeout=60).json()["id"]
+    page = window.open(f"/studies/{study}/systems")
+    expect(page.locator("#options")).to_be_visible(timeout=SECONDS)
+    page.get_by_role("link", name="Try many").click()
+    page.get_by_label("Counts").first.fill("1, 2")
+    page.get_by_label("Global batch sizes").fill("256, 512")
+    page.get_by_role("button", name="Try all").click()
+    expect(page.locator("#points tbody tr")).to_have_count(4, timeout=SECONDS)
+    page.get_by_role("link", name=re.compile("2 × DGX A100 640GB · 512")).click()
+    expect(page.locator("#column-b [name='batch.b']")).to_have_value("512")
+    assert window.complaints == []
+    assert window.strays == []
 
 
 def test_a_sweep_is_followed_to_its_end(window: Seat) -> None:
-    page = window.open("/sweeps")
-    start(page, MIXED)
+    page = start(window, MIXED)
     expect(page.locator("#state")).to_contain_text("complete", timeout=SECONDS)
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
     expect(page.locator("#points tbody tr")).to_have_count(20)
@@ -51,23 +74,21 @@ def test_a_sweep_is_followed_to_its_end(window: Seat) -> None:
 
 
 def test_a_sweep_is_stopped_and_goes_on(window: Seat) -> None:
-    page = window.open("/sweeps?example=fleet")
-    start(page, LONG)
+    page = start(window, LONG)
     expect(page.locator("#points")).to_be_visible(timeout=SECONDS)
     expect(page.locator("#state")).to_contain_text("running")
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("#state")).to_contain_text("stopped")
     kept = page.locator("#state .figure").inner_text()
-    assert kept not in {"0 of 192 points", "192 of 192 points"}
+    assert kept not in {"0 of 384 points", "384 of 384 points"}
     page.get_by_role("button", name="Resume").click()
-    expect(page.locator("#state")).to_contain_text("192 of 192 points", timeout=SECONDS)
-    expect(page.locator(".pages")).to_contain_text("1–50 of 192")
+    expect(page.locator("#state")).to_contain_text("384 of 384 points", timeout=SECONDS)
+    expect(page.locator(".pages")).to_contain_text("1–50 of 384")
     assert window.complaints == []
 
 
 def test_a_sweep_works_without_scripts(plain_window: Seat) -> None:
-    page = plain_window.open("/sweeps?example=fleet")
-    page.get_by_role("button", name="Start sweep").click()
+    page = start(plain_window, FLEET_PLAN)
     for _ in range(200):
         if page.locator("#state .sweep-done").count():
             break
@@ -80,9 +101,7 @@ def test_a_sweep_works_without_scripts(plain_window: Seat) -> None:
 
 
 def test_sweeps_fit_a_phone(phone: Seat) -> None:
-    page = phone.open("/sweeps")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    start(page, MIXED)
+    page = start(phone, MIXED)
     expect(page.locator("#state .sweep-done")).to_be_attached(timeout=SECONDS)
     expect(page.locator("#points tbody tr")).to_have_count(20)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

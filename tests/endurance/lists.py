@@ -38,7 +38,7 @@ LISTS = (
 PAGES = (
     "/",
     "/studies", "/studies?search=seoul", "/studies.json", "/uploads", "/uploads.json", "/proposals",
-    "/proposals.json", "/price-books", "/price-books.json", "/sweeps", "/sweeps.json",
+    "/proposals.json", "/price-books", "/price-books.json",
     "/calibrations/new", "/boms/new",
 )  # fmt: skip
 

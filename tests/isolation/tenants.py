@@ -178,13 +178,13 @@ async def filled(app: FastAPI, ask: Ask, who: str, workspace: str) -> Kept:
         "counts": [1],
         "deadline_s": 1e6,
     }
-    kept.options["siz"] = (await made("/sizings", json=sizing))["options"][0]["id"]
+    await made("/sizings", json=sizing)
     await made("/boms", json={"label": f"bill {apart}", "estimate_id": estimate["id"]})
     study = {**STUDY, "name": f"study {apart}", "notes": f"notes {apart}"}
     study = await made("/studies", json=study)
     await ask(who, "PATCH", f"{api}/studies/{study['id']}", json={"name": f"again {apart}"})
     sweep = {**BASE, "title": f"sweep {apart}", "scenarios": [{"label": f"scenario {apart}"}]}
-    await made("/sweeps", json=sweep)
+    kept.options["stu"] = (await made("/sweeps", json=sweep))["id"]
     assert do_next(app.state.workbench, Threads)
     proposal = {
         "comparison_id": comparison["id"],

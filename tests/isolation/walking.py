@@ -215,7 +215,7 @@ class Walker:
             return []
         for kind, start in AREAS.items():
             if door.path.removeprefix("/api/v1").startswith(start):
-                return [kind]
+                return [kind, "swp"] if "/many/{" in door.path else [kind]
         raise AssertionError(f"nothing is known of {door.path}")
 
     async def queries(self) -> None:

@@ -28,8 +28,8 @@ from app.features.sizings.model import (
 from app.features.sizings.service import OPTIONS, get_sizing, paged
 from app.features.sizings.words import sentences
 from app.features.studies.frame import OpenView, StudyFrame, open_view, view_address
-from app.features.studies.knobs import shown, split
-from app.features.studies.model import MAX_OPTIONS, StudyContent, free_keys
+from app.features.studies.knobs import shown, unused_key
+from app.features.studies.model import StudyContent
 from app.features.studies.service import NAME_LENGTH, unsaved_study
 from app.features.studies.states import state_of
 from app.platform.rates import CostClass
@@ -121,6 +121,8 @@ class SystemsPage:
     """All systems and counts for the question of a study."""
 
     frame: StudyFrame
+    many: str
+    """Address of the view that tries many combinations."""
     form: Form
     """Limits and filters as they can be changed."""
     message: Message | None
@@ -285,6 +287,7 @@ def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> System
     pending = outcome.asked and sizing is None and outcome.status == 200
     return SystemsPage(
         frame=frame,
+        many=frame.url("many"),
         form=Form({name: [text] for name, text in values.items()}, outcome.errors),
         message=outcome.message,
         currency=content.base.currency,
@@ -314,19 +317,17 @@ def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> System
 
 def system_rows(sizing: Sizing, options: Sequence[SizingOption], opened: OpenView) -> list[SystemRow]:
     """Return the rows of the table, each with its option of the study or the way to make it one."""
-    content, knobs = opened.state.content, opened.state.turned.knobs
+    content = opened.state.content
     margin = sizing.margin
     tied = [margin.option, *margin.tied] if margin is not None and margin.tie else []
     known = {
         (option.system.id, option.system.count): option.key for option in content.options if option.system
     }
-    dropped = {split(name)[1] for name in knobs if split(name)[0] == "drop"}
-    key = next(free_keys({option.key for option in content.options} | dropped))
-    room = len(content.options) < MAX_OPTIONS
+    key = unused_key(content, opened.state.turned.knobs)
     rows = []
     for option in options:
         added = {f"add.{key}": option.system, f"count.{key}": str(option.count)}
-        url = opened.frame.turned(added) if room else ""
+        url = opened.frame.turned(added) if key else ""
         rows.append(SystemRow(option, option.id in tied, known.get((option.system, option.count), ""), url))
     return rows
 

@@ -10,8 +10,8 @@ from starlette.datastructures import QueryParams
 
 from app.errors import BadInput, FieldError
 from app.estimating.documents import Estimate
-from app.features.studies.knobs import ADD, DROP, KNOBS, shown, split, written_in_field
-from app.features.studies.model import MAX_OPTIONS, StudyAnswer, StudyOptionAnswer, free_keys
+from app.features.studies.knobs import ADD, DROP, KNOBS, shown, split, unused_key, written_in_field
+from app.features.studies.model import StudyAnswer, StudyOptionAnswer
 from app.platform.web import choices
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.forms import plain_number, whole
@@ -175,12 +175,10 @@ class KnobPanel:
 
     def add(self) -> KnobView | None:
         """Return the field that adds an option; none where there are as many as there may be."""
-        if len(self.answer.content.options) >= MAX_OPTIONS:
+        key = unused_key(self.answer.content, self.answer.knobs)
+        if not key:
             return None
-        dropped = {name.partition(".")[2] for name in self.answer.knobs if name.startswith("drop.")}
-        taken = {option.key for option in self.answer.content.options} | dropped
-        name = f"add.{next(free_keys(taken))}"
-        label = self.voice.gettext("Add an option")
+        name, label = f"add.{key}", self.voice.gettext("Add an option")
         return KnobView(name, "knob-add", label, self.form.get(name), "", False)
 
     def _view(self, name: str, option: StudyOptionAnswer | None = None) -> KnobView:

@@ -22,6 +22,7 @@ from app.features.studies.model import (
     StatedFigure,
     StudyContent,
     StudyOption,
+    free_keys,
     merged,
     stated,
     tree_of,
@@ -117,6 +118,14 @@ def shown(content: StudyContent, name: str) -> str:
             return ""
         value = getattr(value, part, None)
     return "" if value is None else written_in_field(value, kind)
+
+
+def unused_key(content: StudyContent, knobs: Mapping[str, KnobValue]) -> str:
+    """Return the key of an option that may be added; empty where there are as many as there may be."""
+    if len(content.options) >= MAX_OPTIONS:
+        return ""
+    dropped = {name.partition(".")[2] for name in knobs if split(name)[0] == DROP}
+    return next(free_keys({option.key for option in content.options} | dropped))
 
 
 def written_in_field(value: object, kind: Kind) -> str:

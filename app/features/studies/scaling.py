@@ -109,7 +109,7 @@ def show_scaling_data(
     bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
 ) -> dict[str, list[Estimate]]:
     """Return estimates of each modelled option at fewer and more systems, by its key."""
-    return curves_of(bench, workspace, read_state(bench, workspace, identifier, query, plain=True))
+    return curves_of(bench, workspace, read_state(bench, workspace, identifier, query, plain=False))
 
 
 @router.get("/studies/{identifier}/scaling", response_class=HTMLResponse)
@@ -118,7 +118,7 @@ def show_scaling(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
 ) -> Response:
     """Show the scaling curves: a part of the page for htmx, a page of its own otherwise."""
-    voice, state = voice_of(request), read_state(bench, workspace, identifier, query, plain=True)
+    voice, state = voice_of(request), read_state(bench, workspace, identifier, query, plain=False)
     labels = labels_of(state.content, bench.sizing.catalog)
     curves = {labels[key]: curve for key, curve in curves_of(bench, workspace, state).items()}
     page = scaling_page(frame_of(bench, workspace, state, "", voice), curves, voice)

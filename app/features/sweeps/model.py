@@ -117,6 +117,9 @@ class SweepRequest(Schema):
     """Estimates of every combination of the lists, in order; the last list varies fastest."""
 
     title: str | None = Field(None, max_length=200, description="Title of the sweep.")
+    study_id: str | None = Field(
+        None, max_length=60, description="Identifier of the study that the sweep belongs to."
+    )
     models: list[SweepModel] = Field(
         description="Models with their workloads.", min_length=1, max_length=MOST_ENTRIES
     )

@@ -1,39 +1,38 @@
-"""Sweeps: the form that asks for one, and its results as they come."""
+"""Sweeps of a study: the form that asks for one, and its results as they come."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
-from urllib.parse import urlencode
 
 from fastapi import Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import ValidationError
-from starlette.datastructures import FormData, UploadFile
 
-from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
+from app.errors import AppError, Conflict, Message, NotFound
 from app.estimating.schema import Quantity
+from app.features.studies.frame import OpenView, StudyFrame, open_view, view_address
+from app.features.studies.knobs import unused_key
+from app.features.studies.model import MAX_OPTIONS, StudyContent, stated
+from app.features.studies.service import get_study, unsaved_study
 from app.features.sweeps import service as sweeps
+from app.features.sweeps.asking import ManyForm, Offer, offer_of, request_of
 from app.features.sweeps.charts import called, cost_of, time_against_cost, time_of
 from app.features.sweeps.model import MOST_POINTS, SweepRequest
+from app.features.sweeps.points import counts_of
 from app.features.sweeps.rows import SweepAnswer, SweepRow, SweepState
 from app.platform.charts.figures import time_scale
-from app.platform.json_bodies import as_app_error, read_json
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web import event_stream
 from app.platform.web.contexts import FigureView, Form
-from app.platform.web.deps import USUAL, BenchDep, WorkspaceDep
-from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
-from app.platform.web.forms import FormDep
+from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.forms import FormDep, checked
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import environment, render
-from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
@@ -41,12 +40,11 @@ from app.platform.workbench import Workbench
 
 router = page_router()
 
-EXAMPLES = {"prices": PRICE_BOOK, "fleet": FLEET_PLAN}
+VIEW, TAB = "many", "systems"
+
+PATH = "/studies/{identifier}/many"
 
 EARLIER = 20
-
-MOST_BYTES = 8_000_000
-"""Largest file with a request. [B]"""
 
 ROWS = 50
 """Rows of the table."""
@@ -56,67 +54,112 @@ REFRESH_ROWS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepsPage:
-    """The form that asks for a sweep, and those asked for before."""
+class ManyPage:
+    """The form that asks for a sweep over what a study asks, and those asked for before."""
 
-    form: Form
+    frame: StudyFrame
+    form: ManyForm
+    errors: Form
+    """What is wrong, by field."""
     message: Message | None
-    """What is wrong with the form as a whole."""
+    """What is wrong that belongs to no field."""
+    action: str
+    own: str
+    """What the model of the study is called; empty where it has none."""
+    offer: Offer
     most: int
     """Points that one sweep may have."""
-    earlier: Sequence[SweepState]
-    """Sweeps asked for before, the newest first."""
+    earlier: Sequence[tuple[SweepState, str]]
+    """Sweeps the study has asked for before, the newest first, with their addresses."""
 
 
-def form_page(
-    found: Page[SweepState], text: str, message: Message | None = None, errors: Sequence[FieldError] = ()
-) -> SweepsPage:
-    """Return the page of the form with what has been typed into it."""
-    form = Form({"request": [text]}, errors)
-    return SweepsPage(form=form, message=message, most=MOST_POINTS, earlier=found.items[:EARLIER])
+def opened(request: Request, bench: Workbench, workspace: str, identifier: str) -> OpenView:
+    return open_view(request, bench, workspace, identifier, VIEW, None, part_of=TAB)
 
 
-def example_page(request: Request, found: Page[SweepState]) -> SweepsPage:
-    """Return the page of the form, filled with an example."""
-    asked = EXAMPLES.get(request.query_params.get("example", ""), PRICE_BOOK)
-    return form_page(found, json.dumps(asked, ensure_ascii=False, indent=2))
+def many_page(view: OpenView, form: ManyForm, error: AppError | None = None) -> ManyPage:
+    study, frame = view.state.study, view.frame
+    wrong = () if error is None else error.errors
+    placed = {"model", "system", "counts", "batches"}
+    unplaced = error is not None and not any(one.field.partition(".")[0] in placed for one in wrong)
+    earlier = sweeps.sweeps_of_study(view.bench, view.workspace, study.id, EARLIER).items
+    content = view.state.content
+    modelled = stated(content.base.model) or any(option.model for option in content.options)
+    return ManyPage(
+        frame=frame,
+        form=form,
+        errors=Form({}, wrong),
+        message=error.message if error is not None and unplaced else None,
+        action=frame.url(VIEW),
+        own=frame.question[0] if modelled else "",
+        offer=offer_of(view.bench, view.workspace),
+        most=MOST_POINTS,
+        earlier=[(one, frame.url(f"{VIEW}/{one.id}")) for one in earlier],
+    )
 
 
-@resource(router, "/sweeps", "sweeps/sweeps.html", example_page)
-def show_sweeps(bench: BenchDep, workspace: WorkspaceDep) -> Page[SweepState]:
-    return sweeps.list_sweeps(bench, workspace, USUAL, None)
+@router.get(f"{PATH}.json")
+def show_many_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Page[SweepState]:
+    """Return the sweeps that a study has asked for."""
+    get_study(bench, workspace, identifier)
+    return sweeps.sweeps_of_study(bench, workspace, identifier, EARLIER)
 
 
-@router.post("/sweeps", response_class=HTMLResponse)
+@router.get(PATH, response_class=HTMLResponse)
+def show_many(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Show the form, filled with what the study compares."""
+    view = opened(request, bench, workspace, identifier)
+    return render(request, "sweeps/many.html", many_page(view, ManyForm.of_study(bench, view.state.content)))
+
+
+@router.post(PATH, response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
-def ask_for_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+def ask_for_sweep(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sent: FormDep
+) -> Response:
     """Keep a sweep and go to it, or return the form with what is wrong."""
-    text = ""
+    view, form = opened(request, bench, workspace, identifier), ManyForm.of(sent)
     try:
-        text = asked_text(form)
-        made = sweeps.create_sweep(bench, workspace, SweepRequest.model_validate(read_json(text.encode())))
-    except (AppError, ValidationError) as error:
-        known = as_app_error(error)
-        page = form_page(show_sweeps(bench, workspace), text, known.message, known.errors)
-        return render(request, "sweeps/sweeps.html", page, status=known.status)
-    return RedirectResponse(f"/sweeps/{made.id}", 303)
+        asked = request_of(
+            bench, workspace, view.state.content, form, identifier, own_name=view.frame.question[0]
+        )
+        made = sweeps.create_sweep(bench, workspace, asked)
+    except AppError as error:
+        return render(request, "sweeps/many.html", many_page(view, form, error), status=error.status)
+    return RedirectResponse(view.frame.url(f"{VIEW}/{made.id}"), 303)
 
 
-def asked_text(form: FormData) -> str:
-    """Return the request of a form: its file where there is one, else what was typed."""
-    file = form.get("file")
-    if isinstance(file, UploadFile) and file.filename:
-        content = file.file.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise TooLarge(Message("the file is larger than {limit} bytes", {"limit": MOST_BYTES}))
-        try:
-            return content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise BadInput.at("file", "{file} is not text in UTF-8", file=file.filename[:200]) from None
-    typed = form.get("request")
-    if not isinstance(typed, str) or not typed.strip():
-        raise BadInput.at("request", "paste a request or choose a file")
-    return typed
+@router.get("/sweeps", response_class=HTMLResponse)
+def show_sweeps() -> Response:
+    return RedirectResponse("/studies", 303)
+
+
+@router.get("/sweeps/{identifier}", response_class=HTMLResponse)
+@router.get("/sweeps/{identifier}.json")
+def show_old_address(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Go to the sweep in its study; one that was asked for without a study gets an unsaved one."""
+    asked = sweeps.get_request(bench, workspace, identifier)
+    study = asked.study_id
+    try:
+        if study is not None:
+            get_study(bench, workspace, study)
+    except NotFound:
+        study = None
+    if study is None:
+        study = unsaved_study(bench, workspace, f"/sweeps/{identifier}", study_of_sweep(bench, asked)).id
+    ending = ".json" if request.url.path.endswith(".json") else ""
+    place = view_address(study, f"{VIEW}/{identifier}{ending}", request.query_params.multi_items())
+    return RedirectResponse(place, 303)
+
+
+def study_of_sweep(bench: Workbench, asked: SweepRequest) -> StudyContent:
+    """Return a study of the first model of a sweep on its first systems."""
+    first, known = asked.models[0], bench.catalogue.systems.documents
+    base = {"model": stated(first.model), "workload": stated(first.workload), "currency": asked.currency}
+    systems = [{"id": one.id, "count": counts_of(one)[0]} for one in asked.systems if one.id in known]
+    options = [{"system": system} for system in systems[:MAX_OPTIONS] or [{"id": next(iter(known))}]]
+    name = sweeps.title_of(asked) or first.label or "–"
+    return checked(StudyContent, {"name": name, "base": base, "options": options})
 
 
 class RowParameters:
@@ -139,15 +182,16 @@ class RowParameters:
 RowsDep = Annotated[RowParameters, Depends()]
 
 
-@router.get("/sweeps/{identifier}.json")
+@router.get(f"{PATH}/{{sweep}}.json")
 def show_sweep_data(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: str, params: RowsDep
+    bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str, params: RowsDep
 ) -> SweepAnswer:
     """Return a sweep with the rows that its page shows."""
+    get_study(bench, workspace, identifier)
     return sweeps.get_sweep(
         bench,
         workspace,
-        identifier,
+        sweep,
         limit=ROWS,
         offset=params.first - 1,
         order=params.order,
@@ -155,14 +199,20 @@ def show_sweep_data(
     )
 
 
-@router.get("/sweeps/{identifier}", response_class=HTMLResponse)
+@router.get(f"{PATH}/{{sweep}}", response_class=HTMLResponse)
 def show_sweep(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, params: RowsDep
+    request: Request,
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: str,
+    sweep: str,
+    params: RowsDep,
 ) -> Response:
     """Show how far a sweep is, and its rows."""
-    answer = show_sweep_data(bench, workspace, identifier, params)
-    pictured = sweeps.best_rows(bench, workspace, identifier, MOST_PICTURED, params.order, params.labels)
-    page = sweep_page(answer, pictured, params, voice_of(request))
+    view = opened(request, bench, workspace, identifier)
+    answer = show_sweep_data(bench, workspace, identifier, sweep, params)
+    pictured = sweeps.best_rows(bench, workspace, sweep, MOST_PICTURED, params.order, params.labels)
+    page = sweep_page(view, answer, pictured, params, voice_of(request))
     return render(request, "sweeps/sweep.html", page)
 
 
@@ -175,13 +225,22 @@ class RowView:
     """The system with its count."""
     time: Quantity | None
     cost: Quantity | None
+    key: str
+    """Of the option of the study that it is already; empty where it is none."""
+    add_url: str
+    """Address of the study with it as an option; empty where it cannot be one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPage:
     """A sweep: how far it is, and its rows."""
 
+    frame: StudyFrame
     answer: SweepAnswer
+    path: str
+    """Address of the sweep, without the state of its study."""
+    again: str
+    """Address of the form."""
     axes: Sequence[str]
     """Lists of more than one entry: in words, and how many."""
     chosen: Mapping[str, str]
@@ -215,14 +274,26 @@ AXES = {
 
 
 def sweep_page(
-    answer: SweepAnswer, pictured: Sequence[SweepRow], params: RowParameters, voice: Voice
+    view: OpenView,
+    answer: SweepAnswer,
+    pictured: Sequence[SweepRow],
+    params: RowParameters,
+    voice: Voice,
 ) -> SweepPage:
+    frame, first = view.frame, params.first
     chosen = {str(name): label for name, label in params.labels.items()}
     query = chosen | ({"order": params.order} if params.order != "position" else {})
-    rows = [RowView(row, called(row), time_of(row), cost_of(row)) for row in answer.rows]
-    first = params.first
+
+    def address(first: int) -> str:
+        """Return the address of a stretch of the rows."""
+        return frame.url(f"{VIEW}/{answer.id}", **query, **({"first": str(first)} if first > 1 else {}))
+
+    rows = row_views(view, answer)
     return SweepPage(
+        frame=frame,
         answer=answer,
+        path=f"{frame.base}/{VIEW}/{answer.id}",
+        again=frame.url(VIEW),
         axes=[
             voice.say(Message(AXES[name], {"count": count}))
             for name, count in answer.sizes.items()
@@ -234,16 +305,40 @@ def sweep_page(
         time_scale=time_scale([row.time for row in rows]),
         figure=picture(pictured, answer.matching, voice),
         first=first,
-        address=address(answer.id, query, first),
-        before=address(answer.id, query, max(1, first - ROWS)) if first > 1 else "",
-        after=address(answer.id, query, first + len(rows)) if answer.next else "",
+        address=address(first),
+        before=address(max(1, first - ROWS)) if first > 1 else "",
+        after=address(first + len(rows)) if answer.next else "",
     )
 
 
-def address(identifier: str, query: Mapping[str, str], first: int) -> str:
-    """Return the address of a stretch of the rows."""
-    stated = dict(query) | ({"first": str(first)} if first > 1 else {})
-    return f"/sweeps/{identifier}" + (f"?{urlencode(stated)}" if stated else "")
+def row_views(view: OpenView, answer: SweepAnswer) -> list[RowView]:
+    """Return the rows of a sweep; those of the study's own model can become options of it."""
+    content = view.state.content
+    own = content.base.model.preset or content.base.model.profile_id
+    key = unused_key(content, view.state.turned.knobs)
+    known = {
+        (option.system.id, option.system.count): option.key for option in content.options if option.system
+    }
+    asked = SweepRequest.model_validate(answer.request)
+    batches = {one.label: one.workload.global_batch for one in asked.scenarios if one.workload.global_batch}
+    rows = []
+    for row in answer.rows:
+        batch, same = batches.get(row.scenario), row.model_id == own
+        added = {f"add.{key}": row.system_id, f"count.{key}": str(row.count)}
+        if batch is not None:
+            added[f"batch.{key}"] = str(batch)
+        fits = same and row.problem is None and bool(row.fits)
+        rows.append(
+            RowView(
+                row,
+                called(row),
+                time_of(row),
+                cost_of(row),
+                known.get((row.system_id, row.count), "") if same and batch is None else "",
+                view.frame.turned(added) if fits and key else "",
+            )
+        )
+    return rows
 
 
 def picture(rows: Sequence[SweepRow], matching: int, voice: Voice) -> FigureView | None:
@@ -261,8 +356,10 @@ def picture(rows: Sequence[SweepRow], matching: int, voice: Voice) -> FigureView
     return FigureView("time-against-cost", caption, drawn, " ".join(notes), "points")
 
 
-@router.get("/sweeps/{identifier}/events")
-def follow_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+@router.get(f"{PATH}/{{sweep}}/events")
+def follow_sweep(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str
+) -> Response:
     """Send how far a sweep is as a piece of the page, whenever it changes."""
     voice = voice_of(request)
     template = environment(voice.language).get_template("sweeps/_sweep_state.html")
@@ -276,26 +373,31 @@ def follow_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
             events += event_stream.event(str(state.done), "rows")
         return events
 
-    return event_stream.response(request, partial(sweeps.get_state, bench, workspace, identifier), write)
+    return event_stream.response(request, partial(sweeps.get_state, bench, workspace, sweep), write)
 
 
-@router.post("/sweeps/{identifier}/cancel")
+@router.post(f"{PATH}/{{sweep}}/cancel")
 @needs(Right.MAKE)
-def cancel_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Stop a sweep and show it; one that has ended meanwhile is shown as it is."""
-    return _changed(sweeps.cancel_sweep, bench, workspace, identifier)
-
-
-@router.post("/sweeps/{identifier}/resume")
-@needs(Right.MAKE, CostClass.SEARCH)
-def resume_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Go on with a sweep and show it; one that has ended meanwhile is shown as it is."""
-    return _changed(sweeps.resume_sweep, bench, workspace, identifier)
-
-
-def _changed(
-    change: Callable[[Workbench, str, str], SweepState], bench: Workbench, workspace: str, identifier: str
+def cancel_sweep(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str
 ) -> Response:
+    """Stop a sweep and show it; one that has ended meanwhile is shown as it is."""
     with contextlib.suppress(Conflict):
-        change(bench, workspace, identifier)
-    return RedirectResponse(f"/sweeps/{identifier}", 303)
+        sweeps.cancel_sweep(bench, workspace, sweep)
+    return to_sweep(request, identifier, sweep)
+
+
+@router.post(f"{PATH}/{{sweep}}/resume")
+@needs(Right.MAKE, CostClass.SEARCH)
+def resume_sweep(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str
+) -> Response:
+    """Go on with a sweep and show it; one that has ended meanwhile is shown as it is."""
+    with contextlib.suppress(Conflict):
+        sweeps.resume_sweep(bench, workspace, sweep)
+    return to_sweep(request, identifier, sweep)
+
+
+def to_sweep(request: Request, identifier: str, sweep: str) -> Response:
+    place = view_address(identifier, f"{VIEW}/{sweep}", request.query_params.multi_items())
+    return RedirectResponse(place, 303)

@@ -6,9 +6,13 @@ import base64
 import binascii
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TypeAlias
 
+from sqlmodel import col
+
 from app.errors import BadInput, Conflict
+from app.features.studies.service import get_study
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
 from app.features.sweeps.rows import Job, Status, SweepAnswer, SweepRow, SweepState, csv_lines, parquet
@@ -20,7 +24,7 @@ from app.platform.store.document_queries import Label, Order, RowPlace, RowSelec
 from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import JobRecord, SweepRecord, SweepRowRecord
-from app.platform.workbench import Workbench, no_such
+from app.platform.workbench import Workbench, found, no_such
 
 RowOrder: TypeAlias = Order
 """What rows can be sorted by."""
@@ -39,6 +43,8 @@ def create_sweep(
     def make() -> tuple[SweepState, Save]:
         sweep = Sweep.of(request)
         UploadSet.of(request, bench.context(workspace_id))
+        if request.study_id is not None:
+            found(partial(get_study, bench), workspace_id, "study_id", request.study_id)
         record = SweepRecord(
             id=new_id("swp"),
             workspace_id=workspace_id,
@@ -92,6 +98,20 @@ def list_sweeps(bench: Workbench, workspace_id: str, limit: int, cursor: str | N
         listing = repository.page(SweepRecord, limit, read_cursor(cursor))
         jobs = repository.named(JobRecord, (row.id for row in listing.rows))
     return Page(items=[state_of(row, jobs[row.id]) for row in listing.rows], next=write_cursor(listing.next))
+
+
+def sweeps_of_study(bench: Workbench, workspace_id: str, study_id: str, limit: int) -> Page[SweepState]:
+    """Return the sweeps that a study has asked for, the newest first."""
+    of_study = col(SweepRecord.request)["study_id"].as_string() == study_id
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.page(SweepRecord, limit, None, of_study)
+        jobs = repository.named(JobRecord, (row.id for row in listing.rows))
+    return Page(items=[state_of(row, jobs[row.id]) for row in listing.rows], next=None)
+
+
+def get_request(bench: Workbench, workspace_id: str, identifier: str) -> SweepRequest:
+    with bench.store.transaction(workspace_id) as repository:
+        return SweepRequest.model_validate(existing(repository, identifier).request)
 
 
 def get_state(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:

@@ -154,5 +154,6 @@ def test_curves_are_a_part_for_htmx_and_a_page_otherwise(reader: Reader, mixed: 
     table = ".chart-box:has(#figure-scaling) .chart-table tbody tr"
     rows = BeautifulSoup(part.text, "html.parser").select(table)
     assert [row.th.get_text() for row in rows].count("DGX") == 4
-    turned = reader.data(f"{study}/scaling.json?count.a=4")
+    turned_url = reader.page(f"{study}?count.a=4").select_one("#scaling")["hx-get"]
+    turned = reader.data(turned_url.replace("/scaling?", "/scaling.json?"))
     assert [one["system"]["count"] for one in turned["a"]] == [1, 2, 4, 8, 16]

@@ -83,7 +83,8 @@ def test_korean_pages_are_korean(korean: Reader, app: FastAPI) -> None:
     made = korean.ask("POST", "/api/v1/calibrations", json=SUSPECT).json()
     swept = korean.ask("POST", "/api/v1/sweeps", json=SWEPT).json()
     do_all(app.state.workbench, Threads)
-    addresses += ["/sweeps", f"/sweeps/{swept['id']}"]
+    in_study = korean.get(f"/sweeps/{swept['id']}").headers["location"]
+    addresses += [in_study, in_study.rpartition("/")[0]]
     addresses += ["/calibrations/new", f"/calibrations/{made['id']}"]
     sized = korean.ask("POST", "/api/v1/sizings", json={**SIZING, "label": "BERT"}).json()
     found = [f"/sizings/{sized['id']}", f"/sizings/{sized['id']}?deadline=1e-4&budget=1"]

@@ -1,4 +1,4 @@
-"""Pages of sweeps: the form, the results, without JavaScript."""
+"""Sweeps in a study: the form, the results, without JavaScript."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ MIXED = {
 
 
 def ask_for(reader: Reader, body: Any) -> str:
-    """Send the form and return the address of the sweep."""
-    response = reader.submit("/sweeps", {"request": json.dumps(body)})
-    assert response.status_code == 303, response.text
-    return str(response.headers["location"])
+    """Ask for a sweep and return its address, in a study made for it."""
+    made = reader.ask("POST", "/api/v1/sweeps", json=body)
+    assert made.status_code == 201, made.text
+    return str(reader.get(f"/sweeps/{made.json()['id']}").headers["location"])
 
 
 def compute(app: FastAPI) -> None:
@@ -44,38 +44,97 @@ def swept(reader: Reader, app: FastAPI) -> str:
     return address
 
 
+STUDY: dict[str, Any] = {
+    "name": "Many",
+    "base": {
+        "model": {"preset": "bert-large"},
+        "workload": {"target": "mlperf-bert"},
+        "assumptions": {"utilisation": 0.5},
+    },
+    "options": [
+        {"system": {"id": "dgx-a100-640gb", "count": 2, "fabric": "roce-200"}, "software": "mlperf-bert"},
+        {"system": {"id": "dgx-a100-640gb", "count": 1}},
+        {"system": {"id": "bow-pod16"}},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def study(reader: Reader) -> str:
+    return f"/studies/{reader.ask('POST', '/api/v1/studies', json=STUDY).json()['id']}"
+
+
+def typed(page: BeautifulSoup, name: str) -> list[str]:
+    return [field["value"] for field in page.select(f"input[name={name}]")]
+
+
+def test_the_form_holds_what_the_study_compares(reader: Reader, study: str) -> None:
+    page = reader.page(f"{study}/many")
+    assert typed(page, "system")[:3] == ["DGX A100 640GB", "Bow Pod16", ""]
+    assert typed(page, "counts")[:2] == ["1, 2", "1"]
+    assert page.select_one("input[name=own]").has_attr("checked")
+    assert reader.page(f"{study}/systems?run=0").select_one(f"a[href='{study}/many']") is not None
+    assert {"Llama 2 7B", "BERT-Large"} <= {one["value"] for one in page.select("#many-models option")}
+
+
+def test_what_is_chosen_becomes_a_sweep_of_the_study(reader: Reader, app: FastAPI, study: str) -> None:
+    rows = [{"item": "dgx-a100-640gb", "parameter": "price", "value": 300_000, "unit": "USD"}]
+    book = reader.ask("POST", "/api/v1/price-books", json={"name": "Ours", "rows": rows}).json()["id"]
+    fields = {
+        "own": "1", "model": ["GPT-2 1.5B", ""], "system": ["dgx a100 640gb", "", "Bow Pod16"],
+        "counts": ["1 4", "", ""], "batches": "256, 512", "book": ["catalogue", book], "title": "Ours",
+    }  # fmt: skip
+    response = reader.submit(f"{study}/many?count.a=4", fields)
+    assert response.status_code == 303, response.text
+    address = response.headers["location"]
+    assert address.startswith(f"{study}/many/swp_")
+    compute(app)
+    data = reader.data(f"{address}.json")
+    asked = data["request"]
+    assert data["total"] == 2 * 3 * 2 * 2 and data["refused"] == 0
+    assert [model["label"] for model in asked["models"]] == ["BERT-Large", "GPT-2 1.5B"]
+    assert asked["models"][0]["workload"]["target"] == "mlperf-bert" != asked["models"][1]["workload"]
+    assert asked["systems"][0]["software"] == "mlperf-bert" and asked["systems"][0]["fabric"] == "roce-200"
+    assert "software" not in asked["systems"][1]
+    assert [one["assumptions"] for one in asked["scenarios"]] == [{"utilisation": 0.5}] * 2
+    page = reader.page(address)
+    assert "option" not in page.select_one("#points tbody td:last-child").get_text()
+    added = reader.page(page.select_one("#points tbody td:last-child a")["href"])
+    assert added.select_one("#column-d [name='batch.d']")["value"] == "256"
+    rows_of_gpt = [row for row in page.select("#points tbody tr") if row.th.get_text() == "GPT-2 1.5B"]
+    assert rows_of_gpt and all(row.select_one("td:last-child a") is None for row in rows_of_gpt)
+    earlier = reader.page(f"{study}/many").select_one("section a[href*='/many/swp_']")
+    assert earlier.get_text() == "Ours"
+    assert [one["id"] for one in reader.data(f"{study}/many.json")["items"]] == [data["id"]]
+    assert reader.get(f"/sweeps/{data['id']}").headers["location"] == address
+    assert reader.get(f"/sweeps/{data['id']}.json").headers["location"] == f"{address}.json"
+
+
 @pytest.mark.parametrize(
-    ("example", "body"), [("prices", PRICE_BOOK), ("fleet", FLEET_PLAN), ("", PRICE_BOOK)]
-)
-def test_the_form_is_filled_with_an_example_that_works(reader: Reader, example: str, body: Any) -> None:
-    page = reader.page(f"/sweeps?example={example}")
-    text = page.find(id="request").get_text()
-    assert json.loads(text) == body
-    assert reader.submit("/sweeps", {"request": text}).status_code == 303
-
-
-def test_a_file_goes_before_what_is_typed(reader: Reader) -> None:
-    content = json.dumps({**PRICE_BOOK, "title": "From a file"}).encode()
-    files = {"file": ("request.json", content, "application/json")}
-    response = reader.submit("/sweeps", {"request": "{}"}, files)
-    assert reader.page(response.headers["location"]).h1.get_text() == "From a file"
-
-
-@pytest.mark.parametrize(
-    ("text", "status", "said"),
+    ("fields", "field"),
     [
-        ("", 400, "Paste a request or choose a file"),
-        ("{", 400, "not JSON"),
-        ('{"models": [], "systems": 1}', 422, "systems: must be a list"),
-        (json.dumps({**PRICE_BOOK, "surplus": 1}), 422, "surplus: unknown field in this request"),
+        ({"own": "1", "system": "DGX A900"}, "system-0"),
+        ({"own": "1", "system": "Bow Pod16", "counts": "1, many"}, "counts-0"),
+        ({"system": "Bow Pod16", "model": ["", "GPT-9"]}, "model-1"),
+        ({"system": "Bow Pod16"}, "model-0"),
+        ({"own": "1"}, "system-0"),
+        ({"own": "1", "system": "Bow Pod16", "batches": "0"}, "batches"),
     ],
 )
-def test_the_form_comes_back_with_what_is_wrong(reader: Reader, text: str, status: int, said: str) -> None:
-    response = reader.submit("/sweeps", {"request": text})
-    assert response.status_code == status
+def test_the_form_comes_back_with_what_is_wrong(
+    reader: Reader, study: str, fields: dict[str, Any], field: str
+) -> None:
+    response = reader.submit(f"{study}/many", fields)
+    assert response.status_code == 400
     page = BeautifulSoup(response.text, "html.parser")
-    assert said in page.main.get_text()
-    assert page.find(id="request").get_text().strip() == text
+    assert page.select_one(f"#{field}")["aria-invalid"] == "true"
+    assert page.select_one(f"#{field}-error-1") is not None
+
+
+def test_a_sweep_names_a_study_that_is_there(reader: Reader) -> None:
+    answer = reader.ask("POST", "/api/v1/sweeps", json={**FLEET_PLAN, "study_id": "stu_none"})
+    assert answer.status_code == 404
+    assert reader.get("/sweeps").headers["location"] == "/studies"
 
 
 def test_a_sweep_that_waits_can_be_followed_and_stopped(reader: Reader) -> None:
@@ -106,7 +165,7 @@ def test_results_have_a_line_for_each_point(reader: Reader, swept: str) -> None:
     assert "3 points could not be estimated" in page.get_text()
     links = {link["href"] for link in page.find(id="actions").find_all("a")}
     identifier = swept.rpartition("/")[2]
-    assert links == {f"/api/v1/sweeps/{identifier}.csv", f"/api/v1/sweeps/{identifier}.parquet"}
+    assert links > {f"/api/v1/sweeps/{identifier}.csv", f"/api/v1/sweeps/{identifier}.parquet"}
 
 
 def test_results_are_narrowed_and_sorted_by_the_address(reader: Reader, swept: str) -> None:
@@ -153,11 +212,6 @@ def test_events_carry_pieces_of_the_page(reader: Reader, swept: str) -> None:
     piece = "\n".join(line.removeprefix("data: ") for line in first.split("\n"))
     assert BeautifulSoup(piece, "html.parser").progress["value"] == "15"
     assert last.split("\n") == ["event: end", "id: end", "data: done"]
-
-
-def test_sweeps_made_before_are_listed(reader: Reader, swept: str) -> None:
-    assert reader.page("/sweeps").find("a", href=swept).get_text() == MIXED["title"]
-    assert swept.rpartition("/")[2] in [item["id"] for item in reader.data("/sweeps.json")["items"]]
 
 
 def test_a_sweep_that_is_not_there_is_a_page(reader: Reader) -> None:
