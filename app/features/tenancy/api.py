@@ -35,5 +35,5 @@ def plan_partitions(
 def simulate_queue(
     bench: BenchDep, workspace: WorkspaceDep, body: Annotated[QueueRequest, Body(examples=[QUEUE])]
 ) -> QueueAnswer:
-    """Simulate a year of jobs: the wait of each team, and the fewest systems that keep it short."""
+    """Simulate the jobs of so many days: the wait of each team, and the fewest systems that keep it short."""
     return tenancy.share_time(bench, workspace, body)

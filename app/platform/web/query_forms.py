@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import urlencode
 
 from pydantic import BaseModel
 from starlette.datastructures import QueryParams
@@ -191,11 +191,6 @@ class QueryForm(Generic[Asked]):
         """Return what was typed, with errors at the names it was typed under."""
         errors = () if error is None else [self._at_its_name(one, values) for one in error.errors]
         return Form({name: [text] for name, text in values.items()}, errors)
-
-    def ask(self, query: QueryParams, previous: str, answer: Callable[[Asked], Answer]) -> Answered[Answer]:
-        """Return what a form comes to; a refused question beside the last that was possible."""
-        before = self.values(parse_qs(previous)) if previous else None
-        return self.answer(self.values(query), before, answer)
 
     def filled(self, fields: Mapping[str, str]) -> dict[str, str]:
         """Return fields as the form holds them."""

@@ -8,18 +8,13 @@ from typing import Any, ParamSpec, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
-from pydantic import BaseModel
 
 from app.platform.rates import CostClass
-from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.needs import Right, needs
-from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rendering import data_path, render
-from app.platform.workbench import Workbench
 
 Given = ParamSpec("Given")
 Shown = TypeVar("Shown")
-Asked = TypeVar("Asked", bound=BaseModel)
 
 
 def resource(
@@ -54,31 +49,3 @@ def resource(
         return load
 
     return register
-
-
-def question(
-    router: APIRouter,
-    path: str,
-    template: str,
-    form: QueryForm[Asked],
-    document: type[Shown],
-    answer: Callable[[Workbench, str, Asked], Shown],
-    view: Callable[[Request, Workbench, str, Answered[Shown]], object],
-    *,
-    cost: CostClass | None = None,
-) -> None:
-    """Serve what is asked for in the address: the answer as JSON, and a page with the form.
-
-    A refused question is shown beside the last that was possible, which the form keeps as ``previous``.
-    """
-
-    def show_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Any:
-        return answer(bench, workspace, form.request(form.values(request.query_params)))
-
-    def show(request: Request, bench: BenchDep, workspace: WorkspaceDep, previous: str = "") -> Response:
-        found = form.ask(request.query_params, previous, lambda asked: answer(bench, workspace, asked))
-        return render(request, template, view(request, bench, workspace, found), status=found.status)
-
-    mark = needs(cost=cost)
-    router.add_api_route(data_path(path), mark(show_data), response_model=document)
-    router.add_api_route(path, mark(show), response_class=HTMLResponse)

@@ -121,6 +121,12 @@ def test_errors_stand_at_the_rows_they_were_typed_in(reader: Reader, study: str)
     assert page.find("input", id="runs-0-value")["value"] == "3,600"
 
 
+def test_a_study_may_leave_batch_and_length_open(reader: Reader) -> None:
+    page = reader.page(f"{reader.study({'id': 'bow-pod64', 'count': 2})}/runs")
+    assert page.find("input", id="runs-0-system-count")["placeholder"] == "2"
+    assert page.find("input", id="runs-0-workload-global_batch")["placeholder"] == ""
+
+
 def test_a_form_without_runs_says_so(reader: Reader, study: str) -> None:
     response = reader.submit(f"{study}/runs", {})
     assert response.status_code == 400

@@ -1,5 +1,6 @@
 """Forms from the schema of a request: names, percentages, rows, and errors where they were typed."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from starlette.datastructures import QueryParams
 
 from app.errors import BadInput
 from app.estimating.request import Number, Schema, Share, Whole
-from app.platform.web.query_forms import QueryForm, leaves
+from app.platform.web.query_forms import Answered, QueryForm, leaves
 
 
 class Part(Schema):
@@ -67,11 +68,16 @@ def test_who_asks_for_nothing_gets_the_example_and_who_names_a_row_no_other() ->
     assert asked("teams.7.devices=4").teams == []
 
 
+def answered(query: str, before: str, answer: Callable[[Question], Any]) -> Answered[Any]:
+    earlier = FORM.values(QueryParams(before)) if before else None
+    return FORM.answer(FORM.values(QueryParams(query)), earlier, answer)
+
+
 def refused(query: str) -> Any:
     def never(wanted: BaseModel) -> None:
         raise AssertionError(wanted)
 
-    return FORM.ask(QueryParams(query), "", never)
+    return answered(query, "", never)
 
 
 def test_errors_stand_where_they_were_typed() -> None:
@@ -94,11 +100,11 @@ def test_a_refused_question_stands_beside_the_last_that_was_possible() -> None:
             raise BadInput.at("capex", "{value} is below 0", value=wanted.capex)
         return 2.0 * wanted.capex
 
-    found = FORM.ask(QueryParams("capex=-1"), "capex=3", answer)
+    found = answered("capex=-1", "capex=3", answer)
     assert (found.answer, found.stale, found.status) == (6.0, True, 400)
     assert found.query.startswith("capex=3&")
     assert found.message is not None and "below 0" in str(found.message)
-    assert FORM.ask(QueryParams("capex=-1"), "capex=-2", answer).answer is None
-    fresh = FORM.ask(QueryParams("capex=4"), "", answer)
+    assert answered("capex=-1", "capex=-2", answer).answer is None
+    fresh = answered("capex=4", "", answer)
     assert (fresh.answer, fresh.stale, fresh.status) == (8.0, False, 200)
     assert "capex=4" in fresh.query
