@@ -344,7 +344,7 @@ def _warnings(
         )
         found.append(CheckWarning.of("rack_power_exceeded", "caution", message, "rack_power_kw"))
     if not request.storage_tb:
-        message = Message("shared storage is not included; set storage_tb to include it")
+        message = Message("shared storage is not included; enter its capacity to include it")
         found.append(CheckWarning.of("storage_not_counted", "info", message, "storage_tb"))
     if system.chip_kind is ChipKind.IPU and request.count > 1:
         message = Message(
