@@ -23,21 +23,16 @@ from app.errors import AppError, NotFound
 from app.estimating.schema import Document
 from app.platform.listing import Page
 from app.platform.web.contexts import Contents, DocumentPage, ProblemPage
-from app.platform.web.rendering import DOCUMENTS, documents, render
+from app.platform.web.rendering import DOCUMENTS, GLOSSARY, documents, render
 from app.platform.web.rights import page_router
-from app.platform.wording.voice import LABELS
 
 router = page_router()
-
-MEANING = "glossary."
-"""Beginning of the labels that say what a term means."""
 
 
 @router.get("/glossary", response_class=HTMLResponse)
 def show_glossary(request: Request) -> Response:
     """Show what the terms of the field mean."""
-    terms = [code.removeprefix(MEANING) for code in LABELS if code.startswith(MEANING)]
-    return render(request, "glossary.html", terms)
+    return render(request, "glossary.html", GLOSSARY)
 
 
 INDEX = "index.md"

@@ -33,7 +33,7 @@ from app.platform.web.auth import reach_of
 from app.platform.web.contexts import DrawingView, FigureView, grouped
 from app.platform.web.locale import PARAMETER as LANGUAGE
 from app.platform.web.rights import may
-from app.platform.wording.voice import LANGUAGES, agree, voice
+from app.platform.wording.voice import LABELS, LANGUAGES, agree, voice
 from app.platform.wording.voice import written as written_value
 from app.platform.workbench import LruCache
 
@@ -173,6 +173,12 @@ def embedded(figure: Figure) -> Markup:
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
+MEANING = "glossary."
+"""Beginning of the labels that say what a term means."""
+
+GLOSSARY = [code.removeprefix(MEANING) for code in LABELS if code.startswith(MEANING)]
+"""Terms that are explained, in the order of the page that lists them."""
+
 DOCUMENTS = {"methodology": "methodology", "accuracy": "accuracy.md"}
 """Name in the address → file, or folder of files, under docs/."""
 
@@ -230,6 +236,7 @@ def environment(language: str) -> Environment:
     made.globals |= {
         "asset": asset,
         "documents": documents,
+        "glossary": GLOSSARY,
         "language": language,
         "languages": LANGUAGES,
         "version": app.__version__,
