@@ -32,6 +32,8 @@ class BasisCost(Document):
     """Cost of the useful hours over the term."""
     capex: Quantity | None
     """Price of the system; null if rented."""
+    purchase: Quantity | None = None
+    """Everything paid before the first run, with freight and installation; null if rented."""
     runs: float
     """Number of runs that fit into the useful hours of the term."""
     lines: list[CostLine]

@@ -241,6 +241,7 @@ def _way(
         value, low, high = (float(run_cost(end, duration)) for end in (hourly.value, hourly.low, hourly.high))
         return Quantity(value=value, low=low, high=high, unit=currency)
 
+    bought = charges.purchase
     way = BasisCost(
         acquisition="rent" if rental is not None else "own",
         rental=rental,
@@ -250,13 +251,13 @@ def _way(
         yearly=used(year),
         over_term=used(term),
         capex=quantity(*charges.capital, currency) if charges.owned else None,
+        purchase=None if bought is None else quantity(*bought, currency),
         runs=term / seconds,
         lines=[
             CostLine(item=name, hourly=amount, over_term=float(run_cost(amount, term)))
             for name, amount in charges.lines.items()
         ],
     )
-    bought = charges.purchase
     spending = Spending(
         run=Amount(run.value, np.array(stated_samples(runs))),
         purchase=None if bought is None else Amount(bought[0], bought[1]),

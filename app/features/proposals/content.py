@@ -98,7 +98,6 @@ def build_content(
     warnings: list[Concerned] = [(None, warning) for warning in comparison.warnings]
     warnings += [(row.label, warning) for row in rows if row.estimate for warning in row.estimate.warnings]
     warnings += [*asked_of_bills, *evidence_warnings(named, evidence, taken)]
-    warnings += used_market(rows, catalog)
     first = estimates[0] if estimates else None
     sections = sections_of(asked.sections, asked.locale, asked.reason)
     offered = [advice.recommended] if advice.recommended else advice.tied
@@ -131,25 +130,6 @@ def build_content(
         acceptance=[one for row in rows if row.label in offered for one in commitments(row)],
         names=names_of(rows, catalog),
     )
-
-
-USED = "used market"
-"""What the catalogue says of the availability of systems that are not sold new."""
-
-
-def used_market(rows: Iterable[ComparisonRow], catalog: Catalog) -> list[Concerned]:
-    """Return what to clear up before an option is ordered that nobody sells new."""
-    known = set(catalog.names("system"))
-    found: list[Concerned] = []
-    for row in rows:
-        if row.system in known and USED in (entry := catalog.system(str(row.system))).availability:
-            message = Message(
-                "{system} is no longer sold new; confirm stock, delivery and the end of the manufacturer's "
-                "support before ordering",
-                {"system": entry.name},
-            )
-            found.append((row.label, CheckWarning.of("not_sold_new", "caution", message, "system.id")))
-    return found
 
 
 COMMITTED_FIGURES: Mapping[str, Literal["at_most", "at_least"]] = {

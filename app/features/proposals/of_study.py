@@ -91,6 +91,7 @@ def usual(request: Request, view: OpenView) -> dict[str, Sequence[str]]:
     sender = proposals.latest_sender(view.bench, view.workspace)
     return {
         "locale": [language_of(request)],
+        "valid_until": [proposals.usual_end().isoformat()],
         "confidential": ["yes"],
         "customer": [content.customer],
         "title": [content.name],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
@@ -188,6 +188,14 @@ def made_content(
         number=number,
         named=named,
     )
+
+
+VALID = timedelta(days=30)
+"""How long a proposal is valid where nobody says so."""
+
+
+def usual_end() -> date:
+    return now().date() + VALID
 
 
 def latest_sender(bench: Workbench, workspace_id: str) -> dict[str, str]:

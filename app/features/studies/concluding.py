@@ -25,13 +25,35 @@ def conclusion(
     able = [option for option in options if option.time is not None]
     if not able:
         return [Text.of(Message("No option can run this training; see what each of them lacks."))]
-    by_key = {option.key: option for option in able}
-    sentences = (
-        [_alone(able[0], only=len(options) > 1)] if len(able) == 1 else [_ranking(by_key, best, contests)]
-    )
+    sentences = []
     if limits.deadline_s is not None or limits.budget is not None:
-        sentences.append(_within(able, limits))
+        meeting = [option for option in able if (option.meets or 0.0) >= wanted(limits)]
+        sentences.append(_within(able, meeting, limits))
+        if len(meeting) == 1 < len(able):
+            sentences.append(_alone(meeting[0], only=False))
+            return [Text.of(sentence) for sentence in [*sentences, *_others(able, meeting)]]
+    by_key = {option.key: option for option in able}
+    if len(able) == 1:
+        sentences.append(_alone(able[0], only=len(options) > 1))
+    else:
+        sentences.append(_ranking(by_key, best, contests))
+        named = {*best["time"], *best["cost"]}
+        sentences += _others(able, [option for option in able if option.key in named])
     return [Text.of(sentence) for sentence in sentences]
+
+
+MOST_OTHERS = 3
+
+
+def _others(able: Sequence[StudyOptionAnswer], said: Sequence[StudyOptionAnswer]) -> list[Message]:
+    """Say what options come to that no other sentence has told of; the table has the rest."""
+    others = [option for option in able if option not in said][:MOST_OTHERS] if len(able) > 2 else []
+    return [_alone(option, only=False) for option in others]
+
+
+def wanted(limits: StudyLimits) -> float:
+    """Return the certainty with which limits have to be met."""
+    return limits.probability or USUAL_PROBABILITY
 
 
 def _alone(option: StudyOptionAnswer, *, only: bool) -> Message:
@@ -192,19 +214,36 @@ def _sure(contests: Sequence[Contest], metric: Metric, first: str, second: str) 
     return None
 
 
-def _within(options: Sequence[StudyOptionAnswer], limits: StudyLimits) -> Message:
-    wanted = limits.probability or USUAL_PROBABILITY
-    meeting = [one for one in options if one.meets is not None and one.meets >= wanted]
-    if not meeting:
-        nearest = max(options, key=lambda one: one.meets or 0.0)
+def _within(
+    able: Sequence[StudyOptionAnswer], meeting: Sequence[StudyOptionAnswer], limits: StudyLimits
+) -> Message:
+    certainty = chance(wanted(limits))
+    if len(meeting) == len(able):
+        return Message("All options meet the limits with at least {wanted} certainty.", {"wanted": certainty})
+    if meeting:
+        names = ", ".join(option.label for option in meeting)
         return Message(
-            "No option meets the limits with {wanted} certainty; {option} comes closest with {chance}.",
-            {"wanted": chance(wanted), "option": nearest.label, "chance": chance(nearest.meets or 0.0)},
+            "Within the limits with at least {wanted} certainty: {options}.",
+            {"wanted": certainty, "options": names},
         )
-    values = {"wanted": chance(wanted), "options": ", ".join(one.label for one in meeting)}
-    if len(meeting) == len(options):
-        return Message("All options meet the limits with at least {wanted} certainty.", values)
-    return Message("Only {options} meets the limits with at least {wanted} certainty.", values)
+    nearest = max(able, key=lambda option: (option.meets or 0.0, -_excess(option, limits)))
+    values = {**_values(nearest), "chance": chance(nearest.meets or 0.0)}
+    if limits.deadline_s is None:
+        return Message("No option meets the limits; {option} comes closest ({chance} certain).", values)
+    values["deadline"] = duration(limits.deadline_s)
+    return Message(
+        "No option meets the limits; {option} comes closest: {time}, where {deadline} are allowed ({chance} "
+        "certain).",
+        values,
+    )
+
+
+def _excess(option: StudyOptionAnswer, limits: StudyLimits) -> float:
+    """Return by what factor an option is past the deadline, or past the budget of its run."""
+    past = [_time(option) / limits.deadline_s] if limits.deadline_s else []
+    if limits.budget and option.cost is not None:
+        past.append(option.cost.value / limits.budget)
+    return max(past, default=0.0)
 
 
 def probability_within(time: Amount | None, money_spent: Amount | None, limits: StudyLimits) -> float | None:

@@ -10,6 +10,7 @@ from starlette.datastructures import QueryParams
 
 from app.errors import BadInput, FieldError
 from app.estimating.documents import Estimate
+from app.features.studies.concluding import USUAL_PROBABILITY
 from app.features.studies.knobs import ADD, DROP, KNOBS, shown, split, unused_key, written_in_field
 from app.features.studies.model import StudyAnswer, StudyOptionAnswer
 from app.platform.web import choices
@@ -247,6 +248,10 @@ class KnobPanel:
         """Return what an empty field stands for: what the base states, or the default an estimate took."""
         if name in {"price", "rent", "price_book"}:
             return self.voice.gettext("from the catalogue")
+        if name == "probability":
+            return f"{100 * USUAL_PROBABILITY:g}"
+        if name == "budget_kind":
+            return self.voice.gettext("purchase, or the run if rented")
         if option is not None and (shared := shown(self.answer.content, name)):
             return shared
         options = self.answer.options if option is None else [option]

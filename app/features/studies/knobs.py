@@ -134,7 +134,7 @@ def written_in_field(value: object, kind: Kind) -> str:
             return f"{value / DAY:.6g}"
         if kind == "share":
             return f"{value * 100:.6g}"
-        return f"{value:,.12g}"
+        return f"{value:,.15g}"
     return str(value)
 
 

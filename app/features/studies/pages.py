@@ -28,8 +28,10 @@ from app.features.studies.frame import (
     read_state,
     state_query,
     unsuited,
+    view_address,
 )
 from app.features.studies.model import (
+    VIEWS,
     DuplicateRequest,
     Study,
     StudyAnswer,
@@ -168,7 +170,8 @@ def save_study(
         states.save_state(bench, workspace, state, heading, whole(fields.get("expected", "")))
     except Conflict as error:
         return clashed(request, bench, workspace, error, state)
-    return RedirectResponse(f"/studies/{identifier}", 303)
+    view = fields.get("view", "")
+    return RedirectResponse(view_address(identifier, view if view in VIEWS else "", []), 303)
 
 
 def sent_state(bench: Workbench, workspace: str, identifier: str, fields: Mapping[str, str]) -> State:

@@ -121,6 +121,8 @@ class StudyPage:
     """Knobs of the state that the form has no fields for."""
     limited: bool
     """Whether options are held against a deadline or a budget."""
+    terms: str
+    """What all costs rest on, in a sentence; empty without costs."""
     shared: Sequence[KnobGroup]
     rows: Sequence[tuple[str, str]]
     """Rows of knobs: name of the knob and what it is called."""
@@ -181,6 +183,7 @@ def study_page(
         clash=clash,
         hidden=[(name, value) for name, value in query if name not in names and name != "version"],
         limited=any(option.meets is not None for option in answer.options),
+        terms=cost_terms(answer, voice),
         shared=shared,
         rows=[
             (row, voice.gettext("Price") if row == "price" else knob_label(row, voice)) for row in OPTION_ROWS
@@ -199,6 +202,21 @@ def study_page(
         cost_lines=list(dict.fromkeys(name for column in columns for name in column.lines)),
         warnings=grouped(warnings),
     )
+
+
+def cost_terms(answer: StudyAnswer, voice: Voice) -> str:
+    """Say over which hours costs are spread, and at which rate of exchange."""
+    if answer.one_basis is None:
+        return ""
+    basis = answer.one_basis
+    values = {"share": voice.percent(basis.utilisation), "years": voice.number(basis.term_years)}
+    said = voice.gettext("Costs at {share} utilization over {years} years.").format(**values)
+    rates = (one.estimate.cost.basis for one in answer.options if one.estimate and one.estimate.cost)
+    rate = next(rates, {})
+    if answer.content.base.currency == "KRW" and rate.get("won_per_dollar"):
+        won, day = voice.number(float(str(rate["won_per_dollar"]))), str(rate["exchange_rate_as_of"])
+        said += " " + voice.gettext("1 USD = {won} KRW ({day}).").format(won=won, day=voice.date(day))
+    return said
 
 
 def _columns(panel: KnobPanel, frame: StudyFrame) -> list[OptionColumn]:

@@ -271,8 +271,11 @@ def cut(
 
 def no_room(index: int, request: PartitionRequest, site: Site, free: FreeGpus) -> Conflict:
     """Return the refusal of a request that finds no room, with what would do."""
+    needed = sum(team.devices for team in request.requests if team.slice is None)
     template = "{team} requests {asked} GPUs, but {free} are free, at most {largest} of them on one node"
-    error = unmet(index, request, site, template, free=free.total, largest=free.most)
+    if needed > site.devices:
+        template = "the teams request {needed} GPUs together, but {count} × {system} has {available}"
+    error = unmet(index, request, site, template, free=free.total, largest=free.most, needed=needed)
     hints = [hint(path(index), "up to {largest} would fit now", largest=free.most)] if free.most else []
     if any(team.pod is not None for team in request.requests) and nodes_used(request, site, site.pods):
         return refusal(error, *hints, move_together(index))
