@@ -2,7 +2,8 @@
 "use strict";
 
 (() => {
-  const menus = () => document.querySelectorAll("details.menu-button[open]");
+  document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  const menus = () => document.querySelectorAll("details:is(.menu-button, .chart-files)[open]");
 
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;

@@ -216,7 +216,8 @@ def _ways(
             timed = time_to_train(request.model_copy(update={"assumptions": terms}), context)
         if timed is None:
             continue
-        found = prices(hardware, terms, request.currency, priced.catalog, [])
+        family = made.model.family or None
+        found = prices(hardware, terms, request.currency, priced.catalog, [], family)
         if found is None:
             continue
         if rental in ELASTIC and found.hourly is not None:

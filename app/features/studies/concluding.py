@@ -109,6 +109,9 @@ def _ranking(
             "{fast} is fastest at {time}; {cheap} tie as the cheapest at about {cost} per run.", values
         )
     if set(fastest) == set(cheapest):
+        first = options[fastest[0]]
+        assert first.cost is not None, "it ties for the lowest cost"
+        values["cost"] = _cost(first)
         return Message("{fast} tie in both time and cost: about {time} and {cost} per run.", values)
     return Message(
         "{fast} tie as the fastest at about {time}; {cheap} tie as the cheapest at about {cost} per run.",

@@ -230,10 +230,15 @@ def _view_changed(view: str, before: JsonValue, after: JsonValue) -> StudyChange
     return _made(f"views.{view}", None, None, before, after, text)
 
 
+def quoted(key: str) -> str:
+    """Return the key of an option as a sentence has it: a letter alone might be taken for a unit."""
+    return f"“{key}”"
+
+
 def _whole(key: str, option: Mapping[str, Any], *, gone: bool) -> StudyChange:
     system = (option.get("system") or {}).get("id") or option.get("label") or key
     template = "option {option} removed: {system}" if gone else "option {option} added: {system}"
-    text = Message(template, {"option": key, "system": system})
+    text = Message(template, {"option": quoted(key), "system": system})
     before, after = (dict(option), None) if gone else (None, dict(option))
     return _made(f"options.{key}", key, f"{'drop' if gone else 'add'}.{key}", before, after, text)
 
@@ -243,7 +248,7 @@ def _change(path: str, key: str | None, before: JsonValue, after: JsonValue) -> 
     template = "{fields}: {before} → {after}"
     if key is not None:
         template = "option {option}, {fields}: {before} → {after}"
-        values["option"] = key
+        values["option"] = quoted(key)
     return _made(path, key, knob_at(path, key), before, after, Message(template, values))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
@@ -20,6 +21,7 @@ MULTIPLES = {
     "m": 1e6,
     "b": 1e9,
     "t": 1e12,
+    "천": 1e3,
     "만": 1e4,
     "억": 1e8,
     "조": 1e12,
@@ -27,6 +29,11 @@ MULTIPLES = {
 """Words people write after a number: 175B, 3000억."""
 
 NUMBER = re.compile(r"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*([kmbt만억조]?)", re.IGNORECASE)
+
+KOREAN = re.compile(r"([\d.]+)([천만억조]*)")
+
+KOREAN_WHOLE = re.compile(r"(?:[\d.]+[천만억조]+)+[\d.]*")
+"""Amounts as Koreans write them: 43억 7,800만, 5천만."""
 
 Checked = TypeVar("Checked", bound=BaseModel)
 
@@ -55,16 +62,23 @@ def whole(text: str, digits: int = 9) -> int | None:
 def plain_number(text: str) -> str:
     """Return a number as typed by people in the form the schema reads; other text as it is.
 
-    >>> plain_number("1,281,167"), plain_number("175B"), plain_number("3000억"), plain_number("many")
-    ('1281167', '175000000000', '300000000000', 'many')
+    >>> plain_number("1,281,167"), plain_number("175B"), plain_number("43억 7,800만 원")
+    ('1281167', '175000000000', '4378000000')
     """
-    bare = text.replace(",", "").replace("_", "").replace(" ", "")
+    bare = text.replace(",", "").replace("_", "").replace(" ", "").removesuffix("원").removesuffix("달러")
+    parts = KOREAN.findall(bare) if KOREAN_WHOLE.fullmatch(bare) else []
     found = NUMBER.fullmatch(bare)
-    if found is None:
-        return text
-    digits, word = found.groups()
     try:
-        value = float(digits) * MULTIPLES.get(word.lower(), 1.0)
+        if parts:
+            value = math.fsum(
+                float(digits) * math.prod(MULTIPLES.get(word, 1.0) for word in words)
+                for digits, words in parts
+            )
+        elif found is not None:
+            digits, word = found.groups()
+            value = float(digits) * MULTIPLES.get(word.lower(), 1.0)
+        else:
+            return text
     except ValueError:
         return text
     return str(int(value)) if value.is_integer() and abs(value) < 1e18 else repr(value)
