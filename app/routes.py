@@ -27,6 +27,7 @@ from app.features.price_books import api as price_books_api
 from app.features.price_books import costs_pages
 from app.features.price_books import pages as price_books
 from app.features.proposals import api as proposals_api
+from app.features.proposals import of_study as study_proposals
 from app.features.proposals import pages as proposals
 from app.features.proposals import shared_pages
 from app.features.sizings import api as sizings_api
@@ -91,6 +92,7 @@ PAGE_ROUTES = routes_of(
         catalogue.router,
         sweeps.router,
         networks.router,
+        study_proposals.router,
         proposals.router,
         tenancy.router,
         claims.router,

@@ -67,7 +67,7 @@ MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
             "change_(comparison|study|proposal|price_book)",
             "replace_price_book",
             "(answer|compare|duplicate)_study",
-            "share_proposal",
+            "(share|review)_proposal",
             "delete_study",
             "(create|change)_webhook",
         ),

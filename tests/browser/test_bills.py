@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+import httpx
 import pytest
 from playwright.sync_api import expect
 
@@ -27,32 +26,43 @@ def test_a_network_is_asked_and_drawn(window: Seat) -> None:
     assert window.complaints == [] and window.strays == []
 
 
-def test_a_bill_is_made_saved_and_compared(window: Seat) -> None:
-    page = window.open("/boms/new")
-    page.get_by_label("System").select_option("ipu-pod64")
-    page.get_by_role("button", name="Create BOM").click()
-    expect(page).to_have_url(re.compile("/boms/bom_"))
-    page.goto(page.url.split("/boms/")[0] + "/boms/new")
-    page.get_by_label("System").select_option("dgx-a100-320gb")
-    page.get_by_label("Count").fill("3")
-    page.get_by_role("button", name="Create BOM").click()
+@pytest.fixture
+def bill(server: str) -> str:
+    """Address of the bill of three machines, in a study with a pod."""
+    body = {
+        "name": "Pod or machines",
+        "base": {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}},
+        "options": [{"system": {"id": "dgx-a100-320gb", "count": 3}}, {"system": {"id": "ipu-pod64"}}],
+    }
+    made = httpx.post(f"{server}/api/v1/studies", json=body, timeout=60)
+    return f"/studies/{made.json()['id']}/bill"
+
+
+def test_a_bill_is_changed_saved_and_compared(window: Seat, bill: str) -> None:
+    page = window.open(bill)
     expect(page.locator("#racks tbody tr")).to_have_count(1)
     box = page.locator("svg.drawing .box-machine").first.bounding_box()
     assert box is not None and box["width"] > 60 and box["height"] > 30
     with page.expect_download() as saved:
         page.get_by_role("link", name="Workbook (XLSX)").click()
     assert saved.value.suggested_filename.endswith(".xlsx")
-    page.get_by_label("Other BOM", exact=True).select_option(label="1 × IPU-POD64")
+    page.get_by_label("Compare with the bill of").select_option(label="1 × IPU-POD64")
     page.get_by_role("button", name="Compare").click()
     expect(page.locator("#package")).to_contain_text("about equal")
-    expect(page.locator(".warnings")).to_contain_text("on the same basis")
+    expect(page.locator(".warnings").first).to_contain_text("on the same basis")
+    expect(page.locator("#lines")).not_to_contain_text("storage server")
+    page.get_by_text("Change ports, storage, spares and racks").click()
+    page.get_by_label("Usable shared storage").fill("500")
+    page.get_by_role("button", name="Recalculate").click()
+    expect(page.locator("#lines")).to_contain_text("storage server")
+    expect(page.locator("#package")).to_contain_text("about equal")
+    page.get_by_role("link", name="1 × IPU-POD64", exact=True).click()
+    expect(page.locator("#lines")).to_contain_text("IPU-M2000")
     assert window.complaints == [] and window.strays == []
 
 
-def test_bills_are_accessible(window: Seat) -> None:
-    page = window.open("/boms/new")
-    page.get_by_label("Count").fill("20")
-    page.get_by_role("button", name="Create BOM").click()
+def test_bills_are_accessible(window: Seat, bill: str) -> None:
+    page = window.open(f"{bill}?other=b&storage_tb=500")
     expect(page.locator("#lines")).to_be_visible()
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run()")

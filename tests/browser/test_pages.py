@@ -203,18 +203,12 @@ def test_refused_mapping_keeps_the_previous_result(plain_window: Seat) -> None:
     expect(page.locator("#result.stale")).to_contain_text("5.47 GB")
 
 
-def test_measured_runs_on_two_fabrics_work_without_scripts(plain_window: Seat) -> None:
-    page = plain_window.open("/calibrations/new")
-    page.get_by_label("Threshold").fill("5")
-    page.get_by_role("textbox", name="Reference").fill("RoCE")
-    page.get_by_role("textbox", name="Alternative").fill("InfiniBand")
-    for measured, runs in zip(
-        page.get_by_label("Measured values").all(), ("985 990 980", "1003 998 999"), strict=True
-    ):
-        measured.fill(runs)
-    page.get_by_role("button", name="Compare").click()
-    expect(page.locator("#verdict")).to_contain_text("InfiniBand is not recommended")
-    expect(page.locator("#alternatives")).to_contain_text("1.52%")
+def test_measured_runs_are_fitted_without_scripts(plain_window: Seat) -> None:
+    page = plain_window.open("/calibrations/new?example=runs")
+    page.get_by_role("button", name="Calibrate").click()
+    expect(page.locator("#runs tbody tr")).to_have_count(3)
+    page.get_by_role("link", name="Use in this study").click()
+    expect(page.locator("#changes")).to_contain_text("cal_")
 
 
 def test_dark_pages_have_contrast(window: Seat, modelled: str) -> None:

@@ -49,6 +49,7 @@ UNREAD = {
 
 NAMES = {
     "estimate": "est", "estimate_id": "est", "teams.0.estimate_id": "est", "comparison": "cmp", "ids": "bom",
+    "study": "stu",
     "price_book_id": "pbk", "software": "cal", "model": "prf", "model.profile_id": "prf",
     "workload.workload_id": "wkl", "software.a": "cal", "book": "pbk",
 }  # fmt: skip
@@ -60,7 +61,7 @@ READ_THERE = {
     "/estimates/{identifier}/costs": ("price_book_id",),
     "/estimates/{identifier}/fabrics": ("price_book_id",),
     "/queues": ("teams.0.estimate_id",),
-    "/proposals/new": ("comparison",),
+    "/proposals/new": ("comparison", "study"),
     "/calibrations/new": ("estimate",),
     "/boms": ("estimate", "estimate_id", "price_book_id", "ids"),
     "/studies/{identifier}": ("software.a", "price_book_id"),
@@ -188,7 +189,10 @@ class Walker:
                 if door.path.startswith("/api/v1/proposals"):
                     # What is frozen takes no reference any more, and a price book comes after a comparison.
                     own = [self.two.draft] * door.places
-                    if reference.field != "comparison_id":
+                    if reference.field == "study_id":
+                        # In place of a comparison.
+                        reference.body.pop("comparison_id", None)
+                    elif reference.field != "comparison_id":
                         reference.body["comparison_id"] = self.two.ids["cmp"]
                 for kind in (KINDS[str(reference.path[-1])], "swp"):
                     identifier = self.one.ids[kind]

@@ -49,6 +49,7 @@ def content(
     options: Sequence[ComparisonEntry] = (),
     logo: Logo | None = None,
     named: Named = NOTHING_NAMED,
+    number: str | None = None,
     **asked: Any,
 ) -> ProposalContent:
     """Return what a proposal says."""
@@ -60,6 +61,7 @@ def content(
         title="BERT-Large",
         today=MOMENT.date(),
         logo=logo,
+        number=number,
         named=named,
     )
 

@@ -54,8 +54,8 @@ def at(document: Any, path: str) -> Any:
 
 
 def printed(line: ProposalLine, made: Proposal) -> bool:
-    """Tell whether a line is printed: of what is recommended every part, of the others sums by group."""
-    recommended = line.option == made.content.advice.recommended
+    """Tell whether a line is printed: of what is offered every part, of the others sums by group."""
+    recommended = line.option in made.content.offered
     if ".lines." in line.path and line.section == "bill":
         return recommended
     return not (recommended and ".groups." in line.path)

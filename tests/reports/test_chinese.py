@@ -142,7 +142,8 @@ def test_the_document_is_chinese_accessible_and_the_same_every_time() -> None:
 
 def test_the_summary_says_what_is_recommended_in_chinese() -> None:
     made = chinese("GPT-3")
-    first = squeezed(pypdf.PdfReader(io.BytesIO(paper_of("GPT-3"))).pages[0].extract_text())
+    read = pypdf.PdfReader(io.BytesIO(paper_of("GPT-3"))).pages[:3]
+    first = squeezed("".join(page.extract_text() for page in read))
     assert "2026年11月2日" in first and MOMENT.day == 2
     for word in (
         "基础设施方案建议书",

@@ -18,14 +18,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pypdf.generic import DictionaryObject
 
+from app.estimating.estimate import estimate as estimated
+from app.estimating.request import EstimateRequest
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.proposals.charts import printed_charts
 from app.features.proposals.model import Proposal
 from app.features.proposals.pdf import proposal_pdf
 from app.platform.fonts import SUBSTITUTE, coverage, printable
 from app.platform.wording.voice import voice
+from tests.reports.chinese import chinese
 from tests.reports.proposals import CLAIMED, modelled, proposal, request_of
 from tests.reports.renderings import squeezed, text_of
+from tests.sizing.asking import sizing_context
 from tests.web.pages.documents import estimate
 
 ROOT = Path(__file__).parents[2]
@@ -74,10 +78,123 @@ def test_a_modelled_comparison_has_six_to_twelve_numbered_pages(locale: str) -> 
         assert f"{number} / {len(found)}" in text
 
 
-def test_the_summary_is_one_page_with_recommendation_and_advice_against(korean: Proposal) -> None:
-    first = pages(proposal_pdf(korean))[0]
-    for word in ("추천", "128 × DGX A100", "구매하지 말아야 할 것", "1 × DGX A100", "전력과 상면"):
-        assert word in first
+def test_the_cover_says_who_offers_what_to_whom() -> None:
+    sender = {
+        "organization": "래블업",
+        "contact": "김민지",
+        "email": "minji@example.com",
+        "phone": "02-1234-5678",
+    }
+    made = proposal(sender=sender, number="2026-0012")
+    cover = pages(proposal_pdf(made))[0]
+    for said in (
+        "하이퍼커넥트",
+        "래블업",
+        "김민지",
+        "minji@example.com",
+        "2026-0012",
+        "2026. 11. 2.",
+        "요약",
+        "출처",
+    ):
+        assert said in cover
+
+
+def test_the_summary_is_one_page(korean: Proposal) -> None:
+    summary = squeezed(pages(proposal_pdf(korean))[1])
+    for said in (
+        "추천합니다",
+        "128×DGXA100",
+        "추천근거",
+        "VAT별도",
+        "4년간운영포함",
+        "P90",
+        "결과를바꿀수있는요인",
+    ):
+        assert said in summary
+    assert summary.index("추천합니다") < summary.index("추천근거") < summary.index("완료시점")
+
+
+@pytest.mark.parametrize("locale", ["ko", "en", "zh"])
+def test_options_that_nothing_separates_are_all_offered(locale: str) -> None:
+    twins = [estimate(name, f"{name} DGX", 34.2 * 86400, "KRW") for name in ("North", "South")]
+    made = proposal([ComparisonEntry(request_of(one), one) for one in twins], locale=locale)
+    assert made.content.advice.recommended is None and made.content.advice.avoid == []
+    text = squeezed(text_of(proposal_pdf(made)))
+    for name in ("North", "South"):
+        assert text.count(squeezed(f"{name} DGX")) > 5
+    assert squeezed(voice(locale).gettext("What not to buy")) not in text
+    assert {one.option for one in made.content.acceptance} == {"North DGX", "South DGX"}
+
+
+def test_where_nothing_fits_nothing_is_offered_and_what_would_fit_is_said() -> None:
+    asked = {
+        "model": {"preset": "gpt3-175b"},
+        "system": {"id": "dgx-a100-640gb", "count": 1},
+        "currency": "KRW",
+    }
+    request = EstimateRequest.model_validate({**asked, "workload": {"samples": 1e6}, "label": "one DGX"})
+    made = proposal([ComparisonEntry(request, estimated(request, sizing_context()))], locale="en")
+    text = " ".join(text_of(proposal_pdf(made)).split())
+    assert "None of the options can run the model, so none is offered." in text
+    assert "What would fit" in text and "would be enough" in text
+    for title in ("Signatures", "Scope of supply", "Acceptance criteria"):
+        assert title not in text
+
+
+def test_committed_figures_are_the_worse_ends_of_the_ranges(korean: Proposal) -> None:
+    kept = {(one.option, one.figure): one for one in korean.content.acceptance}
+    assert {option for option, _ in kept} == {"128 × DGX A100"}
+    row = korean.content.comparison.rows[0]
+    assert row.estimate is not None and row.estimate.time_to_train is not None
+    time = kept["128 × DGX A100", "time_to_train"]
+    assert (time.bound, time.level, time.basis) == ("at_most", 0.9, "range")
+    assert time.committed == row.estimate.time_to_train.high > row.estimate.time_to_train.value
+    throughput = row.estimate.throughput
+    assert throughput is not None
+    assert kept["128 × DGX A100", "throughput"].committed == throughput.low
+    text = squeezed(text_of(proposal_pdf(korean)))
+    assert "인수기준" in text and "글로벌배치" in text and "P90은90%확률로" in text
+
+
+@pytest.mark.parametrize("locale", ["ko", "en", "zh"])
+def test_no_identifier_reaches_a_customer(locale: str) -> None:
+    catalog, software = sizing_context().catalog, sizing_context().software
+    known = {*catalog.names("system"), *catalog.names("fabric"), *software.profiles, "unverified"}
+    known = {name for name in known if "-" in name or name == "unverified"}
+    for kind in ("GPT-3", "IPU"):
+        made = chinese(kind)
+        made = made.model_copy(update={"content": made.content.model_copy(update={"locale": locale})})
+        text = re.sub(r"https?://\S+", "", text_of(proposal_pdf(made)))
+        assert {name for name in known if re.search(rf"(?<![\w/-]){re.escape(name)}(?![\w-])", text)} == set()
+
+
+def test_both_parties_can_sign_and_no_text_is_markup() -> None:
+    sections = [
+        {"id": "scope", "text": "#strong[x]\n<b>둘째 줄</b>"},
+        {"id": "signature"},
+        {"id": "sources", "shown": False},
+    ]
+    text = text_of(proposal_pdf(proposal(modelled(), sections=sections, sender={"organization": "래블업"})))
+    assert "#strong[x]" in text and "<b>둘째 줄</b>" in text
+    for said in ("공급사", "래블업", "하이퍼커넥트", "직책", "서명란"):
+        assert said in text
+    assert text.index("서명란") < text.index("구성안 비교", text.index("서명란"))
+    assert "공개 수치는 아래 출처" not in text
+
+
+def test_pages_are_filled() -> None:
+    reader = pypdf.PdfReader(io.BytesIO(proposal_pdf(proposal(modelled()))))
+    for page in reader.pages[1:-1]:
+        heights: list[float] = []
+
+        def seen(text: str, page_at: list[float], text_at: list[float], *_: object) -> None:
+            height = page_at[1] * text_at[4] + page_at[3] * text_at[5] + page_at[5]
+            if text.strip() and height > 70:
+                heights.append(height)  # noqa: B023
+
+        page.extract_text(visitor_text=seen)
+        assert min(heights) < 420, "text reaches the lower half of the page"
 
 
 def test_the_document_is_tagged_and_every_chart_has_words(korean: Proposal) -> None:

@@ -34,6 +34,7 @@ from app.features.proposals.model import (
     ProposalRequest,
     ProposalSummary,
     Replay,
+    ReviewRequest,
     Share,
     ShareRequest,
 )
@@ -155,9 +156,13 @@ class DocumentOperations:
 
     @operation("GET proposals")
     def list_proposals(
-        self, cursor: str | None = None, limit: int | None = None, status: str | None = None
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        status: str | None = None,
+        review: str | None = None,
     ) -> Page[ProposalSummary]:
-        """List proposals, newest first: all, or those that stand as draft, frozen or expired today."""
+        """List proposals, newest first: all, or those of one status or state of review today."""
 
     @operation("GET proposals/{identifier}")
     def get_proposal(self, identifier: str) -> Proposal:
@@ -172,6 +177,12 @@ class DocumentOperations:
     @operation("POST proposals/{identifier}/freeze", repeatable=True)
     def freeze_proposal(self, identifier: str) -> Frozen:
         """Freeze a draft: hash and document are kept for good. Repeating it changes nothing."""
+
+    @operation("POST proposals/{identifier}/review")
+    def review_proposal(
+        self, identifier: str, request: ReviewRequest | Given, *, key: str | None = None
+    ) -> Proposal:
+        """Take a step of review: submit, return, approve, send, accept or decline."""
 
     @operation("POST proposals/{identifier}/replay")
     def replay_proposal(self, identifier: str, *, key: str | None = None) -> Replay:

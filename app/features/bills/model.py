@@ -299,6 +299,20 @@ class BillComparison(Document):
     warnings: list[CheckWarning] = Field(description="Warnings.")
 
 
+class OptionBillRequest(BillRequest):
+    """A bill of an option of a study, and the option whose bill stands beside it."""
+
+    other: str | None = Field(None, max_length=8, description="Key of the option to compare with.")
+
+
+class OptionBill(Bill):
+    """The bill of an option of a study."""
+
+    comparison: BillComparison | None = Field(
+        None, description="Comparison with the bill of another option; null if none was named."
+    )
+
+
 class BillSummary(Document):
     """Summary of a bill in a list."""
 

@@ -1,18 +1,16 @@
-"""Bills of materials with their racks and networks."""
+"""The bill of materials of an option of a study."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
-from urllib.parse import urlencode
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import ValidationError
+from fastapi.responses import Response
 
-from app.errors import AppError, Message, NotFound
-from app.estimating.documents import Estimate
+from app.catalog.entries import ChipKind
+from app.errors import NotFound
 from app.features.bills import service as bills
 from app.features.bills.api import CSV, XLSX, attachment
 from app.features.bills.drawings import heading, rack_elevation, stretches, topology
@@ -20,107 +18,138 @@ from app.features.bills.model import (
     Bill,
     BillComparison,
     BillRequest,
-    BillSummary,
+    OptionBill,
+    OptionBillRequest,
     Rack,
 )
-from app.features.estimates.service import get_estimate
+from app.features.bills.of_study import SHARED, answer_bill, has_bill, usual_bill
+from app.features.estimates.service import get_estimate_request
+from app.features.studies.frame import OpenView, Placed, StudyFrame, moved, study_of, study_view
+from app.features.studies.knobs import labels_of
 from app.platform.charts.svg import Drawing
-from app.platform.json_bodies import from_validation
-from app.platform.web import choices
-from app.platform.web.contexts import Choice, ChoiceGroup, DrawingView, Form
-from app.platform.web.deps import BenchDep, WorkspaceDep, workbench_of, workspace_of
-from app.platform.web.forms import FormDep, refused, typed
+from app.platform.web.contexts import Choice, DrawingView
+from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import Right, needs
-from app.platform.web.query_forms import FormFields
-from app.platform.web.rendering import render
-from app.platform.web.resources import resource
+from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
 router = page_router()
 
-FIELDS = FormFields(BillRequest)
-
-EARLIER = 12
+FORM = QueryForm(OptionBillRequest, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BillFormPage:
-    """The form that asks for a bill of materials."""
+class BillPage:
+    """A bill of materials with its racks and its network."""
 
-    form: Form
-    message: Message | None
-    """What is wrong with the form as a whole."""
-    systems: Sequence[ChoiceGroup]
-    fabrics: Sequence[Choice]
-    estimate: Estimate | None
-    """Whose system is billed; the form asks for no system then."""
-    earlier: Sequence[BillSummary]
+    frame: StudyFrame
+    result: Answered[OptionBill] | None
+    racks: Sequence[tuple[str, str, Rack]]
+    """Racks that are filled alike: their name, and what stands in one of them."""
+    elevation: DrawingView | None
+    topology: DrawingView | None
+    pod: bool
+    """Whether the system comes with its links."""
+    others: Sequence[Choice]
+    """Options whose bills can stand beside this one."""
+    kept: Sequence[tuple[str, str]]
+    """Fields of the form that the choice of another option leaves as they are."""
 
 
-def form_page(bench: Workbench, workspace: str, form: Form, message: Message | None = None) -> BillFormPage:
-    """Return the form with what has been typed into it."""
-    return BillFormPage(
-        form=form,
-        message=message,
-        systems=bought_systems(bench),
-        fabrics=[
-            Choice(fabric.id, fabric.name)
-            for fabric in bench.catalogue.fabrics.documents.values()
-            if bench.sizing.catalog.conditions(fabric.id, "switch")
-        ],
-        estimate=estimate_of(bench, workspace, form.get("estimate_id")),
-        earlier=bills.list_bills(bench, workspace, EARLIER, None).items,
+def bill_page(request: Request, view: OpenView, result: Answered[OptionBill] | None) -> BillPage:
+    """Return the page of a bill, of an earlier one where this one is refused."""
+    voice = voice_of(request)
+    bill = None if result is None else result.answer
+    system = None if bill is None else view.bench.sizing.catalog.system(bill.system)
+    fields = {**view.stored, **view.typed}
+    return BillPage(
+        frame=view.frame,
+        result=result,
+        racks=[] if bill is None else list(rack_rows(bill.racks, voice)),
+        elevation=drawing_view("elevation", rack_elevation(bill.racks, voice), "racks")
+        if bill and bill.racks
+        else None,
+        topology=drawing_view("topology", topology(bill.network, voice), "")
+        if bill and bill.network
+        else None,
+        pod=system is not None and system.chip_kind is ChipKind.IPU,
+        others=other_options(view),
+        kept=[(name, text) for name, text in fields.items() if name != "other"],
     )
 
 
-def bought_systems(bench: Workbench) -> list[ChoiceGroup]:
-    """Return the systems that can be bought, by maker."""
-    documents = bench.catalogue.systems.documents
-    groups = [
-        ChoiceGroup(group.name, [one for one in group.choices if documents[one.id].acquisition == "own"])
-        for group in choices.system_names(bench.catalogue)
-    ]
-    return [group for group in groups if group.choices]
+def other_options(view: OpenView) -> list[Choice]:
+    """Return the options of a study that have bills, but for the one the view is about."""
+    keys = [one.key for one in view.state.content.options if has_bill(view.bench, one)]
+    labels = labels_of(view.state.content, view.bench.sizing.catalog)
+    return [Choice(key, labels[key]) for key in keys if key != view.frame.option]
 
 
-def estimate_of(bench: Workbench, workspace: str, identifier: str) -> Estimate | None:
-    """Return the estimate whose system is billed, if there is one of that name."""
-    try:
-        return get_estimate(bench, workspace, identifier) if identifier else None
-    except NotFound:
-        return None
+def csv_file(request: Request, bill: OptionBill) -> Response:
+    """Return the lines as CSV in the reader's language."""
+    from app.features.bills.sheets import bill_csv
+
+    # Spreadsheets read UTF-8 with Korean in it only behind a byte order mark.
+    content = f"\ufeff{bill_csv(bill, voice_of(request))}"
+    return Response(content, media_type=CSV, headers=attachment("bill", "csv"))
 
 
-@router.get("/boms", response_class=HTMLResponse)
-def show_bills() -> Response:
-    """Go to the form, which lists what was made before."""
-    return RedirectResponse("/boms/new", 303)
+def workbook_file(request: Request, bill: OptionBill) -> Response:
+    """Return lines and racks as a workbook in the reader's language."""
+    from app.features.bills.sheets import bill_workbook
+
+    content = bill_workbook(bill, voice_of(request))
+    return Response(content, media_type=XLSX, headers=attachment("bill", "xlsx"))
 
 
-@router.get("/boms/new", response_class=HTMLResponse)
-def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-    """Show the form; what the address names is filled in."""
-    values = typed(request.query_params)
-    if "estimate" in values:
-        values["estimate_id"] = values["estimate"]
-    return render(request, "bills/bill_form.html", form_page(bench, workspace, Form(values)))
+study_view(
+    router,
+    "bill",
+    "bills/bill.html",
+    FORM,
+    OptionBill,
+    usual=usual_bill,
+    answer=answer_bill,
+    page=bill_page,
+    suits=has_bill,
+    files={"csv": csv_file, "xlsx": workbook_file},
+)
 
 
-@router.post("/boms/new", response_class=HTMLResponse)
-@needs(Right.MAKE)
-def make_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
-    """Make the bill that was asked for, or return the form with its errors beside the fields."""
-    values = typed(form)
-    try:
-        made = bills.create_bill(bench, workspace, BillRequest.model_validate(FIELDS.body(values)))
-    except (AppError, ValidationError) as error:
-        known = error if isinstance(error, AppError) else from_validation(error.errors(include_url=False))
-        page = form_page(bench, workspace, refused(values, known, ()), known.message)
-        return render(request, "bills/bill_form.html", page, status=known.status)
-    return RedirectResponse(f"/boms/{made.id}", 303)
+def study_of_systems(*systems: Mapping[str, Any], currency: str, price_book_id: str = "") -> dict[str, Any]:
+    """Return an example study of systems that were billed."""
+    base: dict[str, Any] = {
+        "model": {"preset": "bert-large"},
+        "workload": {"target": "mlperf-bert"},
+        "currency": currency,
+    }
+    if price_book_id:
+        base["assumptions"] = {"price_book_id": price_book_id}
+    return {"name": "BERT-Large", "base": base, "options": [{"system": one} for one in systems]}
+
+
+OF_SYSTEM = ("id", "count", "fabric", "ports_per_node")
+
+
+def place_form(bench: Workbench, workspace: str, given: Mapping[str, str], _: str) -> Placed:
+    """Return a study of what the old form was filled with: an estimate, or a system."""
+    fields = {name: text for name, text in given.items() if text}
+    estimate = fields.pop("estimate", "") or fields.pop("estimate_id", "")
+    own = {name: fields[name] for name in (*SHARED, "oversubscription") if name in fields}
+    if estimate:
+        found = get_estimate_request(bench, workspace, estimate)
+        return study_of(found, found.label or estimate), own
+    system = {name: fields[name] for name in OF_SYSTEM if name in fields}
+    system["id"] = fields.get("system", "dgx-a100-640gb")
+    currency, book = fields.get("currency", "USD"), fields.get("price_book_id", "")
+    return study_of_systems(system, currency=currency, price_book_id=book), own
+
+
+moved(router, "/boms", "bill", place_form, endings=("",))
+
+moved(router, "/boms/new", "bill", place_form, endings=("",))
 
 
 def pair_of(request: Request) -> str:
@@ -128,65 +157,79 @@ def pair_of(request: Request) -> str:
     return ",".join(request.query_params.getlist("ids")[:4])[:200]
 
 
-@resource(router, "/boms/compare", "bills/bill_compare.html", lambda _, comparison: comparison)
-def show_comparison(
+@router.get("/boms/compare.json")
+def show_comparison_data(
     bench: BenchDep, workspace: WorkspaceDep, ids: Annotated[str, Depends(pair_of)]
 ) -> BillComparison:
+    """Return the comparison of two stored bills."""
     return bills.compare(bench, workspace, ids)
+
+
+def place_comparison(bench: Workbench, workspace: str, given: Mapping[str, str], _: str) -> Placed:
+    """Return a study of the systems of two stored bills."""
+    names = [name.strip() for name in given.get("ids", "").split(",") if name.strip()][:2]
+    found = [bills.get_bill(bench, workspace, name) for name in names]
+    if len(found) < 2:
+        return place_form(bench, workspace, {}, "")
+    first = found[0].request
+    body = study_of_systems(
+        *(system_of(one) for one in found),
+        currency=first.currency,
+        price_book_id=first.price_book_id or "",
+    )
+    return body, {**own_fields(first), "other": "b"}
+
+
+moved(router, "/boms/compare", "bill", place_comparison, endings=("",))
+
+
+def system_of(bill: Bill) -> dict[str, Any]:
+    """Return the system of a stored bill as a study has it."""
+    asked = {"id": bill.system, "count": bill.count}
+    own = {"fabric": bill.request.fabric, "ports_per_node": bill.request.ports_per_node}
+    return {**asked, **{name: value for name, value in own.items() if value is not None}}
+
+
+def own_fields(asked: BillRequest) -> dict[str, str]:
+    """Return the fields of the view that a stored bill was asked with."""
+    stated = asked.model_dump(exclude_unset=True, exclude_none=True, include={*SHARED, "oversubscription"})
+    return {name: f"{value:g}" for name, value in stated.items()}
+
+
+@router.get("/boms/{identifier}.json")
+def show_bill_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Bill:
+    """Return a stored bill."""
+    return bills.get_bill(bench, workspace, identifier)
 
 
 @router.get("/boms/{identifier}.csv")
 def save_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Return the lines as CSV in the reader's language."""
+    """Return the lines of a stored bill as CSV in the reader's language."""
     content = bills.export_csv(bench, workspace, identifier, voice_of(request))
-    # Spreadsheets read UTF-8 with Korean in it only behind a byte order mark.
     return Response(f"\ufeff{content}", media_type=CSV, headers=attachment(identifier, "csv"))
 
 
 @router.get("/boms/{identifier}.xlsx")
 def save_workbook(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Return lines and racks as a workbook in the reader's language."""
+    """Return lines and racks of a stored bill as a workbook in the reader's language."""
     content = bills.export_workbook(bench, workspace, identifier, voice_of(request))
     return Response(content, media_type=XLSX, headers=attachment(identifier, "xlsx"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BillPage:
-    """A bill of materials with its racks and its network."""
-
-    bill: Bill
-    racks: Sequence[tuple[str, str, Rack]]
-    """Racks that are filled alike: their name, and what stands in one of them."""
-    elevation: DrawingView | None
-    topology: DrawingView | None
-    fabric_query: str
-    """Query of the page that plans the network alone."""
-    change_query: str
-    """Query that fills the form with what was asked."""
-    others: Sequence[BillSummary]
-    """Bills to compare with."""
+def place_bill(bench: Workbench, workspace: str, _: Mapping[str, str], identifier: str) -> Placed:
+    """Return a study of the estimate or of the system of a stored bill."""
+    bill = bills.get_bill(bench, workspace, identifier)
+    asked, fields = bill.request, own_fields(bill.request)
+    try:
+        if bill.estimate_id is not None:
+            return study_of(get_estimate_request(bench, workspace, bill.estimate_id), bill.label), fields
+    except NotFound:
+        pass
+    body = study_of_systems(system_of(bill), currency=asked.currency, price_book_id=asked.price_book_id or "")
+    return body, fields
 
 
-def bill_page(request: Request, bill: Bill) -> BillPage:
-    """Return the page of a bill."""
-    voice = voice_of(request)
-    earlier = bills.list_bills(workbench_of(request), workspace_of(request), EARLIER, None).items
-    return BillPage(
-        bill=bill,
-        racks=list(rack_rows(bill.racks, voice)),
-        elevation=drawing_view("elevation", rack_elevation(bill.racks, voice), "racks")
-        if bill.racks
-        else None,
-        topology=drawing_view("topology", topology(bill.network, voice), "") if bill.network else None,
-        fabric_query=fabric_query(bill),
-        change_query=change_query(bill),
-        others=[other for other in earlier if other.id != bill.id],
-    )
-
-
-@resource(router, "/boms/{identifier}", "bills/bill.html", bill_page)
-def show_bill(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Bill:
-    return bills.get_bill(bench, workspace, identifier)
+moved(router, "/boms/{identifier}", "bill", place_bill, endings=("",))
 
 
 def drawing_view(name: str, drawing: Drawing, table: str) -> DrawingView:
@@ -203,27 +246,3 @@ def rack_rows(racks: Sequence[Rack], voice: Voice) -> Iterable[tuple[str, str, R
         contents = ", ".join(f"{count} × {voice.gettext(name)}" for name, count in counts.items())
         yield heading(rack, number, voice), contents, rack
         number += rack.count
-
-
-def fabric_query(bill: Bill) -> str:
-    """Return the query that plans the bill's network alone; empty where it has none."""
-    plan = bill.network
-    if plan is None:
-        return ""
-    return urlencode(
-        {
-            "nodes": plan.nodes,
-            "ports_per_node": plan.rails,
-            "port_gbps": f"{plan.port_gbps:g}",
-            "switch_ports": plan.switch_ports,
-            "oversubscription": f"{bill.request.oversubscription:g}",
-        }
-    )
-
-
-def change_query(bill: Bill) -> str:
-    """Return the query that fills the form with what was asked, to ask for something else."""
-    asked = bill.request.model_dump(mode="json", exclude_none=True, exclude={"label"})
-    return urlencode(
-        {name: f"{value:g}" if isinstance(value, float) else value for name, value in asked.items()}
-    )

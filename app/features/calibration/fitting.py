@@ -296,6 +296,7 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
         software=identifier,
         prior_software=prior.id,
         estimate=asked.model_dump(mode="json", exclude_unset=True),
+        study_id=request.study_id,
         gap_before=float(np.mean(np.abs(gaps))),
         gap_after=float(np.mean(np.abs(remaining))),
         moved=moved_figures(fit),

@@ -80,6 +80,9 @@ class CalibrationRequest(Schema):
         min_length=1, max_length=MOST_RUNS, description="1 to 20 measured runs of the same model and code."
     )
     label: str | None = Field(None, max_length=200, description="Name of the calibration.")
+    study_id: str | None = Field(
+        None, max_length=40, description="Identifier of a study whose option was measured."
+    )
 
 
 Rate = Annotated[Number, Field(ge=1e-6, le=1e12)]
@@ -185,6 +188,8 @@ class CalibrationAnswer(Document):
     """Identifier of the profile used as the prior."""
     estimate: dict[str, JsonValue]
     """Request of the estimate to calibrate."""
+    study_id: str | None = None
+    """Identifier of the study whose option was measured; null if none was named."""
     gap_before: float
     """Mean of |ln(predicted / measured)| over the runs before the fit; if small, the relative
     difference.
@@ -268,3 +273,12 @@ class CalibrationSummary(Document):
         description="Identifier of the fitted profile, for use in a request; null if none was fitted."
     )
     created_at: datetime = Field(description="Creation time.")
+
+
+class StudyRuns(Document):
+    """Measured runs of a study: its calibrations, and one of them in full."""
+
+    study: str = Field(description="Identifier of the study.")
+    option: str | None = Field(description="Key of the option that is measured; null if none can be.")
+    calibrations: list[CalibrationSummary] = Field(description="Calibrations of the study, newest first.")
+    fit: AnyCalibration | None = Field(description="Calibration that is shown; null if none is.")

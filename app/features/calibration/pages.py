@@ -1,4 +1,4 @@
-"""Measured runs as forms, and the calibrations that come of them."""
+"""Measured runs as a view of a study: what was measured, and what it makes of the software profile."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
 
 from app.errors import AppError, BadInput, FieldError, Message
 from app.estimating.request import EstimateRequest
@@ -17,17 +18,32 @@ from app.features.calibration.model import (
     MOST_RUNS,
     CalibrationAnswer,
     CalibrationRequest,
+    CalibrationRun,
     CalibrationSummary,
     GainAnswer,
-    GainRequest,
+    StudyRuns,
 )
+from app.features.calibration.run_files import MAX_BYTES, read_runs
 from app.features.calibration.service import create_calibration, get_calibration, list_calibrations
-from app.features.calibration.views import calibration_page, gain_page
-from app.features.estimates.service import create_estimate, get_estimate_request, list_estimates
+from app.features.calibration.views import CalibrationPage, GainPage, calibration_page, gain_page
+from app.features.estimates.service import get_estimate_request
+from app.features.studies.frame import (
+    OpenView,
+    Placed,
+    StudyFrame,
+    led,
+    moved,
+    open_view,
+    option_query,
+    study_of,
+    view_address,
+)
+from app.features.studies.knobs import labels_of
+from app.features.studies.service import get_study
 from app.platform.rates import CostClass
-from app.platform.web.contexts import Choice, Form
+from app.platform.web.contexts import Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.examples import CALIBRATION, FABRIC_GAIN
+from app.platform.web.examples import CALIBRATION
 from app.platform.web.forms import FormDep, nested, plain_number, refusal, refused, typed, whole
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
@@ -37,56 +53,20 @@ from app.platform.workbench import Workbench
 
 router = page_router()
 
-EXAMPLE = "example"
-"""What is chosen instead of the identifier of an estimate."""
+VIEW = "runs"
 
 ROWS = 3
 """Rows of an empty form."""
 
-OFFERED = 50
-
-EARLIER = 10
+EARLIER = 20
 
 UNITS = ("samples_per_s", "step_time_s")
 
 NUMBERS = ("system.count", "workload.global_batch", "workload.seq_len")
 
-WORDS = ("system.id", "note")
-
-ALTERNATIVES = ("reference", "alternative")
-
-SEPARATOR = re.compile(r"[\s,;]+")
-
+FILE = "runs_file"
 
 Typed = Mapping[str, Sequence[str]]
-
-
-def example_values() -> dict[str, list[str]]:
-    """Return the fields of the example as if they had been typed."""
-    values = {"estimate": [EXAMPLE], "label": [str(CALIBRATION["label"])]}
-    for position, run in enumerate(CALIBRATION["runs"]):
-        unit = "samples_per_s" if "samples_per_s" in run else "step_time_s"
-        values |= {f"runs.{position}.unit": [unit], f"runs.{position}.value": [str(run[unit])]}
-        values[f"runs.{position}.system.count"] = [str(run["system"]["count"])]
-        values[f"runs.{position}.workload.global_batch"] = [str(run["workload"]["global_batch"])]
-        if "note" in run:
-            values[f"runs.{position}.note"] = [run["note"]]
-    return values
-
-
-def gain_values() -> dict[str, list[str]]:
-    """Return the fields of the example of two fabrics as if they had been typed."""
-    reference = str(FABRIC_GAIN["reference"])
-    other = next(label for label in FABRIC_GAIN["runs"] if label != reference)
-    written = {label: " ".join(map(str, runs)) for label, runs in FABRIC_GAIN["runs"].items()}
-    return {
-        "gain.system": [FABRIC_GAIN["system"]["id"]],
-        "gain.reference": [reference],
-        "gain.reference_runs": [written[reference]],
-        "gain.alternative": [other],
-        "gain.alternative_runs": [written[other]],
-        "gain.threshold": ["5"],
-    }
 
 
 def row_count(form: Form) -> int:
@@ -97,53 +77,92 @@ def row_count(form: Form) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationFormPage:
-    """The forms that ask for a calibration, or for the gain of an alternative."""
+class RunsPage:
+    """Measured runs of an option, the calibrations of its study, and one of these in full."""
 
+    frame: StudyFrame
+    action: str
+    """Address of the view in its state."""
     form: Form
     message: Message | None
     """What is wrong with the form as a whole."""
-    estimates: Sequence[Choice]
-    """Estimates that can be calibrated, the newest first, and the example."""
-    systems: Sequence[Choice]
-    """Systems that a run can be of."""
     rows: Sequence[int]
     """Numbers of the rows of runs, from 0."""
     more: bool
     """Whether rows can be added."""
-    earlier: Sequence[CalibrationSummary]
-    """Calibrations made before, the newest first."""
+    usual: Mapping[str, str]
+    """What the study says where a row says nothing."""
+    earlier: Sequence[tuple[CalibrationSummary, str]]
+    """Calibrations of the study, the newest first, and where each is shown."""
+    fit: CalibrationPage | None
+    gain: GainPage | None
+    """Measured alternatives, which are shown in place of a calibration."""
+    use_url: str
+    """Address of the study with the fitted profile; empty where no option can have it."""
+    used_by: Sequence[str]
+    """Options that would have the profile."""
 
 
-def form_page(
-    request: Request, bench: Workbench, workspace: str, form: Form, error: AppError | None = None
-) -> Response:
-    """Return the page of the forms with what has been typed into them, and what is wrong with it."""
-    offered = [Choice(one.id, one.label) for one in list_estimates(bench, workspace, OFFERED, None).items]
-    chosen = form.get("estimate")
-    if chosen and chosen != EXAMPLE and all(one.id != chosen for one in offered):
-        offered.append(Choice(chosen, chosen))
+def runs_page(request: Request, view: OpenView, form: Form, error: AppError | None = None) -> Response:
+    """Return the page with what has been typed, and what is wrong with it."""
+    shown, frame, voice = shown_in(request, view), view.frame, voice_of(request)
     rows = row_count(form)
-    page = CalibrationFormPage(
+    at = [*frame.query, *option_query(view.state.content, frame.option)]
+    url = view_address(view.state.study.id, VIEW, at)
+    knobs = software_knobs(view, shown) if isinstance(shown, CalibrationAnswer) else {}
+    labels = labels_of(view.state.content, view.bench.sizing.catalog)
+    page = RunsPage(
+        frame=frame,
+        action=url,
         form=form,
         message=error.message if error else None,
-        estimates=offered,
-        systems=[Choice(one.id, one.name) for one in bench.catalogue.systems.documents.values()],
         rows=range(rows),
         more=rows < MOST_RUNS,
-        earlier=list_calibrations(bench, workspace, EARLIER, None).items,
+        usual=usual_row(view),
+        earlier=[
+            (one, view_address(view.state.study.id, VIEW, [*at, ("fit", one.id)]))
+            for one in calibrations_of(view)
+        ],
+        fit=calibration_page(shown, voice) if isinstance(shown, CalibrationAnswer) else None,
+        gain=gain_page(shown, voice) if isinstance(shown, GainAnswer) else None,
+        use_url=frame.turned(knobs) if knobs else "",
+        used_by=[labels[knob.partition(".")[2]] for knob in knobs],
     )
-    status = error.status if error else 200
-    return render(request, "calibration/calibration_form.html", page, status=status)
+    return render(request, "calibration/runs.html", page, status=error.status if error else 200)
 
 
-def asked_estimate(bench: Workbench, workspace: str, identifier: str) -> EstimateRequest:
-    """Return the request of the estimate that a form chose."""
-    if identifier == EXAMPLE:
-        return EstimateRequest.model_validate(CALIBRATION["estimate"])
-    if not identifier:
-        raise BadInput.at("estimate", "choose an estimate")
-    return get_estimate_request(bench, workspace, identifier)
+def shown_in(request: Request, view: OpenView) -> CalibrationAnswer | GainAnswer | None:
+    """Return the calibration that an address names."""
+    identifier = request.query_params.get("fit", "")
+    return get_calibration(view.bench, view.workspace, identifier) if identifier else None
+
+
+def calibrations_of(view: OpenView) -> Sequence[CalibrationSummary]:
+    return list_calibrations(view.bench, view.workspace, EARLIER, None, view.state.study.id).items
+
+
+def usual_row(view: OpenView) -> dict[str, str]:
+    """Return what a run is taken to have been where its row does not say."""
+    asked = None if view.question is None else view.question.request
+    if asked is None:
+        return {}
+    known = {
+        "system.count": asked.system.count,
+        "workload.global_batch": asked.workload.global_batch,
+        "workload.seq_len": asked.workload.seq_len,
+    }
+    return {name: str(value) for name, value in known.items() if value is not None}
+
+
+def software_knobs(view: OpenView, shown: CalibrationAnswer) -> dict[str, str]:
+    """Return the knobs that give a fitted profile to the options with the accelerator that was measured."""
+    catalog = view.bench.sizing.catalog
+    chip = catalog.system(shown.runs[0].system).chip
+    return {
+        f"software.{option.key}": shown.software
+        for option in view.state.content.options
+        if option.system is not None and catalog.system(option.system.id).chip == chip
+    }
 
 
 def asked_runs(form: Form) -> tuple[list[dict[str, Any]], list[int]]:
@@ -151,7 +170,7 @@ def asked_runs(form: Form) -> tuple[list[dict[str, Any]], list[int]]:
     runs, rows = [], []
     for row in range(row_count(form)):
         field = {
-            name: text for name in ("value", *NUMBERS, *WORDS) if (text := form.get(f"runs.{row}.{name}"))
+            name: text for name in ("value", *NUMBERS, "note") if (text := form.get(f"runs.{row}.{name}"))
         }
         if not field:
             continue
@@ -161,7 +180,7 @@ def asked_runs(form: Form) -> tuple[list[dict[str, Any]], list[int]]:
                 f"runs.{row}.unit", "“{unit}” is not one of {units}", unit=unit[:40], units=", ".join(UNITS)
             )
         stated = {
-            unit if name == "value" else name: text if name in WORDS else plain_number(text)
+            unit if name == "value" else name: text if name == "note" else plain_number(text)
             for name, text in field.items()
         }
         runs.append(nested(stated))
@@ -169,127 +188,139 @@ def asked_runs(form: Form) -> tuple[list[dict[str, Any]], list[int]]:
     return runs, rows
 
 
+def runs_of_file(form: FormData) -> list[CalibrationRun]:
+    """Return the runs of the file of a form; none where there is no file."""
+    file = form.get(FILE)
+    if not isinstance(file, UploadFile) or not file.filename:
+        return []
+    return read_runs(file.file.read(MAX_BYTES + 1))
+
+
 def at_rows(error: AppError, values: Typed, rows: Sequence[int]) -> Form:
-    """Return a form with errors at the rows as they stand on the page."""
+    """Return a form with errors at the rows as they stand on the page; those of a file at the file."""
     placed = []
     for one in refused(values, error, ()).errors:
         field = one.field
         found = re.match(r"runs\.(\d+)\.?", field)
         if found and int(found[1]) < len(rows):
             rest = field[found.end() :]
-            field = f"runs.{rows[int(found[1])]}.{'value' if rest in (*UNITS, '') else rest}"
+            field = f"runs.{rows[int(found[1])]}.{rest if rest in (*NUMBERS, 'note') else 'value'}"
+        elif found:
+            field = FILE
         placed.append(FieldError(field, one.message))
     return Form(values, placed)
 
 
-@router.get("/calibrations", response_class=HTMLResponse)
-def show_calibrations() -> Response:
-    """Go to the forms, which list what was made before."""
-    return RedirectResponse("/calibrations/new", 303)
+RUNS_PATH = f"/studies/{{identifier}}/{VIEW}"
 
 
-@router.get("/calibrations/new", response_class=HTMLResponse)
-def show_form(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, estimate: str = "", example: str = ""
-) -> Response:
-    """Show the forms, filled with the example where it is asked for."""
-    values = {"estimate": [estimate]} if estimate else {}
-    values |= example_values() if example == "runs" else gain_values() if example == "gain" else {}
-    return form_page(request, bench, workspace, Form(values))
+@router.get(f"{RUNS_PATH}.json")
+def show_runs_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> StudyRuns:
+    """Return the calibrations of a study, and the one that the address names."""
+    view = open_view(request, bench, workspace, identifier, VIEW)
+    return StudyRuns(
+        study=identifier,
+        option=view.frame.option or None,
+        calibrations=list(calibrations_of(view)),
+        fit=shown_in(request, view),
+    )
 
 
-@router.post("/calibrations/new", response_class=HTMLResponse)
+@router.get(RUNS_PATH, response_class=HTMLResponse)
+def show_runs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Show the form, filled with what the address names, and a calibration."""
+    view = open_view(request, bench, workspace, identifier, VIEW)
+    return runs_page(request, view, Form(typed(request.query_params)))
+
+
+@router.post(RUNS_PATH, response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
-def calibrate(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
-    """Make a calibration of what was typed, or return the form with its errors beside the fields."""
-    values = typed(form)
+def calibrate(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
+) -> Response:
+    """Fit a profile to what was typed, or return the form with its errors beside the fields."""
+    view, values = open_view(request, bench, workspace, identifier, VIEW), typed(form)
     if "more" in values:
         values["rows"] = [str(row_count(Form(values)) + ROWS)]
-        return form_page(request, bench, workspace, Form(values))
-    asked = Form(values)
-    runs, rows = asked_runs(asked)
+        return runs_page(request, view, Form(values))
+    rows: list[int] = []
     try:
+        if view.question is None or view.question.request is None:
+            raise BadInput.at("runs", "this study has no system that could have been measured")
+        typed_runs, rows = asked_runs(Form(values))
+        runs = [*typed_runs, *(run.model_dump(exclude_unset=True) for run in runs_of_file(form))]
         if not runs:
             raise BadInput.at("runs", "enter at least one measured run")
-        estimate = asked_estimate(bench, workspace, asked.get("estimate"))
-        body = {"estimate": estimate, "runs": runs, "label": asked.get("label") or None}
+        body = {
+            "estimate": view.question.request,
+            "runs": runs,
+            "label": f"{view.state.content.name} · {view.frame.label}"[:200],
+            "study_id": identifier,
+        }
         made = create_calibration(bench, workspace, CalibrationRequest.model_validate(body))
     except (AppError, ValidationError) as error:
         wrong = refusal(error)
-        return form_page(request, bench, workspace, at_rows(wrong, values, rows), wrong)
-    return RedirectResponse(f"/calibrations/{made.id}", 303)
+        return runs_page(request, view, at_rows(wrong, values, rows), wrong)
+    at = [*view.frame.query, *option_query(view.state.content, view.frame.option), ("fit", made.id)]
+    return RedirectResponse(view_address(identifier, VIEW, at), 303)
 
 
-@router.post("/calibrations/gain", response_class=HTMLResponse)
-@needs(Right.MAKE)
-def hold(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
-    """Hold two alternatives against each other, or return the form with its errors."""
-    values = typed(form)
-    try:
-        made = create_calibration(bench, workspace, asked_gain(Form(values)))
-    except (AppError, ValidationError) as error:
-        wrong = refusal(error)
-        return form_page(request, bench, workspace, at_gain_fields(wrong, values), wrong)
-    return RedirectResponse(f"/calibrations/{made.id}", 303)
+def example_fields() -> dict[str, str]:
+    """Return the runs of the example as if they had been typed."""
+    fields: dict[str, str] = {}
+    for position, run in enumerate(CALIBRATION["runs"]):
+        unit = next(one for one in UNITS if one in run)
+        fields |= {f"runs.{position}.unit": unit, f"runs.{position}.value": str(run[unit])}
+        fields[f"runs.{position}.system.count"] = str(run["system"]["count"])
+        fields[f"runs.{position}.workload.global_batch"] = str(run["workload"]["global_batch"])
+        if "note" in run:
+            fields[f"runs.{position}.note"] = run["note"]
+    return fields
 
 
-def asked_gain(form: Form) -> GainRequest:
-    """Return the request of the second form; its threshold is in per cent."""
-    labels = {name: form.get(f"gain.{name}") for name in ALTERNATIVES}
-    for name, label in labels.items():
-        if not label:
-            raise BadInput.at(name, "enter a name")
-    if labels["reference"] == labels["alternative"]:
-        raise BadInput.at("alternative", "enter two different names")
-    runs = {
-        label: [plain_number(one) for one in SEPARATOR.split(form.get(f"gain.{name}_runs")) if one]
-        for name, label in labels.items()
-    }
-    body: dict[str, Any] = {"system": form.get("gain.system"), "reference": labels["reference"], "runs": runs}
-    threshold = form.get("gain.threshold").removesuffix("%").strip()
-    if threshold:
-        try:
-            body["threshold"] = float(threshold.replace(",", ".")) / 100.0
-        except ValueError:
-            raise BadInput.at("threshold", "must be a number") from None
-    return GainRequest.model_validate(body)
+def place_form(bench: Workbench, workspace: str, given: Mapping[str, str], _: str) -> Placed:
+    """Return a study of the estimate that the old form chose, else of the example."""
+    estimate = given.get("estimate", "")
+    if estimate and estimate != "example":
+        found = get_estimate_request(bench, workspace, estimate)
+        return study_of(found, found.label or estimate), {}
+    asked = EstimateRequest.model_validate(CALIBRATION["estimate"])
+    return study_of(asked, "BERT-Large"), example_fields() if given.get("example") == "runs" else {}
 
 
-def at_gain_fields(error: AppError, values: Typed) -> Form:
-    """Return the second form with errors at its fields."""
-    names = {values.get(f"gain.{name}", [""])[0]: name for name in ALTERNATIVES}
-    placed = []
-    for one in refused(values, error, ()).errors:
-        field = one.field
-        if field.startswith("runs."):
-            field = f"{names.get(field.split('.')[1], 'alternative')}_runs"
-        placed.append(FieldError(f"gain.{field}", one.message))
-    return Form(values, placed)
+moved(router, "/calibrations", VIEW, place_form, endings=("",))
+
+moved(router, "/calibrations/new", VIEW, place_form, endings=("",))
 
 
 @router.get("/calibrations/{identifier}.json")
 def show_calibration_data(
     bench: BenchDep, workspace: WorkspaceDep, identifier: str
 ) -> CalibrationAnswer | GainAnswer:
-    """Return the calibration of the page of the same address."""
+    """Return a stored calibration."""
     return get_calibration(bench, workspace, identifier)
 
 
 @router.get("/calibrations/{identifier}", response_class=HTMLResponse)
+@needs(cost=CostClass.SEARCH)
 def show_calibration(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show a calibration, or measured alternatives."""
-    found, voice = get_calibration(bench, workspace, identifier), voice_of(request)
-    if isinstance(found, GainAnswer):
-        return render(request, "calibration/gain.html", gain_page(found, voice))
-    return render(request, "calibration/calibration.html", calibration_page(found, voice))
-
-
-@router.post("/calibrations/{identifier}/estimate")
-@needs(Right.MAKE)
-def use_calibration(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Make the estimate again with the fitted profile and go there."""
+    """Go to the study of a stored calibration, or to one that asks what it asked."""
     found = get_calibration(bench, workspace, identifier)
+    study = None if isinstance(found, GainAnswer) else found.study_id
+    if study is not None and is_there(bench, workspace, study):
+        return RedirectResponse(view_address(study, VIEW, [("fit", identifier)]), 303)
     if isinstance(found, GainAnswer):
-        raise BadInput.at("software", "{id} has no calibrated software profile", id=identifier)
-    asked = EstimateRequest.model_validate({**found.estimate, "software": found.software})
-    return RedirectResponse(f"/estimates/{create_estimate(bench, workspace, asked).id}", 303)
+        asked = EstimateRequest.model_validate({**CALIBRATION["estimate"], "system": {"id": found.system}})
+    else:
+        asked = EstimateRequest.model_validate(found.estimate)
+    placed = study_of(asked, found.label), {"fit": identifier}
+    return led(request, bench, workspace, VIEW, "", placed)
+
+
+def is_there(bench: Workbench, workspace: str, study: str) -> bool:
+    """Tell whether a study has not been deleted."""
+    try:
+        get_study(bench, workspace, study)
+    except AppError:
+        return False
+    return True

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pydantic import TypeAdapter
+from sqlmodel import col
 
+from app.errors import FieldError, NotFound
 from app.estimating.calibrated import profile_to_json
 from app.features.calibration.fitting import calibrate
 from app.features.calibration.gain import measured_gain
@@ -15,6 +17,7 @@ from app.features.calibration.model import (
     GainAnswer,
     GainRequest,
 )
+from app.features.studies.service import get_study
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.queries import new_id
@@ -51,10 +54,19 @@ def create_calibration(
         return keep(bench, workspace_id, once, GainAnswer, hold)
 
     def fit() -> tuple[CalibrationAnswer, Save]:
+        if request.study_id is not None:
+            check_study(bench, workspace_id, request.study_id)
         found = calibrate(request, bench.context(workspace_id), new_id("cal"))
         return found.answer, saving(found.answer, profile_to_json(found.profile))
 
     return keep(bench, workspace_id, once, CalibrationAnswer, fit)
+
+
+def check_study(bench: Workbench, workspace_id: str, identifier: str) -> None:
+    try:
+        get_study(bench, workspace_id, identifier)
+    except NotFound as error:
+        raise NotFound(error.message, [FieldError("study_id", error.message)]) from None
 
 
 def get_calibration(bench: Workbench, workspace_id: str, identifier: str) -> CalibrationAnswer | GainAnswer:
@@ -66,10 +78,13 @@ def get_calibration(bench: Workbench, workspace_id: str, identifier: str) -> Cal
 
 
 def list_calibrations(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, study: str | None = None
 ) -> Page[CalibrationSummary]:
+    """Return calibrations, newest first; with a study, those of its options alone."""
+    asked = col(CalibrationRow.request)["study_id"].as_string()
+    narrowed = [] if study is None else [asked == study]
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(CalibrationRow, limit, read_cursor(cursor))
+        listing = repository.page(CalibrationRow, limit, read_cursor(cursor), *narrowed)
     items = [
         CalibrationSummary(
             id=row.id,

@@ -16,9 +16,14 @@ KeyScope = Literal["read", "estimate", "propose"]
 ProposalEventName = Literal[
     "proposal.created",
     "proposal.changed",
+    "proposal.submitted",
+    "proposal.returned",
     "proposal.frozen",
     "proposal.shared",
     "proposal.unshared",
+    "proposal.sent",
+    "proposal.accepted",
+    "proposal.declined",
     "proposal.opened",
     "proposal.replayed",
     "proposal.expired",
@@ -28,7 +33,7 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 
 Scopes = Annotated[list[KeyScope], Field(min_length=1, max_length=3)]
 
-Events = Annotated[list[ProposalEventName], Field(min_length=1, max_length=8)]
+Events = Annotated[list[ProposalEventName], Field(min_length=1, max_length=13)]
 
 Url = Annotated[str, Field(min_length=1, max_length=500)]
 

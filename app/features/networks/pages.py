@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request
-from starlette.datastructures import QueryParams
 
 from app.catalog.catalog import Catalog
 from app.engine.units import GIGABYTE
@@ -26,7 +25,6 @@ from app.features.networks.model import (
     EXPOSED,
     Exposed,
     FabricChoice,
-    FabricChoiceRequest,
     FabricGain,
     FabricOption,
     NetworkTerms,
@@ -39,10 +37,7 @@ from app.features.studies.frame import (
     moved,
     old_address,
     place_estimate,
-    question_of,
-    read_state,
     study_view,
-    unsuited,
 )
 from app.features.studies.model import StudyOption
 from app.platform.charts.figures import Segment
@@ -69,16 +64,6 @@ def weigh(question: StudyQuestion, terms: NetworkTerms) -> FabricChoice:
         return weigh_fabrics(question.bench, question.workspace, choice_request(question, terms))
     except AppError as error:
         raise placed(error) from None
-
-
-def choice_at(bench: Workbench, workspace: str, identifier: str, query: QueryParams) -> FabricChoiceRequest:
-    """Return the choice of networks that the address of a view asks for."""
-    state = read_state(bench, workspace, identifier, query, plain=False)
-    keys = [one.key for one in state.content.options if switched(bench, one)]
-    key = query.get("option", "")
-    if not keys:
-        raise unsuited()
-    return choice_request(question_of(bench, workspace, state, key if key in keys else keys[0]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +126,6 @@ class NetworkPage:
     """Fields of the view that the form does not show."""
     choice: FabricChoice | None
     answer: FabricChoiceView | None
-    proposal: str
-    """Where a proposal on this choice is begun."""
     switches: SwitchPart | None
 
 
@@ -180,7 +163,6 @@ def network_page(
         kept=[(name, text) for name, text in values.items() if name not in fields],
         choice=choice,
         answer=answer_view(choice, frame, voice) if choice else None,
-        proposal=frame.url(f"{VIEW}/proposal", option=frame.option),
         switches=None if switches is None else switch_part(switches, voice),
     )
 

@@ -49,6 +49,11 @@ class AdvisedChoice:
     meeting: Sequence[ComparisonRow]
     """Options that keep within the limits."""
 
+    @property
+    def costs_or_times(self) -> Sequence[ComparisonRow]:
+        """Those that lead in what decides: cost, or time where a cost is not known."""
+        return self.cheapest or self.fastest
+
 
 def advise(
     comparison: Comparison,
@@ -76,14 +81,17 @@ def advise(
         by_rule = next((row for row in meeting if row.label == networks.get(alone.label)), alone)
     taken = next((row for row in rows if row.label == chosen), by_rule)
     choice = AdvisedChoice(comparison, limits, taken, by_rule, alone, costs, times, meeting)
-    against = {row.label: reasons_against(row, choice) for row in rows if row is not taken}
+    tied = [row.label for row in costs or times] if by_rule is None and taken is None else []
+    # What is offered is not advised against: where nothing separates options, each of them is.
+    others = [row for row in rows if row is not taken and row.label not in tied]
+    against = {row.label: reasons_against(row, choice) for row in others}
     return Advice(
         recommended=label_of(taken),
         by_rule=label_of(by_rule),
         reasons=texts(reasons_for(choice)),
         cheapest=label_of(only(costs)),
         fastest=label_of(only(times)),
-        tied=[row.label for row in costs or times] if by_rule is None else [],
+        tied=tied,
         avoid=[
             Reasoned(label=label, reasons=texts(reasons)) for label, reasons in against.items() if reasons
         ],
@@ -192,7 +200,8 @@ def reasons_for(choice: AdvisedChoice) -> list[Message]:
     if taken is None:
         if not choice.meeting:
             return [Message("no option is within the limits; none is recommended")]
-        return [tied(choice), *unknown_costs(choice)]
+        level = choice.costs_or_times
+        return [tied(choice), *unknown_costs(choice), *(said for row in level for said in only_stated(row))]
     cheapest, fastest = only(choice.cheapest), only(choice.fastest)
     reasons = main_reasons(taken, choice)
     if taken is cheapest and taken is fastest:
@@ -203,15 +212,19 @@ def reasons_for(choice: AdvisedChoice) -> list[Message]:
     reasons += sureness(taken, choice.comparison)
     if taken is by_rule:
         reasons += unknown_costs(choice)
-    if taken.kind in {"vendor", "linear"}:
-        reasons.append(
-            Message(
-                "the time of {option} is stated by its vendor or scaled from that; have it "
-                "measured with your own model before signing",
-                {"option": taken.label},
-            )
-        )
-    return reasons
+    return [*reasons, *only_stated(taken)]
+
+
+def only_stated(row: ComparisonRow) -> list[Message]:
+    """Return what to do before an option is signed whose time nobody has estimated or measured."""
+    if row.kind not in {"vendor", "linear"}:
+        return []
+    said = Message(
+        "the time of {option} is stated by its vendor or scaled from that; have it "
+        "measured with your own model before signing",
+        {"option": row.label},
+    )
+    return [said]
 
 
 def main_reasons(taken: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
@@ -246,10 +259,10 @@ def main_reasons(taken: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
 
 def tied(choice: AdvisedChoice) -> Message:
     """Return between which options nothing decides."""
+    both = {"options": joined(choice.costs_or_times)}
     if choice.cheapest:
-        both = {"options": joined(choice.cheapest)}
-        return Message("{options} tie on cost and time; none is recommended", both)
-    return Message("{options} tie on time; none is recommended", {"options": joined(choice.fastest)})
+        return Message("nothing separates {options} in cost and time; each of them is offered", both)
+    return Message("nothing separates {options} in time; each of them is offered", both)
 
 
 def unknown_costs(choice: AdvisedChoice) -> list[Message]:

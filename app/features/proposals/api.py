@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Body, Path, Query, Response
+from fastapi import Body, Path, Query, Request, Response
 
 from app.features.proposals import service as proposals
 from app.features.proposals import sharing
+from app.features.proposals.files import file_of
 from app.features.proposals.model import (
     Frozen,
     Proposal,
@@ -16,9 +17,12 @@ from app.features.proposals.model import (
     ProposalRequest,
     ProposalSummary,
     Replay,
+    Review,
+    ReviewRequest,
     Share,
     ShareRequest,
 )
+from app.features.proposals.review import Post, take_step
 from app.features.proposals.service import Standing
 from app.platform.listing import Page
 from app.platform.rates import CostClass
@@ -35,9 +39,10 @@ from app.platform.web.api import (
     read_tag,
     write_tag,
 )
+from app.platform.web.auth import IdentityDep
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
-from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, SHARE
-from app.platform.web.locale import CSV, PDF, XLSX, attachment
+from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, REVIEW, SHARE
+from app.platform.web.locale import CSV, PDF, XLSX
 from app.platform.web.needs import Right, needs
 
 router = api_router("proposals", "/proposals")
@@ -47,7 +52,7 @@ ProposalId = Annotated[str, Path(alias="id", description=ID, examples=["prp_a2b3
 USUAL_SHARE = ShareRequest()
 
 
-def file_of(kind: str, meaning: str) -> dict[int | str, dict[str, Any]]:
+def file_answer(kind: str, meaning: str) -> dict[int | str, dict[str, Any]]:
     """Return the answer of an address that gives a file, for OpenAPI."""
     content = {kind: {"schema": {"type": "string", "format": "binary"}}}
     return {**READ, 200: {"description": meaning, "content": content}}
@@ -75,46 +80,50 @@ def list_proposals(
         Standing | None,
         Query(description="Only proposals with this current status; if omitted, all.", examples=["frozen"]),
     ] = None,
+    review: Annotated[
+        Review | None,
+        Query(description="Only proposals in this state of review; if omitted, all.", examples=["sent"]),
+    ] = None,
 ) -> Page[ProposalSummary]:
     """List identifiers, customers and statuses, newest first."""
-    return proposals.list_proposals(bench, workspace, limit, cursor, status)
+    return proposals.list_proposals(bench, workspace, limit, cursor, status, review)
 
 
 @router.get(
     "/{id}.pdf",
     summary="Export a proposal as PDF",
-    responses=file_of(PDF, "PDF/UA-1 with the content attached."),
+    responses=file_answer(PDF, "PDF/UA-1 with the content attached."),
     response_class=Response,
 )
 @needs(cost=CostClass.SEARCH)
 def proposal_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
     """Return the document; for a frozen proposal, the stored one, with the same bytes every time."""
-    return attachment(proposals.pdf_of(bench, workspace, identifier), PDF, f"{identifier}.pdf")
+    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "pdf")
 
 
 @router.get(
     "/{id}.xlsx",
     summary="Export a proposal as a workbook",
-    responses=file_of(XLSX, "Workbook with totals as formulas."),
+    responses=file_answer(XLSX, "Workbook with totals as formulas."),
     response_class=Response,
 )
 @needs(cost=CostClass.SEARCH)
 def proposal_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
     """Return the tables; totals are formulas, so that other quantities and terms can be tried."""
-    return attachment(proposals.workbook_of(bench, workspace, identifier), XLSX, f"{identifier}.xlsx")
+    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "xlsx")
 
 
 @router.get(
     "/{id}.csv",
     summary="Export a proposal as CSV",
-    responses=file_of(CSV, "One line per figure, warning, assumption and source."),
+    responses=file_answer(CSV, "One line per figure, warning, assumption and source."),
     response_class=Response,
 )
 def proposal_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
     """Return all lines; text that a spreadsheet would read as a formula is prefixed with an
     apostrophe.
     """
-    return attachment(proposals.csv_of(bench, workspace, identifier).encode(), CSV, f"{identifier}.csv")
+    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "csv")
 
 
 @router.get("/{id}.json", summary="Export a proposal as JSON", responses=READ)
@@ -156,6 +165,25 @@ def freeze_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: Propos
     return proposals.freeze_proposal(bench, workspace, identifier)
 
 
+@router.post("/{id}/review", summary="Take a step of review", responses=ASK)
+@needs(Right.PROPOSE, CostClass.SEARCH)
+def review_proposal(
+    request: Request,
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identity: IdentityDep,
+    identifier: ProposalId,
+    body: Annotated[ReviewRequest, Body(examples=[REVIEW])],
+    key: KeyHeader = None,
+) -> Proposal:
+    """Move a proposal on: draft, in review, approved (frozen), sent, then accepted or declined.
+
+    Only the steps listed in “steps” of the proposal are allowed; others return 409. The step “send” with an
+    address e-mails the customer a new link, if a mail server is configured.
+    """
+    return take_step(bench, workspace, identifier, body, Post(identity, str(request.base_url)), key)
+
+
 @router.post("/{id}/replay", summary="Replay a proposal", responses=CHANGE)
 @needs(Right.PROPOSE, CostClass.SEARCH)
 def replay_proposal(
@@ -167,7 +195,7 @@ def replay_proposal(
 
 @router.get("/{id}/events", summary="List events of a proposal", responses=READ)
 def list_events(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> ProposalEvents:
-    """List events in the order they happened: created, changed, frozen, shared, opened, replayed."""
+    """List events in the order they happened, each with who caused it: created, submitted, frozen, sent …"""
     return proposals.list_events(bench, workspace, identifier)
 
 

@@ -29,10 +29,12 @@ STEP = 0.96
 """Factor by which a colour that is too light is darkened at a time."""
 
 
-def branding_of(asked: BrandingInput, logo: Logo | None) -> Branding:
+def branding_of(asked: BrandingInput, logo: Logo | None, customer_logo: Logo | None = None) -> Branding:
     """Return how a proposal looks, with a note where the accent is not the one asked for."""
     accent, note = accent_of(asked.accent)
-    return Branding(accent=accent, footer=asked.footer or None, logo=logo, note=note)
+    return Branding(
+        accent=accent, footer=asked.footer or None, logo=logo, customer_logo=customer_logo, note=note
+    )
 
 
 def accent_of(asked: str | None) -> tuple[str, Text | None]:

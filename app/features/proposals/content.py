@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 from app import __version__
 from app.catalog.catalog import Catalog
@@ -32,9 +33,11 @@ from app.features.proposals.evidence import (
     with_evidence,
 )
 from app.features.proposals.model import (
+    COMMITTED,
     Assumption,
     BillGroup,
     BillItem,
+    Commitment,
     Evidence,
     Logo,
     OptionBill,
@@ -45,6 +48,8 @@ from app.features.proposals.model import (
     Term,
     TermLine,
 )
+from app.features.proposals.naming import in_words, names_of
+from app.features.proposals.texts import sections_of
 
 EDITION = 1
 
@@ -64,6 +69,8 @@ def build_content(
     title: str,
     today: datetime.date,
     logo: Logo | None,
+    customer_logo: Logo | None = None,
+    number: str | None = None,
     named: Named = NOTHING_NAMED,
 ) -> ProposalContent:
     """Return what a proposal says."""
@@ -86,23 +93,26 @@ def build_content(
     evidence = evidence_of(named, context)
     limits = CustomerLimits(asked.deadline_s, asked.budget)
     by_figures = advise(comparison, limits, asked.recommended, networks_instead(named, rows))
-    advice = with_evidence(by_figures, evidence)
-    taken = next((row for row in rows if row.label == advice.recommended), None)
+    taken = next((row for row in rows if row.label == by_figures.recommended), None)
+    advice = with_evidence(by_figures, evidence, taken)
     warnings: list[Concerned] = [(None, warning) for warning in comparison.warnings]
     warnings += [(row.label, warning) for row in rows if row.estimate for warning in row.estimate.warnings]
     warnings += [*asked_of_bills, *evidence_warnings(named, evidence, taken)]
+    warnings += used_market(rows, catalog)
     first = estimates[0] if estimates else None
+    sections = sections_of(asked.sections, asked.locale, asked.reason)
+    offered = [advice.recommended] if advice.recommended else advice.tied
     return ProposalContent(
         edition=EDITION,
         title=comparison.title,
         customer=asked.customer,
         locale=asked.locale,
         currency=asked.currency,
-        reason=asked.reason or None,
+        reason=next((one.text for one in sections if one.id == "reasons" and one.text), None),
         valid_until=asked.valid_until,
         price_book_id=asked.price_book_id,
         confidential=asked.confidential,
-        branding=branding_of(asked.branding, logo),
+        branding=branding_of(asked.branding, logo, customer_logo),
         made_on=today,
         engine_version=first.engine_version if first else __version__,
         catalog_version=first.catalog_version if first else catalog.version,
@@ -115,7 +125,61 @@ def build_content(
         warnings=said_warnings(warnings),
         assumptions=assumptions_of(rows),
         sources=sources_of(estimates, bills, evidence),
+        number=number,
+        sender=asked.sender,
+        sections=sections,
+        acceptance=[one for row in rows if row.label in offered for one in commitments(row)],
+        names=names_of(rows, catalog),
     )
+
+
+USED = "used market"
+"""What the catalogue says of the availability of systems that are not sold new."""
+
+
+def used_market(rows: Iterable[ComparisonRow], catalog: Catalog) -> list[Concerned]:
+    """Return what to clear up before an option is ordered that nobody sells new."""
+    known = set(catalog.names("system"))
+    found: list[Concerned] = []
+    for row in rows:
+        if row.system in known and USED in (entry := catalog.system(str(row.system))).availability:
+            message = Message(
+                "{system} is no longer sold new; confirm stock, delivery and the end of the manufacturer's "
+                "support before ordering",
+                {"system": entry.name},
+            )
+            found.append((row.label, CheckWarning.of("not_sold_new", "caution", message, "system.id")))
+    return found
+
+
+COMMITTED_FIGURES: Mapping[str, Literal["at_most", "at_least"]] = {
+    "time_to_train": "at_most",
+    "throughput": "at_least",
+    "step_time": "at_most",
+    "system.power": "at_most",
+}
+"""Figure of an estimate that an acceptance test can measure → the side on which it is kept."""
+
+
+def commitments(row: ComparisonRow) -> list[Commitment]:
+    """Return the figures of an option that can be committed to: those with a range.
+
+    Ranges are from the 10th to the 90th percentile, so that the worse end is kept with 90 %.
+    """
+    if row.estimate is None or row.hours is None:
+        return []
+    found: list[Commitment] = []
+    for figure, bound in COMMITTED_FIGURES.items():
+        expected = functools.reduce(getattr, figure.split("."), row.estimate)
+        if isinstance(expected, Quantity) and expected.low < expected.high:
+            kept = expected.high if bound == "at_most" else expected.low
+            stated = {"option": row.label, "figure": figure, "bound": bound, "committed": kept}
+            found.append(
+                Commitment.model_validate(
+                    {**stated, "expected": expected, "level": COMMITTED, "basis": "range"}
+                )
+            )
+    return found
 
 
 def chosen_labels(wanted: Sequence[str] | None, labels: Sequence[str]) -> list[str]:
@@ -332,7 +396,9 @@ def said_warnings(concerned: Iterable[Concerned]) -> list[SaidWarning]:
     for label, warning in concerned:
         said = found.setdefault(
             (warning.code, warning.message),
-            SaidWarning(code=warning.code, severity=warning.severity, text=warning.text, options=[]),
+            SaidWarning(
+                code=warning.code, severity=warning.severity, text=in_words(warning.text), options=[]
+            ),
         )
         if label is not None:
             said.options.append(label)
@@ -345,7 +411,9 @@ def assumptions_of(rows: Sequence[ComparisonRow]) -> list[Assumption]:
     for row in rows:
         for default in row.estimate.defaults if row.estimate is not None else ():
             key = json.dumps([default.field, default.value, default.why])
-            taken = Assumption(field=default.field, value=default.value, why=default.text, options=[])
+            taken = Assumption(
+                field=default.field, value=default.value, why=in_words(default.text), options=[]
+            )
             found.setdefault(key, taken).options.append(row.label)
     return sorted(found.values(), key=lambda taken: taken.field)
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from app.errors import AppError, Conflict, FieldError, Message
+from app.errors import AppError, FieldError, Message
 from app.estimating.context import SizingContext
-from app.estimating.documents import CheckWarning, SystemSummary, Text
-from app.estimating.request import EstimateRequest
+from app.estimating.documents import CheckWarning, Text
 from app.features.calibration.model import CalibrationAnswer, GainAnswer
 from app.features.calibration.service import get_calibration
-from app.features.comparisons.model import Comparison, ComparisonRequest, ComparisonRow
-from app.features.comparisons.service import create_comparison
+from app.features.comparisons.model import ComparisonRow
 from app.features.networks.advice import percent
 from app.features.networks.answering import weigh_fabrics
 from app.features.networks.measuring import measured_gain, noise_of
-from app.features.networks.model import FabricChoice, FabricChoiceRequest, FabricOption, NetworkAdvice
+from app.features.networks.model import FabricChoice, FabricOption, NetworkAdvice
 from app.features.proposals.model import (
     Advice,
     Evidence,
@@ -172,18 +170,32 @@ def networks_instead(named: Named, rows: Sequence[ComparisonRow]) -> dict[str, s
     }
 
 
-def with_evidence(advice: Advice, evidence: Evidence | None) -> Advice:
-    """Return advice with what measured runs say: what they refuse is not to be bought."""
+def with_evidence(advice: Advice, evidence: Evidence | None, taken: ComparisonRow | None) -> Advice:
+    """Return advice with what measured runs say: what they refuse is not to be bought.
+
+    A network that the recommended option has is not advised against beside it; a warning tells of it.
+    """
     gains = [gain for gain in (evidence.gains if evidence else ()) if gain.against is not None]
     refused = [
         Reasoned(label=str(gain.against), reasons=[gain.sentence, *gain.more])
         for gain in gains
-        if not gain.worth
+        if not gain.worth and not refuses(gain, taken)
     ]
     reasons = [gain.sentence for gain in gains if gain.worth]
     return advice.model_copy(
         update={"avoid": [*advice.avoid, *refused], "reasons": [*advice.reasons, *reasons]}
     )
+
+
+def refuses(gain: GainFound, row: ComparisonRow | None) -> bool:
+    """Tell whether measured runs advise against the network of an option."""
+    if gain.worth or row is None or row.estimate is None:
+        return False
+    fabrics = {option.label: option.fabric for option in gain.options}
+    refused, taken = fabrics.get(gain.against or ""), fabrics.get(gain.taken)
+    system = row.estimate.system
+    alike = (gain.system, refused) == (system.id, system.fabric)
+    return alike and taken is not None and refused != taken
 
 
 def evidence_warnings(
@@ -192,15 +204,8 @@ def evidence_warnings(
     """Return the warnings of the answers that are named, each with what it concerns."""
     answers = [answer for answer in (named.calibration, named.networks) if answer is not None]
     warnings = [(answer.label, warning) for answer in answers for warning in answer.warnings]
-    if recommended is None or recommended.estimate is None:
-        return warnings
-    system = recommended.estimate.system
     for gain in () if evidence is None else evidence.gains:
-        fabrics = {option.label: option.fabric for option in gain.options}
-        refused, taken = fabrics.get(gain.against or ""), fabrics.get(gain.taken)
-        if gain.worth or refused is None or taken is None or refused == taken:
-            continue
-        if (gain.system, refused) == (system.id, system.fabric):
+        if recommended is not None and refuses(gain, recommended):
             message = Message(
                 "{option} is recommended with the network {network}, but the network "
                 "comparison advises against it",
@@ -236,26 +241,3 @@ def at_field(field: str, *, inside: bool = False) -> Iterator[None]:
         within = [FieldError(f"{field}.{wrong.field}", wrong.message) for wrong in error.errors if inside]
         error.errors = tuple(within) or (FieldError(field, error.message),)
         raise
-
-
-def compare_networks(
-    bench: Workbench, workspace_id: str, choice: FabricChoiceRequest, locale: Literal["ko", "en"]
-) -> Comparison:
-    """Compare the network that is taken with the one it is held against, and keep the comparison."""
-    answer = weigh_fabrics(bench, workspace_id, choice)
-    options = {option.id: option for option in answer.options}
-    advice = answer.advice
-    pair = [] if advice is None else [advice.recommendation or "", advice.against or ""]
-    rows = [row_on(choice, options[name], answer.system) for name in pair if name in options]
-    if len(rows) < 2:
-        raise Conflict(Message("there are no two networks here to compare"))
-    request = ComparisonRequest(title=answer.label[:200], locale=locale, currency=answer.currency, rows=rows)
-    return create_comparison(bench, workspace_id, request)
-
-
-def row_on(choice: FabricChoiceRequest, option: FabricOption, system: SystemSummary) -> EstimateRequest:
-    """Return the estimate of a choice on one of its networks."""
-    asked = choice.estimate
-    label = f"{system.count} × {system.name} · {option.label}"
-    on = asked.system.model_copy(update={"fabric": option.fabric, "ports_per_node": option.ports_per_node})
-    return asked.model_copy(update={"system": on, "label": label[:200]})

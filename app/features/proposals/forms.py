@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
-from starlette.datastructures import FormData, QueryParams, UploadFile
+from starlette.datastructures import FormData, UploadFile
 
 from app.engine.units import HOUR
-from app.errors import AppError, BadInput, FieldError
-from app.features.networks.pages import choice_at
-from app.features.proposals.model import Proposal
+from app.errors import BadInput
+from app.features.proposals.model import Proposal, Sender
+from app.features.proposals.service import LOGOS
+from app.features.proposals.texts import own_text, sections_of
 from app.platform.web.forms import plain_number, typed, whole
-from app.platform.workbench import Workbench
 
 TEXTS = (
     *("customer", "title", "locale", "currency", "reason", "valid_until", "recommended", "price_book_id"),
@@ -28,13 +26,10 @@ MAX_LOGO = 500_000
 
 MEDIA_TYPES = {".png": "image/png", ".svg": "image/svg+xml"}
 
-NETWORKS_PAGE = re.compile(r"/studies/(?P<study>[a-z0-9_-]{1,40})/network(?:\.json)?/?")
-
-LONGEST_ADDRESS = 4_000
-"""Letters of an address that is pasted."""
+TEXT = "text."
 
 
-def asked_body(bench: Workbench, workspace: str, form: FormData) -> dict[str, Any]:
+def asked_body(form: FormData) -> dict[str, Any]:
     """Return the body of the request that a form stands for; empty fields are null."""
     values = typed(form)
     first = {name: one[0] for name, one in values.items()}
@@ -46,35 +41,17 @@ def asked_body(bench: Workbench, workspace: str, form: FormData) -> dict[str, An
     body["options"] = values.get("options")
     body["confidential"] = "confidential" in first
     body["branding"] = {"accent": first.get("accent"), "footer": first.get("footer")}
-    logo = sent_logo(form)
-    if logo is not None or "no_logo" in first:
-        body["branding"]["logo"] = logo
-    if "networks" in first:
-        body["fabric_choice"] = named_networks(bench, workspace, first["networks"])
-    elif "no_networks" in first:
+    for name in LOGOS:
+        logo = sent_logo(form, name)
+        if logo is not None or f"no_{name}" in first:
+            body["branding"][name] = logo
+    sender = {name: first.get(f"sender.{name}") for name in Sender.model_fields}
+    body["sender"] = sender if any(sender.values()) else None
+    if "left_out" in values:
+        body["sections"] = [{"id": name, "shown": False} for name in values["left_out"]]
+    if "no_networks" in first:
         body["fabric_choice"] = None
     return body
-
-
-def named_networks(bench: Workbench, workspace: str, address: str) -> dict[str, Any]:
-    """Return the choice of networks that an address asks for: the address of that page is its state."""
-    try:
-        parts = urlsplit(address[:LONGEST_ADDRESS])
-    except ValueError:
-        raise not_an_address() from None
-    page = NETWORKS_PAGE.fullmatch(parts.path)
-    if page is None:
-        raise not_an_address()
-    try:
-        choice = choice_at(bench, workspace, page["study"], QueryParams(parts.query))
-    except AppError as error:
-        error.errors = (FieldError("networks", error.message),)
-        raise
-    return choice.model_dump(mode="json", exclude_unset=True)
-
-
-def not_an_address() -> BadInput:
-    return BadInput.at("networks", "is not the address of a network choice; copy the address of its page")
 
 
 def version_of(values: Mapping[str, Sequence[str]]) -> int:
@@ -95,23 +72,23 @@ def scaled(text: str | None, field: str, factor: float) -> float | None:
         raise BadInput.at(field, "must be a number") from None
 
 
-def sent_logo(form: FormData) -> dict[str, str] | None:
-    file = form.get("logo")
+def sent_logo(form: FormData, name: str) -> dict[str, str] | None:
+    file = form.get(name)
     if not isinstance(file, UploadFile) or not file.filename:
         return None
     ending = f".{file.filename.rpartition('.')[2].lower()}"
     if ending not in MEDIA_TYPES:
-        raise BadInput.at("branding.logo", "must be a PNG or an SVG")
+        raise BadInput.at(f"branding.{name}", "must be a PNG or an SVG")
     data = file.file.read(MAX_LOGO + 1)
     if len(data) > MAX_LOGO:
-        raise BadInput.at("branding.logo", "must be at most {most} bytes", most=MAX_LOGO)
+        raise BadInput.at(f"branding.{name}", "must be at most {most} bytes", most=MAX_LOGO)
     return {"media_type": MEDIA_TYPES[ending], "data": base64.b64encode(data).decode()}
 
 
 def without_nulls(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request without what was left empty."""
     return {
-        name: without_nulls(value) if name == "branding" else value
+        name: without_nulls(value) if name in {"branding", "sender"} else value
         for name, value in body.items()
         if value is not None
     }
@@ -136,11 +113,65 @@ def shown(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
         "term_years": None if content.term is None else f"{content.term.years:.6g}",
         "scaling_efficiency": f"{100 * content.comparison.scaling_efficiency:.6g}",
         "confidential": "yes" if content.confidential else None,
+        **sender_fields(content.sender),
         "accent": content.branding.accent,
         "footer": content.branding.footer,
     }
     filled = {name: [value] for name, value in fields.items() if value}
     return {**filled, "options": [row.label for row in content.comparison.rows if row.label in labels]}
+
+
+def sender_fields(sender: Sender | None) -> dict[str, str | None]:
+    return {f"sender.{name}": value for name, value in (sender.model_dump() if sender else {}).items()}
+
+
+def sent_texts(form: FormData) -> dict[str, str]:
+    """Return the texts of sections that were sent; an emptied one is empty, not left out."""
+    return {
+        name.removeprefix(TEXT): value.replace("\0", "")
+        for name, value in form.multi_items()
+        if name.startswith(TEXT) and isinstance(value, str)
+    }
+
+
+def edited_sections(
+    proposal: Proposal, texts: Mapping[str, str], move: str, seen: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the sections of a draft with the texts that were sent, one of them perhaps moved.
+
+    It is moved past the next of those that are seen: others, which have nothing to say, are not counted.
+    """
+    content = proposal.content
+    kept = content.sections or sections_of((), content.locale, content.reason)
+    sections = [
+        {
+            "id": one.id,
+            "shown": one.shown,
+            "text": own_text(one.id, texts.get(one.id, one.text or ""), content.locale),
+        }
+        for one in kept
+    ]
+    step, _, name = move.partition(" ")
+    places = {str(one["id"]): place for place, one in enumerate(sections)}
+    if name not in seen:
+        return sections
+    if step in {"hide", "show"}:
+        sections[places[name]]["shown"] = step == "show"
+    elif step in {"up", "down"}:
+        # The summary, the first of those that are seen, stays there.
+        turn = seen.index(name) + (-1 if step == "up" else 1)
+        if 0 < turn < len(seen) and seen.index(name):
+            sections.insert(places[seen[turn]], sections.pop(places[name]))
+    return sections
+
+
+def with_texts(proposal: Proposal, texts: Mapping[str, str]) -> Proposal:
+    """Return a draft with texts that could not be saved, so that nothing typed is lost."""
+    sections = [
+        one.model_copy(update={"text": texts.get(one.id, one.text)}) for one in proposal.content.sections
+    ]
+    content = proposal.content.model_copy(update={"sections": sections})
+    return proposal.model_copy(update={"content": content})
 
 
 def calibration_of(proposal: Proposal) -> str | None:

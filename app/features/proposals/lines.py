@@ -74,6 +74,7 @@ def lines_of(content: ProposalContent) -> list[ProposalLine]:
         *(() if content.evidence is None else _evidence(content.evidence)),
         *_bills(content),
         *_term(content),
+        *_acceptance(content),
     ]
 
 
@@ -210,6 +211,12 @@ def _term(content: ProposalContent) -> Iterator[ProposalLine]:
         for place, line in enumerate(option.lines):
             at, name = f"{path}.lines.{place}.amount", f"term.line.{line.item}"
             yield figure(at, "term", label, name, line.amount, content.currency)
+
+
+def _acceptance(content: ProposalContent) -> Iterator[ProposalLine]:
+    for index, kept in enumerate(content.acceptance):
+        path, name = f"acceptance.{index}.committed", f"acceptance.{kept.figure}"
+        yield ProposalLine(path, "acceptance", kept.option, name, kept.committed, unit=kept.expected.unit)
 
 
 LARGEST_EXACT = 2**53 - 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, JsonValue
 
@@ -152,18 +153,75 @@ class BrandingInput(Schema):
         examples=["#0b5fff"],
     )
     footer: str | None = Field(None, max_length=200, description="Footer line on every page.")
-    logo: LogoInput | None = Field(None, description="Logo for the page header; if omitted, none.")
-
-
-class ProposalRequest(Schema):
-    """A proposal to create from a comparison."""
-
-    comparison_id: str = Field(
-        max_length=100, description="Identifier of the comparison from which to create it."
+    logo: LogoInput | None = Field(None, description="Logo of the sender; if omitted, none.")
+    customer_logo: LogoInput | None = Field(
+        None, description="Logo of the customer, for the cover; if omitted, none."
     )
-    customer: Customer = Field(description="Name of the customer.", examples=["하이퍼커넥트"])
-    locale: ProposalLocale = Field("ko", description="Language of the document.")
-    currency: ProposalCurrency = Field("KRW", description="Currency of all prices in the proposal.")
+
+
+SectionId = Literal[
+    "summary",
+    "reasons",
+    "scope",
+    "comparison",
+    "measured",
+    "bill",
+    "term",
+    "acceptance",
+    "risks",
+    "exclusions",
+    "terms",
+    "signature",
+    "logic",
+    "plan",
+    "assumptions",
+    "method",
+    "sources",
+]
+
+SECTIONS: tuple[str, ...] = get_args(SectionId)
+"""The sections of a proposal in their usual order; the summary always comes first."""
+
+SectionText = Annotated[str, Field(max_length=8_000)]
+
+
+class SectionInput(Schema):
+    """A section of the document: whether it is shown, and what its author says in it."""
+
+    id: SectionId = Field(description="Name of the section.", examples=["scope"])
+    shown: bool = Field(True, description="Whether the section is in the document.")
+    text: SectionText | None = Field(
+        None,
+        description="Plain text of the section, paragraph by paragraph; if omitted, that of the template in "
+        "the language of the document.",
+        examples=["Delivery to the customer's data centre."],
+    )
+
+
+class Sender(Schema):
+    """Who makes the proposal, and whom the customer can ask."""
+
+    organization: str | None = Field(None, max_length=200, description="Organization that makes the offer.")
+    contact: str | None = Field(None, max_length=200, description="Name of the contact.")
+    email: str | None = Field(None, max_length=254, description="E-mail address of the contact.")
+    phone: str | None = Field(None, max_length=60, description="Telephone number of the contact.")
+
+
+Sections = Annotated[list[SectionInput], Field(max_length=len(SECTIONS))]
+
+
+class ProposalFields(Schema):
+    """What a proposal is made of, apart from what each must have."""
+
+    comparison_id: str | None = Field(
+        None, max_length=100, description="Identifier of the comparison from which it is created."
+    )
+    study_id: str | None = Field(
+        None,
+        max_length=100,
+        description="Identifier of the study from which it is created, in place of a comparison; its options "
+        "are kept as a comparison.",
+    )
     reason: Reason | None = Field(None, description="Reason for the choice, in the author's words.")
     valid_until: date | None = Field(None, description="Last day of validity.", examples=["2099-12-31"])
     title: str | None = Field(
@@ -175,9 +233,6 @@ class ProposalRequest(Schema):
     )
     deadline_s: Limit | None = Field(None, description="Maximum time to train. [s]")
     budget: Limit | None = Field(None, description="Maximum cost of the run. [currency]")
-    scaling_efficiency: Efficiency = Field(
-        1.0, description="Scaling efficiency of linear rows, as a share of linear scaling."
-    )
     term_years: Years | None = Field(
         None, description="Term over which costs are added up; if omitted, the catalogue's. [a]"
     )
@@ -196,45 +251,62 @@ class ProposalRequest(Schema):
         description="Networks to compare, with the customer's runs if there are any; networks "
         "that are not worth their price are listed under what not to buy.",
     )
+    sender: Sender | None = Field(None, description="Who makes the proposal.")
+
+
+class ProposalRequest(ProposalFields):
+    """A proposal to create from a study or a comparison."""
+
+    customer: Customer = Field(description="Name of the customer.", examples=["하이퍼커넥트"])
+    locale: ProposalLocale = Field("ko", description="Language of the document.")
+    currency: ProposalCurrency = Field("KRW", description="Currency of all prices in the proposal.")
+    scaling_efficiency: Efficiency = Field(
+        1.0, description="Scaling efficiency of linear rows, as a share of linear scaling."
+    )
     confidential: bool = Field(True, description="Whether every page is marked confidential.")
     branding: BrandingInput = Field(BrandingInput(), description="Appearance of the document.")
+    sections: Sections = Field(
+        [],
+        description="Sections in their order; those left out follow in the usual order and are shown.",
+    )
 
 
-class ProposalPatch(Schema):
+class ProposalPatch(ProposalFields):
     """Fields of a draft to change. Omitted fields are unchanged; null removes a limit, date or choice."""
 
-    comparison_id: str | None = Field(None, max_length=100, description="Identifier of another comparison.")
     customer: Customer | None = Field(None, description="Name of the customer.")
     locale: ProposalLocale | None = Field(None, description="Language of the document.")
     currency: ProposalCurrency | None = Field(None, description="Currency of all prices in the proposal.")
-    reason: Reason | None = Field(None, description="Reason for the choice, in the author's words.")
-    valid_until: date | None = Field(None, description="Last day of validity.")
-    title: str | None = Field(None, max_length=200, description="Title.")
-    options: Options | None = Field(None, description="Labels of the rows to show.")
-    recommended: str | None = Field(None, max_length=200, description="Label of the row to recommend.")
-    deadline_s: Limit | None = Field(None, description="Maximum time to train. [s]")
-    budget: Limit | None = Field(None, description="Maximum cost of the run. [currency]")
     scaling_efficiency: Efficiency | None = Field(
         None, description="Scaling efficiency of linear rows, as a share of linear scaling."
     )
-    term_years: Years | None = Field(None, description="Term over which costs are added up. [a]")
-    price_book_id: str | None = Field(
-        None, max_length=100, description="Identifier of a price book of the workspace."
-    )
-    calibration_id: str | None = Field(
-        None, max_length=100, description="Identifier of a calibration; null removes it."
-    )
-    fabric_choice: FabricChoiceRequest | None = Field(
-        None, description="Networks to compare; null removes them."
-    )
     confidential: bool | None = Field(None, description="Whether every page is marked confidential.")
     branding: BrandingInput | None = Field(None, description="Appearance of the document.")
+    sections: Sections | None = Field(None, description="All sections in their order.")
 
 
 REQUIRED = frozenset(
-    {"comparison_id", "customer", "locale", "currency", "scaling_efficiency", "confidential"}
+    {"comparison_id", "customer", "locale", "currency", "scaling_efficiency", "confidential", "sections"}
 )
 """Fields that a patch cannot take away: null there means that they stay."""
+
+
+class ReviewRequest(Schema):
+    """A step of review to take."""
+
+    step: Step = Field(
+        description="Step: submit (to review), return (to the author), approve (freeze), send, accept or "
+        "decline (the customer's answer).",
+        examples=["submit"],
+    )
+    note: str | None = Field(None, max_length=2_000, description="Remark that is kept with the event.")
+    to: str | None = Field(
+        None,
+        max_length=254,
+        description="For send: address to which a new link is mailed; if omitted, only the state changes.",
+        examples=["buyer@example.com"],
+    )
+    expires_in_days: int = Field(30, ge=1, le=365, description="Number of days for which that link works.")
 
 
 class ShareRequest(Schema):
@@ -244,6 +316,11 @@ class ShareRequest(Schema):
     passphrase: str | None = Field(
         None, min_length=8, max_length=200, description="Passphrase required to open the link."
     )
+
+
+def absent(found: object) -> bool:
+    """Tell whether a field says nothing: what was frozen before it existed keeps its hash without it."""
+    return not found
 
 
 class Logo(Document):
@@ -260,7 +337,10 @@ class Branding(Document):
 
     accent: str = Field(description="Accent colour in use.")
     footer: str | None = Field(description="Footer line on every page.")
-    logo: Logo | None = Field(description="Logo in the page header; null if there is none.")
+    logo: Logo | None = Field(description="Logo of the sender; null if there is none.")
+    customer_logo: Logo | None = Field(
+        None, exclude_if=absent, description="Logo of the customer; omitted if there is none."
+    )
     note: Text | None = Field(description="How the requested colour was changed.")
 
 
@@ -390,6 +470,26 @@ class Assumption(Document):
     options: list[str] = Field(description="Labels of the options.")
 
 
+COMMITTED = 0.9
+"""Probability with which a committed figure is kept: the worse end of an 80 % interval."""
+
+
+class Commitment(Document):
+    """A figure that is committed to, with the probability of keeping it."""
+
+    option: str = Field(description="Label of the option.")
+    figure: Literal["time_to_train", "throughput", "step_time", "system.power"] = Field(
+        description="Name of the figure in the estimate."
+    )
+    bound: Literal["at_most", "at_least"] = Field(description="Direction in which the figure is kept.")
+    expected: Quantity = Field(description="Estimate with its 80 % interval.")
+    committed: float = Field(description="Value committed to, in the unit of the estimate.")
+    level: float = Field(description="Probability of keeping the value.")
+    basis: Literal["range"] = Field(
+        description="Where the value comes from: “range” is the worse end of the 80 % interval."
+    )
+
+
 class ProposalContent(Document):
     """Content of a proposal. Once frozen, the hash is that of its canonical JSON (RFC 8785)."""
 
@@ -413,8 +513,7 @@ class ProposalContent(Document):
     advice: Advice = Field(description="Recommendation and options to avoid.")
     evidence: Evidence | None = Field(
         None,
-        # Proposals that name no runs are written, and hashed, as they were before runs could be named.
-        exclude_if=lambda found: found is None,
+        exclude_if=absent,
         description="Measured runs of the customer; omitted if none are used.",
     )
     bills: list[OptionBill] = Field(description="Bill of materials of each option.")
@@ -422,6 +521,22 @@ class ProposalContent(Document):
     warnings: list[SaidWarning] = Field(description="All warnings, most severe first.")
     assumptions: list[Assumption] = Field(description="All assumptions.")
     sources: list[SourceRef] = Field(description="Sources of all figures in the proposal.")
+    number: str | None = Field(None, exclude_if=absent, description="Reference number, such as 2026-0012.")
+    sender: Sender | None = Field(None, exclude_if=absent, description="Who makes the proposal.")
+    sections: list[SectionInput] = Field(
+        [], exclude_if=absent, description="Sections in their order, with their texts."
+    )
+    acceptance: list[Commitment] = Field(
+        [], exclude_if=absent, description="Figures that are committed to, for acceptance tests."
+    )
+    names: dict[str, str] = Field(
+        {}, exclude_if=absent, description="Names of the systems that measured runs and figures refer to."
+    )
+
+    @property
+    def offered(self) -> Sequence[str]:
+        """Labels of the options that are offered: the recommended one, or those that nothing separates."""
+        return [self.advice.recommended] if self.advice.recommended else self.advice.tied
 
 
 class ShareState(Document):
@@ -433,11 +548,29 @@ class ShareState(Document):
     opened: int = Field(description="Number of times the link was opened.")
 
 
+Review = Literal["draft", "in_review", "approved", "sent", "accepted", "declined", "expired"]
+
+Step = Literal["submit", "return", "approve", "send", "accept", "decline"]
+
+
 class Proposal(Document):
     """A proposal: an editable draft, or permanently frozen."""
 
     id: str = Field(description="Identifier.")
+    number: str | None = Field(
+        None, description="Reference number, sequential by workspace and year; null for earlier proposals."
+    )
     comparison_id: str = Field(description="Identifier of the comparison from which it was created.")
+    study_id: str | None = Field(None, description="Identifier of the study, if it was created from one.")
+    review: Review = Field(
+        "draft",
+        description="State of review: draft, in_review, approved (frozen), sent, accepted, declined or "
+        "expired (past its last day of validity without an answer).",
+    )
+    steps: list[Step] = Field([], description="Steps of review that are allowed now.")
+    opened: int = Field(0, description="Number of times the customer's page was opened.")
+    first_opened_at: datetime | None = Field(None, description="Time of the first opening.")
+    last_opened_at: datetime | None = Field(None, description="Time of the last opening.")
     status: Literal["draft", "frozen", "expired"] = Field(
         description="Status: draft (can be changed), frozen (can never be changed) or expired "
         "(past its last day of validity)."
@@ -471,14 +604,32 @@ class Share(Document):
     passphrase: bool = Field(description="Whether a passphrase is required.")
 
 
+EventKind = Literal[
+    "created",
+    "changed",
+    "submitted",
+    "returned",
+    "frozen",
+    "shared",
+    "unshared",
+    "sent",
+    "opened",
+    "accepted",
+    "declined",
+    "expired",
+    "replayed",
+]
+
+
 class ProposalEvent(Document):
     """An event in the history of a proposal."""
 
     position: int = Field(description="Position in the order of events.")
-    kind: Literal["created", "changed", "frozen", "replayed", "shared", "unshared", "opened", "expired"] = (
-        Field(description="Kind of event.")
-    )
+    kind: EventKind = Field(description="Kind of event; frozen is the approval.")
     at: datetime = Field(description="Time of the event.")
+    by: str | None = Field(
+        None, description="Name of the person or key; null for the customer, the server, or without accounts."
+    )
     detail: dict[str, JsonValue] = Field(description="Details of the event.")
 
 
@@ -527,8 +678,18 @@ class ProposalSummary(Document):
     """Summary of a proposal in a list."""
 
     id: str = Field(description="Identifier of the proposal.")
+    number: str | None = Field(None, description="Reference number; null for earlier proposals.")
     title: str = Field(description="Title.")
     customer: str = Field(description="Name of the customer.")
+    review: Review = Field("draft", description="State of review.")
+    amount: float | None = Field(
+        None,
+        description="What the recommended option costs to buy, or over the term if it is rented; null if "
+        "unknown or if none is recommended. [currency]",
+    )
+    currency: str = Field("", description="Currency of the amount.")
+    opened: int = Field(0, description="Number of times the customer's page was opened.")
+    last_opened_at: datetime | None = Field(None, description="Time of the last opening.")
     status: str = Field(description="Status: draft, frozen or expired.")
     sha256: str | None = Field(description="SHA-256 of the frozen content; null for a draft.")
     valid_until: date | None = Field(description="Last day of validity.")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
-from urllib.parse import urlencode
+from typing import get_args
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -13,30 +12,40 @@ from pydantic import ValidationError
 
 from app.errors import AppError, Message
 from app.features.calibration.service import list_calibrations
-from app.features.comparisons.model import Comparison, ComparisonSummary
-from app.features.comparisons.service import get_comparison, list_comparisons
-from app.features.networks.pages import choice_at
+from app.features.comparisons.service import get_comparison
 from app.features.price_books.service import list_books
 from app.features.proposals import service as proposals
 from app.features.proposals import sharing
-from app.features.proposals.evidence import compare_networks
-from app.features.proposals.forms import asked_body, has_networks, shown, version_of, without_nulls
+from app.features.proposals.files import FILE_KINDS, FileKind, file_of
+from app.features.proposals.forms import (
+    asked_body,
+    edited_sections,
+    has_networks,
+    sent_texts,
+    shown,
+    version_of,
+    with_texts,
+)
 from app.features.proposals.model import (
     Proposal,
     ProposalPatch,
-    ProposalRequest,
     ProposalSummary,
     Replay,
+    Review,
+    ReviewRequest,
     ShareRequest,
 )
+from app.features.proposals.review import Post, take_step
 from app.features.proposals.service import Standing
-from app.features.proposals.views import proposal_page, replay_page
+from app.features.proposals.views import proposal_page, replay_page, sections_seen
+from app.features.studies.compared import study_of_comparison
+from app.features.studies.service import get_study
 from app.platform.listing import Page
 from app.platform.rates import CostClass
+from app.platform.web.auth import IdentityDep
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.deps import BenchDep, WorkspaceDep, workbench_of, workspace_of
+from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.forms import FormDep, refused, typed
-from app.platform.web.locale import CSV, PDF, XLSX, attachment, language_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.resources import resource
@@ -50,63 +59,41 @@ LISTED = 30
 OFFERED_COMPARISONS = 10
 
 
-@router.post("/studies/{identifier}/network/proposal")
-@needs(Right.PROPOSE, CostClass.SEARCH)
-def propose_networks(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Compare the network taken with the one it is held against, and go on to the form of a proposal.
-
-    The address of a choice of networks is its state, and names it in the form too.
-    """
-    choice = choice_at(bench, workspace, identifier, request.query_params)
-    locale: Literal["ko", "en"] = "ko" if language_of(request) == "ko" else "en"
-    made = compare_networks(bench, workspace, choice, locale)
-    path = request.url.path.removesuffix("/proposal")
-    address = {"comparison": made.id, "networks": f"{path}?{request.url.query}"}
-    return RedirectResponse(f"/proposals/new?{urlencode(address)}", 303)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalsPage:
-    """Proposals made so far, and the comparisons that one can be made of."""
+    """Proposals made so far."""
 
     found: Page[ProposalSummary]
-    comparisons: Sequence[ComparisonSummary]
-    status: str
-    """How those that are listed stand; empty for all."""
-    standings: Sequence[str]
-    calibration_id: str
-    """Measured runs that the proposal is to name; empty where it is to name none."""
+    review: str
+    """State of review of those that are listed; empty for all."""
+    reviews: Sequence[str]
 
 
 def proposals_page(request: Request, found: Page[ProposalSummary]) -> ProposalsPage:
-    made = list_comparisons(workbench_of(request), workspace_of(request), OFFERED_COMPARISONS, None)
-    return ProposalsPage(
-        found=found,
-        comparisons=made.items,
-        status=request.query_params.get("status", ""),
-        standings=get_args(Standing),
-        calibration_id=request.query_params.get("calibration_id", ""),
-    )
+    return ProposalsPage(found=found, review=request.query_params.get("review", ""), reviews=get_args(Review))
 
 
 @resource(router, "/proposals", "proposals/proposals.html", proposals_page)
 def show_proposals(
-    bench: BenchDep, workspace: WorkspaceDep, cursor: str | None = None, status: Standing | None = None
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    cursor: str | None = None,
+    status: Standing | None = None,
+    review: Review | None = None,
 ) -> Page[ProposalSummary]:
-    return proposals.list_proposals(bench, workspace, LISTED, cursor, status)
+    return proposals.list_proposals(bench, workspace, LISTED, cursor, status, review)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalFormPage:
-    """The form that asks for a proposal, or changes a draft."""
+    """The form that changes a draft."""
 
     form: Form
     message: Message | None
     """What is wrong with the form as a whole."""
-    proposal: Proposal | None
-    """The draft that is changed."""
-    comparison: Comparison
-    options: Sequence[Choice]
+    proposal: Proposal
+    labels: Sequence[str]
+    """Options of its comparison."""
     books: Sequence[Choice]
     """Price books to choose from, the newest."""
     calibrations: Sequence[Choice]
@@ -118,23 +105,23 @@ def render_form(
     request: Request,
     bench: Workbench,
     workspace: str,
-    comparison: Comparison,
-    form: Form,
-    proposal: Proposal | None = None,
+    draft: Proposal,
+    form: Form | None = None,
     message: Message | None = None,
     status: int = 200,
 ) -> Response:
+    rows = get_comparison(bench, workspace, draft.comparison_id).comparison.rows
+    labels = [row.label for row in rows]
     books = list_books(bench, workspace, LISTED, None).items
     runs = list_calibrations(bench, workspace, LISTED, None).items
     page = ProposalFormPage(
-        form=form,
+        form=form or Form(shown(draft, labels)),
         message=message,
-        proposal=proposal,
-        comparison=comparison,
-        options=[Choice(row.label, row.label, row.kind) for row in comparison.rows],
+        proposal=draft,
+        labels=labels,
         books=[Choice(one.id, one.name) for one in books],
         calibrations=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in runs],
-        has_networks=proposal is not None and has_networks(proposal),
+        has_networks=has_networks(draft),
     )
     return render(request, "proposals/proposal_form.html", page, status=status)
 
@@ -147,44 +134,17 @@ def refusal(error: AppError | ValidationError) -> tuple[Message, int]:
 
 
 @router.get("/proposals/new", response_class=HTMLResponse)
-def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep, comparison: str = "") -> Response:
-    """Show the form for a comparison, filled in with what the address says and what is usual."""
-    if not comparison:
-        return RedirectResponse("/proposals", 303)
-    found = get_comparison(bench, workspace, comparison).comparison
-    usual = {
-        "title": [found.title],
-        "locale": [language_of(request)],
-        "currency": [found.currency],
-        "options": [row.label for row in found.rows],
-        "confidential": ["yes"],
-    }
-    return render_form(request, bench, workspace, found, Form({**usual, **typed(request.query_params)}))
-
-
-@router.post("/proposals/new", response_class=HTMLResponse)
-@needs(Right.PROPOSE, CostClass.SEARCH)
-def make_proposal(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, comparison: str = ""
-) -> Response:
-    """Make a draft of what was typed, or return the form with its errors beside the fields."""
-    try:
-        body = without_nulls(asked_body(bench, workspace, form))
-        wanted = ProposalRequest.model_validate({**body, "comparison_id": comparison})
-        made = proposals.create_proposal(bench, workspace, wanted)
-    except (AppError, ValidationError) as error:
-        found = get_comparison(bench, workspace, comparison).comparison
-        again = refused(typed(form), error, ())
-        return render_form(request, bench, workspace, found, again, None, *refusal(error))
-    return RedirectResponse(f"/proposals/{made.id}", 303)
+def show_form(bench: BenchDep, workspace: WorkspaceDep, comparison: str = "", study: str = "") -> Response:
+    """Go to the view of a study from which its proposals are made; a comparison is a study, too."""
+    if comparison:
+        study = study_of_comparison(bench, workspace, comparison).id
+    found = get_study(bench, workspace, study).id if study else ""
+    return RedirectResponse(f"/studies/{found}/proposal" if found else "/proposals", 303)
 
 
 @router.get("/proposals/{identifier}/edit", response_class=HTMLResponse)
 def show_edit(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    draft = proposals.get_proposal(bench, workspace, identifier)
-    found = get_comparison(bench, workspace, draft.comparison_id).comparison
-    form = Form(shown(draft, [row.label for row in found.rows]))
-    return render_form(request, bench, workspace, found, form, draft)
+    return render_form(request, bench, workspace, proposals.get_proposal(bench, workspace, identifier))
 
 
 @router.post("/proposals/{identifier}/edit", response_class=HTMLResponse)
@@ -195,34 +155,49 @@ def change_proposal(
     """Change a draft by what was typed, or return the form with its errors beside the fields."""
     values = typed(form)
     try:
-        body = asked_body(bench, workspace, form)
+        body = asked_body(form)
         # In the API null leaves the customer as it is; an emptied field is a mistake.
         patch = ProposalPatch.model_validate({**body, "customer": body["customer"] or ""})
         proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
     except (AppError, ValidationError) as error:
         # Whoever was overtaken sees so, and saves over the other's edit only by sending the form again.
         draft = proposals.get_proposal(bench, workspace, identifier)
-        found = get_comparison(bench, workspace, draft.comparison_id).comparison
-        again = refused(values, error, ())
-        return render_form(request, bench, workspace, found, again, draft, *refusal(error))
+        message, status = refusal(error)
+        return render_form(request, bench, workspace, draft, refused(values, error, ()), message, status)
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
 
-@router.get("/proposals/{identifier}.pdf")
-@needs(cost=CostClass.SEARCH)
-def give_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    return attachment(proposals.pdf_of(bench, workspace, identifier), PDF, f"{identifier}.pdf")
+@router.post("/proposals/{identifier}/sections", response_class=HTMLResponse)
+@needs(Right.PROPOSE, CostClass.SEARCH)
+def change_sections(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
+) -> Response:
+    """Save the texts of all sections as they were sent, and move or leave out one of them."""
+    values, texts = typed(form), sent_texts(form)
+    move = values.get("move", [""])[0]
+    draft = proposals.get_proposal(bench, workspace, identifier)
+    try:
+        patch = ProposalPatch.model_validate(
+            {"sections": edited_sections(draft, texts, move, sections_seen(draft))}
+        )
+        proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
+    except (AppError, ValidationError) as error:
+        message, status = refusal(error)
+        page = proposal_page(request, with_texts(draft, texts), message=message)
+        return render(request, "proposals/proposal.html", page, status=status)
+    moved = move.rpartition(" ")[2]
+    return RedirectResponse(f"/proposals/{identifier}" + (f"#{moved}" if moved else ""), 303)
 
 
-@router.get("/proposals/{identifier}.xlsx")
-@needs(cost=CostClass.SEARCH)
-def give_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    return attachment(proposals.workbook_of(bench, workspace, identifier), XLSX, f"{identifier}.xlsx")
+def file_route(kind: FileKind) -> Callable[..., Response]:
+    def give_file(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+        return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), kind)
+
+    return needs(cost=None if kind == "csv" else CostClass.SEARCH)(give_file)
 
 
-@router.get("/proposals/{identifier}.csv")
-def give_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    return attachment(proposals.csv_of(bench, workspace, identifier).encode(), CSV, f"{identifier}.csv")
+for file_kind in FILE_KINDS:
+    router.add_api_route(f"/proposals/{{identifier}}.{file_kind}", file_route(file_kind))
 
 
 # After the files: its path takes them too.
@@ -231,15 +206,31 @@ def show_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> 
     return proposals.get_proposal(bench, workspace, identifier)
 
 
-@router.post("/proposals/{identifier}/freeze", response_class=HTMLResponse)
+@router.post("/proposals/{identifier}/review", response_class=HTMLResponse)
 @needs(Right.PROPOSE, CostClass.SEARCH)
-def freeze(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def review(
+    request: Request,
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identity: IdentityDep,
+    form: FormDep,
+    identifier: str,
+) -> Response:
+    """Take a step; sending by e-mail needs the address that marking as sent does not look at."""
+    values = typed(form)
+    first = {name: one[0] for name, one in values.items()}
+    step = first.get("step", "")
     try:
-        proposals.freeze_proposal(bench, workspace, identifier)
-    except AppError as error:
-        draft = proposals.get_proposal(bench, workspace, identifier)
-        page = proposal_page(request, draft, message=error.message)
-        return render(request, "proposals/proposal.html", page, status=error.status)
+        asked_step = {"step": "send" if step == "mail" else step, "note": first.get("note")}
+        if step == "mail":
+            asked_step["to"] = first.get("to", "")
+        wanted = ReviewRequest.model_validate(asked_step)
+        take_step(bench, workspace, identifier, wanted, Post(identity, str(request.base_url)))
+    except (AppError, ValidationError) as error:
+        message, status = refusal(error)
+        found = proposals.get_proposal(bench, workspace, identifier)
+        page = proposal_page(request, found, form=refused(values, error, ()), message=message)
+        return render(request, "proposals/proposal.html", page, status=status)
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
 

@@ -36,9 +36,11 @@ PIECE, BREAK = 12, "\u200b"
 def payload(proposal: Proposal, view: View, voice: Voice) -> dict[str, Any]:
     """Return the data of the template."""
     content = proposal.content
-    written = plain(dataclasses.asdict(view))
+    sections = [
+        {**dataclasses.asdict(one), "paragraphs": one.paragraphs} for one in view.sections if one.printed
+    ]
+    written = plain({**dataclasses.asdict(view), "sections": sections})
     day = (proposal.frozen_at or proposal.updated_at).date()
-    logo = content.branding.logo
     substituted = voice.gettext("□ marks a character missing from the fonts of this document.")
     words = {
         "contents": voice.gettext("Contents"),
@@ -54,17 +56,19 @@ def payload(proposal: Proposal, view: View, voice: Voice) -> dict[str, Any]:
         "running_title": textwrap.shorten(printable(content.title), RUNNING, placeholder="…"),
         "day": [day.year, day.month, day.day],
         "accent": content.branding.accent,
-        "logo": None if logo is None else drawn_logo(logo),
-        "logo_alt": printable(voice.gettext("Logo")),
+        "logo": drawn_logo(content.branding.logo, voice.gettext("Logo of the sender")),
+        "customer_logo": drawn_logo(content.branding.customer_logo, voice.gettext("Logo of the customer")),
         "charts": printed_charts(content, voice),
         "words": {name: printable(text) for name, text in words.items()},
     }
 
 
-def drawn_logo(logo: Logo) -> dict[str, Any]:
-    """Return the logo as the template reads it: the letters of an SVG, the bytes of a PNG as numbers."""
+def drawn_logo(logo: Logo | None, alt: str) -> dict[str, Any] | None:
+    """Return a logo as the template reads it: the letters of an SVG, the bytes of a PNG as numbers."""
+    if logo is None:
+        return None
     data, form = base64.b64decode(logo.data), FORMATS[logo.media_type]
-    return {"format": form, "data": data.decode() if form == "svg" else list(data)}
+    return {"format": form, "data": data.decode() if form == "svg" else list(data), "alt": printable(alt)}
 
 
 def plain(value: Any) -> Any:

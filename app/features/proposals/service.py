@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from app.errors import AppError, BadInput, Conflict, Message, Overtaken
+from app.errors import AppError, BadInput, Conflict, Message, Overtaken, Unprocessable
 from app.estimating.documents import Text
 from app.estimating.request import EstimateRequest
 from app.features.comparisons.compare import ComparisonEntry
@@ -24,6 +24,7 @@ from app.features.proposals.model import (
     REQUIRED,
     Frozen,
     Logo,
+    LogoInput,
     Proposal,
     ProposalContent,
     ProposalEvent,
@@ -34,12 +35,18 @@ from app.features.proposals.model import (
     Refused,
     Replay,
     ReplayChange,
+    Review,
+    SectionInput,
     ShareState,
+    Step,
 )
 from app.features.proposals.pdf import proposal_pdf
+from app.features.proposals.texts import sections_of
+from app.features.studies.model import ComparisonOfState
+from app.features.studies.states import comparison_of_state
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
-from app.platform.store.proposal_queries import EXPIRED
+from app.platform.store.proposal_queries import ANSWERED, EXPIRED
 from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ProposalRecord
@@ -63,9 +70,14 @@ def create_proposal(
 
     def make() -> tuple[Proposal, Save]:
         check_day(request.valid_until)
-        logo = read_logo(request.branding.logo) if request.branding.logo is not None else None
-        content = made_content(bench, workspace_id, request, logo)
         moment = now()
+        asked = based(bench, workspace_id, request)
+        logos = {name: read_logo_at(name, getattr(request.branding, name)) for name in LOGOS}
+        content = made_content(bench, workspace_id, asked, logos)
+        # Last, so that a proposal that cannot be made takes no number.
+        with bench.store.transaction(workspace_id) as repository:
+            number = repository.next_proposal_number(moment.year)
+        content = content.model_copy(update={"number": number})
         record = ProposalRecord(
             id=new_id("prp"),
             workspace_id=workspace_id,
@@ -74,12 +86,13 @@ def create_proposal(
             frozen_at=None,
             created_at=moment,
             updated_at=moment,
-            **columns_of(request, content),
+            number=number,
+            **columns_of(asked, content),
         )
 
         def save(repository: Repository) -> None:
             repository.add(record)
-            detail = {"comparison": request.comparison_id}
+            detail = {"comparison": asked.comparison_id}
             repository.of_proposal(record.id).add_event("created", moment, detail)
 
         return answered(record, None), save
@@ -88,16 +101,55 @@ def create_proposal(
 
 
 def columns_of(request: ProposalRequest, content: ProposalContent) -> dict[str, Any]:
-    """Return what a record keeps of a draft; the logo is kept as it was drawn anew, in the content."""
+    """Return what a record keeps of a draft; logos are kept as they were drawn anew, in the content."""
     asked = request.model_dump(mode="json", exclude_unset=True)
-    asked.get("branding", {}).pop("logo", None)
+    for name in LOGOS:
+        asked.get("branding", {}).pop(name, None)
     return {
+        "amount": amount_of(content),
+        "currency": content.currency,
         "title": content.title[:300],
         "customer": content.customer[:300],
         "request": asked,
         "content": content.model_dump(mode="json"),
         "valid_until": None if content.valid_until is None else content.valid_until.isoformat(),
     }
+
+
+def amount_of(content: ProposalContent) -> float | None:
+    """Return what the recommended option costs to buy, or over the term where it is rented."""
+    label = content.advice.recommended
+    bought = next((one.total for one in content.bills if one.label == label and one.groups), None)
+    terms = content.term.asked if content.term is not None else []
+    over_term = next((one.over_term for one in terms if one.label == label), None)
+    found = bought or over_term
+    return None if found is None else found.value
+
+
+def based(bench: Workbench, workspace_id: str, request: ProposalRequest) -> ProposalRequest:
+    """Return a request with the comparison it is made of; of a study its options as they stand are kept."""
+    if request.comparison_id is None and request.study_id is None:
+        raise Unprocessable.at("comparison_id", "this field is required unless study_id is given")
+    if request.study_id is None:
+        return request
+    if request.comparison_id is not None:
+        raise BadInput.at("study_id", "enter comparison_id or study_id, not both")
+    state = ComparisonOfState(title=request.title, locale="en" if request.locale == "en" else "ko")
+    with at_field("study_id"):
+        made = comparison_of_state(bench, workspace_id, request.study_id, state)
+    return request.model_copy(update={"comparison_id": made.id})
+
+
+LOGOS = ("logo", "customer_logo")
+
+Logos = Mapping[str, Logo | None]
+
+
+def read_logo_at(name: str, asked: LogoInput | None) -> Logo | None:
+    if asked is None or name == "logo":
+        return None if asked is None else read_logo(asked)
+    with at_field(f"branding.{name}"):
+        return read_logo(asked)
 
 
 def check_day(day: date | None) -> None:
@@ -109,9 +161,14 @@ def check_day(day: date | None) -> None:
 
 
 def made_content(
-    bench: Workbench, workspace_id: str, asked: ProposalRequest, logo: Logo | None
+    bench: Workbench,
+    workspace_id: str,
+    asked: ProposalRequest,
+    logos: Logos,
+    number: str | None = None,
 ) -> ProposalContent:
     """Return what a proposal says, from the rows of its comparison as they stand."""
+    assert asked.comparison_id is not None, "a study was made into a comparison before"
     with bench.store.transaction(workspace_id) as repository:
         with at_field("comparison_id"):
             record = existing_comparison(repository, asked.comparison_id)
@@ -122,8 +179,24 @@ def made_content(
         options = make_options(bench, workspace_id, requests, asked.currency)
     named = named_evidence(bench, workspace_id, asked)
     return build_content(
-        asked, options, context, title=record.title, today=now().date(), logo=logo, named=named
+        asked,
+        options,
+        context,
+        title=record.title,
+        today=now().date(),
+        **logos,
+        number=number,
+        named=named,
     )
+
+
+def latest_sender(bench: Workbench, workspace_id: str) -> dict[str, str]:
+    """Return who sent the newest proposal of a workspace, by the fields of its form."""
+    with bench.store.transaction(workspace_id) as repository:
+        rows = repository.page(ProposalRecord, 1, None).rows
+        newest = repository.get(ProposalRecord, rows[0].id) if rows else None
+        sender = (newest.request.get("sender") if newest is not None else None) or {}
+    return {f"sender.{name}": value for name, value in sender.items() if value}
 
 
 def at_prices_of(
@@ -156,8 +229,15 @@ def answered(record: ProposalRecord, share: ShareState | None) -> Proposal:
     """Return a record as an answer."""
     return Proposal(
         id=record.id,
+        number=record.number,
         comparison_id=str(record.request["comparison_id"]),
+        study_id=record.request.get("study_id"),
         status=status_of(record),
+        review=review_of(record),
+        steps=list(STEPS.get(review_of(record), ())),
+        opened=record.opened,
+        first_opened_at=record.first_opened_at,
+        last_opened_at=record.last_opened_at,
         version=record.version,
         sha256=record.sha256,
         frozen_at=record.frozen_at,
@@ -175,13 +255,38 @@ def status_of(record: ProposalRecord) -> Standing:
     return "draft" if record.frozen_at is None else "frozen"
 
 
+STEPS: Mapping[Review, Mapping[Step, Review]] = {
+    "draft": {"submit": "in_review", "approve": "approved"},
+    "in_review": {"return": "draft", "approve": "approved"},
+    "approved": {"send": "sent"},
+    "sent": {"send": "sent", "accept": "accepted", "decline": "declined"},
+}
+"""State of review → the steps that are allowed in it, and where they lead."""
+
+
+def review_of(record: ProposalRecord) -> Review:
+    """Return the state of review today; without the customer's answer it ends with the last day."""
+    kept: Review = record.review  # type: ignore[assignment]
+    return "expired" if status_of(record) == "expired" and kept not in ANSWERED else kept
+
+
 def list_proposals(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, status: Standing | None = None
+    bench: Workbench,
+    workspace_id: str,
+    limit: int,
+    cursor: str | None,
+    status: Standing | None = None,
+    review: Review | None = None,
+    study: str | None = None,
 ) -> Page[ProposalSummary]:
-    """Return proposals, those that stand so today where a status is named, newest first."""
+    """Return proposals, those that stand so today where a status or a review is named, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.proposals(limit, read_cursor(cursor), status, now().date().isoformat())
-    items = [ProposalSummary.model_validate({**dict(row), "status": status_of(row)}) for row in listing.rows]
+        today = now().date().isoformat()
+        listing = repository.proposals(limit, read_cursor(cursor), status, today, review, study)
+    items = [
+        ProposalSummary.model_validate({**dict(row), "status": status_of(row), "review": review_of(row)})
+        for row in listing.rows
+    ]
     return Page(items=items, next=write_cursor(listing.next))
 
 
@@ -197,9 +302,22 @@ def change_proposal(
     check_day(patch.valid_until)
     before = ProposalContent.model_validate(record.content)
     request = patched(record.request, patch)
-    content = made_content(bench, workspace_id, request, logo_after(patch, before.branding.logo))
+    if patch.study_id is not None:
+        request = based(bench, workspace_id, request)
+    if patch.model_fields_set == {"sections"} and before.sections:
+        # Words alone: the figures stay as they were compiled.
+        content = with_sections(before, sections_of(request.sections, before.locale, request.reason))
+    else:
+        logos = {name: logo_after(patch, name, getattr(before.branding, name)) for name in LOGOS}
+        content = made_content(bench, workspace_id, request, logos, record.number)
     moment = now()
-    values = {**columns_of(request, content), "version": record.version + 1, "updated_at": moment}
+    # Whoever reviewed it has not seen what it says now.
+    values = {
+        **columns_of(request, content),
+        "version": record.version + 1,
+        "updated_at": moment,
+        "review": "draft",
+    }
     with bench.store.transaction(workspace_id) as repository:
         queries = repository.of_proposal(identifier)
         if not queries.change(record.version, values):
@@ -215,16 +333,36 @@ def patched(request: Mapping[str, Any], patch: ProposalPatch) -> ProposalRequest
     given = patch.model_dump(mode="json", exclude_unset=True)
     kept = {name: value for name, value in given.items() if value is not None or name not in REQUIRED}
     branding = {**request.get("branding", {}), **(kept.pop("branding", None) or {})}
-    branding.pop("logo", None)
-    return ProposalRequest.model_validate({**request, **kept, "branding": branding})
+    for name in LOGOS:
+        branding.pop(name, None)
+    sections = kept.pop("sections", None)
+    if sections is None:
+        # A reason that is given later goes before the text that the section had.
+        left_out = {"text"} if "reason" in given else set()
+        sections = [
+            {key: value for key, value in one.items() if one["id"] != "reasons" or key not in left_out}
+            for one in request.get("sections", [])
+        ]
+    # Made of a study anew, or of a comparison: what it was made of before does not count.
+    base: dict[str, Any] = {**request}
+    if kept.get("study_id") is not None and kept.get("comparison_id") is None:
+        base["comparison_id"] = None
+    elif kept.get("comparison_id") is not None:
+        base["study_id"] = None
+    return ProposalRequest.model_validate({**base, **kept, "branding": branding, "sections": sections})
 
 
-def logo_after(patch: ProposalPatch, before: Logo | None) -> Logo | None:
-    """Return the logo after a patch: a new one, none where it is taken away, else the one there was."""
+def logo_after(patch: ProposalPatch, name: str, before: Logo | None) -> Logo | None:
+    """Return a logo after a patch: a new one, none where it is taken away, else the one there was."""
     branding = patch.branding
-    if branding is None or "logo" not in branding.model_fields_set:
+    if branding is None or name not in branding.model_fields_set:
         return before
-    return None if branding.logo is None else read_logo(branding.logo)
+    return read_logo_at(name, getattr(branding, name))
+
+
+def with_sections(content: ProposalContent, sections: list[SectionInput]) -> ProposalContent:
+    reason = next((one.text for one in sections if one.id == "reasons" and one.text), None)
+    return content.model_copy(update={"sections": sections, "reason": reason})
 
 
 def check_draft(record: ProposalRecord) -> None:
@@ -255,7 +393,15 @@ def list_events(bench: Workbench, workspace_id: str, identifier: str) -> Proposa
         existing(repository, identifier)
         rows = repository.of_proposal(identifier).events()
     items = [
-        ProposalEvent(position=row.position, kind=row.kind, at=row.at.astimezone(UTC), detail=row.detail)
+        ProposalEvent.model_validate(
+            {
+                "position": row.position,
+                "kind": row.kind,
+                "at": row.at.astimezone(UTC),
+                "by": row.detail.get("by"),
+                "detail": row.detail,
+            }
+        )
         for row in rows
     ]
     return ProposalEvents(items=items)
@@ -287,7 +433,7 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
         frozen = {"status": "frozen", "sha256": sha256, "frozen_at": moment}
         pdf = proposal_pdf(draft.model_copy(update=frozen))
         RENDERINGS.labels("pdf").inc()
-        values = {"sha256": sha256, "frozen_at": moment, "updated_at": moment}
+        values = {"sha256": sha256, "frozen_at": moment, "updated_at": moment, "review": "approved"}
         with bench.store.transaction(workspace_id) as repository:
             queries = repository.of_proposal(identifier)
             if queries.change(record.version, values):
@@ -307,26 +453,11 @@ def file_hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def pdf_of(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
+def pdf_of(bench: Workbench, workspace_id: str, proposal: Proposal) -> bytes:
     """Return the PDF of a proposal: the one kept when it was frozen, or that of the draft as it stands."""
     with bench.store.transaction(workspace_id) as repository:
-        existing(repository, identifier)
-        kept = repository.of_proposal(identifier).artifact(PDF)
-    return kept if kept is not None else proposal_pdf(get_proposal(bench, workspace_id, identifier))
-
-
-def csv_of(bench: Workbench, workspace_id: str, identifier: str) -> str:
-    """Return every line of a proposal as CSV."""
-    from app.features.proposals.sheets import proposal_csv
-
-    return proposal_csv(get_proposal(bench, workspace_id, identifier))
-
-
-def workbook_of(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
-    """Return a proposal as a workbook."""
-    from app.features.proposals.sheets import proposal_workbook
-
-    return proposal_workbook(get_proposal(bench, workspace_id, identifier))
+        kept = repository.of_proposal(proposal.id).artifact(PDF)
+    return kept if kept is not None else proposal_pdf(proposal)
 
 
 def note_expired(bench: Workbench, moment: datetime) -> int:
@@ -396,6 +527,8 @@ def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
             title=then.title,
             today=now().date(),
             logo=then.branding.logo,
+            customer_logo=then.branding.customer_logo,
+            number=then.number,
             named=named,
         )
         engine_version = today.engine_version

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData
 
-from app.features.proposals import service as proposals
 from app.features.proposals import sharing
+from app.features.proposals.files import FILE_KINDS, FileKind, file_of
 from app.features.proposals.model import Proposal
 from app.features.proposals.sharing import Shared, WrongPassphrase
 from app.features.proposals.views import LockedPage, SharedPage, paper_of
@@ -17,7 +18,7 @@ from app.platform.identity import token_hash
 from app.platform.web.auth import reach_of
 from app.platform.web.deps import BenchDep
 from app.platform.web.forms import read_fields, typed
-from app.platform.web.locale import CSV, PDF, XLSX, attachment, language_of
+from app.platform.web.locale import language_of
 from app.platform.web.needs import count_reading
 from app.platform.web.problems import NotAllowed
 from app.platform.web.rendering import render
@@ -74,28 +75,28 @@ def unlocked(request: Request, bench: Workbench, token: str, form: str) -> tuple
 @router.get("/s/{token}.json")
 def shared_data(request: Request, bench: BenchDep, token: str) -> Response:
     proposal, _ = unlocked(request, bench, token, "json")
-    # The link and its use are the author's business.
-    public = proposal.model_copy(update={"share": None})
+    # The link, its use and what is left to do are the author's business.
+    unseen: dict[str, Any] = {
+        "share": None,
+        "steps": [],
+        "opened": 0,
+        "first_opened_at": None,
+        "last_opened_at": None,
+    }
+    public = proposal.model_copy(update=unseen)
     return private(Response(public.model_dump_json(), media_type="application/json"))
 
 
-@router.get("/s/{token}.pdf")
-def shared_pdf(request: Request, bench: BenchDep, token: str) -> Response:
-    proposal, workspace = unlocked(request, bench, token, "pdf")
-    return private(attachment(proposals.pdf_of(bench, workspace, proposal.id), PDF, "proposal.pdf"))
+def file_route(kind: FileKind) -> Callable[..., Response]:
+    def shared_file(request: Request, bench: BenchDep, token: str) -> Response:
+        proposal, workspace = unlocked(request, bench, token, kind)
+        return private(file_of(bench, workspace, proposal, kind))
+
+    return shared_file
 
 
-@router.get("/s/{token}.xlsx")
-def shared_workbook(request: Request, bench: BenchDep, token: str) -> Response:
-    proposal, workspace = unlocked(request, bench, token, "xlsx")
-    return private(attachment(proposals.workbook_of(bench, workspace, proposal.id), XLSX, "proposal.xlsx"))
-
-
-@router.get("/s/{token}.csv")
-def shared_csv(request: Request, bench: BenchDep, token: str) -> Response:
-    proposal, workspace = unlocked(request, bench, token, "csv")
-    data = proposals.csv_of(bench, workspace, proposal.id).encode()
-    return private(attachment(data, CSV, "proposal.csv"))
+for file_kind in FILE_KINDS:
+    router.add_api_route(f"/s/{{token}}.{file_kind}", file_route(file_kind))
 
 
 @router.get("/s/{token}", response_class=HTMLResponse)

@@ -134,6 +134,8 @@ def open_share(bench: Workbench, token: str, proof: str | None = None, form: str
             raise no_link()
         if share.passphrase_hash is not None and not proves(proof, token, share.passphrase_hash):
             return Shared(None, workspace_id, share.expires_at)
+        if form == "page":
+            queries.count_visit(moment)
         share = queries.count_opening(token_hash(token))
         if share is None:
             raise no_link()

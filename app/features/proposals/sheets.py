@@ -17,6 +17,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from app.features.proposals.lines import ProposalLine, lines_of
 from app.features.proposals.model import Proposal, ProposalContent
+from app.features.proposals.naming import named, source_title
 from app.features.proposals.writing.proposal import line_name, line_value
 from app.platform.tables import legible
 from app.platform.tables import written as cell_text
@@ -50,7 +51,7 @@ def proposal_csv(proposal: Proposal) -> str:
 def rows_of(proposal: Proposal, content: ProposalContent, speaker: Voice) -> Iterable[list[Value]]:
     """Return the rows of the CSV."""
     for document, names in (
-        (proposal, ("id", "status", "sha256")),
+        (proposal, ("id", "number", "status", "sha256")),
         (content, ("customer", "title", "currency", "valid_until", "engine_version", "catalog_version")),
     ):
         facts = document.model_dump(mode="json", include=set(names))
@@ -68,7 +69,10 @@ def rows_of(proposal: Proposal, content: ProposalContent, speaker: Voice) -> Ite
         yield row_of("assumptions", options, taken.field, label, plain(taken.value), said, path)
     for index, source in enumerate(content.sources):
         path = f"sources.{index}"
-        yield row_of("sources", None, source.id, source.title, source.url, source.publisher, path)
+        title = source_title(source, speaker)
+        yield row_of("sources", None, source.id, title, source.url, source.publisher, path)
+    for name, text in texts_of(content):
+        yield row_of("text", None, name, speaker.label(name, "document"), None, text, f"sections.{name}")
 
 
 def row_of(
@@ -166,9 +170,10 @@ def about(page: Worksheet, proposal: Proposal, speaker: Voice) -> None:
     content = proposal.content
     rows: list[tuple[str, Value]] = [
         (speaker.gettext("Proposal"), content.title),
+        (speaker.gettext("Reference number"), content.number),
         (speaker.gettext("Customer"), content.customer),
-        (speaker.gettext("Recommendation"), content.advice.recommended),
-        (speaker.gettext("Why this choice"), content.reason),
+        (speaker.gettext("Sender"), content.sender.organization if content.sender else None),
+        (speaker.gettext("Recommendation"), " · ".join(content.offered)),
         (speaker.gettext("Valid until"), content.valid_until.isoformat() if content.valid_until else None),
         (speaker.gettext("Currency"), content.currency),
         (speaker.gettext("SHA-256 of the content"), proposal.sha256),
@@ -176,9 +181,15 @@ def about(page: Worksheet, proposal: Proposal, speaker: Voice) -> None:
         (speaker.gettext("Catalogue version"), content.catalog_version),
     ]
     page.column_dimensions["A"].width, page.column_dimensions["B"].width = 28, 90
+    rows += [(speaker.label(name, "document"), text) for name, text in texts_of(content)]
     for row, (name, value) in enumerate(rows, start=1):
         put(page, row, 1, name, bold=True)
         put(page, row, 2, value)
+
+
+def texts_of(content: ProposalContent) -> list[tuple[str, str]]:
+    """Return the words of the sections that are in the document."""
+    return [(one.id, one.text) for one in content.sections if one.shown and one.text]
 
 
 def bills(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
@@ -292,6 +303,7 @@ def assumptions(page: Worksheet, content: ProposalContent, speaker: Voice) -> No
     rows = []
     for taken in content.assumptions:
         value = stated(taken.field, taken.value, speaker) if isinstance(taken.value, list) else taken.value
+        value = named(value, speaker) if isinstance(value, str) else value
         label, why = speaker.label(taken.field), speaker.sentence(taken.why)
         rows.append((label, plain(value), why, " · ".join(taken.options)))
     table(page, columns, rows)
@@ -306,7 +318,13 @@ def sources(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         (speaker.gettext("Address"), 70),
     ]
     rows = [
-        (speaker.label(source.kind), source.title, source.publisher, source.published, source.url)
+        (
+            speaker.label(source.kind),
+            source_title(source, speaker),
+            source.publisher,
+            source.published,
+            source.url,
+        )
         for source in content.sources
     ]
     table(page, columns, rows)

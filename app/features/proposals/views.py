@@ -15,6 +15,7 @@ from app.features.proposals.model import Proposal, ProposalEvent, Replay, Replay
 from app.features.proposals.sharing import Shared
 from app.features.proposals.writing.blocks import ChartBlock, View
 from app.features.proposals.writing.proposal import line_name, value_written, write_proposal
+from app.platform.web.auth import get_identity
 from app.platform.web.contexts import FigureView, Form, view
 from app.platform.web.deps import workbench_of, workspace_of
 from app.platform.web.locale import voice_of
@@ -48,6 +49,11 @@ def paper_of(proposal: Proposal) -> Paper:
     return Paper(text, charts)
 
 
+def sections_seen(proposal: Proposal) -> list[str]:
+    """Return the sections that the page of a draft has, in their order."""
+    return [one.id for one in write_proposal(proposal, voice(proposal.content.locale)).sections]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalPage:
     """A proposal with what can be done with it."""
@@ -61,6 +67,8 @@ class ProposalPage:
     form: Form
     message: Message | None
     """Why something could not be done."""
+    mail: bool
+    """Whether a link can be sent by e-mail."""
 
 
 def proposal_page(
@@ -79,6 +87,7 @@ def proposal_page(
         link=link,
         form=form or Form(),
         message=message,
+        mail=get_identity(request).mail is not None,
     )
 
 
@@ -96,7 +105,7 @@ def detail_of(event: ProposalEvent, speaker: Voice) -> str:
     if event.kind == "shared":
         day = speaker.date(str(detail.get("expires_at", ""))[:10])
         return speaker.say(Message("until {day}", {"day": day}))
-    return ""
+    return " · ".join(str(detail[name]) for name in ("to", "note") if detail.get(name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,14 +26,19 @@ def conclusion(
     if not able:
         return [Text.of(Message("No option can run this training; see what each of them lacks."))]
     by_key = {option.key: option for option in able}
-    sentences = [_alone(able[0])] if len(able) == 1 else [_ranking(by_key, best, contests)]
+    sentences = (
+        [_alone(able[0], only=len(options) > 1)] if len(able) == 1 else [_ranking(by_key, best, contests)]
+    )
     if limits.deadline_s is not None or limits.budget is not None:
         sentences.append(_within(able, limits))
     return [Text.of(sentence) for sentence in sentences]
 
 
-def _alone(option: StudyOptionAnswer) -> Message:
+def _alone(option: StudyOptionAnswer, *, only: bool) -> Message:
+    """Say what one option comes to: the only one, or the only one that can run."""
     values = _values(option)
+    if only and option.cost is not None:
+        return Message("Only {option} can run this training: {time} and {cost} per run.", values)
     if option.cost is None:
         return Message("{option} takes {time}; no price is known for it.", values)
     return Message("{option} takes {time} and costs {cost} per run.", values)

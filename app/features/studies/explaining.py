@@ -198,7 +198,7 @@ def _within(old: Mapping[str, Any], new: Mapping[str, Any], key: str | None) -> 
     """Give the fields of the base or of one option that differ."""
     plans = [tree.get("plan") or {} for tree in (old, new)]
     if plans[0] != plans[1]:
-        yield _change("plan", key, *(plan_text(plan) for plan in plans))
+        yield _plan_changed(key, *plans)
     flat_old, flat_new = (
         dict(leaves({name: part for name, part in tree.items() if name != "plan"})) for tree in (old, new)
     )
@@ -206,6 +206,23 @@ def _within(old: Mapping[str, Any], new: Mapping[str, Any], key: str | None) -> 
         before, after = flat_old.get(path), flat_new.get(path)
         if before != after and path != "key":
             yield _change(path, key, before, after)
+
+
+USUAL = (1, "none", False)
+"""Values of a plan that go without saying."""
+
+
+def _plan_changed(key: str | None, old: Mapping[str, Any], new: Mapping[str, Any]) -> StudyChange:
+    """Tell of the fields of a plan that differ, without those that divide or change nothing."""
+    apart = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+
+    def said(plan: Mapping[str, Any]) -> str:
+        differing = {name: plan[name] for name in apart if name in plan}
+        telling = {name: value for name, value in differing.items() if value not in USUAL}
+        return plan_text(telling or differing).replace(";", ", ")
+
+    change = _change("plan", key, said(old), said(new))
+    return change.model_copy(update={"before": plan_text(old), "after": plan_text(new)})
 
 
 def _view_changed(view: str, before: JsonValue, after: JsonValue) -> StudyChange:

@@ -424,15 +424,10 @@ def moved(
     """Send readers of an address into a view; ``place`` gets its fields and the identifier in its path."""
 
     def go(request: Request, bench: Workbench, workspace: str, ending: str) -> Response:
-        shown = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
-        given = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
-        body, fields = place(bench, workspace, given, request.path_params.get("identifier", ""))
-        study = checked(StudyContent, body)
-        key = f"unsaved:{hashlib.sha256(study.model_dump_json().encode()).hexdigest()[:32]}"
-        made = create_study(bench, workspace, study, key, saved=False)
-        asked = urlencode([*fields.items(), *shown])
-        found = f"/studies/{made.id}{f'/{view}' if view else ''}{ending}"
-        return RedirectResponse(f"{found}?{asked}" if asked else found, 303)
+        query = request.query_params
+        given = {name: ",".join(query.getlist(name)) for name in query if name not in DISPLAY_PARAMS}
+        placed = place(bench, workspace, given, request.path_params.get("identifier", ""))
+        return led(request, bench, workspace, view, ending, placed)
 
     def to(ending: str) -> Callable[..., Response]:
         def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
@@ -445,12 +440,31 @@ def moved(
         router.add_api_route(f"{path}{ending}", mark(to(ending)), response_class=HTMLResponse)
 
 
+def led(
+    request: Request, bench: Workbench, workspace: str, view: str, ending: str, placed: Placed
+) -> RedirectResponse:
+    """Return the way to a view of a study that is made for it and not saved."""
+    body, fields = placed
+    study = checked(StudyContent, body)
+    key = f"unsaved:{hashlib.sha256(study.model_dump_json(exclude_unset=True).encode()).hexdigest()[:32]}"
+    made = create_study(bench, workspace, study, key, saved=False)
+    shown = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
+    asked = urlencode([*fields.items(), *shown])
+    found = f"/studies/{made.id}{f'/{view}' if view else ''}{ending}"
+    return RedirectResponse(f"{found}?{asked}" if asked else found, 303)
+
+
+def study_of(request: EstimateRequest, name: str) -> dict[str, Any]:
+    """Return the study that asks what an estimate asked."""
+    asked = request.model_dump(mode="json", exclude_unset=True)
+    option = {part: asked.pop(part) for part in ("label", "system", "plan") if asked.get(part)}
+    return {"name": name[:NAME_LENGTH], "base": asked, "options": [option]}
+
+
 def place_estimate(bench: Workbench, workspace: str, given: Mapping[str, str], identifier: str) -> Placed:
     """Return the study that asks what a kept estimate asked, and the fields as they are given."""
-    asked = get_estimate_request(bench, workspace, identifier).model_dump(mode="json", exclude_unset=True)
-    name = get_estimate(bench, workspace, identifier).label[:NAME_LENGTH]
-    option = {part: asked.pop(part) for part in ("label", "system", "plan") if asked.get(part)}
-    return {"name": name, "base": asked, "options": [option]}, given
+    asked = get_estimate_request(bench, workspace, identifier)
+    return study_of(asked, get_estimate(bench, workspace, identifier).label), given
 
 
 def unsuited() -> NotFound:

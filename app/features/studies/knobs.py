@@ -132,7 +132,9 @@ def written_in_field(value: object, kind: Kind) -> str:
     if isinstance(value, int | float):
         if kind == "days":
             return f"{value / DAY:.6g}"
-        return f"{value * 100:.6g}" if kind == "share" else f"{value:.12g}"
+        if kind == "share":
+            return f"{value * 100:.6g}"
+        return f"{value:,.12g}"
     return str(value)
 
 

@@ -47,7 +47,7 @@ from app.platform.json_bodies import as_app_error, read_json
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.rates import CostClass
 from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep, workbench_of, workspace_of
-from app.platform.web.forms import FormDep, checked, plain_number, typed, whole
+from app.platform.web.forms import FormDep, plain_number, typed, whole
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import DISPLAY_PARAMS, FOR_GOOD, DeletePage, deleted, render
@@ -161,18 +161,13 @@ def save_study(
     """Keep a study in the state that is shown, unless somebody else has changed it meanwhile."""
     fields = first_values(form)
     state = sent_state(bench, workspace, identifier, fields)
-    body: dict[str, Any] = {name: fields[name] for name in HEADINGS if name in fields}
+    heading: dict[str, Any] = {name: fields[name] for name in HEADINGS if name in fields}
     if "tags" in fields:
-        body["tags"] = [tag.strip() for tag in fields["tags"].split(",") if tag.strip()]
-    if state.views:
-        body["views"] = state.content.views
-    patch = checked(StudyPatch, {**body, "knobs": dict(state.turned.knobs)})
-    expected = whole(fields.get("expected", ""))
+        heading["tags"] = [tag.strip() for tag in fields["tags"].split(",") if tag.strip()]
     try:
-        studies.change_study(bench, workspace, identifier, patch, expected, state.study.version)
+        states.save_state(bench, workspace, state, heading, whole(fields.get("expected", "")))
     except Conflict as error:
         return clashed(request, bench, workspace, error, state)
-    studies.save_study(bench, workspace, identifier)
     return RedirectResponse(f"/studies/{identifier}", 303)
 
 

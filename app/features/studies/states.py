@@ -22,10 +22,20 @@ from app.features.studies.model import (
     StudyAnswer,
     StudyAssumptions,
     StudyContent,
+    StudyPatch,
     tree_of,
 )
-from app.features.studies.service import NAME_LENGTH, estimates_of, existing, first_version, get_study
+from app.features.studies.service import (
+    NAME_LENGTH,
+    change_study,
+    estimates_of,
+    existing,
+    first_version,
+    get_study,
+    save_study,
+)
 from app.platform.idempotency import IdempotentCall, Save, earlier_answer, keep
+from app.platform.web.forms import checked
 from app.platform.workbench import Workbench
 
 
@@ -61,6 +71,22 @@ def stored_state(bench: Workbench, workspace_id: str, identifier: str, token: st
         message = Message("this study has no such state; open the study without it")
         raise NotFound(message, [FieldError("state", message)])
     return StoredState(**found.document)
+
+
+def save_state(
+    bench: Workbench,
+    workspace_id: str,
+    state: State,
+    heading: Mapping[str, Any],
+    expected: int | None = None,
+) -> Study:
+    """Keep a study in a state, under what its heading says, unless somebody has changed it meanwhile."""
+    body = {**heading, "knobs": dict(state.turned.knobs)}
+    if state.views:
+        body["views"] = state.content.views
+    identifier, version = state.study.id, state.study.version
+    change_study(bench, workspace_id, identifier, checked(StudyPatch, body), expected, version)
+    return save_study(bench, workspace_id, identifier)
 
 
 def state_of(

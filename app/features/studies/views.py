@@ -247,7 +247,7 @@ def _figures(answer: StudyAnswer, with_parts: Sequence[StudyOptionAnswer], voice
     scale = time_scale([option.time for option in with_parts])
     chart = drawn.parts(answer.where_time_goes, with_parts, scale, voice)
     note = voice.gettext("Bars end at the training time; whiskers show its range.")
-    return [view("parts", voice.gettext("Training time breakdown"), chart, note, "parts")]
+    return [view("parts", voice.gettext("Training time breakdown"), chart, note)]
 
 
 def _tornado_figure(tornado: Tornado, voice: Voice) -> FigureView:
@@ -256,7 +256,7 @@ def _tornado_figure(tornado: Tornado, voice: Voice) -> FigureView:
         "cost": voice.gettext("What would change the cheapest option"),
     }[tornado.metric]
     name, chart = f"tornado-{tornado.metric}", drawn.tornado(tornado, voice)
-    return view(name, caption, chart, voice.gettext("Left of the dashed line, another option is best."), name)
+    return view(name, caption, chart, voice.gettext("Left of the dashed line, another option is best."))
 
 
 def _matrices(answer: StudyAnswer, voice: Voice) -> list[Matrix]:

@@ -1,14 +1,18 @@
-"""Teams on one system as forms: partitions side by side, and how long each waits in a queue."""
+"""Teams on the system of an option: partitions side by side, and how long each waits in a queue."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import Request
 
+from app.estimating.documents import Estimate
+from app.estimating.schema import Quantity
 from app.features.studies.frame import OpenView, StudyFrame, StudyQuestion, old_address, study_view
+from app.features.studies.service import estimates_of
 from app.features.tenancy.charts import line_over_time, wait_scale, waits_by_count, waits_by_team
 from app.features.tenancy.drawings import PodDrawing, placement_rows, pod_drawing, pod_file
 from app.features.tenancy.model import (
@@ -21,15 +25,15 @@ from app.features.tenancy.model import (
 )
 from app.features.tenancy.service import share_devices, share_time, slice_names
 from app.platform.rates import CostClass
-from app.platform.web import choices
-from app.platform.web.contexts import ChoiceGroup, DrawingView, FigureView, Form, view
+from app.platform.web.contexts import DrawingView, FigureView, Form
+from app.platform.web.contexts import view as figure_view
 from app.platform.web.locale import voice_of
 from app.platform.web.query_forms import Answered, QueryForm
-from app.platform.web.resources import question
 from app.platform.web.rights import page_router
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
-from app.platform.workbench import Workbench
+
+Shown = TypeVar("Shown")
 
 router = page_router()
 
@@ -70,12 +74,13 @@ class PlacedTeam:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionsPage:
-    """Teams side by side on one system."""
+    """Teams on one system: side by side in partitions, and one after the other in a queue."""
 
     frame: StudyFrame
     result: Answered[PartitionPlan] | None
+    """The partitions; None where no option suits the view."""
     rows: Sequence[int]
-    """Numbers of the rows of the form."""
+    """Numbers of the rows of the form of partitions."""
     slices: Sequence[str]
     """MIG profiles of the chosen system; none where it has no MIG."""
     pinned: bool
@@ -84,6 +89,14 @@ class PartitionsPage:
     picture: DrawingView | None
     """The same as a file."""
     placed: Sequence[PlacedTeam]
+    queue: Answered[QueueAnswer] | None
+    queue_rows: Sequence[int]
+    """Numbers of the rows of the form of the queue."""
+    scale: Scale | None
+    """One unit for all waits."""
+    figures: Sequence[FigureView]
+    run: tuple[Quantity, int] | None
+    """How long a run of the option takes, and on how many devices; None where that is not known."""
 
 
 def placed_teams(plan: PartitionPlan) -> list[PlacedTeam]:
@@ -106,14 +119,18 @@ def picture_of(plan: PartitionPlan, drawing: PodDrawing, voice: Voice) -> Drawin
     return DrawingView("pod", title, pod_file(drawing, title), "placements", placement_rows(plan, voice))
 
 
-def partitions_page(
-    request: Request, view: OpenView, result: Answered[PartitionPlan] | None
+def teams_page(
+    request: Request,
+    view: OpenView,
+    result: Answered[PartitionPlan] | None,
+    queue: Answered[QueueAnswer] | None,
 ) -> PartitionsPage:
-    """Return the page of a plan, of an earlier one where this one is refused."""
+    """Return the page of partitions and waits, of earlier ones where these are refused."""
     form = Form() if result is None else result.form
     plan, voice = None if result is None else result.answer, voice_of(request)
     rows = PARTITION_FORM.shown_rows(form.firsts)
     drawing = None if plan is None else pod_drawing(plan, voice)
+    waits = None if queue is None else queue.answer
     return PartitionsPage(
         frame=view.frame,
         result=result,
@@ -125,10 +142,36 @@ def partitions_page(
         drawing=drawing,
         picture=None if plan is None or drawing is None else picture_of(plan, drawing, voice),
         placed=[] if plan is None else placed_teams(plan),
+        queue=queue,
+        queue_rows=[] if queue is None else QUEUE_FORM.shown_rows(queue.form.firsts),
+        scale=None if waits is None else wait_scale(waits),
+        figures=[] if waits is None else figures_of(waits, voice),
+        run=None if view.question is None else run_of(view.question),
     )
 
 
-study_view(
+def run_of(question: StudyQuestion) -> tuple[Quantity, int] | None:
+    """Return how long a run of an option takes, and on how many devices."""
+    alone = question.content.model_copy(update={"options": [question.option]})
+    _, made = estimates_of(question.bench, question.workspace, alone, {}, strict=False)
+    found = made[question.option.key]
+    if not isinstance(found, Estimate) or found.time_to_train is None:
+        return None
+    return found.time_to_train, found.system.devices
+
+
+def has_teams(fields: Mapping[str, str]) -> bool:
+    return any(name.startswith(f"{GROUP}.") and text.strip() for name, text in fields.items())
+
+
+def partitions_page(
+    request: Request, view: OpenView, result: Answered[PartitionPlan] | None
+) -> PartitionsPage:
+    queue = held(view, "queues", QUEUE_FORM, usual_queue, has_jobs, queue_of)
+    return teams_page(request, view, result, queue)
+
+
+partitions_of = study_view(
     router,
     "partitions",
     "tenancy/partitions.html",
@@ -137,7 +180,83 @@ study_view(
     usual=usual_partitions,
     answer=lambda question, asked: share_devices(question.bench, asked),
     page=partitions_page,
-    asked=lambda fields: any(name.startswith(f"{GROUP}.") and text.strip() for name, text in fields.items()),
+    asked=has_teams,
+)
+
+
+def held(
+    view: OpenView,
+    name: str,
+    form: QueryForm[Any],
+    usual: Callable[[StudyQuestion], Mapping[str, str]],
+    asked: Callable[[Mapping[str, str]], bool],
+    answer: Callable[[OpenView], Answered[Shown]],
+) -> Answered[Shown] | None:
+    """Return what the state holds of the other part of the page; the form alone where it asks nothing."""
+    if view.question is None:
+        return None
+    fields = form.filled({**usual(view.question), **view.state.content.views.get(name, {})})
+    return answer(view) if asked(fields) else Answered(form.form(fields), None, "")
+
+
+def figures_of(answer: QueueAnswer, voice: Voice) -> list[FigureView]:
+    """Return the charts of an answer."""
+    note = voice.gettext("Waits far above the target are off the chart; see the table.")
+    counts = waits_by_count(answer, voice)
+    return [
+        figure_view("teams", voice.gettext("Wait by team"), waits_by_team(answer, voice), table="waits"),
+        figure_view("counts", voice.gettext("Wait by number of systems"), counts, note, "counts"),
+        figure_view("line", voice.gettext("Queue over time"), line_over_time(answer, voice)),
+    ]
+
+
+QUEUE_FORM = QueryForm(QueueRequest, {}, rows=("teams", "team", MOST_TEAMS))
+
+
+def usual_queue(question: StudyQuestion) -> dict[str, str]:
+    """Return what a study says of a queue: the system, and the teams that have partitions of it."""
+    system = question.option.system
+    assert system is not None, "only systems are shared"
+    fields = {
+        "system": system.id,
+        "count": str(system.count or 1),
+        "discipline": "backfill",
+        "days": "365",
+        "target_wait_hours": "24",
+        "seed": "1",
+    }
+    partitions = question.content.views.get("partitions", {})
+    for at, row in enumerate(PARTITION_FORM.filled_rows(partitions)[:MOST_TEAMS]):
+        whole = not partitions.get(f"{GROUP}.{row}.slice")
+        names = ("team", "devices") if whole else ("team",)
+        fields |= {f"teams.{at}.{name}": partitions.get(f"{GROUP}.{row}.{name}", "") for name in names}
+    return fields
+
+
+def has_jobs(fields: Mapping[str, str]) -> bool:
+    return any(JOBS.fullmatch(name) and text.strip() for name, text in fields.items())
+
+
+JOBS = re.compile(r"teams\.\d+\.(jobs_per_month|hours)")
+
+
+def queues_page(request: Request, view: OpenView, result: Answered[QueueAnswer] | None) -> PartitionsPage:
+    plan = held(view, "partitions", PARTITION_FORM, usual_partitions, has_teams, partitions_of)
+    return teams_page(request, view, plan, result)
+
+
+queue_of = study_view(
+    router,
+    "queues",
+    "tenancy/partitions.html",
+    QUEUE_FORM,
+    QueueAnswer,
+    usual=usual_queue,
+    answer=lambda question, asked: share_time(question.bench, question.workspace, asked),
+    page=queues_page,
+    asked=has_jobs,
+    cost=CostClass.SEARCH,
+    part_of="partitions",
 )
 
 
@@ -153,12 +272,6 @@ old_address(router, "/partitions", "partitions", study_of_teams)
 
 
 DGX = {
-    "system": "dgx-a100-640gb",
-    "count": "4",
-    "discipline": "backfill",
-    "days": "365",
-    "target_wait_hours": "24",
-    "seed": "1",
     "teams.0.team": "A",
     "teams.0.jobs_per_month": "20",
     "teams.0.devices": "8",
@@ -173,71 +286,16 @@ DGX = {
     "teams.2.devices": "4",
     "teams.2.hours": "6",
 }
-
-POD = DGX | {"system": "bow-pod64", "count": "1", "teams.1.devices": "32", "teams.0.devices": "16"}
-
-QUEUE_EXAMPLES = (
-    ("4 × DGX A100", DGX),
-    ("Bow Pod64", POD),
-    ("4 × DGX A100, FIFO", DGX | {"discipline": "fifo"}),
-)
-"""Names, and the fields of the form; the first is shown to who asks for nothing."""
-
-QUEUE_FORM = QueryForm(QueueRequest, DGX, rows=("teams", "team", MOST_TEAMS))
+"""Three teams on four machines; what the old address shows without fields."""
 
 
-def figures_of(answer: QueueAnswer, voice: Voice) -> list[FigureView]:
-    """Return the charts of an answer."""
-    note = voice.gettext("Waits far above the target are off the chart; see the table.")
-    return [
-        view("teams", voice.gettext("Wait by team"), waits_by_team(answer, voice), table="waits"),
-        view(
-            "counts",
-            voice.gettext("Wait by number of systems"),
-            waits_by_count(answer, voice),
-            note,
-            "counts",
-        ),
-        view("line", voice.gettext("Queue over time"), line_over_time(answer, voice)),
-    ]
+def study_of_jobs(fields: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return an example study on the system of an old address, and the teams with their jobs."""
+    rest = dict(fields) if any(name.startswith("teams.") for name in fields) else {**DGX, **fields}
+    chosen = rest.pop("system", "")
+    body, _ = study_of_teams({"system": chosen or "dgx-a100-640gb"})
+    body["options"][0]["system"]["count"] = rest.pop("count", "1" if chosen else "4")
+    return body, rest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueuesPage:
-    """Teams whose jobs share machines over time."""
-
-    result: Answered[QueueAnswer]
-    rows: Sequence[int]
-    """Numbers of the rows of the form."""
-    systems: Sequence[ChoiceGroup]
-    examples: Sequence[tuple[str, Mapping[str, str]]]
-    scale: Scale | None
-    """One unit for all waits."""
-    figures: Sequence[FigureView]
-
-
-def queues_page(
-    request: Request, bench: Workbench, workspace: str, result: Answered[QueueAnswer]
-) -> QueuesPage:
-    """Return the page of an answer, of an earlier one where this question is refused."""
-    answer = result.answer
-    return QueuesPage(
-        result=result,
-        rows=QUEUE_FORM.shown_rows(result.form.firsts),
-        systems=choices.system_names(bench.catalogue),
-        examples=QUEUE_EXAMPLES,
-        scale=None if answer is None else wait_scale(answer),
-        figures=[] if answer is None else figures_of(answer, voice_of(request)),
-    )
-
-
-question(
-    router,
-    "/queues",
-    "tenancy/queues.html",
-    QUEUE_FORM,
-    QueueAnswer,
-    share_time,
-    queues_page,
-    cost=CostClass.SEARCH,
-)
+old_address(router, "/queues", "queues", study_of_jobs)

@@ -11,8 +11,15 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from app.platform.store.integration_queries import WebhookQueries
-from app.platform.store.queries import Queries
-from app.platform.store.tables import ProposalArtifact, ProposalEventRecord, ProposalRecord, ProposalShare
+from app.platform.store.queries import Queries, Statements
+from app.platform.store.tables import (
+    ProposalArtifact,
+    ProposalEventRecord,
+    ProposalRecord,
+    ProposalShare,
+    Workspace,
+)
+from app.platform.store.trail import acting_name
 
 EXPIRED = "expired"
 """Event of a frozen proposal whose last day is over."""
@@ -32,13 +39,29 @@ def shared_by(session: Session, token_sha256: str) -> SharedBy | None:
     return None if share is None else SharedBy(share.workspace_id, share.proposal_id)
 
 
+ANSWERED = ("accepted", "declined")
+"""States of review that stay when the last day is over: the customer has answered."""
+
+
 def standing(status: str, today: str) -> sa.ColumnElement[bool]:
     """Return the condition of a proposal that stands so on a day, given as an ISO date."""
-    over = sa.func.coalesce(col(ProposalRecord.valid_until), today) < today
+    over = _over(today)
     if status == "expired":
         return over
     frozen = col(ProposalRecord.frozen_at)
     return sa.and_(sa.not_(over), frozen.is_(None) if status == "draft" else frozen.is_not(None))
+
+
+def reviewed(state: str, today: str) -> sa.ColumnElement[bool]:
+    """Return the condition of a proposal that is in a state of review on a day."""
+    review, over = col(ProposalRecord.review), _over(today)
+    if state == EXPIRED:
+        return sa.and_(over, review.not_in(ANSWERED))
+    return review == state if state in ANSWERED else sa.and_(sa.not_(over), review == state)
+
+
+def _over(today: str) -> sa.ColumnElement[bool]:
+    return sa.func.coalesce(col(ProposalRecord.valid_until), today) < today
 
 
 def ended_proposals(session: Session, day: date, most: int) -> list[SharedBy]:
@@ -65,6 +88,21 @@ def ended_proposals(session: Session, day: date, most: int) -> list[SharedBy]:
     return [SharedBy(*row) for row in session.connection().execute(query)]
 
 
+def next_number(session: Session, workspace_id: str, year: int) -> str:
+    """Return the next reference number of a workspace; years begin anew, and never go back.
+
+    Whoever asks at the same time waits for the end of this transaction.
+    """
+    statements, last_number = Statements(session), col(Workspace.last_proposal)
+    statements.update_rows(Workspace, {"last_proposal": last_number}, id=workspace_id)
+    (last,) = statements.values(Workspace, last_number, id=workspace_id)
+    last_year, _, count = (last or "0-0").partition("-")
+    same = int(last_year) >= year
+    number = f"{last_year if same else year}-{(int(count) if same else 0) + 1:04}"
+    statements.update_rows(Workspace, {"last_proposal": number}, id=workspace_id)
+    return number
+
+
 class ProposalQueries(Queries):
     """One proposal."""
 
@@ -76,6 +114,19 @@ class ProposalQueries(Queries):
         """Change a draft of this version; tell whether it was still that draft."""
         draft = {"id": self._proposal_id, "version": version, "frozen_at": None}
         return self.update_rows(ProposalRecord, values, **draft) == 1
+
+    def move(self, before: str, values: dict[str, Any]) -> bool:
+        """Give a proposal another state of review; tell whether it was still in the one before."""
+        return self.update_rows(ProposalRecord, values, id=self._proposal_id, review=before) == 1
+
+    def count_visit(self, moment: datetime) -> None:
+        """Count that the customer's page was opened."""
+        counted = {
+            "opened": col(ProposalRecord.opened) + 1,
+            "first_opened_at": sa.func.coalesce(col(ProposalRecord.first_opened_at), moment),
+            "last_opened_at": moment,
+        }
+        self.update_rows(ProposalRecord, counted, id=self._proposal_id)
 
     def hold(self) -> None:
         """Let nobody else write down what happens to the proposal until this transaction ends."""
@@ -91,6 +142,8 @@ class ProposalQueries(Queries):
         newest = sa.func.max(col(ProposalEventRecord.position))
         (last,) = self.values(ProposalEventRecord, newest, proposal_id=self._proposal_id)
         position = 0 if last is None else last + 1
+        if name := acting_name():
+            detail = {**detail, "by": name}
         self._add(
             ProposalEventRecord(
                 proposal_id=self._proposal_id, position=position, kind=kind, at=at, detail=detail

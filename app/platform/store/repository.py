@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 from app.platform.store.document_queries import BookQueries, ListedQueries, StudyQueries, SweepQueries
 from app.platform.store.integration_queries import KeyQueries, RateQueries, WebhookQueries
 from app.platform.store.job_queries import JobQueries
-from app.platform.store.proposal_queries import ProposalQueries, standing
+from app.platform.store.proposal_queries import ProposalQueries, next_number, reviewed, standing
 from app.platform.store.queries import After, Listing, Queries
 from app.platform.store.tables import (
     BillRow,
@@ -85,6 +85,9 @@ class Repository(Queries):
     def of_sweep(self, identifier: str) -> SweepQueries:
         return SweepQueries(self._session, self._workspace_id, identifier)
 
+    def next_proposal_number(self, year: int) -> str:
+        return next_number(self._session, self._workspace_id, year)
+
     def of_proposal(self, identifier: str) -> ProposalQueries:
         return ProposalQueries(self._session, self._workspace_id, identifier)
 
@@ -124,10 +127,19 @@ class Repository(Queries):
         return None if table is None else self.exists(table, id=identifier)
 
     def proposals(
-        self, limit: int, after: After | None, status: str | None, today: str
+        self,
+        limit: int,
+        after: After | None,
+        status: str | None,
+        today: str,
+        review: str | None = None,
+        study: str | None = None,
     ) -> Listing[ProposalRecord]:
         """Return proposals that stand so on a day, all of them where nothing is said, newest first."""
-        chosen = [] if status is None else [standing(status, today)]
+        asked = col(ProposalRecord.request)["study_id"].as_string()
+        chosen = [] if study is None else [asked == study]
+        chosen += [] if status is None else [standing(status, today)]
+        chosen += [] if review is None else [reviewed(review, today)]
         return self.page(ProposalRecord, limit, after, *chosen)
 
     def add_comparison(

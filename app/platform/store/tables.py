@@ -21,6 +21,8 @@ class Workspace(SQLModel, table=True):
     id: str = Field(primary_key=True, max_length=40)
     name: str = Field(max_length=200)
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    last_proposal: str | None = Field(default=None, max_length=20)
+    """Number of the newest proposal, such as 2026-0012; the next one continues from it."""
 
 
 class Owned(SQLModel):
@@ -333,6 +335,7 @@ class ProposalRecord(Owned, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         Index("ix_proposal_listing", "workspace_id", "created_at", "id"),
+        Index("ix_proposal_number", "workspace_id", "number", unique=True),
     )
 
     title: str = Field(max_length=300)
@@ -347,6 +350,17 @@ class ProposalRecord(Owned, table=True):
     """Hash of the canonical JSON of the content; none for a draft."""
     frozen_at: datetime | None = Field(sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    number: str | None = Field(default=None, max_length=20)
+    """Reference number, such as 2026-0012; none where it was made before there were numbers."""
+    review: str = Field(default="draft", max_length=12)
+    """How far it has come with its reviewers and its customer."""
+    opened: int = 0
+    """Number of times its page was opened through links."""
+    first_opened_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    last_opened_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    amount: float | None = None
+    """What the recommended option costs to buy, or over the term where it is rented."""
+    currency: str = Field(default="", max_length=3)
 
 
 class ProposalEventRecord(SQLModel, table=True):

@@ -59,6 +59,12 @@ def acting(actor: Actor) -> Iterator[None]:
         _ACTING.reset(before)
 
 
+def acting_name() -> str:
+    """Return the name of the person or key that acts; empty for links and the server itself."""
+    actor = _ACTING.get()
+    return actor.name if actor.kind in {"person", "key"} else ""
+
+
 AUDITED: Mapping[str, str] = {
     "profile": "profile",
     "workload_sample": "workload",

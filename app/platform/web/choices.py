@@ -105,15 +105,6 @@ def system_choice(system: System, scale_out: Iterable[Fabric], catalogue: Catalo
     return SystemChoice(system.id, system.name, f"{system.devices} × {chip.name}", fabrics, system.fabric)
 
 
-def ipu_systems(catalogue: Catalogue) -> list[Choice]:
-    """Return the systems that a mapping can be made for."""
-    return [
-        Choice(system.id, system.name, f"{system.devices} IPU")
-        for system in catalogue.systems.documents.values()
-        if system.chip_kind == "ipu"
-    ]
-
-
 def system_names(catalogue: Catalogue) -> list[ChoiceGroup]:
     """Return the systems by maker for a list to choose from, short enough to read when it is closed."""
     documents = catalogue.systems.documents

@@ -270,6 +270,11 @@ PROPOSAL: dict[str, Any] = {
     "budget": 50000000,
     "scaling_efficiency": 0.9,
     "term_years": 4,
+    "sender": {"organization": "Lablup", "contact": "Minji Kim", "email": "minji@example.com"},
+    "sections": [
+        {"id": "scope", "text": "IPU-POD64 한 대를 공급하고 설치합니다."},
+        {"id": "plan", "shown": False},
+    ],
     "branding": {
         "accent": "#0b5fff",
         "footer": "TEN Inc.",
@@ -282,6 +287,8 @@ PROPOSAL: dict[str, Any] = {
 }
 
 PROPOSAL_CHANGED: dict[str, Any] = {"customer": "하이퍼커넥트 주식회사", "term_years": 3}
+
+REVIEW: dict[str, Any] = {"step": "submit", "note": "Please check the term."}
 
 SHARE: dict[str, Any] = {"expires_in_days": 14, "passphrase": "correct horse battery"}
 

@@ -230,7 +230,11 @@ class QueryForm(Generic[Asked]):
         """Return the numbers of the rows in which something was typed, rising."""
         assert self._rows is not None, "a form without rows"
         group, _, most = self._rows
-        found = {int(row[1]) for name in values if name.startswith(f"{group}.") and (row := ROW.search(name))}
+        found = {
+            int(row[1])
+            for name, text in values.items()
+            if text.strip() and name.startswith(f"{group}.") and (row := ROW.search(name))
+        }
         return sorted(row for row in found if row < most)
 
     def shown_rows(self, values: Mapping[str, str]) -> list[int]:

@@ -11,7 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+import httpx
 import openpyxl
 import pypdf
 import pytest
@@ -23,15 +25,18 @@ from app.errors import TooMany
 from app.features.comparisons import service as comparisons
 from app.features.proposals import service as proposals
 from app.features.proposals import sharing
+from app.features.proposals.model import SECTIONS
 from app.platform import workbench
-from app.platform.identity import token_hash
+from app.platform.identity import Identity, token_hash
 from app.platform.store.tables import ProposalRecord
 from app.platform.store.trail import TrailFilter
-from app.platform.web.examples import BOW, HEAD_TO_HEAD, RESNET
+from app.platform.web.examples import BOW, HEAD_TO_HEAD, RESNET, STUDY
 from tests.clocks import moved_clock
 from tests.web.api.conftest import Ask
 
 DATA = Path(__file__).parents[3] / "data"
+
+TODAY = datetime.now(UTC).date().isoformat()
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +198,159 @@ def test_what_happened_is_told_in_order(ask: Ask, claimed: str) -> None:
     ask("POST", f"{address}/replay")
     kinds = [event["kind"] for event in ask("GET", f"{address}/events").json()["items"]]
     assert kinds == ["created", "changed", "frozen", "shared", "opened", "unshared", "replayed"]
+
+
+def stepped(ask: Ask, identifier: str, step: str, **more: Any) -> httpx.Response:
+    headers = {"Idempotency-Key": more.pop("key")} if "key" in more else {}
+    body = {"step": step, **more}
+    return ask("POST", f"/api/v1/proposals/{identifier}/review", json=body, headers=headers)
+
+
+def test_numbers_run_on_by_workspace_and_year(ask: Ask, claimed: str) -> None:
+    first, second = (made(ask, claimed)["number"] for _ in range(2))
+    year, count = first.split("-")
+    assert year == str(datetime.now(UTC).year) and len(count) == 4
+    assert second == f"{year}-{int(count) + 1:04}"
+    kept = made(ask, claimed)
+    changed = ask("PATCH", f"/api/v1/proposals/{kept['id']}", json={"customer": "다른 고객"}).json()
+    assert changed["number"] == changed["content"]["number"] == kept["number"]
+
+
+def test_a_year_begins_anew_and_never_goes_back(application: FastAPI) -> None:
+    store, found = application.state.workbench.store, []
+    with pytest.raises(KeyError), store.transaction("ws_local") as repository:
+        found = [repository.next_proposal_number(year) for year in (2090, 2090, 2091, 2089)]
+        raise KeyError("and none of them counts")
+    assert found == ["2090-0001", "2090-0002", "2091-0001", "2091-0002"]
+
+
+def test_steps_lead_from_the_draft_to_the_answer(ask: Ask, claimed: str) -> None:
+    draft = made(ask, claimed)
+    assert (draft["review"], draft["steps"]) == ("draft", ["submit", "approve"])
+    found = stepped(ask, draft["id"], "submit", note="look").json()
+    assert (found["review"], found["status"], found["steps"]) == ("in_review", "draft", ["return", "approve"])
+    changed = ask("PATCH", f"/api/v1/proposals/{draft['id']}", json={"title": "x"}).json()
+    assert changed["review"] == "draft", "nobody has reviewed what it says now"
+    refused = stepped(ask, draft["id"], "accept")
+    assert refused.status_code == 409 and refused.json()["errors"][0]["field"] == "step"
+    stepped(ask, draft["id"], "submit")
+    approved = stepped(ask, draft["id"], "approve").json()
+    assert (approved["review"], approved["status"], approved["steps"]) == ("approved", "frozen", ["send"])
+    assert approved["sha256"] and ask("PATCH", f"/api/v1/proposals/{draft['id']}", json={}).status_code == 409
+    assert stepped(ask, draft["id"], "send").json()["review"] == "sent"
+    assert stepped(ask, draft["id"], "decline", note="too late").json()["review"] == "declined"
+    assert stepped(ask, draft["id"], "accept").status_code == 409
+    events = ask("GET", f"/api/v1/proposals/{draft['id']}/events").json()["items"]
+    kinds = [event["kind"] for event in events]
+    assert kinds == ["created", "submitted", "changed", "submitted", "frozen", "sent", "declined"]
+    assert events[-1]["detail"]["note"] == "too late"
+    listed = ask("GET", "/api/v1/proposals?review=declined&limit=200").json()["items"]
+    assert {one["review"] for one in listed} == {"declined"} and draft["id"] in {one["id"] for one in listed}
+
+
+def test_an_answer_stays_when_the_last_day_is_over(ask: Ask, claimed: str) -> None:
+    answered, silent = (frozen(ask, claimed, valid_until=TODAY)["id"] for _ in range(2))
+    for one in (answered, silent):
+        stepped(ask, one, "send")
+    stepped(ask, answered, "accept")
+    with moved_clock() as clock:
+        clock.by = timedelta(days=2)
+        late = {name: ask("GET", f"/api/v1/proposals/{name}").json() for name in (answered, silent)}
+        assert [one["status"] for one in late.values()] == ["expired", "expired"]
+        assert (late[answered]["review"], late[silent]["review"]) == ("accepted", "expired")
+        assert stepped(ask, silent, "accept").status_code == 409
+        over = ask("GET", "/api/v1/proposals?review=expired&limit=200").json()["items"]
+        assert silent in {one["id"] for one in over} and answered not in {one["id"] for one in over}
+
+
+@pytest.fixture
+def mails(application: FastAPI) -> Iterator[list[tuple[str, str, str]]]:
+    """Mails that a server took, which loses those to one address."""
+    before: Identity = application.state.identity
+    found: list[tuple[str, str, str]] = []
+
+    def post(address: str, subject: str, text: str) -> bool:
+        found.append((address, subject, text))
+        return address != "lost@example.com"
+
+    application.state.identity = dataclasses.replace(before, mail=post)
+    yield found
+    application.state.identity = before
+
+
+def test_without_a_mail_server_a_link_is_sent_by_hand(ask: Ask, claimed: str) -> None:
+    found = frozen(ask, claimed)
+    refused = stepped(ask, found["id"], "send", to="buyer@example.com")
+    assert refused.status_code == 409 and refused.json()["errors"][0]["field"] == "to"
+    assert ask("GET", f"/api/v1/proposals/{found['id']}").json()["share"] is None
+    assert stepped(ask, found["id"], "send").json()["review"] == "sent"
+
+
+def test_a_link_is_mailed_and_its_openings_are_told(
+    ask: Ask, claimed: str, application: FastAPI, mails: list[tuple[str, str, str]]
+) -> None:
+    found = frozen(ask, claimed, sender={"organization": "래블업"})
+    assert stepped(ask, found["id"], "send", to="nobody").status_code == 400
+    lost = stepped(ask, found["id"], "send", to="lost@example.com")
+    assert (
+        lost.status_code == 409
+        and ask("GET", f"/api/v1/proposals/{found['id']}").json()["review"] == "approved"
+    )
+    assert stepped(ask, found["id"], "send", to="buyer@example.com", note="안녕하십니까").status_code == 200
+    again = [stepped(ask, found["id"], "send", to="buyer@example.com", key="mail-1") for _ in range(2)]
+    assert again[0].json() == again[1].json() and len(mails) == 3
+    address, subject, text = mails[-1]
+    assert address == "buyer@example.com" and found["number"] in subject
+    assert "래블업" in text and "안녕하십니까" in mails[-2][2]
+    link = next(line for line in text.split() if "/s/" in line)
+    path = link[link.index("/s/") :]
+    assert ask("GET", path).status_code == ask("GET", path).status_code == 200
+    ask("GET", f"{path}.pdf")
+    now = ask("GET", f"/api/v1/proposals/{found['id']}").json()
+    assert now["opened"] == 2 and now["first_opened_at"] < now["last_opened_at"]
+    seen = ask("GET", f"{path}.json").json()
+    assert (seen["opened"], seen["steps"], seen["first_opened_at"]) == (0, [], None)
+    listed = ask("GET", "/api/v1/proposals?review=sent&limit=200").json()["items"]
+    assert next(one["opened"] for one in listed if one["id"] == found["id"]) == 2
+
+
+def test_files_are_named_after_customer_day_and_number(ask: Ask, claimed: str) -> None:
+    found = frozen(ask, claimed, customer='../하이퍼커넥트 "주식회사"\u202e')
+    day = found["frozen_at"][:10]
+    said = ask("GET", f"/api/v1/proposals/{found['id']}.pdf").headers["content-disposition"]
+    assert f'filename="{day}-{found["number"]}.pdf"' in said
+    assert (
+        unquote(said.partition("filename*=UTF-8''")[2])
+        == f"하이퍼커넥트-주식회사-{day}-{found['number']}.pdf"
+    )
+
+
+def test_sections_are_ordered_named_once_and_part_of_what_is_hashed(ask: Ask, claimed: str) -> None:
+    twice = {"comparison_id": claimed, "customer": "x", "sections": [{"id": "terms"}, {"id": "terms"}]}
+    refused = ask("POST", "/api/v1/proposals", json=twice)
+    assert refused.status_code == 400 and refused.json()["errors"][0]["field"] == "sections.1.id"
+    draft = made(
+        ask, claimed, sections=[{"id": "terms", "text": "  우리 조건  "}, {"id": "plan", "shown": False}]
+    )
+    order = [one["id"] for one in draft["content"]["sections"]]
+    assert order[:3] == ["summary", "terms", "plan"] and sorted(order) == sorted(SECTIONS)
+    figures = {**draft["content"], "sections": None}
+    patch = {"sections": [{"id": "terms", "text": "other"}]}
+    changed = ask("PATCH", f"/api/v1/proposals/{draft['id']}", json=patch).json()["content"]
+    assert {**changed, "sections": None} == figures
+    assert next(one["text"] for one in changed["sections"] if one["id"] == "terms") == "other"
+
+
+def test_a_study_is_proposed_as_it_stands(ask: Ask) -> None:
+    study = ask("POST", "/api/v1/studies", json=STUDY).json()
+    found = made(ask, "", comparison_id=None, study_id=study["id"])
+    assert found["study_id"] == study["id"] and found["comparison_id"].startswith("cmp_")
+    assert len(found["content"]["comparison"]["rows"]) == len(study["content"]["options"])
+    again = ask("PATCH", f"/api/v1/proposals/{found['id']}", json={"study_id": study["id"]}).json()
+    assert again["comparison_id"] != found["comparison_id"]
+    for body, status in (({"study_id": "stu_none"}, 404), ({}, 422)):
+        refused = ask("POST", "/api/v1/proposals", json={"customer": "x", **body})
+        assert refused.status_code == status, refused.text
 
 
 @pytest.fixture

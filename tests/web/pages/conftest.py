@@ -66,15 +66,23 @@ class Reader:
         assert response.status_code == 200, response.text
         return response.json()
 
-    def place(self, path: str) -> str:
-        """Return where an address leads."""
-        return self.arrive(path).request.url.raw_path.decode()
-
     def submit(
         self, path: str, fields: Mapping[str, Any], files: Mapping[str, Any] | None = None
     ) -> httpx.Response:
         """Send a form."""
         return self.ask("POST", path, data=dict(fields), files=files)
+
+    def study(self, *systems: Mapping[str, Any], currency: str = "USD") -> str:
+        """Keep a study of systems that train BERT-Large; return its address."""
+        base = {
+            "model": {"preset": "bert-large"},
+            "workload": {"target": "mlperf-bert"},
+            "currency": currency,
+        }
+        body = {"name": "BERT", "base": base, "options": [{"system": one} for one in systems]}
+        made = self.ask("POST", "/api/v1/studies", json=body)
+        assert made.status_code == 201, made.text
+        return f"/studies/{made.json()['id']}"
 
     def example(self, identifier: str) -> str:
         """Make a comparison of a ready-made study and return its address."""

@@ -63,7 +63,9 @@ PROPOSED = (
             "evidence",
             "lines",
             "model",
+            "naming",
             "pdf",
+            "review",
             "sheets",
         )
     ),

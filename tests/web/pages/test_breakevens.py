@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -136,7 +135,7 @@ def test_the_months_are_there_as_csv(reader: Reader) -> None:
 def test_what_is_refused_stands_at_its_field_beside_the_last_answer(
     reader: Reader, name: str, value: str, status: int, told: str
 ) -> None:
-    place = reader.place(address())
+    place = reader.landed(address())
     asked = f"{place}&{urlencode(ARTICLE | {'discount_percent': '', 'residual_percent': '', name: value})}"
     page = reader.page(asked, status=status)
     at = "teams_then" if name == "teams_now" else name
@@ -153,19 +152,11 @@ def test_an_unknown_system_is_refused(reader: Reader) -> None:
     assert reader.get(address(**{"hardware.system": "dgx-a100"})).status_code == 404
 
 
-def study(reader: Reader, *options: dict[str, Any], currency: str = "USD") -> str:
-    base = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}, "currency": currency}
-    body = {"name": "BERT", "base": base, "options": [{"system": one} for one in options]}
-    made = reader.ask("POST", "/api/v1/studies", json=body)
-    assert made.status_code == 201, made.text
-    return f"/studies/{made.json()['id']}"
-
-
 OWN, CLOUD = {"id": "dgx-a100-320gb", "count": 2}, {"id": "aws-p4d", "count": 2}
 
 
 def test_the_study_fills_in_the_amounts(reader: Reader) -> None:
-    address = study(reader, OWN, CLOUD)
+    address = reader.study(OWN, CLOUD)
     page = reader.page(f"{address}/rent")
     data, answer = reader.data(f"{address}/rent.json"), reader.data(f"{address}.json")
     own, cloud = answer["options"]
@@ -186,7 +177,7 @@ def test_the_study_fills_in_the_amounts(reader: Reader) -> None:
 
 
 def test_without_a_rented_option_the_closest_system_stands_in(reader: Reader) -> None:
-    address = study(reader, OWN)
+    address = reader.study(OWN)
     page = reader.page(f"{address}/rent")
     row = page.find(id="amounts").select_one(".tag").parent
     assert row.get_text().startswith("2 × "), "as many of the same accelerator"
@@ -197,9 +188,9 @@ def test_without_a_rented_option_the_closest_system_stands_in(reader: Reader) ->
 
 
 def test_what_is_typed_is_kept_and_an_empty_field_is_the_study_s(reader: Reader) -> None:
-    address = study(reader, OWN, CLOUD)
+    address = reader.study(OWN, CLOUD)
     usual = reader.data(f"{address}/rent.json")
-    place = reader.place(f"{address}/rent?cloud_monthly=50000&growth_percent=10&capex=")
+    place = reader.landed(f"{address}/rent?cloud_monthly=50000&growth_percent=10&capex=")
     assert "cloud_monthly" not in place and "state=" in place
     page, data = reader.page(place), reader.data(place.replace("?", ".json?"))
     assert page.find("input", id="cloud_monthly")["value"] == "50000"
@@ -209,7 +200,7 @@ def test_what_is_typed_is_kept_and_an_empty_field_is_the_study_s(reader: Reader)
 
 
 def test_a_rented_study_has_nothing_to_buy(reader: Reader) -> None:
-    address = study(reader, CLOUD)
+    address = reader.study(CLOUD)
     assert "bought system" in reader.page(f"{address}/rent").select_one(".notice").get_text()
     assert reader.get(f"{address}/rent.json").status_code == 404
 

@@ -14,9 +14,10 @@ def test_list_and_twin_name_the_same_things(reader: Reader, kind: str) -> None:
 
 
 def test_index_leads_to_every_kind(reader: Reader) -> None:
-    assert [card["href"] for card in reader.page("/catalog").select(".card")] == [
-        f"/catalog/{kind}" for kind in KINDS
-    ]
+    addresses = [card["href"] for card in reader.page("/catalog").select(".card")]
+    assert addresses == [*(f"/catalog/{kind}" for kind in KINDS), "/price-books", "/uploads", "/claims"]
+    for address in addresses[len(KINDS) :]:
+        assert reader.page(str(address)).select_one('.crumb a[href="/catalog"]') is not None
 
 
 @pytest.mark.parametrize("kind", KINDS)

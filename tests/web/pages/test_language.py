@@ -207,8 +207,7 @@ def test_every_page_that_a_link_leads_to_is_korean(korean: Reader) -> None:
 def test_every_refusal_is_told_in_korean(
     korean: Reader, method: str, address: str, fields: dict[str, str], status: int
 ) -> None:
-    where = korean.landed(address) if method == "GET" else address
-    answered = korean.ask(method, where, **({"data": fields} if fields else {}))
+    answered = korean.arrive(address) if method == "GET" else korean.ask(method, address, data=fields)
     assert 400 <= answered.status_code < 500, (answered.status_code, status)
     page = BeautifulSoup(answered.text, "html.parser")
     assert page.html is not None and page.html["lang"] == "ko"

@@ -8,8 +8,9 @@ import pytest
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
+from app.features.proposals.model import SECTIONS
 from app.platform.rates import ClientKind, CostClass
-from app.platform.web.examples import CALIBRATION
+from app.platform.web.examples import CALIBRATION, STUDY
 from tests.allowances import allowed
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
@@ -37,7 +38,7 @@ def drafted(reader: Reader, comparison: str, **more: str) -> str:
     found = identifier_of(comparison)
     options = [row["label"] for row in reader.data(f"{comparison}.json")["rows"]]
     fields = {**FORM, "options": options, **more}
-    response = reader.submit(f"/proposals/new?comparison={found}", fields)
+    response = reader.submit("/proposals/new", {**fields, "comparison_id": found})
     assert response.status_code == 303, response.text
     return str(response.headers["location"])
 
@@ -71,8 +72,8 @@ def test_every_section_of_the_document_is_on_the_page(reader: Reader, modelled: 
     page = reader.page(drafted(reader, modelled))
     sections = [one["id"] for one in page.select("article.proposal > section")]
     assert sections == [
-        *("summary", "comparison", "logic", "bill", "term"),
-        *("risks", "assumptions", "sources", "method", "plan"),
+        *("summary", "reasons", "scope", "comparison", "bill", "term", "acceptance", "risks", "exclusions"),
+        *("terms", "signature", "logic", "plan", "assumptions", "method", "sources"),
     ]
     links = {one["href"] for one in page.select(".proposal-contents a")}
     assert links == {f"#{one}" for one in sections}
@@ -86,14 +87,13 @@ def test_every_section_of_the_document_is_on_the_page(reader: Reader, modelled: 
 def test_a_refused_form_keeps_what_was_typed_and_says_what_is_wrong(reader: Reader, claimed: str) -> None:
     found = identifier_of(claimed)
     fields = {**FORM, "customer": "", "valid_until": "2001-01-01", "accent": "red", "options": "nothing"}
-    response = reader.submit(f"/proposals/new?comparison={found}", fields)
+    response = reader.submit("/proposals/new", {**fields, "comparison_id": found})
     assert response.status_code in (400, 404, 422)
     page = BeautifulSoup(response.text, "html.parser")
     assert page.find("input", id="title")["value"] == "BERT-Large"
     assert "this field is required" in page.find(id="customer-error-1").get_text().lower()
-    response = reader.submit(
-        f"/proposals/new?comparison={found}", {**FORM, "valid_until": "2001-01-01", "options": "1 × DGX A100"}
-    )
+    past = {"comparison_id": found, "valid_until": "2001-01-01", "options": "1 × DGX A100"}
+    response = reader.submit("/proposals/new", {**FORM, **past})
     page = BeautifulSoup(response.text, "html.parser")
     assert "is in the past" in page.find(id="valid_until-error-1").get_text()
 
@@ -101,8 +101,8 @@ def test_a_refused_form_keeps_what_was_typed_and_says_what_is_wrong(reader: Read
 def test_a_hostile_logo_is_refused_beside_its_field(reader: Reader, claimed: str) -> None:
     evil = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><script>alert(1)</script></svg>'
     response = reader.submit(
-        f"/proposals/new?comparison={identifier_of(claimed)}",
-        {**FORM, "options": "1 × DGX A100"},
+        "/proposals/new",
+        {**FORM, "comparison_id": identifier_of(claimed), "options": "1 × DGX A100"},
         files={"logo": ("logo.svg", evil, "image/svg+xml")},
     )
     assert response.status_code == 400
@@ -112,8 +112,8 @@ def test_a_hostile_logo_is_refused_beside_its_field(reader: Reader, claimed: str
 def test_a_draft_is_changed_and_keeps_its_logo(reader: Reader, claimed: str) -> None:
     fine = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><rect width="9" height="9"/></svg>'
     response = reader.submit(
-        f"/proposals/new?comparison={identifier_of(claimed)}",
-        {**FORM, "options": ["1 × DGX A100", "1 × IPU-POD64"]},
+        "/proposals/new",
+        {**FORM, "comparison_id": identifier_of(claimed), "options": ["1 × DGX A100", "1 × IPU-POD64"]},
         files={"logo": ("logo.svg", fine, "image/svg+xml")},
     )
     address = str(response.headers["location"])
@@ -160,11 +160,11 @@ def test_who_edits_a_draft_meanwhile_is_not_overwritten_unseen(reader: Reader, c
 
 def test_freezing_ends_the_editing(reader: Reader, claimed: str) -> None:
     address = drafted(reader, claimed)
-    assert reader.ask("POST", f"{address}/freeze").status_code == 303
+    assert reader.submit(f"{address}/review", {"step": "approve"}).status_code == 303
     page = reader.page(address)
     sha256 = reader.data(f"{address}.json")["sha256"]
     assert sha256 in text_of(page)
-    assert page.find("form", action=f"{address}/freeze") is None
+    assert page.find("form", id="sections") is None and page.find("button", value="approve") is None
     response = reader.submit(f"{address}/edit", {**FORM, "customer": "x", "version": "1"})
     assert response.status_code == 409
     assert "was frozen on" in response.text
@@ -174,7 +174,7 @@ def test_freezing_ends_the_editing(reader: Reader, claimed: str) -> None:
 def test_a_link_is_shown_once_and_taken_back(reader: Reader, claimed: str) -> None:
     address = drafted(reader, claimed)
     assert reader.ask("POST", f"{address}/share", data={"expires_in_days": "7"}).status_code == 409
-    reader.ask("POST", f"{address}/freeze")
+    reader.submit(f"{address}/review", {"step": "approve"})
     wrong = reader.ask("POST", f"{address}/share", data={"expires_in_days": "0", "passphrase": "short"})
     assert wrong.status_code == 422 and "passphrase-error-1" in wrong.text and "short" not in wrong.text
     shown = reader.ask("POST", f"{address}/share", data={"expires_in_days": "7"})
@@ -191,7 +191,7 @@ def test_a_link_is_shown_once_and_taken_back(reader: Reader, claimed: str) -> No
 
 def test_a_link_is_not_asked_without_end(reader: Reader, claimed: str, app: FastAPI) -> None:
     address = drafted(reader, claimed)
-    reader.ask("POST", f"{address}/freeze")
+    reader.submit(f"{address}/review", {"step": "approve"})
     shown = reader.ask("POST", f"{address}/share", data={"expires_in_days": "7"})
     link = re.search(r"http://localhost(/s/[\w-]+)", shown.text)
     assert link is not None
@@ -204,7 +204,7 @@ def test_a_link_is_not_asked_without_end(reader: Reader, claimed: str, app: Fast
 
 def test_passphrases_of_a_link_are_not_tried_without_end(reader: Reader, claimed: str, app: FastAPI) -> None:
     address = drafted(reader, claimed)
-    reader.ask("POST", f"{address}/freeze")
+    reader.submit(f"{address}/review", {"step": "approve"})
     fields = {"expires_in_days": "7", "passphrase": "open sesame"}
     link = re.search(r"http://localhost(/s/[\w-]+)", reader.submit(f"{address}/share", fields).text)
     assert link is not None
@@ -222,6 +222,97 @@ def test_the_list_names_proposals_and_what_to_make_one_of(reader: Reader, claime
     assert identifier_of(address) in [one["id"] for one in reader.data("/proposals.json")["items"]]
 
 
+def sections_of(page: BeautifulSoup) -> list[str]:
+    return [one["id"] for one in page.select("article.proposal > section:not(.left-out)")]
+
+
+def test_sections_are_moved_left_out_and_written_in_place(reader: Reader, modelled: str) -> None:
+    address = drafted(reader, modelled)
+
+    def sent(move: str = "", **texts: str) -> dict[str, str]:
+        page = reader.page(address)
+        fields = {one["name"]: one.get_text() for one in page.select('textarea[form="sections"]')}
+        version = page.select_one("#sections input")["value"]
+        return {**fields, "version": version, **{f"text.{name}": text for name, text in texts.items()}} | (
+            {"move": move} if move else {}
+        )
+
+    def edit(move: str = "", **texts: str) -> None:
+        assert reader.submit(f"{address}/sections", sent(move, **texts)).status_code == 303
+
+    edit("up bill")
+    edit("hide plan")
+    edit("up reasons", scope="첫 줄\n<b>둘째</b>")
+    found = sections_of(reader.page(address))
+    assert found[:5] == ["summary", "reasons", "scope", "bill", "comparison"] and "plan" not in found
+    page = reader.page(address)
+    assert "<b>둘째</b>" in page.find("section", id="scope").get_text(), "text is never markup"
+    assert page.find("section", id="plan").find("button", value="show plan") is not None
+    content = reader.data(f"{address}.json")["content"]
+    texts = {one["id"]: one["text"] for one in content["sections"]}
+    assert texts["scope"] == "첫 줄\n<b>둘째</b>" and "VAT 별도" in texts["exclusions"]
+    assert "첫 줄" in reader.get(f"{address}.csv").text
+
+    edit("show plan", reasons="", scope="")
+    after = reader.page(address)
+    assert "plan" in sections_of(after) and "scope" not in sections_of(after), "emptied, and without figures"
+    assert after.find("textarea", attrs={"name": "text.scope"}) is not None, "it can be written again"
+    assert reader.data(f"{address}.json")["content"]["reason"] is None
+
+    late = {**sent(), "text.terms": "nothing lost"}
+    edit(exclusions="x")
+    refused = reader.submit(f"{address}/sections", late)
+    assert refused.status_code == 409 and "nothing lost" in refused.text
+    reader.submit(f"{address}/edit", {**FORM, "locale": "en", "version": sent()["version"]})
+    english = {one["id"]: one["text"] for one in reader.data(f"{address}.json")["content"]["sections"]}
+    assert english["exclusions"] == "x" and english["terms"].startswith("Prices rest"), "templates follow"
+
+
+def test_a_form_leaves_sections_out_and_remembers_the_sender(reader: Reader, claimed: str) -> None:
+    found = identifier_of(claimed)
+    page = reader.page(f"/proposals/new?comparison={found}")
+    offered = {one["value"] for one in page.select('input[name="left_out"]')}
+    assert offered == set(SECTIONS) - {"summary"}
+    fields = {**FORM, "comparison_id": found, "left_out": ["sources", "method"]}
+    sender = {"sender.organization": "래블업", "sender.contact": "김민지"}
+    address = str(reader.submit("/proposals/new", {**fields, **sender}).headers["location"])
+    assert not {"sources", "method"} & set(sections_of(reader.page(address)))
+    assert "래블업" in text_of(reader.page(address))
+    again = reader.page(f"/proposals/new?comparison={found}")
+    assert again.find("input", id="sender-organization")["value"] == "래블업"
+
+
+def test_a_form_needs_no_more_than_a_study(reader: Reader) -> None:
+    study = reader.ask("POST", "/api/v1/studies", json=STUDY).json()["id"]
+    form = reader.page(f"/proposals/new?study={study}").find("form", class_="proposal-form")
+    assert form.find("input", attrs={"name": "study_id"})["value"] == study
+    fields = {"study_id": study, "customer": "", "locale": "en", "currency": "KRW"}
+    refused = BeautifulSoup(reader.submit("/proposals/new", fields).text, "html.parser")
+    assert refused.find(id="customer-error-1") and refused.find("input", value=study)
+    made = reader.submit("/proposals/new", {**fields, "customer": "A"}).headers["location"]
+    assert reader.page(str(made)).find("a", href=f"/studies/{study}") is not None
+
+
+def test_only_steps_that_are_allowed_are_offered(reader: Reader, claimed: str) -> None:
+    address = drafted(reader, claimed)
+
+    def offered() -> list[str]:
+        return [one["value"] for one in reader.page(address).select('button[name="step"]')]
+
+    assert offered() == ["submit", "approve"]
+    reader.submit(f"{address}/review", {"step": "submit", "note": "look at the term"})
+    assert offered() == ["return", "approve"]
+    assert "look at the term" in reader.page(address).select_one("#events").get_text()
+    wrong = reader.submit(f"{address}/review", {"step": "accept", "note": "kept"})
+    assert wrong.status_code == 409 and "kept" in wrong.text
+    assert reader.submit(f"{address}/review", {"step": "dance"}).status_code == 422
+    for step, after in (("approve", ["send"]), ("send", ["send", "accept", "decline"]), ("accept", [])):
+        assert reader.submit(f"{address}/review", {"step": step}).status_code == 303
+        assert offered() == after
+    listed = reader.page("/proposals?review=accepted").select("#proposals tbody tr")
+    assert address in [row.a["href"] for row in listed]
+
+
 def test_then_and_now_are_the_same_today(reader: Reader, modelled: str) -> None:
     address = drafted(reader, modelled)
     page = reader.page(f"{address}/replay")
@@ -234,14 +325,14 @@ def test_then_and_now_are_the_same_today(reader: Reader, modelled: str) -> None:
 @pytest.mark.parametrize("example", ["vendor-claim", "bert-large", "gpt3-175b"])
 def test_a_korean_proposal_is_korean(korean: Reader, example: str) -> None:
     address = drafted(korean, korean.example(example))
-    korean.ask("POST", f"{address}/freeze")
+    korean.submit(f"{address}/review", {"step": "approve"})
     for path in (address, f"{address}/replay", "/proposals", f"{address}/edit"):
         assert list(sentences(korean.page(path))) == [], path
 
 
 def test_files_of_the_page_are_those_of_the_api(reader: Reader, claimed: str) -> None:
     address = drafted(reader, claimed)
-    reader.ask("POST", f"{address}/freeze")
+    reader.submit(f"{address}/review", {"step": "approve"})
     for kind in ("pdf", "csv", "xlsx"):
         assert reader.get(f"{address}.{kind}").content == reader.get(f"/api/v1{address}.{kind}").content
 

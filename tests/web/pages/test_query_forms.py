@@ -95,7 +95,8 @@ def test_a_refused_question_stands_beside_the_last_that_was_possible() -> None:
         return 2.0 * wanted.capex
 
     found = FORM.ask(QueryParams("capex=-1"), "capex=3", answer)
-    assert (found.answer, found.query, found.stale, found.status) == (6.0, "capex=3", True, 400)
+    assert (found.answer, found.stale, found.status) == (6.0, True, 400)
+    assert found.query.startswith("capex=3&")
     assert found.message is not None and "below 0" in str(found.message)
     assert FORM.ask(QueryParams("capex=-1"), "capex=-2", answer).answer is None
     fresh = FORM.ask(QueryParams("capex=4"), "", answer)

@@ -38,8 +38,10 @@ def page(reader: Reader) -> BeautifulSoup:
 
 
 def test_page_and_twin_agree(reader: Reader, page: BeautifulSoup) -> None:
-    data = reader.data(str(page.select_one("link[rel=alternate]")["href"]))
+    assert page.select_one(".tabs [aria-current]").get_text() == "Partitions"
+    data = reader.data(reader.landed(address()).replace("/partitions?", "/queues.json?"))
     assert data == reader.data(f"/queues.json?{urlencode(ASKED)}")
+    assert "over 120 simulated days" in page.get_text()
     assert f"{data['machines_needed']} × DGX A100 640GB keep" in page.find(id="needed").get_text()
     assert [row.th.span.get_text() for row in page.select("#waits tbody tr")] == ["vision", "tests"]
     counts = [int(row.th.get_text()) for row in page.select("#counts tbody tr")]
@@ -65,12 +67,12 @@ def test_charts_show_what_the_tables_say(reader: Reader, page: BeautifulSoup) ->
 
 
 def test_refused_question_stands_beside_its_row(reader: Reader, page: BeautifulSoup) -> None:
-    previous = str(page.select_one("input[name=previous]")["value"])
-    refused = reader.page(address(teams__3__devices="64", previous=previous), status=409)
+    at = reader.landed(address()).replace("/partitions?", "/queues?")
+    refused = reader.page(f"{at}&teams.3.devices=64", status=409)
     error = refused.find(id="teams-3-devices-error-1").get_text()
     assert "64" in error and "32" in error
     assert "8 × DGX A100 640GB would be enough" in refused.find(id="count-error-1").get_text()
-    assert "stale" in refused.find(id="result")["class"]
+    assert "stale" in refused.find(id="queue-result")["class"]
 
 
 def test_an_estimate_says_how_long_jobs_take(reader: Reader) -> None:
@@ -90,6 +92,24 @@ def test_an_estimate_says_how_long_jobs_take(reader: Reader) -> None:
     gone = body | {"teams": [team | {"estimate_id": "est_none"}]}
     missing = reader.ask("POST", "/api/v1/queues", json=gone)
     assert missing.status_code == 404 and missing.json()["errors"][0]["field"] == "teams.0.estimate_id"
+
+
+def test_teams_of_the_partitions_are_filled_in(reader: Reader) -> None:
+    study = reader.study({"id": "dgx-a100-640gb", "count": 2})
+    teams = "requests.0.team=A&requests.0.devices=8&requests.2.team=B&requests.2.devices=4"
+    place = reader.landed(f"{study}/partitions?{teams}&requests.1.team=&requests.1.devices=")
+    page = reader.page(place)
+    assert page.find(id="allocated").get_text() == "12"
+    rows = [
+        [page.find("input", id=f"teams-{row}-{name}")["value"] for name in ("team", "devices")]
+        for row in (0, 1)
+    ]
+    assert rows == [["A", "8"], ["B", "4"]]
+    assert page.find(id="queue-result") is None, "how often jobs come only the reader can say"
+    jobs = "&".join(f"teams.{row}.{name}=6" for row in (0, 1) for name in ("jobs_per_month", "hours"))
+    both = reader.page(place.replace("/partitions?", "/queues?") + f"&{jobs}")
+    assert both.find(id="allocated").get_text() == "12"
+    assert [row.th.span.get_text() for row in both.select("#waits tbody tr")] == ["A", "B"]
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_saving_makes_a_version_and_a_late_one_is_shown_what_changed(reader: Rea
     clash = BeautifulSoup(late.text, "html.parser").select_one("#clash")
     assert "2 → 4" in clash.get_text()
     mine = reader.page(clash.select_one("a.button")["href"])
-    assert value(mine, "batch") == "2048" and value(mine, "count-a") == "4"
+    assert value(mine, "batch") == "2,048" and value(mine, "count-a") == "4"
     versions = reader.page(f"{address}/versions")
     assert len(versions.select(".study-versions > li")) == 2
 
@@ -227,5 +227,5 @@ def test_a_version_that_is_no_number_of_ours_is_none(reader: Reader, address: st
 
 
 def test_rack_units_beyond_all_numbers_are_refused(reader: Reader) -> None:
-    fields = {"system": "dgx-a100-640gb", "count": "20", "rack_units": "9" * 5000}
-    assert reader.submit("/boms/new", fields).status_code == 422
+    address = reader.study({"id": "dgx-a100-640gb"})
+    assert reader.get(f"{address}/bill?rack_units={'9' * 5000}").status_code == 422

@@ -49,8 +49,8 @@ class Grid:
     heads: Sequence[Head]
     rows: Sequence[Sequence[Cell]]
     foot: Sequence[Cell] = ()
-    best: int | None = None
-    """Row that is recommended."""
+    best: Sequence[int] = ()
+    """Rows that are offered: the recommended option, or those that tie."""
     type: Literal["grid"] = "grid"
 
 
@@ -64,23 +64,32 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class QuoteBlock:
-    """The author's own words, paragraph by paragraph."""
+class VerdictBlock:
+    """The recommendation in one sentence, with figures by name, value and range."""
 
     title: str
-    lines: Sequence[str]
-    type: Literal["quote"] = "quote"
+    sentence: str
+    figures: Sequence[tuple[str, str, str]]
+    type: Literal["verdict"] = "verdict"
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictBlock:
-    """The recommendation: an option, why, and its figures by name, value and range."""
+class Points:
+    """Short sentences under a title."""
 
     title: str
-    option: str
     lines: Sequence[str]
-    figures: Sequence[tuple[str, str, str]]
-    type: Literal["verdict"] = "verdict"
+    type: Literal["points"] = "points"
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """Where the parties sign: who they are, and the lines each fills in."""
+
+    parties: Sequence[tuple[str, str]]
+    """What each party is, and its name."""
+    lines: Sequence[str]
+    type: Literal["signatures"] = "signatures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +154,7 @@ def chart(name: str, caption: str, what: str, entries: Sequence[str]) -> ChartBl
     return ChartBlock(name, caption, f"{what}: {'; '.join(entries)}" if entries else what)
 
 
-Block = Grid | Paragraph | QuoteBlock | VerdictBlock | Against | Flags | References | ChartBlock
+Block = Grid | Paragraph | VerdictBlock | Points | Against | Flags | References | ChartBlock | Signatures
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +164,17 @@ class SectionBlock:
     id: str
     title: str
     blocks: Sequence[Block]
+    text: str = ""
+    """Words of the author or of the template, which come first."""
+    shown: bool = True
+
+    @property
+    def printed(self) -> bool:
+        return self.shown and bool(self.blocks or self.text)
+
+    @property
+    def paragraphs(self) -> Sequence[str]:
+        return [line.strip() for line in self.text.splitlines() if line.strip()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from app.errors import Message
 from app.features.proposals.model import OptionBill, ProposalContent, Term
 from app.features.proposals.writing.blocks import (
@@ -10,17 +12,17 @@ from app.features.proposals.writing.blocks import (
     Grid,
     Head,
     Paragraph,
-    SectionBlock,
     chart,
     figure,
 )
+from app.features.proposals.writing.options import Titled, columns
 from app.platform.wording.voice import MISSING, Voice
 
 
-def bill(content: ProposalContent, voice: Voice) -> SectionBlock | None:
+def bill(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return the parts of every option with their prices."""
     if not content.bills:
-        return None
+        return []
     blocks: list[Block] = [
         Paragraph(
             voice.gettext(
@@ -32,26 +34,30 @@ def bill(content: ProposalContent, voice: Voice) -> SectionBlock | None:
             )
         )
     ]
-    recommended = content.advice.recommended
+    offered = [one for one in content.bills if one.label in content.offered]
+    others = [one for one in content.bills if one not in offered]
     for index, option in enumerate(content.bills):
         if option.note is not None:
-            why = {"option": option.label, "why": option.note}
-            said = Message("{option}: no bill of materials: {why}", why)
+            said = Message(
+                "{option}: no bill of materials: {why}", {"option": option.label, "why": option.note}
+            )
             blocks.append(Paragraph(voice.sentence(said), quiet=True))
-        elif option.label == recommended or not option.groups:
+        elif option in offered or not option.groups:
             blocks.append(by_part(option, index, voice))
-        else:
-            blocks.append(by_group(option, index, voice))
-        if option.racks is not None:
-            blocks.append(Paragraph(standing(option, voice), quiet=True))
-        if option.tax_note is not None:
-            blocks.append(Paragraph(voice.sentence(option.tax_note)))
-    if any(option.groups and option.label != recommended for option in content.bills):
+            if option.racks is not None:
+                blocks.append(Paragraph(standing(option, voice), quiet=True))
+    grouped = [one for one in others if one.groups and one.note is None]
+    if grouped:
+        caption = voice.gettext("Options that are not recommended, by group")
+        told = [(one.label, sums(one, grouped, voice)) for one in grouped]
+        blocks += columns("bill-groups", caption, voice.gettext("Component"), told)
         more = voice.gettext(
             "Options that are not recommended are totaled by group; CSV and XLSX list every part."
         )
         blocks.append(Paragraph(more, quiet=True))
-    return SectionBlock("bill", voice.gettext("Bill of materials"), blocks)
+    notes = {one.tax_note.message: one.tax_note for one in content.bills if one.tax_note is not None}
+    blocks += [Paragraph(voice.sentence(note)) for note in notes.values()]
+    return blocks
 
 
 def standing(option: OptionBill, voice: Voice) -> str:
@@ -66,19 +72,27 @@ def standing(option: OptionBill, voice: Voice) -> str:
     return " · ".join(said)
 
 
-def by_group(option: OptionBill, index: int, voice: Voice) -> Grid:
-    """Return the sums of one option by group."""
-    heads = [Head(voice.gettext("Component"), width=2.2), Head(voice.gettext("Total"), True, 1.4)]
-    at_least, unknown = voice.gettext("at least"), voice.gettext("price unknown")
-    rows = [
-        [
-            Cell(voice.label(group.group, "bill"), "" if group.complete else at_least),
-            figure(group.total, voice),
-        ]
-        for group in option.groups
+def sums(option: OptionBill, options: Sequence[OptionBill], voice: Voice) -> list[Titled]:
+    """Return the sums of one option by the groups of all, and how it stands."""
+    known = {group.group: group for group in option.groups}
+    at_least = voice.gettext("at least")
+    cells: list[Titled] = []
+    for name in dict.fromkeys(group.group for one in options for group in one.groups):
+        group = known.get(name)
+        more = at_least if group is not None and not group.complete else ""
+        cells.append((voice.label(name, "bill"), figure(group.total if group else None, voice, more=more)))
+    whole = figure(
+        option.total, voice, unknown=voice.gettext("price unknown"), more="" if option.complete else at_least
+    )
+    racks = MISSING if option.racks is None else voice.say(Message("{count} racks", {"count": option.racks}))
+    height = "" if option.rack_units is None else voice.value(option.rack_units, "U")
+    return [
+        *cells,
+        (voice.gettext("Total"), whole),
+        (voice.gettext("Systems and network"), figure(option.equipment, voice)),
+        (voice.gettext("Racks"), Cell(racks, height)),
+        (voice.gettext("Power"), figure(option.power, voice)),
     ]
-    foot = [sum_name(option, voice), figure(option.total, voice, unknown=unknown)]
-    return Grid(f"bill-{index}", option.label, heads, rows, foot)
 
 
 def by_part(option: OptionBill, index: int, voice: Voice) -> Grid:
@@ -110,11 +124,11 @@ def sum_name(option: OptionBill, voice: Voice) -> Cell:
     return Cell(voice.gettext("Total") if option.complete else voice.gettext("Total, at least"))
 
 
-def term(content: ProposalContent, voice: Voice) -> SectionBlock | None:
+def term(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return what every option costs over the term, part by part."""
     found = content.term
     if found is None:
-        return None
+        return []
     said = Message(
         "all options over {years} years of {hours} useful hours per year: the cost of an hour "
         "of work times these hours. Purchase is spread over the term, including the cost of "
@@ -130,7 +144,7 @@ def term(content: ProposalContent, voice: Voice) -> SectionBlock | None:
         cost_items(found, content.currency, voice),
         chart("term", voice.gettext("Cost over the term"), what, whole),
     ]
-    return SectionBlock("term", voice.gettext("Cost over the term"), blocks)
+    return blocks
 
 
 def totals(term: Term, voice: Voice) -> Grid:

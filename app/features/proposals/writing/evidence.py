@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.errors import Message
 from app.features.proposals.lines import RATE
 from app.features.proposals.model import FitFound, GainFound, Proposal, ProposalContent, WeighedOption
+from app.features.proposals.naming import named, source_title
 from app.features.proposals.writing.blocks import (
     Block,
     Cell,
@@ -15,11 +16,10 @@ from app.features.proposals.writing.blocks import (
     Paragraph,
     Reference,
     References,
-    SectionBlock,
     figure,
 )
 from app.platform.wording.scales import decimals_of
-from app.platform.wording.voice import MISSING, Voice, written
+from app.platform.wording.voice import MISSING, Voice
 
 DIGITS = 4
 """Significant digits of a measured rate: what gains of a per cent are read from."""
@@ -35,17 +35,17 @@ def measured_run(value: float, voice: Voice) -> str:
     return voice.decimal(value, decimals_of(value, DIGITS), trim=True)
 
 
-def measured(content: ProposalContent, voice: Voice) -> SectionBlock | None:
+def measured(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return the customer's own runs and what follows from them."""
     evidence = content.evidence
     if evidence is None:
-        return None
+        return []
     blocks: list[Block] = []
     for place, gain in enumerate(evidence.gains):
         blocks += verdict(gain, place, voice)
     if evidence.fit is not None:
         blocks += fit(evidence.fit, voice)
-    return SectionBlock("measured", voice.gettext("Measured runs"), blocks)
+    return blocks
 
 
 def verdict(gain: GainFound, place: int, voice: Voice) -> list[Block]:
@@ -64,7 +64,7 @@ def verdict(gain: GainFound, place: int, voice: Voice) -> list[Block]:
             Head(voice.gettext("Network price"), True, 1.6),
         ]
     rows = [option_row(option, gain, voice) for option in gain.options]
-    taken = [option.label for option in gain.options].index(gain.taken) if gain.taken else None
+    taken = [place for place, option in enumerate(gain.options) if option.label == gain.taken]
     blocks: list[Block] = [
         Paragraph(advice),
         *(Paragraph(text, quiet=True) for text in more),
@@ -129,7 +129,7 @@ def fit(found: FitFound, voice: Voice) -> list[Block]:
     """Return a fitted profile: how far the prediction was off, run by run, before and after."""
     said = Message(
         "the software profile was fitted to the customer's runs, starting from {profile}",
-        {"profile": found.prior_software},
+        {"profile": named(found.prior_software, voice)},
     )
     heads = [
         Head(voice.gettext("Measurement"), width=2.2),
@@ -168,7 +168,7 @@ NEAREST = 3
 """Measured runs that are named per option."""
 
 
-def risks(content: ProposalContent, voice: Voice) -> SectionBlock:
+def risks(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return every warning."""
     flags = [
         Flag(
@@ -184,23 +184,22 @@ def risks(content: ProposalContent, voice: Voice) -> SectionBlock:
     blocks: list[Block] = [Flags(flags) if flags else calm]
     if content.branding.note is not None:
         blocks.append(Paragraph(voice.sentence(content.branding.note), quiet=True))
-    return SectionBlock("risks", voice.gettext("Risks and warnings"), blocks)
+    return blocks
 
 
-def assumptions(content: ProposalContent, voice: Voice) -> SectionBlock:
+def assumptions(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return everything that was taken for granted."""
-    title = voice.gettext("Assumptions")
     if not content.assumptions:
         nothing = voice.gettext(
             "The options are published figures; nothing is assumed beyond what their sources state."
         )
-        return SectionBlock("assumptions", title, [Paragraph(nothing)])
+        return [Paragraph(nothing)]
     everywhere = len([row for row in content.comparison.rows if row.estimate is not None])
     rows = []
     for taken in content.assumptions:
         options = "" if len(taken.options) == everywhere else " · ".join(taken.options)
         why = Cell(voice.sentence(taken.why), options)
-        rows.append([Cell(voice.label(taken.field)), Cell(written(taken.value, voice)), why])
+        rows.append([Cell(voice.label(taken.field)), Cell(named(taken.value, voice)), why])
     heads = [
         Head(voice.gettext("Assumption"), width=1.4),
         Head(voice.gettext("Value"), width=1.3),
@@ -210,10 +209,10 @@ def assumptions(content: ProposalContent, voice: Voice) -> SectionBlock:
         "The request does not set these values; defaults apply. Each can be replaced by the customer's own."
     )
     grid = Grid("assumptions", voice.gettext("Values applied"), heads, rows)
-    return SectionBlock("assumptions", title, [Paragraph(said), grid])
+    return [Paragraph(said), grid]
 
 
-def sources(content: ProposalContent, voice: Voice) -> SectionBlock:
+def sources(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return where the figures come from."""
     said = voice.gettext("Published figures come from these sources; fitted figures are fitted to them.")
     blocks: list[Block] = [Paragraph(said)]
@@ -227,13 +226,17 @@ def sources(content: ProposalContent, voice: Voice) -> SectionBlock:
     for source in content.sources:
         published = voice.date(source.published) if source.published else ""
         more = ", ".join(part for part in (source.publisher, published) if part)
-        entries.append(Reference(source.id, voice.label(source.kind), source.title, more, source.url))
+        entries.append(
+            Reference(source.id, voice.label(source.kind), source_title(source, voice), more, source.url)
+        )
+    if not entries and not stated:
+        return []
     if entries:
         blocks.append(References(entries))
-    return SectionBlock("sources", voice.gettext("Sources"), blocks)
+    return blocks
 
 
-def method(proposal: Proposal, voice: Voice) -> SectionBlock:
+def method(proposal: Proposal, voice: Voice) -> list[Block]:
     """Return how the figures come about, how far they have been right, and how to check this document."""
     content = proposal.content
     blocks: list[Block] = [
@@ -247,12 +250,12 @@ def method(proposal: Proposal, voice: Voice) -> SectionBlock:
             )
         )
     ]
-    rows = []
+    rows, names = [], content.names
     for row in content.comparison.rows:
         if row.estimate is not None:
             validation = row.estimate.validation
             nearest = ", ".join(
-                f"{run.model} · {run.system} × {voice.number(run.accelerators)}"
+                f"{run.model} · {names.get(run.system, run.system)} × {voice.number(run.accelerators)}"
                 for run in validation.nearest_measured[:NEAREST]
             )
             texts = (
@@ -288,4 +291,4 @@ def method(proposal: Proposal, voice: Voice) -> SectionBlock:
             quiet=True,
         )
     )
-    return SectionBlock("method", voice.gettext("Method and accuracy"), blocks)
+    return blocks

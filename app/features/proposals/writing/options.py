@@ -11,6 +11,7 @@ from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import BasisCost, Comparison, ComparisonRow
 from app.features.proposals.lines import PLANNED
 from app.features.proposals.model import ProposalContent
+from app.features.proposals.naming import named
 from app.features.proposals.writing.blocks import (
     Block,
     Cell,
@@ -18,7 +19,6 @@ from app.features.proposals.writing.blocks import (
     Grid,
     Head,
     Paragraph,
-    SectionBlock,
     chart,
     figure,
 )
@@ -55,13 +55,12 @@ def running(content: ProposalContent) -> list[tuple[str, Estimate]]:
 def weighed(content: ProposalContent) -> Estimate | None:
     """Return the estimate whose sensitivities are shown: the recommended one, under the name of its row."""
     found = dict(running(content))
-    label = content.advice.recommended
-    name = label if label in found else next(iter(found), None)
+    name = next((label for label in [*content.offered, *found] if label in found), None)
     return None if name is None else found[name].model_copy(update={"label": name})
 
 
-def comparison(content: ProposalContent, voice: Voice) -> SectionBlock:
-    """Return the options as a table, the ratios between them and their charts."""
+def comparison(content: ProposalContent, voice: Voice, charted: bool = False) -> list[Block]:
+    """Return the options as a table, the ratios between them and their charts, where not drawn before."""
     rows = content.comparison.rows
     modelled = any(row.estimate is not None for row in rows)
     heads = [
@@ -78,16 +77,16 @@ def comparison(content: ProposalContent, voice: Voice) -> SectionBlock:
             Head(voice.gettext("Power"), True, 1.2),
         ]
     cells = [option_row(row, content, voice) for row in rows]
-    labels = [row.label for row in rows]
-    recommended = content.advice.recommended
     grid = Grid(
         "options",
         voice.gettext("Options side by side, with ranges in brackets"),
         heads,
         [[*row, *estimated] if modelled else row for row, estimated in cells],
-        best=labels.index(recommended) if recommended in labels else None,
+        best=[place for place, row in enumerate(rows) if row.label in content.offered],
     )
     blocks: list[Block] = [grid]
+    if not charted and any(row.hours is not None for row in rows):
+        blocks.append(time_chart(content, voice))
     if content.comparison.ratios:
         blocks.append(ratios(content, voice))
     if any(row.kind == "linear" for row in rows):
@@ -100,7 +99,7 @@ def comparison(content: ProposalContent, voice: Voice) -> SectionBlock:
         costs = [f"{row.label} {voice.quantity(row.run_cost)}" for row in rows if row.run_cost is not None]
         what = voice.gettext("Bar chart of cost per run by option")
         blocks.append(chart("cost", voice.gettext("Cost per run"), what, costs))
-    return SectionBlock("comparison", voice.gettext("Comparison of the options"), blocks)
+    return blocks
 
 
 def time_chart(content: ProposalContent, voice: Voice) -> ChartBlock:
@@ -122,7 +121,7 @@ def option_row(row: ComparisonRow, content: ProposalContent, voice: Voice) -> tu
     if estimate is not None:
         under.append(voice.say(Message("{count} devices", {"count": estimate.system.devices})))
     elif row.system is not None:
-        under.append(row.system)
+        under.append(content.names.get(row.system, row.system))
     time, relative = Cell(voice.gettext("does not fit")), MISSING
     if row.hours is not None:
         time = figure(hours_of(row), voice, scale_of_times(content))
@@ -189,11 +188,11 @@ def columns(
     return blocks
 
 
-def logic(content: ProposalContent, voice: Voice) -> SectionBlock | None:
+def logic(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return the chain from the model to the time: what was multiplied with what."""
     found = running(content)
     if not found:
-        return None
+        return []
     scale = scale_of_times(content)
     costs = {row.label: row.own_cost for row in content.comparison.rows}
     # Where all models are trained whole, from scratch, nothing has to be said of it.
@@ -219,7 +218,7 @@ def logic(content: ProposalContent, voice: Voice) -> SectionBlock | None:
     shown = weighed(content)
     if shown is not None and shown.sensitivity:
         blocks.append(sensitivity_chart(shown, voice))
-    return SectionBlock("logic", voice.gettext("Sizing logic"), blocks)
+    return blocks
 
 
 def steps_of(
@@ -232,7 +231,7 @@ def steps_of(
     carbon = None if estimate.cost is None else estimate.cost.carbon
     samples = MISSING if estimate.samples is None else voice.count(estimate.samples)
     batch = MISSING if estimate.plan is None else voice.number(estimate.plan.global_batch)
-    software = Cell(estimate.software or MISSING, estimate.precision_used or "")
+    software = Cell(named(estimate.software, voice), estimate.precision_used or "")
     return [
         (voice.gettext("Model"), Cell(model.name)),
         (voice.gettext("Parameters"), Cell(voice.count(model.parameters))),
@@ -306,11 +305,11 @@ def sensitivity_chart(estimate: Estimate, voice: Voice) -> ChartBlock:
     return chart("sensitivity", voice.say(caption), voice.say(what), entries)
 
 
-def plans(content: ProposalContent, voice: Voice) -> SectionBlock | None:
+def plans(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return how each option is laid out, choice by choice."""
     found = [(label, estimate) for label, estimate in running(content) if estimate.plan is not None]
     if not found:
-        return None
+        return []
     options = []
     for label, estimate in found:
         plan = estimate.plan.model_dump() if estimate.plan is not None else {}
@@ -322,4 +321,35 @@ def plans(content: ProposalContent, voice: Voice) -> SectionBlock | None:
     if silent:
         blocks.append(Paragraph(voice.gettext("Not given in the model description:")))
         blocks += [Paragraph(voice.sentence(said), quiet=True) for said in silent.values()]
-    return SectionBlock("plan", voice.gettext("Appendix: the plan"), blocks)
+    return blocks
+
+
+def behind(row: ComparisonRow, voice: Voice) -> str:
+    """Return what committed figures rest on: model, workload, network, software and plan."""
+    estimate = row.estimate
+    if estimate is None or estimate.plan is None:
+        return ""
+    plan, system = estimate.plan.model_dump(), estimate.system
+    stated = [
+        (voice.gettext("Model"), estimate.model.name),
+        (voice.gettext("System"), f"{voice.number(system.count)} × {system.name}"),
+        (voice.label("system.fabric"), named(system.fabric, voice)),
+        (voice.gettext("Software profile"), named(estimate.software, voice)),
+        (voice.gettext("Precision"), estimate.precision_used or ""),
+        *((voice.label(name), written(plan[name], voice, "plan")) for name in BEHIND),
+    ]
+    colon = voice.sign(": ")
+    return " · ".join(f"{name}{colon}{said}" for name, said in stated if said)
+
+
+BEHIND = (
+    "global_batch",
+    "tensor",
+    "pipeline",
+    "data",
+    "micro_batch",
+    "accumulation",
+    "recompute",
+    "sharding",
+)
+"""Choices of the plan that are stated beside committed figures; the appendix has all."""

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import JsonValue
 
 from app.engine.units import HOUR
 from app.errors import Message
+from app.estimating.ranges import duration, money
 from app.estimating.schema import Quantity
 from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.lines import ProposalLine
-from app.features.proposals.model import Proposal, ProposalContent
+from app.features.proposals.model import Commitment, Proposal, ProposalContent, SectionInput
+from app.features.proposals.texts import templates
 from app.features.proposals.writing import costs, evidence, options
 from app.features.proposals.writing.blocks import (
     Against,
     Block,
+    Cell,
+    ChartBlock,
+    Grid,
+    Head,
     Paragraph,
-    QuoteBlock,
+    Points,
     SectionBlock,
+    Signatures,
     VerdictBlock,
     View,
+    figure,
 )
 from app.features.proposals.writing.evidence import measured_rate, measured_run
-from app.features.proposals.writing.options import scale_of_times
+from app.features.proposals.writing.options import scale_of_times, weighed
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice, written
 
@@ -39,6 +49,8 @@ def line_name(section: str, name: str, voice: Voice) -> str:
     """Return what a line is about, in words."""
     if name.endswith(RANGE):
         return f"{line_name(section, name.removesuffix(RANGE), voice)} ({voice.gettext('80 % interval')})"
+    if section == "acceptance":
+        return voice.label(name.removeprefix("acceptance."), "line")
     if section in {"warnings", "assumptions"}:
         return voice.label(name)
     for prefix, place in ((PART, "part"), ("term.line.", "cost"), ("bill.group.", "bill")):
@@ -60,6 +72,8 @@ def line_value(line: ProposalLine, content: ProposalContent, voice: Voice) -> st
     if line.name == "avoid":
         # The line has the reason in English, for programs; people read it in their own words.
         return voice.sentence(content.advice.avoid[int(line.path.split(".")[2])].reasons[0])
+    if line.section == "acceptance":
+        return committed(content.acceptance[int(line.path.split(".")[1])], content, voice)
     if line.name.startswith(PART) and isinstance(line.value, int | float):
         return voice.part(line.value, scale_of_times(content), whole_of(line.option, content))
     return value_written(line.section, line.name, line.value, line.unit, line.low is None, content, voice)
@@ -110,85 +124,245 @@ def value_written(
 FINGERPRINT = 12
 """Digits of the hash that are printed on every page."""
 
+OFFER = frozenset({"scope", "acceptance", "bill", "term", "exclusions", "terms", "signature"})
+"""Sections that say what is offered; where nothing is, they say nothing."""
+
 
 def write_proposal(proposal: Proposal, voice: Voice) -> View:
-    """Return a proposal in words."""
+    """Return a proposal in words, with the sections that are not shown marked so."""
     content = proposal.content
+    first = summary(content, voice)
+    charted = any(isinstance(block, ChartBlock) for block in first)
+    computed = {
+        "summary": first,
+        "reasons": reasons(content, voice),
+        "comparison": options.comparison(content, voice, charted),
+        "measured": evidence.measured(content, voice),
+        "logic": options.logic(content, voice),
+        "bill": costs.bill(content, voice),
+        "term": costs.term(content, voice),
+        "acceptance": acceptance(content, voice),
+        "risks": evidence.risks(content, voice),
+        "assumptions": evidence.assumptions(content, voice),
+        "sources": evidence.sources(content, voice),
+        "method": evidence.method(proposal, voice),
+        "plan": options.plans(content, voice),
+        "signature": signatures(content, voice),
+    }
+    if not content.offered:
+        computed = {name: blocks for name, blocks in computed.items() if name not in OFFER}
+    # What was frozen before sections could be chosen has those that are computed.
+    chosen = content.sections or [SectionInput.model_validate({"id": name}) for name in computed]
     sections = [
-        SectionBlock("summary", voice.gettext("Summary"), summary(content, voice)),
-        options.comparison(content, voice),
-        evidence.measured(content, voice),
-        options.logic(content, voice),
-        costs.bill(content, voice),
-        costs.term(content, voice),
-        evidence.risks(content, voice),
-        evidence.assumptions(content, voice),
-        evidence.sources(content, voice),
-        evidence.method(proposal, voice),
-        options.plans(content, voice),
+        SectionBlock(
+            one.id, voice.label(one.id, "document"), computed.get(one.id, ()), one.text or "", one.shown
+        )
+        for one in chosen
+        if content.offered or one.id not in OFFER
     ]
-    fingerprint = proposal.sha256[:FINGERPRINT] if proposal.sha256 else ""
-    day = (proposal.frozen_at or proposal.updated_at).date().isoformat()
-    until = content.valid_until
     return View(
         language=voice.language,
         title=content.title,
         kicker=voice.gettext("Infrastructure proposal"),
         customer=content.customer,
-        facts=[
-            (voice.gettext("Customer"), content.customer),
-            (voice.gettext("Date"), voice.date(day)),
-            (
-                voice.gettext("Valid until"),
-                voice.date(until.isoformat()) if until else voice.gettext("not limited"),
-            ),
-            (voice.gettext("Currency"), content.currency),
-            (voice.gettext("Hash"), fingerprint or voice.gettext("not frozen yet")),
-        ],
+        facts=facts(proposal, voice),
         confidential=voice.gettext("Confidential") if content.confidential else "",
         footer=content.branding.footer or "",
-        fingerprint=fingerprint or voice.gettext("Draft"),
-        sections=[section for section in sections if section is not None and section.blocks],
+        fingerprint=fingerprint(proposal) or voice.gettext("Draft"),
+        # What has nothing to say is not there, unless its author may write something.
+        sections=[
+            one for one in sections if one.printed or not one.shown or one.id in templates(voice.language)
+        ],
     )
 
 
-def summary(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return the page a busy reader reads: what to take, why, what not to buy."""
-    advice = content.advice
-    row = next((row for row in content.comparison.rows if row.label == advice.recommended), None)
-    none = voice.gettext("A tie") if advice.tied else voice.gettext("None of the options")
-    blocks: list[Block] = [
-        VerdictBlock(
-            title=voice.gettext("Recommendation"),
-            option=none if row is None else row.label,
-            lines=[voice.sentence(reason) for reason in advice.reasons],
-            figures=() if row is None else headline(row, content, voice),
-        )
+def fingerprint(proposal: Proposal) -> str:
+    return proposal.sha256[:FINGERPRINT] if proposal.sha256 else ""
+
+
+def facts(proposal: Proposal, voice: Voice) -> list[tuple[str, str]]:
+    """Return what stands on the cover: who offers what to whom, when, and for how long."""
+    content, sender = proposal.content, proposal.content.sender
+    until = content.valid_until
+    reached = (
+        " · ".join(said for said in (sender.contact, sender.email, sender.phone) if said) if sender else ""
+    )
+    found = [
+        (voice.gettext("Customer"), content.customer),
+        (voice.gettext("Sender"), (sender.organization if sender else None) or ""),
+        (voice.gettext("Contact"), reached),
+        (voice.gettext("Reference number"), content.number or ""),
+        (voice.gettext("Date"), voice.date((proposal.frozen_at or proposal.updated_at).date().isoformat())),
+        (
+            voice.gettext("Valid until"),
+            voice.date(until.isoformat()) if until else voice.gettext("not limited"),
+        ),
+        (voice.gettext("Currency"), content.currency),
+        (voice.gettext("Hash"), fingerprint(proposal) or voice.gettext("not frozen yet")),
     ]
-    if content.reason:
-        lines = [line.strip() for line in content.reason.splitlines() if line.strip()]
-        blocks.append(QuoteBlock(voice.gettext("Why this choice"), lines))
-    if advice.avoid:
-        avoided = [(one.label, [voice.sentence(reason) for reason in one.reasons]) for one in advice.avoid]
-        blocks.append(Against(voice.gettext("What not to buy"), avoided))
-    allowed, colon = [], voice.sign(": ")
-    if advice.deadline_s is not None:
-        allowed.append(f"{voice.gettext('Deadline')}{colon}{voice.value(advice.deadline_s, 's')}")
-    if advice.budget is not None:
-        allowed.append(f"{voice.gettext('Run budget')}{colon}{voice.full(advice.budget, content.currency)}")
-    if allowed:
-        blocks.append(Paragraph(" · ".join(allowed)))
+    return [(name, value) for name, value in found if value]
+
+
+MOST_REASONS, MOST_CHANGES, MOST_CHARTED = 3, 3, 5
+"""Reasons, inputs that could change the result, and options in the chart of a summary of one page."""
+
+
+def rows_offered(content: ProposalContent) -> list[ComparisonRow]:
+    return [row for row in content.comparison.rows if row.label in content.offered]
+
+
+def summary(content: ProposalContent, voice: Voice) -> list[Block]:
+    """Return the page a busy reader reads: what to take, why, its price, when."""
+    rows = rows_offered(content)
+    sentence = voice.ended(voice.sentence(recommendation(content, rows)))
+    figures = headline(rows[0], content, voice) if len(rows) == 1 else ()
+    blocks: list[Block] = [VerdictBlock(voice.gettext("Recommendation"), sentence, figures)]
+    blocks.append(Points(voice.gettext("Reasons"), main_reasons(content, rows, voice)))
+    if not rows:
+        blocks.append(Points(voice.gettext("What would fit"), fitting(content, voice)))
+    else:
+        blocks.append(
+            Points(voice.gettext("Cost"), [line for row in rows for line in paid(row, content, voice)])
+        )
+        blocks.append(Points(voice.gettext("Completion"), [finished(row, content, voice) for row in rows]))
+    blocks.append(Points(voice.gettext("What could change this"), changing(content, voice)))
+    if len(rows) == 1 and len(content.comparison.rows) <= MOST_CHARTED:
+        blocks.append(options.time_chart(content, voice))
+    return blocks
+
+
+def recommendation(content: ProposalContent, rows: Sequence[ComparisonRow]) -> Message:
+    """Return what is recommended, in one sentence."""
+    if not rows:
+        if all(row.hours is None for row in content.comparison.rows):
+            return Message("none of the options can run the model, so none is offered")
+        return Message("no option keeps within the limits, so none is offered")
+    if len(rows) > 1:
+        both = {"options": ", ".join(row.label for row in rows)}
+        return Message(
+            "nothing separates {options}, so each of them is offered and the choice is yours", both
+        )
+    named: dict[str, object] = {"option": rows[0].label, "time": duration((rows[0].hours or 0.0) * HOUR)}
+    whole = term_cost(rows[0], content)
+    if whole is None or content.term is None:
+        return Message("we recommend {option}, which trains the model in {time}", named)
+    named |= {"cost": money(whole.value, content.currency), "years": content.term.years}
+    return Message(
+        "we recommend {option}, which trains the model in {time} and costs {cost} in {years} years", named
+    )
+
+
+def term_cost(row: ComparisonRow, content: ProposalContent) -> Quantity | None:
+    """Return what an option costs over the term, as it is had."""
+    asked = content.term.asked if content.term is not None else []
+    return next((one.over_term for one in asked if one.label == row.label), None)
+
+
+def main_reasons(content: ProposalContent, rows: Sequence[ComparisonRow], voice: Voice) -> list[str]:
+    """Return the three reasons that weigh most."""
+    advice = content.advice
+    if not rows:
+        told = [(one.label, voice.sentence(reason)) for one in advice.avoid for reason in one.reasons]
+        return [f"{label}{voice.sign(': ')}{said}" for label, said in told[:MOST_REASONS]]
+    said = [voice.sentence(reason) for reason in advice.reasons]
+    estimate = rows[0].estimate
+    if estimate is not None and estimate.memory is not None:
+        memory = estimate.memory
+        fits = Message(
+            "the model fits: {need} of {have} usable memory per device",
+            {
+                "need": voice.central(memory.per_device),
+                "have": voice.central(memory.usable or memory.capacity),
+            },
+        )
+        said.append(voice.sentence(fits))
+    if estimate is not None and estimate.validation.family_error is not None:
+        error = {"error": voice.percent(estimate.validation.family_error)}
+        said.append(
+            voice.sentence(
+                Message("published runs of its kind were predicted within {error} (median)", error)
+            )
+        )
+    return said[:MOST_REASONS]
+
+
+def fitting(content: ProposalContent, voice: Voice) -> list[str]:
+    """Return what would fit in place of the options that do not."""
+    found: list[str] = []
+    for warning in content.warnings:
+        remedy = warning.text.values.get("remedy")
+        if isinstance(remedy, dict):
+            options_of = " · ".join(warning.options)
+            found.append(f"{options_of}{voice.sign(': ')}{voice.sentence(remedy)}")
+    return found or [voice.gettext("Other options, or wider limits: see the comparison of the options.")]
+
+
+def paid(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[str]:
+    """Return what it costs to buy an option, and over the term."""
+    bill = next((one for one in content.bills if one.label == row.label), None)
+    before = f"{row.label}{voice.sign(': ')}" if len(content.offered) > 1 else ""
+    found = []
+    if bill is not None and bill.total is not None and bill.groups:
+        template = (
+            "to buy: {cost}, excluding VAT" if bill.complete else "to buy: at least {cost}, excluding VAT"
+        )
+        found.append(Message(template, {"cost": voice.quantity(bill.total)}))
+    whole = term_cost(row, content)
+    if whole is not None and content.term is not None:
+        over = {"years": content.term.years, "cost": voice.quantity(whole)}
+        found.append(Message("over {years} years, operation included: {cost}, excluding VAT", over))
+    if row.run_cost is not None:
+        found.append(Message("per training run: {cost}", {"cost": voice.quantity(row.run_cost)}))
+    if not found:
+        found.append(Message("the cost is unknown: nobody publishes a price"))
+    return [before + voice.sentence(one) for one in found]
+
+
+def finished(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
+    """Return when an option has trained the model, and how sure that is."""
+    scale = scale_of_times(content)
+    time = hours_of(row)
+    before = f"{row.label}{voice.sign(': ')}" if len(content.offered) > 1 else ""
+    said: dict[str, object] = {"time": voice.central(time, scale)}
+    if time is None or time.low == time.high:
+        return before + voice.sentence(
+            Message("{time} after the start of training, without a known range", said)
+        )
+    said["late"] = voice.value(time.high, "s", scale, exact=False)
+    sure = Message(
+        "{time} after the start of training, and within {late} with a probability of 90 % (P90)", said
+    )
+    deadline = content.advice.deadline_s
+    if deadline is None:
+        return before + voice.sentence(sure)
+    limit = {"limit": voice.value(deadline, "s")}
+    kept = (
+        Message("the deadline of {limit} is met with a probability of at least 90 %", limit)
+        if time.high <= deadline
+        else Message("the deadline of {limit} is met with a probability of less than 90 %", limit)
+    )
+    return f"{before}{voice.ended(voice.sentence(sure))} {voice.sentence(kept)}"
+
+
+def changing(content: ProposalContent, voice: Voice) -> list[str]:
+    """Return what could change the result: the strongest inputs, warnings, prices."""
+    found = []
+    shown = weighed(content)
+    ranked = sorted(shown.sensitivity if shown else (), key=lambda one: -abs(one.high - one.low))
+    for one in ranked[:MOST_CHANGES]:
+        values = {
+            "input": voice.label(one.input),
+            "low": voice.value(one.low, "s", scale_of_times(content), exact=False),
+            "high": voice.value(one.high, "s", scale_of_times(content), exact=False),
+        }
+        found.append(voice.sentence(Message("{input}: training time between {low} and {high}", values)))
     severities = [said.severity for said in content.warnings]
     counted = Message(
         "serious warnings: {serious}, cautions: {cautions}; all are listed under “Risks and "
         "warnings”. Ranges are 80 % intervals, from the 10th to the 90th percentile.",
         {"serious": severities.count("serious"), "cautions": severities.count("caution")},
     )
-    return [
-        *blocks,
-        options.time_chart(content, voice),
-        Paragraph(voice.sentence(counted), quiet=True),
-    ]
+    return [*found, voice.sentence(counted)]
 
 
 HEADLINES = 4
@@ -205,11 +379,88 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
     figures = [told(voice.gettext("Training time"), hours_of(row), scale)]
     if cost is not None:
         figures.append(told(voice.gettext("Cost per run"), row.run_cost))
-    if cost is not None and cost.capex is not None:
-        figures.append(told(voice.gettext("Purchase price"), cost.capex))
-    slowest = max((other.hours for other in content.comparison.rows if other.hours), default=0.0)
-    if row.hours and slowest > row.hours:
-        figures.append((voice.gettext("Relative to the slowest"), voice.ratio(slowest / row.hours), ""))
+    bought = next((one.total for one in content.bills if one.label == row.label and one.groups), None)
+    if bought is not None:
+        figures.append(told(voice.gettext("Total purchase"), bought))
+    if (whole := term_cost(row, content)) is not None:
+        figures.append(told(voice.gettext("Cost over the term"), whole))
     if estimate is not None and estimate.system.power is not None:
         figures.append(told(voice.gettext("Power"), estimate.system.power))
     return figures[:HEADLINES]
+
+
+def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
+    """Return all reasons for the recommendation, what was allowed, and what not to buy."""
+    advice = content.advice
+    why = [voice.sentence(reason) for reason in advice.reasons] if content.offered else []
+    blocks: list[Block] = [Points(voice.gettext("Why this choice"), why)] if why else []
+    allowed, colon = [], voice.sign(": ")
+    if advice.deadline_s is not None:
+        allowed.append(f"{voice.gettext('Deadline')}{colon}{voice.value(advice.deadline_s, 's')}")
+    if advice.budget is not None:
+        allowed.append(f"{voice.gettext('Run budget')}{colon}{voice.full(advice.budget, content.currency)}")
+    if allowed:
+        blocks.append(Paragraph(" · ".join(allowed)))
+    if advice.avoid:
+        avoided = [(one.label, [voice.sentence(reason) for reason in one.reasons]) for one in advice.avoid]
+        blocks.append(Against(voice.gettext("What not to buy"), avoided))
+    return blocks
+
+
+def committed(kept: Commitment, content: ProposalContent, voice: Voice) -> str:
+    """Return the value that is committed to."""
+    scale = scale_of_times(content) if kept.figure == "time_to_train" else None
+    return voice.value(kept.committed, kept.expected.unit, scale, exact=False)
+
+
+def acceptance(content: ProposalContent, voice: Voice) -> list[Block]:
+    """Return what is committed to, with the plan behind it and how sure it is."""
+    heads = [
+        Head(voice.gettext("Figure"), width=1.8),
+        Head(voice.gettext("Estimate"), True, 1.8),
+        Head(voice.gettext("Committed value"), True, 1.6),
+        Head(voice.gettext("Commitment level"), True, 1.0),
+    ]
+    blocks: list[Block] = []
+    for place, row in enumerate(rows_offered(content)):
+        found = [one for one in content.acceptance if one.option == row.label]
+        if not found:
+            none = Message(
+                "{option}: no figure is committed to; its published time has no range", {"option": row.label}
+            )
+            blocks.append(Paragraph(voice.sentence(none)))
+            continue
+        cells = []
+        for one in found:
+            bound = voice.gettext("at most") if one.bound == "at_most" else voice.gettext("at least")
+            scale = scale_of_times(content) if one.figure == "time_to_train" else None
+            cells.append(
+                [
+                    Cell(voice.label(one.figure, "line")),
+                    figure(one.expected, voice, scale),
+                    Cell(committed(one, content, voice), bound),
+                    Cell(f"P{round(100 * one.level)}"),
+                ]
+            )
+        blocks.append(Grid(f"acceptance-{place}", row.label, heads, cells))
+        blocks.append(Paragraph(options.behind(row, voice)))
+    if content.acceptance:
+        said = voice.gettext(
+            "P90 is the value that is kept with a probability of 90 %, not the middle of the estimate: the "
+            "worse end of its 80 % interval, which runs from the 10th to the 90th percentile."
+        )
+        blocks.append(Paragraph(said, quiet=True))
+    return blocks
+
+
+def signatures(content: ProposalContent, voice: Voice) -> list[Block]:
+    """Return where both parties sign."""
+    sender = (content.sender.organization if content.sender else None) or ""
+    parties = [(voice.gettext("Supplier"), sender), (voice.gettext("Customer"), content.customer)]
+    lines = [
+        voice.gettext("Name"),
+        voice.gettext("Job title"),
+        voice.gettext("Signature"),
+        voice.gettext("Date"),
+    ]
+    return [Signatures(parties, lines)]

@@ -1,0 +1,102 @@
+"""The bill of an option of a study, and beside it that of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from app.catalog.books import BookRow, PriceBook
+from app.catalog.entries import Acquisition, ChipKind
+from app.catalog.figures import Source, SourceKind
+from app.errors import NotFound
+from app.estimating.context import SizingContext
+from app.features.bills.bill import make_bill
+from app.features.bills.model import Bill, BillRequest, OptionBill, OptionBillRequest
+from app.features.bills.service import compare_bills
+from app.features.studies.frame import StudyQuestion, question_of
+from app.features.studies.model import StudyOption
+from app.platform.workbench import Workbench
+
+SHARED = ("spare", "storage_tb", "rack_units", "rack_power_kw")
+"""What the form of one bill says of another as well."""
+
+
+def has_bill(bench: Workbench, option: StudyOption) -> bool:
+    """Tell whether an option is bought, and so has parts."""
+    if option.system is None or option.assumptions.acquisition == "rent":
+        return False
+    return bench.sizing.catalog.system(option.system.id).acquisition is Acquisition.OWN
+
+
+def asked_of(question: StudyQuestion) -> dict[str, Any]:
+    """Return what a study says of the bill of an option."""
+    request = question.request
+    assert request is not None, "only systems are billed"
+    system, assumptions = request.system, request.assumptions
+    asked: dict[str, Any] = {
+        "system": system.id,
+        "count": system.count,
+        "currency": request.currency,
+        "label": question.label,
+        "price_book_id": assumptions.price_book_id,
+        "region": assumptions.region,
+        "storage_tb": assumptions.storage_tb,
+    }
+    # A pod comes with its network.
+    if question.bench.sizing.catalog.system(system.id).chip_kind is not ChipKind.IPU:
+        asked |= {"fabric": system.fabric, "ports_per_node": system.ports_per_node}
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def usual_bill(question: StudyQuestion) -> Mapping[str, str]:
+    """Return the fields of the form that the study fills in."""
+    asked = asked_of(question)
+    return {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in asked.items()}
+
+
+def bill_of(question: StudyQuestion, asked: BillRequest) -> Bill:
+    """Return the bill of an option at the prices of its study."""
+    bill = make_bill(asked.model_copy(update={"price_book_id": None}), priced(question), question.option.key)
+    stated = asked.model_dump(exclude_unset=True, include=set(BillRequest.model_fields))
+    return bill.model_copy(update={"request": BillRequest.model_validate(stated)})
+
+
+def priced(question: StudyQuestion) -> SizingContext:
+    """Return the catalogue at the prices of a study: of its book and day, with the price of its system."""
+    request = question.request
+    assert request is not None, "only systems are billed"
+    context = question.bench.context(question.workspace).at_prices(request.assumptions)
+    if request.assumptions.system_price is None:
+        return context
+    row = BookRow(
+        request.system.id, "price", "", request.assumptions.system_price, request.currency, question.label
+    )
+    study = question.state.study
+    prices = StatedPrices(
+        study.id, study.content.name, study.version, study.changed_at.date().isoformat(), (row,)
+    )
+    return replace(context, catalog=context.catalog.overlaid(prices))
+
+
+@dataclass(frozen=True, slots=True)
+class StatedPrices(PriceBook):
+    """Prices that a study states."""
+
+    @property
+    def source(self) -> Source:
+        return Source(self.id, SourceKind.CUSTOMER, self.name, "", self.as_of, f"/studies/{self.id}")
+
+
+def answer_bill(question: StudyQuestion, asked: OptionBillRequest) -> OptionBill:
+    """Return the bill of an option and, where another is named, how the two compare."""
+    bill, comparison = bill_of(question, asked), None
+    if asked.other:
+        others = [one.key for one in question.content.options if has_bill(question.bench, one)]
+        if asked.other not in others:
+            raise NotFound.named("option", asked.other, others, "other")
+        beside = question_of(question.bench, question.workspace, question.state, asked.other)
+        shared = asked.model_dump(exclude_unset=True, include=set(SHARED))
+        other = BillRequest.model_validate({**asked_of(beside), **shared})
+        comparison = compare_bills(bill, bill_of(beside, other), question.bench.sizing.catalog)
+    return OptionBill.model_validate({**dict(bill), "comparison": comparison})

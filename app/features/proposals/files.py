@@ -1,0 +1,47 @@
+"""A proposal as files to be saved: PDF, workbook and CSV."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Literal, get_args
+
+from fastapi import Response
+
+from app.features.proposals.model import Proposal
+from app.features.proposals.service import pdf_of
+from app.platform.web.locale import CSV, PDF, XLSX, attachment
+from app.platform.workbench import Workbench
+
+FileKind = Literal["pdf", "xlsx", "csv"]
+
+FILE_KINDS: tuple[FileKind, ...] = get_args(FileKind)
+
+UNSAFE = re.compile(r"[\W_]+")
+"""What a file name goes without: all but letters and digits."""
+
+MOST_LETTERS = 60
+
+
+def file_of(bench: Workbench, workspace_id: str, proposal: Proposal, kind: FileKind) -> Response:
+    # What writes workbooks takes half a second to load, and few requests ask for one.
+    from app.features.proposals.sheets import proposal_csv, proposal_workbook
+
+    name = file_name(proposal, kind)
+    if kind == "pdf":
+        return attachment(pdf_of(bench, workspace_id, proposal), PDF, name)
+    if kind == "csv":
+        return attachment(proposal_csv(proposal).encode(), CSV, name)
+    return attachment(proposal_workbook(proposal), XLSX, name)
+
+
+def file_name(proposal: Proposal, ending: str) -> str:
+    """Return what a file of a proposal is called: after customer, date and number.
+
+    >>> UNSAFE.sub("-", "../Acme & Söhne\u202e/x").strip("-")
+    'Acme-Söhne-x'
+    """
+    customer = unicodedata.normalize("NFC", proposal.content.customer)
+    day = (proposal.frozen_at or proposal.updated_at).date().isoformat()
+    parts = [UNSAFE.sub("-", customer)[:MOST_LETTERS].strip("-"), day, proposal.number or proposal.id]
+    return f"{'-'.join(part for part in parts if part)}.{ending}"

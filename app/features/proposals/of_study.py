@@ -1,0 +1,158 @@
+"""The view of a study from which proposals are made: the study says what it knows, the form asks the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import ValidationError
+from starlette.datastructures import FormData
+
+from app.errors import AppError, Message, NotFound
+from app.features.calibration.service import list_calibrations
+from app.features.networks.forms import choice_request
+from app.features.networks.pages import switched
+from app.features.proposals import service as proposals
+from app.features.proposals.forms import asked_body, without_nulls
+from app.features.proposals.model import Proposal, ProposalRequest, ProposalSummary
+from app.features.studies.frame import OpenView, StudyFrame, open_view, question_of
+from app.features.studies.knobs import labels_of
+from app.features.studies.states import save_state
+from app.platform.json_bodies import as_app_error
+from app.platform.listing import Page
+from app.platform.rates import CostClass
+from app.platform.web.contexts import Choice, Form
+from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.forms import FormDep, refused, typed
+from app.platform.web.locale import language_of
+from app.platform.web.needs import Right, needs
+from app.platform.web.rendering import render
+from app.platform.web.rights import page_router
+from app.platform.workbench import Workbench
+
+router = page_router()
+
+VIEW = "proposal"
+
+PATH = f"/studies/{{identifier}}/{VIEW}"
+
+LISTED = 30
+
+NETWORK_OF = "network_of"
+"""Field that names the option whose network the proposal advises on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyProposalPage:
+    """Proposals made of a study, and the form for another."""
+
+    frame: StudyFrame
+    made: Sequence[ProposalSummary]
+    form: Form
+    message: Message | None
+    """What is wrong with the form as a whole."""
+    labels: Sequence[str]
+    """Options of the study."""
+    calibrations: Sequence[Choice]
+    """Measured runs of the study."""
+    networks: Sequence[Choice]
+    """Options whose network is bought, so that the study says which is worth paying for."""
+    saves: bool
+    """Whether a proposal saves what is shown as a version of the study."""
+
+
+def render_view(
+    request: Request, view: OpenView, form: Form, message: Message | None = None, status: int = 200
+) -> Response:
+    bench, workspace, content = view.bench, view.workspace, view.state.content
+    labels = labels_of(content, bench.sizing.catalog)
+    runs = list_calibrations(bench, workspace, LISTED, None, view.state.study.id).items
+    page = StudyProposalPage(
+        frame=view.frame,
+        made=proposals.list_proposals(bench, workspace, LISTED, None, study=view.state.study.id).items,
+        form=form,
+        message=message,
+        labels=list(labels.values()),
+        calibrations=[Choice(one.id, one.label) for one in runs],
+        networks=[
+            Choice(option.key, labels[option.key]) for option in content.options if switched(bench, option)
+        ],
+        saves=not view.state.study.saved or bool(view.frame.query),
+    )
+    return render(request, "proposals/study_proposal.html", page, status=status)
+
+
+def usual(request: Request, view: OpenView) -> dict[str, Sequence[str]]:
+    """Return what the form starts from: what the study says, and the sender of the last proposal."""
+    content = view.state.content
+    sender = proposals.latest_sender(view.bench, view.workspace)
+    return {
+        "locale": [language_of(request)],
+        "confidential": ["yes"],
+        "customer": [content.customer],
+        "title": [content.name],
+        "currency": [content.base.currency],
+        "options": list(labels_of(content, view.bench.sizing.catalog).values()),
+        **{name: [value] for name, value in sender.items()},
+    }
+
+
+@router.get(f"{PATH}.json")
+def show_proposals_data(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
+) -> Page[ProposalSummary]:
+    """Return the proposals made of a study, newest first."""
+    view = open_view(request, bench, workspace, identifier, VIEW, None)
+    return proposals.list_proposals(bench, workspace, LISTED, None, study=view.state.study.id)
+
+
+@router.get(PATH, response_class=HTMLResponse)
+def show_view(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Show the proposals made of a study, and the form for another."""
+    view = open_view(request, bench, workspace, identifier, VIEW, None)
+    return render_view(request, view, Form({**usual(request, view), **typed(request.query_params)}))
+
+
+@router.post(PATH, response_class=HTMLResponse)
+@needs(Right.PROPOSE, CostClass.SEARCH)
+def make_proposal(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
+) -> Response:
+    """Save the study as it is shown and make a draft of it, or say what is wrong beside the fields."""
+    view = open_view(request, bench, workspace, identifier, VIEW, None)
+    try:
+        made = proposed(bench, workspace, view, form)
+    except (AppError, ValidationError) as error:
+        known = as_app_error(error)
+        return render_view(request, view, refused(typed(form), known, ()), known.message, known.status)
+    return RedirectResponse(f"/proposals/{made.id}", 303)
+
+
+def proposed(bench: Workbench, workspace: str, view: OpenView, form: FormData) -> Proposal:
+    """Return a draft of a study in the state that is shown, which becomes a version of the study."""
+    fields = {name: values[0] for name, values in typed(form).items()}
+    body = without_nulls({**asked_body(form), **known_to(view, fields)})
+    asked = ProposalRequest.model_validate({**body, "study_id": view.state.study.id})
+    heading = {} if view.state.content.customer else {"customer": asked.customer}
+    save_state(bench, workspace, view.state, heading)
+    return proposals.create_proposal(bench, workspace, asked)
+
+
+def known_to(view: OpenView, fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the study says of a proposal: limits, scaling, and the networks of the option it names."""
+    content = view.state.content
+    known: dict[str, Any] = {
+        "deadline_s": content.limits.deadline_s,
+        "budget": content.limits.budget if content.limits.budget_kind == "run" else None,
+        "scaling_efficiency": content.base.scaling_efficiency,
+    }
+    if key := fields.get(NETWORK_OF):
+        keys = [option.key for option in content.options if switched(view.bench, option)]
+        if key not in keys:
+            raise NotFound.named("option", key, keys, NETWORK_OF)
+        choice = choice_request(question_of(view.bench, view.workspace, view.state, key))
+        known["fabric_choice"] = choice.model_dump(mode="json", exclude_unset=True)
+    return known

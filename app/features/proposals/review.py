@@ -1,0 +1,121 @@
+"""Steps of review: from the draft to the customer's answer, each with who took it and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from app.errors import Conflict, Message
+from app.features.accounts.mailing import send
+from app.features.proposals.model import Proposal, Review, ReviewRequest, ShareRequest, Step
+from app.features.proposals.service import STEPS, existing, freeze_proposal, get_proposal, review_of
+from app.features.proposals.sharing import create_share
+from app.platform.idempotency import IdempotentCall, Save, keep
+from app.platform.identity import Identity, checked_email
+from app.platform.store.queries import now
+from app.platform.store.repository import Repository
+from app.platform.workbench import Workbench
+
+EVENTS: dict[Step, str] = {
+    "submit": "submitted",
+    "return": "returned",
+    "send": "sent",
+    "accept": "accepted",
+    "decline": "declined",
+}
+"""Step → the event it is written down as; an approval is written down as frozen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """How mails are sent, and the address at which the server was asked."""
+
+    identity: Identity
+    asked_at: str
+
+    @property
+    def ready(self) -> bool:
+        return self.identity.mail is not None
+
+
+def take_step(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    request: ReviewRequest,
+    post: Post,
+    key: str | None = None,
+) -> Proposal:
+    """Take one of the steps that are allowed now; a repeated key sends no second mail."""
+
+    def make() -> tuple[Proposal, Save]:
+        with bench.store.transaction(workspace_id) as repository:
+            record = existing(repository, identifier)
+        after = next_state(review_of(record), request.step)
+        if request.step == "approve":
+            freeze_proposal(bench, workspace_id, identifier)
+            return get_proposal(bench, workspace_id, identifier), lambda _: None
+        detail: dict[str, Any] = {"note": request.note} if request.note else {}
+        if request.step == "send" and request.to is not None:
+            detail["to"] = checked_email(request.to, "to")
+            send_link(bench, workspace_id, identifier, request, post)
+
+        def save(repository: Repository) -> None:
+            queries = repository.of_proposal(identifier)
+            if not queries.move(record.review, {"review": after}):
+                raise Conflict("the proposal has changed in the meantime; reload it")
+            queries.add_event(EVENTS[request.step], now(), detail)
+
+        moved = {"review": after, "steps": list(STEPS.get(after, ()))}
+        return get_proposal(bench, workspace_id, identifier).model_copy(update=moved), save
+
+    once = IdempotentCall.of(f"proposals/{identifier}/review", key, request)
+    return keep(bench, workspace_id, once, Proposal, make)
+
+
+def next_state(before: Review, step: Step) -> Review:
+    """Return where a step leads, or refuse it."""
+    allowed = STEPS.get(before, {})
+    if step in allowed:
+        return allowed[step]
+    values = {"step": step, "state": Message(before.replace("_", " "))}
+    if not allowed:
+        raise Conflict.at("step", "“{step}” is not possible: the proposal is {state}", **values)
+    raise Conflict.at(
+        "step",
+        "“{step}” is not possible: the proposal is {state}; choose one of {steps}",
+        **values,
+        steps=", ".join(allowed),
+    )
+
+
+def send_link(
+    bench: Workbench, workspace_id: str, identifier: str, request: ReviewRequest, post: Post
+) -> None:
+    """Send the customer a new link, in the language of the proposal."""
+    if not post.ready:
+        raise Conflict.at(
+            "to",
+            "no mail server is configured; create a link and send it yourself",
+        )
+    share = create_share(
+        bench, workspace_id, identifier, ShareRequest(expires_in_days=request.expires_in_days)
+    )
+    content = get_proposal(bench, workspace_id, identifier).content
+    about = {"title": content.title, "number": content.number or identifier}
+    sender = content.sender.organization if content.sender else None
+    until = (now() + timedelta(days=request.expires_in_days)).date().isoformat()
+    taken = send(
+        post.identity,
+        str(request.to),
+        content.locale,
+        Message("Proposal {number}: {title}", about),
+        *([request.note] if request.note else []),
+        Message("The proposal “{title}” ({number}) is ready for you:", about),
+        post.identity.address_of(share.url or "", post.asked_at),
+        Message("The link is valid until {day}.", {"day": until}),
+        *([sender] if sender else []),
+    )
+    if not taken:
+        raise Conflict.at("to", "the mail server did not accept the mail; create a link and send it yourself")
