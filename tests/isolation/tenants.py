@@ -184,6 +184,8 @@ async def filled(app: FastAPI, ask: Ask, who: str, workspace: str) -> Kept:
     study = await made("/studies", json=study)
     await ask(who, "PATCH", f"{api}/studies/{study['id']}", json={"name": f"again {apart}"})
     sweep = {**BASE, "title": f"sweep {apart}", "scenarios": [{"label": f"scenario {apart}"}]}
+    # Who follows a search hears how far it is, which is never twice the same: it is made before.
+    await ask(who, "GET", f"/studies/{study['id']}/systems?run=wait", page=True)
     kept.options["stu"] = (await made("/sweeps", json=sweep))["id"]
     assert do_next(app.state.workbench, Threads)
     proposal = {

@@ -158,7 +158,8 @@ class WatchedSearch:
 
     def __init__(self, question: SystemQuestion) -> None:
         self.question = question
-        self.state = SearchState()
+        known = stored_sizing(question.bench, question.workspace, question.identifier) is not None
+        self.state = SearchState("done", 1) if known else SearchState()
         self._stopped = False
 
     def stop(self) -> None:
@@ -166,9 +167,10 @@ class WatchedSearch:
 
     def run(self) -> None:
         asked = self.question
+        if self.state.ended:
+            return
         try:
-            if stored_sizing(asked.bench, asked.workspace, asked.identifier) is None:
-                find_sizing(asked.bench, asked.workspace, asked.identifier, asked.asked, self._watch)
+            find_sizing(asked.bench, asked.workspace, asked.identifier, asked.asked, self._watch)
             self.state = replace(self.state, status="done", done=self.state.total)
         except Stopped:
             pass

@@ -46,7 +46,7 @@ def test_the_answer_stands_first(reader: Reader, address: str) -> None:
     assert page.select_one("#figure-frontier-data") is not None
     assert page.select_one(".chart-box:has(#figure-scaling) .chart-table tbody tr") is not None
     assert page.select_one("#deadline")["value"] == "0.416667"
-    assert page.select_one("#budget")["value"] == "5000"
+    assert page.select_one("#budget")["value"] == "5,000"
 
 
 def test_page_and_twin_agree(reader: Reader, address: str) -> None:
@@ -132,10 +132,10 @@ def test_a_search_is_followed_and_can_be_left(reader: Reader, app: FastAPI) -> N
     body = {**STUDY, "base": {"model": {"preset": "gpt2-124m"}, "workload": {"tokens": 1e9}}}
     found = f"/studies/{reader.ask('POST', '/api/v1/studies', json=body).json()['id']}/systems"
     page = reader.page(found)
-    assert page.select_one("progress") is not None
+    assert page.select_one("#found progress") is not None
     assert page.select_one("noscript meta")["content"].endswith(f"{found}?run=wait")
     idle = reader.page(page.select_one("#found .actions a")["href"])
-    assert idle.select_one("progress") is None and "Search all systems" in idle.get_text()
+    assert idle.select_one("#found") is None and "Search all systems" in idle.get_text()
 
     bench = app.state.workbench
     question = question_of(bench, LOCAL_WORKSPACE, StudyContent.model_validate(body), Filters())
