@@ -20,6 +20,8 @@ from app.features.proposals.forms import asked_body, without_nulls
 from app.features.proposals.model import Proposal, ProposalRequest, ProposalSummary
 from app.features.studies.frame import OpenView, StudyFrame, open_view, question_of
 from app.features.studies.knobs import labels_of
+from app.features.studies.model import StateRequest
+from app.features.studies.service import check_edit
 from app.features.studies.states import save_state
 from app.platform.json_bodies import as_app_error
 from app.platform.listing import Page
@@ -136,9 +138,14 @@ def proposed(bench: Workbench, workspace: str, view: OpenView, form: FormData) -
     fields = {name: values[0] for name, values in typed(form).items()}
     body = without_nulls({**asked_body(form), **known_to(view, fields)})
     asked = ProposalRequest.model_validate({**body, "study_id": view.state.study.id})
+    study = view.state.study
+    shown = StateRequest(knobs=dict(view.state.turned.knobs), version=study.version)
+    check_edit(bench, workspace, study, None)
+    made = proposals.create_proposal(bench, workspace, asked, state=shown)
+    # Last, so that a form that is refused leaves the study as it was.
     heading = {} if view.state.content.customer else {"customer": asked.customer}
     save_state(bench, workspace, view.state, heading)
-    return proposals.create_proposal(bench, workspace, asked)
+    return made
 
 
 def known_to(view: OpenView, fields: Mapping[str, str]) -> dict[str, Any]:

@@ -56,8 +56,6 @@ router = page_router()
 
 LISTED = 30
 
-OFFERED_COMPARISONS = 10
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalsPage:
