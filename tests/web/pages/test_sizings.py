@@ -132,10 +132,10 @@ def test_a_search_is_followed_and_can_be_left(reader: Reader, app: FastAPI) -> N
     body = {**STUDY, "base": {"model": {"preset": "gpt2-124m"}, "workload": {"tokens": 1e9}}}
     found = f"/studies/{reader.ask('POST', '/api/v1/studies', json=body).json()['id']}/systems"
     page = reader.page(found)
-    assert page.select_one("progress") is not None
+    assert page.select_one("#found progress") is not None
     assert page.select_one("noscript meta")["content"].endswith(f"{found}?run=wait")
     idle = reader.page(page.select_one("#found .actions a")["href"])
-    assert idle.select_one("progress") is None and "Search all systems" in idle.get_text()
+    assert idle.select_one("#found progress") is None and "Search all systems" in idle.get_text()
 
     bench = app.state.workbench
     question = question_of(bench, LOCAL_WORKSPACE, StudyContent.model_validate(body), Filters())
