@@ -23,12 +23,11 @@ from app.features.studies.knobs import labels_of
 from app.features.studies.model import StateRequest
 from app.features.studies.service import check_edit
 from app.features.studies.states import save_state
-from app.platform.json_bodies import as_app_error
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.forms import FormDep, refused, typed
+from app.platform.web.forms import FormDep, refusal, refused, typed
 from app.platform.web.locale import language_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
@@ -128,7 +127,7 @@ def make_proposal(
     try:
         made = proposed(bench, workspace, view, form)
     except (AppError, ValidationError) as error:
-        known = as_app_error(error)
+        known = refusal(error)
         return render_view(request, view, refused(typed(form), known, ()), known.message, known.status)
     return RedirectResponse(f"/proposals/{made.id}", 303)
 
