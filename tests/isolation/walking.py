@@ -51,7 +51,7 @@ NAMES = {
     "estimate": "est", "estimate_id": "est", "teams.0.estimate_id": "est", "comparison": "cmp", "ids": "bom",
     "study": "stu",
     "price_book_id": "pbk", "software": "cal", "model": "prf", "model.profile_id": "prf",
-    "workload.workload_id": "wkl", "software.a": "cal", "book": "pbk",
+    "workload.workload_id": "wkl", "software.a": "cal", "book": "pbk", "calibration_id": "cal",
 }  # fmt: skip
 """Parameters of addresses that may name something kept → the kind of thing."""
 
@@ -65,6 +65,7 @@ READ_THERE = {
     "/calibrations/new": ("estimate",),
     "/boms": ("estimate", "estimate_id", "price_book_id", "ids"),
     "/studies/{identifier}": ("software.a", "price_book_id"),
+    "/studies/{identifier}/proposal": ("calibration_id",),
 }
 """Beginning of an address → parameters that are tried there one by one; elsewhere all are tried at once."""
 
