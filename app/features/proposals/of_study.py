@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from app.errors import AppError, Message, NotFound
-from app.features.calibration.service import list_calibrations
+from app.features.calibration.service import get_calibration, list_calibrations
 from app.features.networks.forms import choice_request
 from app.features.networks.pages import switched
 from app.features.proposals import service as proposals
@@ -58,7 +59,7 @@ class StudyProposalPage:
     labels: Sequence[str]
     """Options of the study."""
     calibrations: Sequence[Choice]
-    """Measured runs of the study."""
+    """Measured runs of the study, and those that the address names."""
     networks: Sequence[Choice]
     """Options whose network is bought, so that the study says which is worth paying for."""
     saves: bool
@@ -70,20 +71,30 @@ def render_view(
 ) -> Response:
     bench, workspace, content = view.bench, view.workspace, view.state.content
     labels = labels_of(content, bench.sizing.catalog)
-    runs = list_calibrations(bench, workspace, LISTED, None, view.state.study.id).items
     page = StudyProposalPage(
         frame=view.frame,
         made=proposals.list_proposals(bench, workspace, LISTED, None, study=view.state.study.id).items,
         form=form,
         message=message,
         labels=list(labels.values()),
-        calibrations=[Choice(one.id, one.label) for one in runs],
+        calibrations=runs_offered(view, form.get("calibration_id")),
         networks=[
             Choice(option.key, labels[option.key]) for option in content.options if switched(bench, option)
         ],
         saves=not view.state.study.saved or bool(view.frame.query),
     )
     return render(request, "proposals/study_proposal.html", page, status=status)
+
+
+def runs_offered(view: OpenView, named: str) -> list[Choice]:
+    bench, workspace = view.bench, view.workspace
+    kept = list_calibrations(bench, workspace, LISTED, None, view.state.study.id).items
+    offered = {one.id: one.label for one in kept}
+    if named and named not in offered:
+        # Runs that were kept without a study are shown in one that is made for them.
+        with contextlib.suppress(NotFound):
+            offered[named] = get_calibration(bench, workspace, named).label
+    return [Choice(identifier, label) for identifier, label in offered.items()]
 
 
 def usual(request: Request, view: OpenView) -> dict[str, Sequence[str]]:

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from app.features.proposals.model import SECTIONS
 from app.platform.rates import ClientKind, CostClass
-from app.platform.web.examples import STUDY
+from app.platform.web.examples import CALIBRATION, STUDY
 from tests.allowances import allowed
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
@@ -54,10 +54,10 @@ def study_of(view: str) -> str:
     return view.partition("/proposal")[0]
 
 
-def fields_of(reader: Reader, view: str) -> dict[str, Any]:
+def fields_of(reader: Reader, view: str, action: str = "") -> dict[str, Any]:
     """Return what the form of a view would send if nothing was typed."""
     form = reader.page(view).find("form", class_="proposal-form")
-    assert form["action"] == view
+    assert form["action"] == (action or view)
     fields: dict[str, Any] = {}
     for entry in form.select("input:not([type=file]):not([type=checkbox]), textarea"):
         fields[entry["name"]] = entry.get("value", "") if entry.name == "input" else entry.get_text()
@@ -465,3 +465,18 @@ def test_forms_offer_price_books_and_measured_runs_by_their_names(reader: Reader
     edit = f"{draft.headers['location']}/edit"
     assert offered(edit, "price_book_id")[book] == "Seoul 2026"
     assert offered(edit, "calibration_id")[run].startswith(label)
+
+
+def test_runs_that_were_kept_without_a_study_lead_to_a_proposal(reader: Reader) -> None:
+    runs = reader.ask("POST", "/api/v1/calibrations", json=CALIBRATION).json()
+    link = reader.page(f"/calibrations/{runs['id']}").select_one('a[href*="calibration_id="]')
+    form = reader.page(link["href"]).find("form", class_="proposal-form")
+    assert form.select_one("#calibration_id [selected]")["value"] == runs["id"]
+    fields = {**fields_of(reader, link["href"], str(form["action"])), "customer": "A"}
+    made = reader.submit(str(form["action"]), fields).headers["location"]
+    evidence = reader.data(f"{made}.json")["content"]["evidence"]
+    assert evidence["fit"]["calibration_id"] == runs["id"]
+    unknown = reader.submit(str(form["action"]), {**fields, "calibration_id": "cal_nobody"})
+    assert unknown.status_code == 404
+    page = BeautifulSoup(unknown.text, "html.parser")
+    assert "cal_nobody" in page.find(id="calibration_id-error-1").get_text()
