@@ -28,6 +28,7 @@ FORMS: dict[str, dict[str, str]] = {
     "/proposals/{}/sections": {"version": "1"},
     "/studies/{}/duplicate": {"state": ""},
     "/studies/{}/figures": {"figure.label": "Own run", "figure.kind": "measured", "figure.hours": "3"},
+    "/studies/{}/proposal": {"customer": "Another", "locale": "en", "currency": "USD"},
     "/people/members/{}": {"role": "viewer"},
     "/studies/{}/save": {"state": "count.a=3", "version": "1", "expected": "1"},
 }  # fmt: skip

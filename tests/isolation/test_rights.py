@@ -138,7 +138,8 @@ def test_pages_offer_what_their_reader_may_do(app: FastAPI, guarded: list[Door],
         assert made.status_code == 201, made.text
         estimate = (await ask("owner", "POST", "/api/v1/estimates", json=ESTIMATE)).json()["id"]
         pages = [door.path for door in guarded if door.method == "GET" and not door.api and not door.places]
-        pages += [f"/studies/{made.json()['id']}", f"/estimates/{estimate}/costs"]
+        kept = f"/studies/{made.json()['id']}"
+        pages += [kept, f"{kept}/proposal", f"/estimates/{estimate}/costs"]
         for path in pages:
             answer = await ask(who, "GET", path, page=True, follow_redirects=True)
             if "text/html" not in answer.headers.get("content-type", ""):
@@ -152,6 +153,24 @@ def test_pages_offer_what_their_reader_may_do(app: FastAPI, guarded: list[Door],
         return wrong
 
     assert run(offered()) == []
+
+
+def test_who_may_not_propose_sees_no_form_and_is_refused(app: FastAPI) -> None:
+    async def seen() -> dict[str, tuple[bool, int]]:
+        ask, found = ClientKind(app), {}
+        study = {"name": "s", "base": BASE, "options": [{"key": "a", **FIGURE}]}
+        kept = (await ask("owner", "POST", "/api/v1/studies", json=study)).json()["id"]
+        view = f"/studies/{kept}/proposal"
+        fields = {"customer": "Lab", "locale": "en", "currency": "USD"}
+        for who in ("viewer", "key-estimate", "consultant"):
+            page = await ask(who, "GET", view, page=True)
+            form = BeautifulSoup(page.text, "html.parser").select_one("form.proposal-form")
+            sent = await ask(who, "POST", view, page=True, data=fields)
+            found[who] = (form is not None, sent.status_code)
+        await ask.client.aclose()
+        return found
+
+    assert run(seen()) == {"viewer": (False, 403), "key-estimate": (False, 403), "consultant": (True, 303)}
 
 
 BASE = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}

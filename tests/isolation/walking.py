@@ -51,7 +51,7 @@ NAMES = {
     "estimate": "est", "estimate_id": "est", "teams.0.estimate_id": "est", "comparison": "cmp", "ids": "bom",
     "study": "stu",
     "price_book_id": "pbk", "software": "cal", "model": "prf", "model.profile_id": "prf",
-    "workload.workload_id": "wkl", "software.a": "cal", "book": "pbk", "fit": "cal",
+    "workload.workload_id": "wkl", "software.a": "cal", "book": "pbk", "fit": "cal", "calibration_id": "cal",
 }  # fmt: skip
 """Parameters of addresses that may name something kept → the kind of thing."""
 
@@ -67,6 +67,7 @@ READ_THERE = {
     "/studies/{identifier}": ("software.a", "price_book_id"),
     "/studies/{identifier}/runs": ("fit",),
     "/studies/{identifier}/queues": ("teams.0.estimate_id",),
+    "/studies/{identifier}/proposal": ("calibration_id",),
 }
 """Beginning of an address → parameters that are tried there one by one; elsewhere all are tried at once."""
 

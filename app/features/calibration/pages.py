@@ -145,13 +145,9 @@ def usual_row(view: OpenView) -> dict[str, str]:
     """Return what a run is taken to have been where its row does not say."""
     asked = None if view.question is None else view.question.request
     if asked is None:
-        return {}
-    known = {
-        "system.count": asked.system.count,
-        "workload.global_batch": asked.workload.global_batch,
-        "workload.seq_len": asked.workload.seq_len,
-    }
-    return {name: str(value) for name, value in known.items() if value is not None}
+        return dict.fromkeys(NUMBERS, "")
+    known = (asked.system.count, asked.workload.global_batch, asked.workload.seq_len)
+    return {name: "" if value is None else str(value) for name, value in zip(NUMBERS, known, strict=True)}
 
 
 def software_knobs(view: OpenView, shown: CalibrationAnswer) -> dict[str, str]:

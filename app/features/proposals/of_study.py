@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from app.errors import AppError, Message, NotFound
-from app.features.calibration.service import list_calibrations
+from app.features.calibration.service import get_calibration, list_calibrations
 from app.features.networks.forms import choice_request
 from app.features.networks.pages import switched
 from app.features.proposals import service as proposals
@@ -20,13 +21,14 @@ from app.features.proposals.forms import asked_body, without_nulls
 from app.features.proposals.model import Proposal, ProposalRequest, ProposalSummary
 from app.features.studies.frame import OpenView, StudyFrame, open_view, question_of
 from app.features.studies.knobs import labels_of
+from app.features.studies.model import StateRequest
+from app.features.studies.service import check_edit
 from app.features.studies.states import save_state
-from app.platform.json_bodies import as_app_error
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.forms import FormDep, refused, typed
+from app.platform.web.forms import FormDep, refusal, refused, typed
 from app.platform.web.locale import language_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
@@ -57,7 +59,7 @@ class StudyProposalPage:
     labels: Sequence[str]
     """Options of the study."""
     calibrations: Sequence[Choice]
-    """Measured runs of the study."""
+    """Measured runs of the study, and those that the address names."""
     networks: Sequence[Choice]
     """Options whose network is bought, so that the study says which is worth paying for."""
     saves: bool
@@ -69,20 +71,30 @@ def render_view(
 ) -> Response:
     bench, workspace, content = view.bench, view.workspace, view.state.content
     labels = labels_of(content, bench.sizing.catalog)
-    runs = list_calibrations(bench, workspace, LISTED, None, view.state.study.id).items
     page = StudyProposalPage(
         frame=view.frame,
         made=proposals.list_proposals(bench, workspace, LISTED, None, study=view.state.study.id).items,
         form=form,
         message=message,
         labels=list(labels.values()),
-        calibrations=[Choice(one.id, one.label) for one in runs],
+        calibrations=runs_offered(view, form.get("calibration_id")),
         networks=[
             Choice(option.key, labels[option.key]) for option in content.options if switched(bench, option)
         ],
         saves=not view.state.study.saved or bool(view.frame.query),
     )
     return render(request, "proposals/study_proposal.html", page, status=status)
+
+
+def runs_offered(view: OpenView, named: str) -> list[Choice]:
+    bench, workspace = view.bench, view.workspace
+    kept = list_calibrations(bench, workspace, LISTED, None, view.state.study.id).items
+    offered = {one.id: one.label for one in kept}
+    if named and named not in offered:
+        # Runs that were kept without a study are shown in one that is made for them.
+        with contextlib.suppress(NotFound):
+            offered[named] = get_calibration(bench, workspace, named).label
+    return [Choice(identifier, label) for identifier, label in offered.items()]
 
 
 def usual(request: Request, view: OpenView) -> dict[str, Sequence[str]]:
@@ -127,7 +139,7 @@ def make_proposal(
     try:
         made = proposed(bench, workspace, view, form)
     except (AppError, ValidationError) as error:
-        known = as_app_error(error)
+        known = refusal(error)
         return render_view(request, view, refused(typed(form), known, ()), known.message, known.status)
     return RedirectResponse(f"/proposals/{made.id}", 303)
 
@@ -137,9 +149,14 @@ def proposed(bench: Workbench, workspace: str, view: OpenView, form: FormData) -
     fields = {name: values[0] for name, values in typed(form).items()}
     body = without_nulls({**asked_body(form), **known_to(view, fields)})
     asked = ProposalRequest.model_validate({**body, "study_id": view.state.study.id})
+    study = view.state.study
+    shown = StateRequest(knobs=dict(view.state.turned.knobs), version=study.version)
+    check_edit(bench, workspace, study, None)
+    made = proposals.create_proposal(bench, workspace, asked, state=shown)
+    # Last, so that a form that is refused leaves the study as it was.
     heading = {} if view.state.content.customer else {"customer": asked.customer}
     save_state(bench, workspace, view.state, heading)
-    return proposals.create_proposal(bench, workspace, asked)
+    return made
 
 
 def known_to(view: OpenView, fields: Mapping[str, str]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ from app.platform.rates import CostClass
 from app.platform.web.auth import IdentityDep
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.forms import FormDep, refused, typed
+from app.platform.web.forms import FormDep, refusal, refused, typed
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.resources import resource
@@ -55,8 +55,6 @@ from app.platform.workbench import Workbench
 router = page_router()
 
 LISTED = 30
-
-OFFERED_COMPARISONS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,13 +124,6 @@ def render_form(
     return render(request, "proposals/proposal_form.html", page, status=status)
 
 
-def refusal(error: AppError | ValidationError) -> tuple[Message, int]:
-    """Return what to say above a form that was refused, and the status."""
-    if isinstance(error, AppError):
-        return error.message, error.status
-    return Message("some fields are invalid"), 422
-
-
 @router.get("/proposals/new", response_class=HTMLResponse)
 def show_form(bench: BenchDep, workspace: WorkspaceDep, comparison: str = "", study: str = "") -> Response:
     """Go to the view of a study from which its proposals are made; a comparison is a study, too."""
@@ -162,8 +153,10 @@ def change_proposal(
     except (AppError, ValidationError) as error:
         # Whoever was overtaken sees so, and saves over the other's edit only by sending the form again.
         draft = proposals.get_proposal(bench, workspace, identifier)
-        message, status = refusal(error)
-        return render_form(request, bench, workspace, draft, refused(values, error, ()), message, status)
+        known = refusal(error)
+        return render_form(
+            request, bench, workspace, draft, refused(values, known, ()), known.message, known.status
+        )
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
 
@@ -182,9 +175,9 @@ def change_sections(
         )
         proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
     except (AppError, ValidationError) as error:
-        message, status = refusal(error)
-        page = proposal_page(request, with_texts(draft, texts), message=message)
-        return render(request, "proposals/proposal.html", page, status=status)
+        known = refusal(error)
+        page = proposal_page(request, with_texts(draft, texts), message=known.message)
+        return render(request, "proposals/proposal.html", page, status=known.status)
     moved = move.rpartition(" ")[2]
     return RedirectResponse(f"/proposals/{identifier}" + (f"#{moved}" if moved else ""), 303)
 
@@ -227,10 +220,10 @@ def review(
         wanted = ReviewRequest.model_validate(asked_step)
         take_step(bench, workspace, identifier, wanted, Post(identity, str(request.base_url)))
     except (AppError, ValidationError) as error:
-        message, status = refusal(error)
+        known = refusal(error)
         found = proposals.get_proposal(bench, workspace, identifier)
-        page = proposal_page(request, found, form=refused(values, error, ()), message=message)
-        return render(request, "proposals/proposal.html", page, status=status)
+        page = proposal_page(request, found, form=refused(values, known, ()), message=known.message)
+        return render(request, "proposals/proposal.html", page, status=known.status)
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
 
@@ -247,8 +240,9 @@ def share(
         made = sharing.create_share(bench, workspace, identifier, wanted)
         link = str(request.base_url).rstrip("/") + (made.url or "")
     except (AppError, ValidationError) as error:
-        message, status = refusal(error)
-        again = refused({name: one for name, one in values.items() if name != "passphrase"}, error, ())
+        known = refusal(error)
+        message, status = known.message, known.status
+        again = refused({name: one for name, one in values.items() if name != "passphrase"}, known, ())
     proposal = proposals.get_proposal(bench, workspace, identifier)
     page = proposal_page(request, proposal, link=link, form=again, message=message)
     return render(request, "proposals/proposal.html", page, status=status)

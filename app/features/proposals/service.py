@@ -42,7 +42,7 @@ from app.features.proposals.model import (
 )
 from app.features.proposals.pdf import proposal_pdf
 from app.features.proposals.texts import sections_of
-from app.features.studies.model import ComparisonOfState
+from app.features.studies.model import ComparisonOfState, StateRequest
 from app.features.studies.states import comparison_of_state
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
@@ -64,14 +64,18 @@ ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
 
 
 def create_proposal(
-    bench: Workbench, workspace_id: str, request: ProposalRequest, key: str | None = None
+    bench: Workbench,
+    workspace_id: str,
+    request: ProposalRequest,
+    key: str | None = None,
+    state: StateRequest | None = None,
 ) -> Proposal:
-    """Make a proposal of a comparison and keep it as a draft."""
+    """Make a proposal of a comparison, or of a study in a state, and keep it as a draft."""
 
     def make() -> tuple[Proposal, Save]:
         check_day(request.valid_until)
         moment = now()
-        asked = based(bench, workspace_id, request)
+        asked = based(bench, workspace_id, request, state)
         logos = {name: read_logo_at(name, getattr(request.branding, name)) for name in LOGOS}
         content = made_content(bench, workspace_id, asked, logos)
         # Last, so that a proposal that cannot be made takes no number.
@@ -126,7 +130,9 @@ def amount_of(content: ProposalContent) -> float | None:
     return None if found is None else found.value
 
 
-def based(bench: Workbench, workspace_id: str, request: ProposalRequest) -> ProposalRequest:
+def based(
+    bench: Workbench, workspace_id: str, request: ProposalRequest, state: StateRequest | None = None
+) -> ProposalRequest:
     """Return a request with the comparison it is made of; of a study its options as they stand are kept."""
     if request.comparison_id is None and request.study_id is None:
         raise Unprocessable.at("comparison_id", "this field is required unless study_id is given")
@@ -134,9 +140,15 @@ def based(bench: Workbench, workspace_id: str, request: ProposalRequest) -> Prop
         return request
     if request.comparison_id is not None:
         raise BadInput.at("study_id", "enter comparison_id or study_id, not both")
-    state = ComparisonOfState(title=request.title, locale="en" if request.locale == "en" else "ko")
+    stood = state or StateRequest()
+    asked = ComparisonOfState(
+        title=request.title,
+        locale="en" if request.locale == "en" else "ko",
+        knobs=stood.knobs,
+        version=stood.version,
+    )
     with at_field("study_id"):
-        made = comparison_of_state(bench, workspace_id, request.study_id, state)
+        made = comparison_of_state(bench, workspace_id, request.study_id, asked)
     return request.model_copy(update={"comparison_id": made.id})
 
 

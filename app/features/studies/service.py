@@ -114,23 +114,33 @@ def create_study(
     return keep(bench, workspace_id, IdempotentCall.of("studies", key, content), Study, make)
 
 
-def unsaved_study(bench: Workbench, workspace_id: str, path: str, content: StudyContent) -> Study:
+def unsaved_study(
+    bench: Workbench, workspace_id: str, path: str, content: StudyContent, *, strict: bool = False
+) -> Study:
     """Return the unsaved study that an address leads to; the same question leads to the same study.
 
-    It need not be possible to estimate all of its options: its page says which cannot be, and why.
+    Where it need not be strict, options that cannot be estimated are kept: their page says why.
     """
 
     def make() -> tuple[Study, Save]:
-        check(content, bench.sizing.catalog)
+        if strict:
+            estimates_of(bench, workspace_id, content, {})
+        else:
+            check(content, bench.sizing.catalog)
         return first_version(content, saved=False)
 
-    digest = hashlib.sha256(content.model_dump_json(exclude_unset=True).encode()).hexdigest()[:32]
-    once = IdempotentCall.of("studies", f"{path}:{digest}", content)
-    study = keep(bench, workspace_id, once, Study, make)
-    try:
-        return get_study(bench, workspace_id, study.id)
-    except NotFound:  # It was deleted meanwhile.
-        return keep(bench, workspace_id, None, Study, make)
+    digest = hashlib.sha256(content.model_dump_json(exclude_unset=True).encode()).hexdigest()
+    while True:
+        once = IdempotentCall.of("studies", f"{path}:{digest[:32]}", content)
+        study = keep(bench, workspace_id, once, Study, make)
+        try:
+            found = get_study(bench, workspace_id, study.id)
+        except NotFound:  # It was deleted meanwhile.
+            return keep(bench, workspace_id, None, Study, make)
+        if found.latest == 1:
+            return found
+        # Somebody has changed it and kept it; the address asks what it asked.
+        digest = hashlib.sha256(f"{digest} {found.id}".encode()).hexdigest()
 
 
 def first_version(content: StudyContent, *, saved: bool = True) -> tuple[Study, Save]:

@@ -7,8 +7,11 @@ from tests.web.pages.conftest import Reader
 
 WRITTEN = ["/methodology", "/accuracy/report"]
 
-OTHERS = {"/index.json", "/keys", "/webhooks", "/audit"}
+OTHERS = {"/glossary", "/index.json", "/keys", "/webhooks", "/audit"}
 """What stands beside the documents at the foot of the page."""
+
+IN_MENU = {"/accuracy"}
+"""Documents that the menu leads to."""
 
 
 @pytest.mark.parametrize("address", WRITTEN)
@@ -18,12 +21,18 @@ def test_documents_are_rendered(reader: Reader, address: str) -> None:
 
 @pytest.mark.parametrize("address", [f"/{name}" for name in documents()])
 def test_documents_are_linked_from_every_page(reader: Reader, address: str) -> None:
-    assert reader.page("/catalog").select_one(f"footer a[href='{address}']") is not None
+    place = "nav.menu" if address in IN_MENU else "footer"
+    assert reader.page("/catalog").select_one(f"{place} a[href='{address}']") is not None
 
 
 def test_only_documents_that_exist_are_linked(reader: Reader) -> None:
     linked = {link["href"] for link in reader.page("/").select("footer nav a")}
-    assert linked - OTHERS == {f"/{name}" for name in documents()}
+    assert linked - OTHERS == {f"/{name}" for name in documents()} - IN_MENU
+
+
+def test_every_link_at_the_foot_leads_to_a_page(reader: Reader) -> None:
+    for link in reader.page("/").select("footer nav a"):
+        assert reader.arrive(link["href"]).status_code == 200, link["href"]
 
 
 @pytest.mark.parametrize("address", WRITTEN)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from bs4 import BeautifulSoup
@@ -22,23 +24,54 @@ FORM = {
     "currency": "KRW",
     "reason": "첫 문단\n둘째 문단",
     "valid_until": "2099-12-31",
-    "scaling_efficiency": "90",
-    "deadline_h": "24",
     "confidential": "yes",
     "accent": "#ffe600",
 }
+
+LIMITS = {"scaling_efficiency": "0.9", "deadline": "1"}
+"""Knobs of a study that its proposal takes over."""
+
+EDIT = {**FORM, "scaling_efficiency": "90", "deadline_h": "24"}
 
 
 def identifier_of(address: str) -> str:
     return address.rsplit("/", 1)[-1].split("?")[0]
 
 
-def drafted(reader: Reader, comparison: str, **more: str) -> str:
-    """Make a draft through the form and return its address."""
-    found = identifier_of(comparison)
-    options = [row["label"] for row in reader.data(f"{comparison}.json")["rows"]]
-    fields = {**FORM, "options": options, **more}
-    response = reader.submit("/proposals/new", {**fields, "comparison_id": found})
+def proposing(reader: Reader, made_of: str, **knobs: str) -> str:
+    """Return the address of the view of proposals of a study or comparison with knobs turned in Compare."""
+    kind = "comparison" if made_of.startswith("/comparisons/") else "study"
+    view = reader.landed(f"/proposals/new?{kind}={identifier_of(made_of)}")
+    assert re.fullmatch(r"/studies/stu_\w+/proposal", view)
+    if not knobs:
+        return view
+    compare = reader.page(f"{study_of(view)}?{urlencode(knobs)}")
+    return str(compare.select(".tabs a")[-1]["href"])
+
+
+def study_of(view: str) -> str:
+    """Return the address of the study of a view."""
+    return view.partition("/proposal")[0]
+
+
+def fields_of(reader: Reader, view: str, action: str = "") -> dict[str, Any]:
+    """Return what the form of a view would send if nothing was typed."""
+    form = reader.page(view).find("form", class_="proposal-form")
+    assert form["action"] == (action or view)
+    fields: dict[str, Any] = {}
+    for entry in form.select("input:not([type=file]):not([type=checkbox]), textarea"):
+        fields[entry["name"]] = entry.get("value", "") if entry.name == "input" else entry.get_text()
+    for entry in form.select("select"):
+        fields[entry["name"]] = next((one["value"] for one in entry.select("option[selected][value]")), "")
+    for entry in form.select("input[type=checkbox][checked]"):
+        fields.setdefault(entry["name"], []).append(entry["value"])
+    return fields
+
+
+def drafted(reader: Reader, comparison: str, **more: Any) -> str:
+    """Make a draft through the view of a study and return its address."""
+    view = proposing(reader, comparison, **LIMITS)
+    response = reader.submit(view, {**fields_of(reader, view), **FORM, **more})
     assert response.status_code == 303, response.text
     return str(response.headers["location"])
 
@@ -47,11 +80,86 @@ def text_of(page: BeautifulSoup) -> str:
     return page.get_text(" ", strip=True)
 
 
-def test_the_form_takes_the_efficiency_of_its_comparison(reader: Reader, claimed: str) -> None:
-    link = f"/proposals/new?comparison={claimed.rpartition('/')[2]}&scaling_efficiency=85"
-    form = reader.page(link).find("form", class_="proposal-form")
-    assert form.find("input", id="scaling_efficiency")["value"] == "85"
+def test_the_form_asks_nothing_that_the_study_says(reader: Reader, claimed: str) -> None:
+    view = proposing(reader, claimed, scaling_efficiency="0.85")
+    form = reader.page(view).find("form", class_="proposal-form")
+    for name in ("scaling_efficiency", "deadline_h", "budget", "price_book_id", "study_id", "comparison_id"):
+        assert form.find(attrs={"name": name}) is None, name
+    kept = reader.data(f"/api/v1{study_of(view)}")
+    assert form.find("input", id="title")["value"] == kept["content"]["name"]
     assert len(form.find_all("input", attrs={"name": "options", "checked": True})) == 3
+    made = reader.submit(view, {**fields_of(reader, view), "customer": "A"}).headers["location"]
+    content = reader.data(f"{made}.json")["content"]
+    assert content["comparison"]["scaling_efficiency"] == 0.85
+    assert len(content["comparison"]["rows"]) == 3
+
+
+def test_a_draft_saves_the_study_as_it_is_shown(reader: Reader, claimed: str) -> None:
+    view = proposing(reader, claimed, **LIMITS)
+    study = study_of(view)
+    fields = {**fields_of(reader, view), "customer": "A"}
+    assert "also saves the study" in reader.page(view).find(id="study").get_text()
+    made = str(reader.submit(view, fields).headers["location"])
+    kept = reader.data(f"/api/v1{study}")
+    assert (kept["saved"], kept["version"]) == (True, 2)
+    assert kept["content"]["base"]["scaling_efficiency"] == 0.9
+    assert kept["content"]["limits"]["deadline_s"] == 86400
+    assert kept["content"]["customer"] == "A"
+
+    plain = f"{study}/proposal"
+    listed = reader.page(plain)
+    assert "also saves the study" not in listed.find(id="study").get_text()
+    assert [row["href"] for row in listed.select("#proposals th a")] == [made]
+    assert [one["id"] for one in reader.data(f"{plain}.json")["items"]] == [identifier_of(made)]
+    again = {**fields_of(reader, plain), "customer": "B"}
+    assert reader.submit(plain, again).status_code == 303
+    after = reader.data(f"/api/v1{study}")
+    assert (after["version"], after["content"]["customer"]) == (2, "A"), "nothing was turned"
+    assert len(reader.page(plain).select("#proposals tbody tr")) == 2
+
+
+def test_a_refused_form_leaves_the_study_as_it_was(reader: Reader, claimed: str) -> None:
+    view = proposing(reader, claimed, **LIMITS)
+    past = {**fields_of(reader, view), "customer": "A", "valid_until": "2001-01-01"}
+    assert reader.submit(view, past).status_code == 400
+    study = reader.data(f"/api/v1{study_of(view)}")
+    assert (study["saved"], study["version"]) == (False, 1)
+    assert reader.submit(view, {**past, "valid_until": ""}).status_code == 303
+    assert reader.data(f"/api/v1{study_of(view)}")["version"] == 2
+
+
+def test_an_archived_study_is_not_proposed(reader: Reader) -> None:
+    study = reader.study({"id": "dgx-a100-640gb"})
+    reader.ask("POST", f"{study}/archive")
+    view = f"{study}/proposal"
+    refused = reader.submit(view, {**fields_of(reader, view), "customer": "kept"})
+    assert refused.status_code == 409 and "restore it" in refused.text and "kept" in refused.text
+    assert reader.data(f"{view}.json")["items"] == []
+
+
+def test_a_comparison_leads_to_what_it_asks_whatever_was_kept_of_it(reader: Reader, claimed: str) -> None:
+    first = proposing(reader, claimed, **LIMITS)
+    assert reader.submit(first, {**fields_of(reader, first), "customer": "A"}).status_code == 303
+    then = proposing(reader, claimed)
+    assert study_of(then) != study_of(first)
+    assert reader.data(f"{study_of(then)}.json")["saved"] is False
+    assert "23.2" in reader.page(claimed).find(id="options").get_text()
+
+
+def test_a_wrong_option_is_refused_beside_its_field(reader: Reader) -> None:
+    study = reader.study({"id": "dgx-a100-640gb", "count": 2}, {"id": "ipu-pod16"})
+    view = f"{study}/proposal"
+    form = reader.page(view).find("form", class_="proposal-form")
+    assert [one["value"] for one in form.select("#network_of option")] == ["", "a"], "a pod has its own"
+    refused = reader.submit(view, {**fields_of(reader, view), "customer": "TEN", "network_of": "b"})
+    assert refused.status_code == 404
+    page = BeautifulSoup(refused.text, "html.parser")
+    field = page.find(id="network_of")
+    assert field["aria-invalid"] == "true"
+    assert "“b”" in page.find(id=field["aria-describedby"]).get_text()
+    assert field.find_parent("details").has_attr("open"), "the field is in sight"
+    assert page.find(id="customer")["value"] == "TEN"
+    assert reader.data(f"{view}.json")["items"] == []
 
 
 def test_what_is_typed_becomes_a_draft_that_says_it(reader: Reader, claimed: str) -> None:
@@ -85,15 +193,15 @@ def test_every_section_of_the_document_is_on_the_page(reader: Reader, modelled: 
 
 
 def test_a_refused_form_keeps_what_was_typed_and_says_what_is_wrong(reader: Reader, claimed: str) -> None:
-    found = identifier_of(claimed)
+    view = proposing(reader, claimed)
     fields = {**FORM, "customer": "", "valid_until": "2001-01-01", "accent": "red", "options": "nothing"}
-    response = reader.submit("/proposals/new", {**fields, "comparison_id": found})
-    assert response.status_code in (400, 404, 422)
+    response = reader.submit(view, fields)
+    assert response.status_code == 422
     page = BeautifulSoup(response.text, "html.parser")
     assert page.find("input", id="title")["value"] == "BERT-Large"
     assert "this field is required" in page.find(id="customer-error-1").get_text().lower()
-    past = {"comparison_id": found, "valid_until": "2001-01-01", "options": "1 × DGX A100"}
-    response = reader.submit("/proposals/new", {**FORM, **past})
+    response = reader.submit(view, {**FORM, "valid_until": "2001-01-01", "options": "1 × DGX A100"})
+    assert response.status_code == 400
     page = BeautifulSoup(response.text, "html.parser")
     assert "is in the past" in page.find(id="valid_until-error-1").get_text()
 
@@ -101,8 +209,8 @@ def test_a_refused_form_keeps_what_was_typed_and_says_what_is_wrong(reader: Read
 def test_a_hostile_logo_is_refused_beside_its_field(reader: Reader, claimed: str) -> None:
     evil = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><script>alert(1)</script></svg>'
     response = reader.submit(
-        "/proposals/new",
-        {**FORM, "comparison_id": identifier_of(claimed), "options": "1 × DGX A100"},
+        proposing(reader, claimed),
+        {**FORM, "options": "1 × DGX A100"},
         files={"logo": ("logo.svg", evil, "image/svg+xml")},
     )
     assert response.status_code == 400
@@ -112,14 +220,14 @@ def test_a_hostile_logo_is_refused_beside_its_field(reader: Reader, claimed: str
 def test_a_draft_is_changed_and_keeps_its_logo(reader: Reader, claimed: str) -> None:
     fine = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><rect width="9" height="9"/></svg>'
     response = reader.submit(
-        "/proposals/new",
-        {**FORM, "comparison_id": identifier_of(claimed), "options": ["1 × DGX A100", "1 × IPU-POD64"]},
+        proposing(reader, claimed),
+        {**FORM, "options": ["1 × DGX A100", "1 × IPU-POD64"]},
         files={"logo": ("logo.svg", fine, "image/svg+xml")},
     )
     address = str(response.headers["location"])
     form = reader.page(f"{address}/edit").find("form", class_="proposal-form")
     assert form.find("input", id="customer")["value"] == "하이퍼커넥트"
-    kept = {**FORM, "customer": "다른 고객", "options": ["1 × IPU-POD64"], "version": "1"}
+    kept = {**EDIT, "customer": "다른 고객", "options": ["1 × IPU-POD64"], "version": "1"}
     assert reader.submit(f"{address}/edit", kept).status_code == 303
     content = reader.data(f"{address}.json")["content"]
     assert content["customer"] == "다른 고객" and content["branding"]["logo"]
@@ -139,7 +247,7 @@ def test_who_edits_a_draft_meanwhile_is_not_overwritten_unseen(reader: Reader, c
     def opened() -> dict[str, str]:
         form = reader.page(f"{address}/edit").find("form", class_="proposal-form")
         return {
-            **FORM,
+            **EDIT,
             "options": "1 × IPU-POD64",
             "version": form.find("input", attrs={"name": "version"})["value"],
         }
@@ -154,7 +262,7 @@ def test_who_edits_a_draft_meanwhile_is_not_overwritten_unseen(reader: Reader, c
     seen = {**other, "version": form.find("input", attrs={"name": "version"})["value"], "customer": "second"}
     assert reader.submit(f"{address}/edit", seen).status_code == 303
     assert reader.data(f"{address}.json")["content"]["customer"] == "second"
-    incomplete = reader.submit(f"{address}/edit", {**FORM, "options": "1 × IPU-POD64"})
+    incomplete = reader.submit(f"{address}/edit", {**EDIT, "options": "1 × IPU-POD64"})
     assert incomplete.status_code == 400 and "open the proposal again" in incomplete.text.lower()
 
 
@@ -165,7 +273,7 @@ def test_freezing_ends_the_editing(reader: Reader, claimed: str) -> None:
     sha256 = reader.data(f"{address}.json")["sha256"]
     assert sha256 in text_of(page)
     assert page.find("form", id="sections") is None and page.find("button", value="approve") is None
-    response = reader.submit(f"{address}/edit", {**FORM, "customer": "x", "version": "1"})
+    response = reader.submit(f"{address}/edit", {**EDIT, "customer": "x", "version": "1"})
     assert response.status_code == 409
     assert "was frozen on" in response.text
     assert [one.span.get_text() for one in page.select("#events li")] == ["created", "frozen"]
@@ -214,12 +322,13 @@ def test_passphrases_of_a_link_are_not_tried_without_end(reader: Reader, claimed
     assert reader.submit(link[1], {"passphrase": "open sesame"}).status_code == 303
 
 
-def test_the_list_names_proposals_and_what_to_make_one_of(reader: Reader, claimed: str) -> None:
+def test_the_list_names_proposals_and_where_they_are_made(reader: Reader, claimed: str) -> None:
     address = drafted(reader, claimed)
     page = reader.page("/proposals")
     assert page.select_one(f'#proposals a[href="{address}"]') is not None
-    assert page.select_one('a[href^="/proposals/new?comparison=cmp_"]') is not None
+    assert page.select_one('.notice a[href="/studies"]') is not None
     assert identifier_of(address) in [one["id"] for one in reader.data("/proposals.json")["items"]]
+    assert reader.landed("/proposals/new") == "/proposals"
 
 
 def sections_of(page: BeautifulSoup) -> list[str]:
@@ -263,34 +372,33 @@ def test_sections_are_moved_left_out_and_written_in_place(reader: Reader, modell
     edit(exclusions="x")
     refused = reader.submit(f"{address}/sections", late)
     assert refused.status_code == 409 and "nothing lost" in refused.text
-    reader.submit(f"{address}/edit", {**FORM, "locale": "en", "version": sent()["version"]})
+    reader.submit(f"{address}/edit", {**EDIT, "locale": "en", "version": sent()["version"]})
     english = {one["id"]: one["text"] for one in reader.data(f"{address}.json")["content"]["sections"]}
     assert english["exclusions"] == "x" and english["terms"].startswith("Prices rest"), "templates follow"
 
 
 def test_a_form_leaves_sections_out_and_remembers_the_sender(reader: Reader, claimed: str) -> None:
-    found = identifier_of(claimed)
-    page = reader.page(f"/proposals/new?comparison={found}")
-    offered = {one["value"] for one in page.select('input[name="left_out"]')}
+    view = proposing(reader, claimed)
+    offered = {one["value"] for one in reader.page(view).select('input[name="left_out"]')}
     assert offered == set(SECTIONS) - {"summary"}
-    fields = {**FORM, "comparison_id": found, "left_out": ["sources", "method"]}
+    fields = {**FORM, "left_out": ["sources", "method"]}
     sender = {"sender.organization": "래블업", "sender.contact": "김민지"}
-    address = str(reader.submit("/proposals/new", {**fields, **sender}).headers["location"])
+    address = str(reader.submit(view, {**fields, **sender}).headers["location"])
     assert not {"sources", "method"} & set(sections_of(reader.page(address)))
     assert "래블업" in text_of(reader.page(address))
-    again = reader.page(f"/proposals/new?comparison={found}")
+    again = reader.page(proposing(reader, claimed))
     assert again.find("input", id="sender-organization")["value"] == "래블업"
 
 
 def test_a_form_needs_no_more_than_a_study(reader: Reader) -> None:
-    study = reader.ask("POST", "/api/v1/studies", json=STUDY).json()["id"]
-    form = reader.page(f"/proposals/new?study={study}").find("form", class_="proposal-form")
-    assert form.find("input", attrs={"name": "study_id"})["value"] == study
-    fields = {"study_id": study, "customer": "", "locale": "en", "currency": "KRW"}
-    refused = BeautifulSoup(reader.submit("/proposals/new", fields).text, "html.parser")
-    assert refused.find(id="customer-error-1") and refused.find("input", value=study)
-    made = reader.submit("/proposals/new", {**fields, "customer": "A"}).headers["location"]
-    assert reader.page(str(made)).find("a", href=f"/studies/{study}") is not None
+    study = f"/studies/{reader.ask('POST', '/api/v1/studies', json=STUDY).json()['id']}"
+    view = proposing(reader, study)
+    assert view == f"{study}/proposal"
+    fields = {"customer": "", "locale": "en", "currency": "KRW"}
+    refused = BeautifulSoup(reader.submit(view, fields).text, "html.parser")
+    assert refused.find(id="customer-error-1") and refused.find("form", action=view)
+    made = reader.submit(view, {**fields, "customer": "A"}).headers["location"]
+    assert reader.page(str(made)).find("a", href=study) is not None
 
 
 def test_only_steps_that_are_allowed_are_offered(reader: Reader, claimed: str) -> None:
@@ -337,14 +445,38 @@ def test_files_of_the_page_are_those_of_the_api(reader: Reader, claimed: str) ->
         assert reader.get(f"{address}.{kind}").content == reader.get(f"/api/v1{address}.{kind}").content
 
 
-def test_the_form_offers_price_books_and_measured_runs_by_their_names(reader: Reader, claimed: str) -> None:
+def test_forms_offer_price_books_and_measured_runs_by_their_names(reader: Reader) -> None:
+    study = reader.study({"id": "dgx-a100-640gb"})
     book = reader.ask("POST", "/api/v1/price-books", json={"name": "Seoul 2026", "rows": []}).json()["id"]
-    runs = reader.ask("POST", "/api/v1/calibrations", json=CALIBRATION).json()
-    form = reader.page(f"/proposals/new?comparison={identifier_of(claimed)}")
+    runs = {"runs.0.value": "1000", "runs.0.unit": "samples_per_s", "runs.0.workload.global_batch": "256"}
+    fitted = reader.submit(f"{study}/runs", runs)
+    assert fitted.status_code == 303, fitted.text
+    view = f"{study}/proposal"
 
-    def offered(name: str) -> dict[str, str]:
-        entries = form.select(f"datalist#{form.find(id=name)['list']} option")
+    def offered(address: str, name: str) -> dict[str, str]:
+        entries = reader.page(address).select(f"#{name} option")
         return {entry["value"]: entry.get_text() for entry in entries}
 
-    assert offered("price_book_id")[book] == "Seoul 2026"
-    assert offered("calibration_id")[runs["id"]].startswith(runs["label"])
+    [(run, label)] = [one for one in offered(view, "calibration_id").items() if one[0]]
+    assert reader.data(f"/calibrations/{run}.json")["label"] == label
+    chosen = reader.page(f"{view}?calibration_id={run}").select_one("#calibration_id [selected]")
+    assert chosen["value"] == run
+    draft = reader.submit(view, {**fields_of(reader, view), "customer": "A", "calibration_id": run})
+    edit = f"{draft.headers['location']}/edit"
+    assert offered(edit, "price_book_id")[book] == "Seoul 2026"
+    assert offered(edit, "calibration_id")[run].startswith(label)
+
+
+def test_runs_that_were_kept_without_a_study_lead_to_a_proposal(reader: Reader) -> None:
+    runs = reader.ask("POST", "/api/v1/calibrations", json=CALIBRATION).json()
+    link = reader.page(f"/calibrations/{runs['id']}").select_one('a[href*="calibration_id="]')
+    form = reader.page(link["href"]).find("form", class_="proposal-form")
+    assert form.select_one("#calibration_id [selected]")["value"] == runs["id"]
+    fields = {**fields_of(reader, link["href"], str(form["action"])), "customer": "A"}
+    made = reader.submit(str(form["action"]), fields).headers["location"]
+    evidence = reader.data(f"{made}.json")["content"]["evidence"]
+    assert evidence["fit"]["calibration_id"] == runs["id"]
+    unknown = reader.submit(str(form["action"]), {**fields, "calibration_id": "cal_nobody"})
+    assert unknown.status_code == 404
+    page = BeautifulSoup(unknown.text, "html.parser")
+    assert "cal_nobody" in page.find(id="calibration_id-error-1").get_text()

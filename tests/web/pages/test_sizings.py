@@ -135,7 +135,7 @@ def test_a_search_is_followed_and_can_be_left(reader: Reader, app: FastAPI) -> N
     assert page.select_one("#found progress") is not None
     assert page.select_one("noscript meta")["content"].endswith(f"{found}?run=wait")
     idle = reader.page(page.select_one("#found .actions a")["href"])
-    assert idle.select_one("#found") is None and "Search all systems" in idle.get_text()
+    assert idle.select_one("#found progress") is None and "Search all systems" in idle.get_text()
 
     bench = app.state.workbench
     question = question_of(bench, LOCAL_WORKSPACE, StudyContent.model_validate(body), Filters())
