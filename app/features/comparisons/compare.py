@@ -290,13 +290,8 @@ def leaders(found: Mapping[str, Amount | None], rounding: float = ROUNDING) -> l
     return [best, *(name for name in others if name != best)]
 
 
-USED = "used market"
-"""What the catalogue says of the availability of systems that are not sold new."""
-
-
 def comparison_warnings(rows: Sequence[ComparisonRow], catalog: Catalog) -> list[CheckWarning]:
     """Return what to beware of when reading the rows side by side."""
-    systems = set(catalog.names("system"))
     found = (
         _about(
             "vendor_figure",
@@ -319,17 +314,27 @@ def comparison_warnings(rows: Sequence[ComparisonRow], catalog: Catalog) -> list
             rows,
             lambda row: chip_of(row, catalog) in MK2,
         ),
-        _about(
-            "not_sold_new",
-            "caution",
-            "{rows}: no longer sold new; confirm stock, delivery and the end of the manufacturer's support "
-            "before ordering",
-            rows,
-            lambda row: row.system in systems and USED in catalog.system(str(row.system)).availability,
-        ),
         cost_bases_differ(rows),
     )
     return [warning for warning in found if warning is not None]
+
+
+USED = "used market"
+"""What the catalogue says of the availability of systems that are not sold new."""
+
+
+def not_sold_new(rows: Sequence[ComparisonRow], catalog: Catalog) -> list[CheckWarning]:
+    """Return what to clear up before an option is ordered that nobody sells new."""
+    systems = set(catalog.names("system"))
+    found = _about(
+        "not_sold_new",
+        "caution",
+        "{rows}: no longer sold new; confirm stock, delivery and the end of the manufacturer's support "
+        "before ordering",
+        rows,
+        lambda row: row.system in systems and USED in catalog.system(str(row.system)).availability,
+    )
+    return [] if found is None else [found]
 
 
 def _about(

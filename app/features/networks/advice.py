@@ -96,7 +96,7 @@ def _sentence(verdict: NetworkVerdict, gain: NetworkGain | None, threshold: floa
         "gain": percent(gain.quantity.value),
         "threshold": percent(threshold),
     }
-    saved, left, bought = verdict.money_saved, verdict.against.price, verdict.taken.price
+    saved, left = verdict.money_saved, verdict.against.price
     if verdict.worth:
         if saved is None or saved.value >= 0:
             return Message(
@@ -113,21 +113,17 @@ def _sentence(verdict: NetworkVerdict, gain: NetworkGain | None, threshold: floa
             "Not recommended: {against} gains {gain} % over {taken}, below the threshold of {threshold} %",
             values,
         )
-    switches = left.switches - (bought.switches if bought is not None else 0)
-    cables = left.cables - (bought.cables if bought is not None else 0)
-    values |= {"money": money(saved.value, saved.unit), "switches": switches, "cables": cables}
-    if switches <= 0 or cables <= 0:
-        return Message(
-            "Not recommended: {against} gains {gain} % over {taken}, below the threshold of {threshold} %; "
-            "{taken} saves {money}",
-            values,
-        )
+    values |= {
+        "money": money(saved.value, saved.unit),
+        "switches": left.switches,
+        "cables": left.cables,
+    }
     template = (
-        "Not recommended: {against} gains {gain} % over {taken}, below the threshold of "
-        "{threshold} %; {taken} saves {money}, one switch and {cables} cables"
-        if switches == 1
-        else "Not recommended: {against} gains {gain} % over {taken}, below the threshold of "
-        "{threshold} %; {taken} saves {money}, {switches} switches and {cables} cables"
+        "Not recommended: {against} gains {gain} % over {taken}, below the threshold of {threshold} %; "
+        "{taken} saves {money}, and one switch and {cables} cables of {against} are not bought"
+        if left.switches == 1
+        else "Not recommended: {against} gains {gain} % over {taken}, below the threshold of {threshold} %; "
+        "{taken} saves {money}, and {switches} switches and {cables} cables of {against} are not bought"
     )
     return Message(template, values)
 

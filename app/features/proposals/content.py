@@ -20,7 +20,13 @@ from app.estimating.schema import Quantity, SourceRef
 from app.estimating.trace import source_ref
 from app.features.bills.bill import make_bill
 from app.features.bills.model import Bill, BillRequest
-from app.features.comparisons.compare import ComparisonEntry, compare, comparison_warnings, row_labels
+from app.features.comparisons.compare import (
+    ComparisonEntry,
+    compare,
+    comparison_warnings,
+    not_sold_new,
+    row_labels,
+)
 from app.features.comparisons.model import BasisCost, Comparison, ComparisonRow, PublishedFigure
 from app.features.comparisons.one_basis import BasisAsked, on_one_basis
 from app.features.proposals.advice import CustomerLimits, advise
@@ -97,6 +103,7 @@ def build_content(
     advice = with_evidence(by_figures, evidence, taken)
     warnings: list[Concerned] = [(None, warning) for warning in comparison.warnings]
     warnings += [(row.label, warning) for row in rows if row.estimate for warning in row.estimate.warnings]
+    warnings += [(None, warning) for warning in not_sold_new(rows, catalog)]
     warnings += [*asked_of_bills, *evidence_warnings(named, evidence, taken)]
     first = estimates[0] if estimates else None
     sections = sections_of(asked.sections, asked.locale, asked.reason)

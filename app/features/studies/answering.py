@@ -23,6 +23,7 @@ from app.features.comparisons.compare import (
     comparison_row,
     comparison_warnings,
     leaders,
+    not_sold_new,
     row_hours,
 )
 from app.features.comparisons.model import PublishedFigure
@@ -149,7 +150,10 @@ def answered(
         where_time_goes=parts_across(options),
         why=_why(pair, options, amounts["time"]),
         tornados=[tornado for tornado in tornados if tornado is not None],
-        warnings=comparison_warnings(list(rows.values()), catalog),
+        warnings=[
+            *comparison_warnings(list(rows.values()), catalog),
+            *not_sold_new(list(rows.values()), catalog),
+        ],
     )
 
 

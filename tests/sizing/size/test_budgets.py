@@ -82,7 +82,7 @@ def test_gpt3_175b_in_30_days_for_1_billion_won_names_what_it_costs_to_buy() -> 
     assert bought.value <= needed.value <= bought.high * 1.05
     assert needed.value > 25 * WON
     english, korean = said(found), said(found, "ko")
-    assert any(" would buy 128 × NVIDIA A100" in one for one in english)
+    assert any(" would buy 128 × HGX A100" in one for one in english)
     assert any("구매할 수 있습니다" in one for one in korean)
 
 

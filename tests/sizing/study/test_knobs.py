@@ -101,7 +101,7 @@ def test_refusals_name_the_knob_and_what_is_allowed() -> None:
 def test_changes_are_told_by_field_and_come_back_to_nothing() -> None:
     turned = turn(CONTENT, {"count.a": 4, "batch": 2048, "add.d": "ipu-pod16", "drop.b": 1}).content
     told = {(one.option, one.field): one for one in changes_between(CONTENT, turned)}
-    assert told[("a", "system.count")].message == "option a, system.count: 2 → 4"
+    assert told[("a", "system.count")].message == "option “a”, system.count: 2 → 4"
     assert told[(None, "workload.global_batch")].knob == "batch"
     assert told[("b", "options.b")].after is None and told[("d", "options.d")].before is None
     assert changes_between(turned, turned) == []
