@@ -88,7 +88,7 @@ def stored_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Store
 
     def load() -> StoredSizing:
         with bench.store.transaction(workspace_id) as repository:
-            row = repository.get(SizingRow, identifier)
+            row = repository.get(SizingRow, identifier, whole=True)
             if row is None:
                 raise no_such("sizing", identifier)
             document, samples = Sizing.model_validate(row.document), samples_of(row.samples)
