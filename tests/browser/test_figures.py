@@ -56,9 +56,11 @@ def test_every_chart_of_a_page_is_on_the_way_of_the_tab_key(window: Seat, modell
 def test_a_row_of_bars_is_named_when_it_is_reached(window: Seat, modelled: str) -> None:
     page = window.open(modelled)
     charts_drawn(page)
-    page.locator("#figure-memory").focus()
+    page.locator("#figure-parts").focus()
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#figure-memory-value")).to_contain_text("DGX A100 640GB: Weights")
+    expect(page.locator("#figure-parts-value")).to_contain_text(
+        "DGX A100 640GB: Matrix multiplication (GEMM)"
+    )
 
 
 @pytest.mark.parametrize("which", ["accuracy", "scaling", "estimate", "pipeline", "claims"])
@@ -126,10 +128,10 @@ def test_pages_print_without_controls_and_within_the_paper(
 def test_pictures_without_scripts_take_the_ground_of_the_page(plain_window: Seat, modelled: str) -> None:
     plain_window.page.emulate_media(color_scheme="dark")
     page = plain_window.open(modelled)
-    picture = page.locator(".chart-box:has(#figure-time) img.still")
+    picture = page.locator(".chart-box:has(#figure-parts) img.still")
     picture.scroll_into_view_if_needed()
     expect(picture).to_have_js_property("complete", True)
-    assert "figure-time.dark.svg" in picture.evaluate("picture => picture.currentSrc")
+    assert "figure-parts.dark.svg" in picture.evaluate("picture => picture.currentSrc")
     assert picture.evaluate("picture => picture.naturalWidth") > 500
 
 
@@ -171,16 +173,15 @@ def test_a_chart_out_of_sight_is_drawn_when_the_keys_reach_it(window: Seat, mode
 def test_pointing_at_an_option_emphasises_it_in_every_chart_and_covers_none(
     window: Seat, modelled: str
 ) -> None:
-    page = window.open(modelled)
+    page = window.open(f"{modelled}/scaling")
     charts_drawn(page)
-    page.locator("#figure-time").scroll_into_view_if_needed()
-    bar = page.locator("#figure-time .point").nth(1).bounding_box()
-    assert bar is not None
-    page.mouse.move(bar["x"] + 40, bar["y"] + bar["height"] / 2)
-    for name in ("time", "cost"):
-        expect(page.locator(f"#figure-{name}-value")).to_have_text(re.compile(r"^IPU-POD16: .+"))
-        expect(page.locator(f"#figure-{name} .point.faded")).to_have_count(2)
-    expect(page.locator("#figure-roofline .trace.faded").first).to_be_attached()
+    page.locator("#figure-scaling").scroll_into_view_if_needed()
+    point = page.locator("#figure-scaling .point").first.bounding_box()
+    assert point is not None
+    page.mouse.move(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
+    for name in ("scaling", "scaling-cost", "efficiency"):
+        expect(page.locator(f"#figure-{name}-value")).to_have_text(re.compile(r"^DGX A100 640GB.+"))
+        expect(page.locator(f"#figure-{name} .faded").first).to_be_attached()
     expect(page.locator(".hovertext")).to_have_count(0)
     page.mouse.move(1, 1)
     expect(page.locator(".faded")).to_have_count(0)
@@ -192,7 +193,7 @@ def test_a_button_switches_the_picture_for_its_table(
     window: Seat, plain_window: Seat, modelled: str, scripts: bool
 ) -> None:
     page = (window if scripts else plain_window).open(modelled)
-    box = page.locator(".chart-box:has(#figure-breakdown)")
+    box = page.locator(".chart-box:has(#figure-parts)")
     expect(box.locator(".chart-picture")).to_be_visible()
     expect(box.locator("table")).to_be_hidden()
     box.get_by_label("Table").focus()
