@@ -58,7 +58,9 @@ def test_a_row_of_bars_is_named_when_it_is_reached(window: Seat, modelled: str) 
     charts_drawn(page)
     page.locator("#figure-parts").focus()
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#figure-parts-value")).to_contain_text("DGX A100 640GB: Matrix")
+    expect(page.locator("#figure-parts-value")).to_contain_text(
+        "DGX A100 640GB: Matrix multiplication (GEMM)"
+    )
 
 
 @pytest.mark.parametrize("which", ["accuracy", "scaling", "estimate", "pipeline", "claims"])
@@ -178,7 +180,8 @@ def test_pointing_at_an_option_emphasises_it_in_every_chart_and_covers_none(
     assert point is not None
     page.mouse.move(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
     for name in ("scaling", "scaling-cost", "efficiency"):
-        expect(page.locator(f"#figure-{name} .trace.faded").first).to_be_attached()
+        expect(page.locator(f"#figure-{name}-value")).to_have_text(re.compile(r"^DGX A100 640GB.+"))
+        expect(page.locator(f"#figure-{name} .faded").first).to_be_attached()
     expect(page.locator(".hovertext")).to_have_count(0)
     page.mouse.move(1, 1)
     expect(page.locator(".faded")).to_have_count(0)

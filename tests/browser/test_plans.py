@@ -44,7 +44,7 @@ def test_a_plan_is_taken_over_and_can_be_undone(window: Seat) -> None:
     row = page.locator("#plans tbody tr").nth(1)
     time = row.locator("td.number .figure").first.inner_text()
     row.get_by_role("link", name="Use this plan").click()
-    expect(page.locator("#changes .chip").first).to_contain_text("tensor")
+    expect(page.locator("#changes .chip").first).to_contain_text("plan: the default → data=32")
     page.locator("#options h2 a").click()
     expect(page.locator(".headline", has_text="Step time")).to_contain_text(time)
     page.locator("#plan-title").get_by_role("link", name="Other plans").click()

@@ -96,7 +96,7 @@ def test_the_page_works_without_scripts(plain_window: Seat) -> None:
     page = plain_window.open("/")
     page.locator("#find").fill("bert large")
     page.get_by_role("button", name="Find").first.click()
-    page.get_by_role("link", name=re.compile("BERT-Large")).click()
+    page.locator("#model-results").get_by_role("link", name=re.compile("BERT-Large")).click()
     page.locator("#find_system").fill("bow-pod16")
     page.locator("#find_system").press("Enter")
     page.get_by_role("button", name=re.compile("Bow Pod16")).click()

@@ -57,6 +57,9 @@ TABLES: Mapping[str, str | None] = {
 
 MOMENT = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
+STATE = re.compile(r"(?<=[?&;]state=)[a-z2-7]{10}\b")
+"""Short name of a state of a study, which is made of what was asked."""
+
 
 class KnownBearers:
     """Admission by a word in place of a key: who it is."""
@@ -250,7 +253,10 @@ def compact(answer: httpx.Response, *said: str) -> tuple[int, str]:
     """Return status and body of an answer, without the identifiers that were asked for and the moment."""
     if "spreadsheet" in answer.headers.get("content-type", ""):
         return answer.status_code, ""
-    text = MOMENT.sub("…", answer.text)
+    text = STATE.sub("…", MOMENT.sub("…", answer.text))
+    if "event-stream" in answer.headers.get("content-type", ""):
+        # How far something is differs from moment to moment; how it ends does not.
+        text = "\n\n".join(event for event in text.split("\n\n") if "event: " in event)
     for one in said:
         text = text.replace(one, "…")
     return answer.status_code, text

@@ -98,10 +98,11 @@ def test_a_consultant_does_not_sell_infiniband(seat: Seat, spoken: Voice, estima
     page.go_back()
     expect(verdict).to_contain_text(refused)
 
-    page.get_by_role("button", name=spoken.gettext("Create proposal")).click()
-    expect(page.get_by_label(spoken.gettext("Network choice"))).to_have_value(
-        re.compile(r"/studies/stu_\w+/network\?state=")
-    )
+    page.get_by_role("link", name=f"{spoken.gettext('Create proposal')}: 8 × RoCE, 100 Gb/s").click()
+    expect(page).to_have_url(re.compile(r"/studies/stu_\w+/proposal\?state="))
+    advised = page.get_by_label(spoken.gettext("Advice on the network of"))
+    expect(advised).to_be_visible()
+    expect(advised).to_have_value("a")
     page.get_by_label(spoken.gettext("Customer"), exact=True).fill("TEN")
     page.get_by_role("button", name=spoken.gettext("Save draft")).click()
     against = page.locator("ul.against")

@@ -37,9 +37,12 @@ from app.features.studies.frame import (
     moved,
     old_address,
     place_estimate,
+    state_query,
     study_view,
+    view_address,
 )
 from app.features.studies.model import StudyOption
+from app.features.studies.states import state_of
 from app.platform.charts.figures import Segment
 from app.platform.rates import CostClass
 from app.platform.web.contexts import DrawingView, FigureView, Form, view
@@ -126,6 +129,8 @@ class NetworkPage:
     """Fields of the view that the form does not show."""
     choice: FabricChoice | None
     answer: FabricChoiceView | None
+    proposal_url: str
+    """Where a proposal begins that has the recommended network; empty without a choice."""
     switches: SwitchPart | None
 
 
@@ -163,6 +168,7 @@ def network_page(
         kept=[(name, text) for name, text in values.items() if name not in fields],
         choice=choice,
         answer=answer_view(choice, frame, voice) if choice else None,
+        proposal_url=proposal_url(view, choice) if choice else "",
         switches=None if switches is None else switch_part(switches, voice),
     )
 
@@ -193,7 +199,7 @@ def answer_view(choice: FabricChoice, frame: StudyFrame, voice: Voice) -> Fabric
     gains = {gain.option: gain for gain in choice.gains}
     longest = max((exposed_time(option.exposed) for option in choice.options), default=0.0)
     reference = options.get(choice.reference or "")
-    taken = options.get(choice.advice.recommendation or "") if choice.advice else None
+    taken = recommended(choice)
     return FabricChoiceView(
         rows=[
             NetworkRow(
@@ -214,6 +220,23 @@ def answer_view(choice: FabricChoice, frame: StudyFrame, voice: Voice) -> Fabric
         turning_charts=turning_charts(choice, voice),
         moved=[moved_view(figure, voice) for figure in choice.fitted.moved] if choice.fitted else [],
     )
+
+
+def recommended(choice: FabricChoice) -> FabricOption | None:
+    named = choice.advice.recommendation if choice.advice else None
+    return next((option for option in choice.options if option.id == named), None)
+
+
+def proposal_url(view: OpenView, choice: FabricChoice) -> str:
+    """Return where a proposal begins: with the network that is recommended, as it must not sell another."""
+    frame, state, query = view.frame, view.state, view.frame.query
+    taken = recommended(choice)
+    if taken is not None and not is_own(taken, choice.system):
+        knobs = {**state.turned.knobs, **network_knobs(taken, frame)}
+        study = state.study
+        turned = state_of(view.bench, view.workspace, study.id, knobs, study.version, state.views)
+        query = state_query(view.bench, view.workspace, turned, plain=False)
+    return view_address(state.study.id, "proposal", [*query, ("network_of", frame.option)])
 
 
 def is_own(option: FabricOption, system: SystemSummary) -> bool:

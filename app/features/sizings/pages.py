@@ -16,7 +16,14 @@ from app.engine.units import DAY, HOUR
 from app.errors import AppError, BadInput, FieldError, Message, NotFound
 from app.features.estimates.pages import scaling_views
 from app.features.sizings import charts
-from app.features.sizings.finding import KINDS, Filters, SystemQuestion, WatchedSearch, question_of
+from app.features.sizings.finding import (
+    KINDS,
+    Filters,
+    SearchState,
+    SystemQuestion,
+    WatchedSearch,
+    question_of,
+)
 from app.features.sizings.model import (
     MOST_ACCELERATORS,
     USUAL_PROBABILITY,
@@ -358,9 +365,10 @@ def follow_search(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
     search = WatchedSearch(question)
     template = environment(voice_of(request).language).get_template("sizings/_search.html")
 
-    def write(state: object, before: object) -> str:
+    def write(state: SearchState, before: object) -> str:
+        # The search goes on while this is written: what it found is told once, with the state that says so.
         events = event_stream.event(template.render(state=state).strip())
-        return events + (event_stream.event("", "found") if search.state.status == "done" else "")
+        return events + (event_stream.event("", "found") if state.status == "done" else "")
 
     async def events() -> AsyncIterator[str]:
         task = asyncio.create_task(run_sync(search.run))

@@ -56,8 +56,8 @@ KINDS: dict[str, type[Owned]] = {
 DOCUMENTS = ("request", "document", "samples", "content")
 """Columns that lists leave out."""
 
-LATER = ("samples",)
-"""Columns of megabytes, which are read when they are looked at."""
+LARGE = ("samples",)
+"""Columns of megabytes, which are read where a row is wanted whole."""
 
 
 class AlreadyAnswered(Exception):
@@ -103,10 +103,11 @@ class Repository(Queries):
         """Keep rows in the workspace."""
         self._add(*rows)
 
-    def get(self, table: type[Listed], identifier: str) -> Listed | None:
+    def get(self, table: type[Listed], identifier: str, *, whole: bool = False) -> Listed | None:
         query = select(table).where(*self.criteria(table, id=identifier))
-        later = [getattr(table, name) for name in LATER if name in table.model_fields]
-        return self._session.exec(query.options(*(defer(column) for column in later))).first()
+        left = [] if whole else [getattr(table, name) for name in LARGE if name in table.model_fields]
+        # A column that is read later is read by a statement of its own, which does not name the workspace.
+        return self._session.exec(query.options(*(defer(column, raiseload=True) for column in left))).first()
 
     def named(self, table: type[Listed], identifiers: Iterable[str]) -> dict[str, Listed]:
         """Return rows by identifier."""

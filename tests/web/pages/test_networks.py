@@ -254,16 +254,23 @@ def test_an_estimate_leads_to_its_networks(reader: Reader) -> None:
     assert [one.get_text() for one in page.select("h1")] == [reader.data(f"/estimates/{kept}.json")["label"]]
 
 
-def test_a_choice_leads_to_a_proposal(reader: Reader, path: str) -> None:
+def test_a_choice_leads_to_a_proposal(reader: Reader) -> None:
+    path = made(reader, {"id": "dgx-a100-640gb", "count": 2})
     page = narrowed(reader, f"{path}?{urlencode(RUNS)}")
-    view = str(page.find("a", string="Create proposal")["href"])
-    form = reader.page(view).find("form", class_="proposal-form")
+    link = page.select_one('.next-steps a[href*="/proposal?"]')
+    assert link.get_text() == "Create proposal: 8 × RoCE, 100 Gb/s"
+    form = reader.page(str(link["href"])).find("form", class_="proposal-form")
     assert form.select_one("#network_of option[selected][value]")["value"] == "a"
     fields = {"customer": "TEN", "locale": "en", "currency": "USD", "network_of": "a"}
     kept = reader.submit(str(form["action"]), fields)
     assert kept.status_code == 303, kept.text
     text = reader.page(str(kept.headers["location"])).get_text()
     assert "985" in text and "Not recommended" in text
+    content = reader.data(f"{kept.headers['location']}.json")["content"]
+    (row,) = content["comparison"]["rows"]
+    assert row["estimate"]["system"]["fabric"] == "roce-100", "what is refused is not sold"
+    assert [one["label"] for one in content["advice"]["avoid"]] == ["8 × HDR InfiniBand, 200 Gb/s"]
+    assert "refused_network_recommended" not in str(content["warnings"])
 
 
 def test_korean_says_the_same_numbers(reader: Reader, korean: Reader, path: str) -> None:
