@@ -82,7 +82,7 @@ def many_page(view: OpenView, form: ManyForm, error: AppError | None = None) -> 
     wrong = () if error is None else error.errors
     placed = {"model", "system", "counts", "batches"}
     unplaced = error is not None and not any(one.field.partition(".")[0] in placed for one in wrong)
-    earlier = sweeps.sweeps_of_study(view.bench, view.workspace, study.id, EARLIER).items
+    earlier = sweeps.list_sweeps(view.bench, view.workspace, EARLIER, None, study.id).items
     content = view.state.content
     modelled = stated(content.base.model) or any(option.model for option in content.options)
     return ManyPage(
@@ -102,7 +102,7 @@ def many_page(view: OpenView, form: ManyForm, error: AppError | None = None) -> 
 def show_many_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Page[SweepState]:
     """Return the sweeps that a study has asked for."""
     get_study(bench, workspace, identifier)
-    return sweeps.sweeps_of_study(bench, workspace, identifier, EARLIER)
+    return sweeps.list_sweeps(bench, workspace, EARLIER, None, identifier)
 
 
 @router.get(PATH, response_class=HTMLResponse)
