@@ -39,7 +39,6 @@ from app.features.studies.frame import (
     view_address,
 )
 from app.features.studies.knobs import labels_of
-from app.features.studies.service import get_study
 from app.platform.rates import CostClass
 from app.platform.web.contexts import Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
@@ -288,9 +287,8 @@ def place_form(bench: Workbench, workspace: str, given: Mapping[str, str], _: st
     return study_of(asked, "BERT-Large"), example_fields() if given.get("example") == "runs" else {}
 
 
-moved(router, "/calibrations", VIEW, place_form, endings=("",))
-
-moved(router, "/calibrations/new", VIEW, place_form, endings=("",))
+for path in ("/calibrations", "/calibrations/new"):
+    moved(router, path, VIEW, place_form, endings=("",))
 
 
 @router.get("/calibrations/{identifier}.json")
@@ -306,21 +304,10 @@ def show_calibration_data(
 def show_calibration(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Go to the study of a stored calibration, or to one that asks what it asked."""
     found = get_calibration(bench, workspace, identifier)
-    study = None if isinstance(found, GainAnswer) else found.study_id
-    if study is not None and is_there(bench, workspace, study):
-        return RedirectResponse(view_address(study, VIEW, [("fit", identifier)]), 303)
+    study, asked = None, {**CALIBRATION["estimate"]}
     if isinstance(found, GainAnswer):
-        asked = EstimateRequest.model_validate({**CALIBRATION["estimate"], "system": {"id": found.system}})
+        asked["system"] = {"id": found.system}
     else:
-        asked = EstimateRequest.model_validate(found.estimate)
-    placed = study_of(asked, found.label), {"fit": identifier}
-    return led(request, bench, workspace, VIEW, "", placed)
-
-
-def is_there(bench: Workbench, workspace: str, study: str) -> bool:
-    """Tell whether a study has not been deleted."""
-    try:
-        get_study(bench, workspace, study)
-    except AppError:
-        return False
-    return True
+        study, asked = found.study_id, found.estimate
+    placed = study_of(EstimateRequest.model_validate(asked), found.label), {"fit": identifier}
+    return led(request, bench, workspace, VIEW, "", placed, study)

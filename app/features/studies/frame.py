@@ -6,7 +6,6 @@ nothing is asked again when the reader comes back.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -25,7 +24,7 @@ from app.features.studies.answering import State
 from app.features.studies.forms import LONGEST_QUERY, UNDO, address, knobs_in, version_in
 from app.features.studies.knobs import labels_of, request_of
 from app.features.studies.model import MAX_KNOBS, VIEWS, KnobValue, StudyContent, StudyOption, stated
-from app.features.studies.service import NAME_LENGTH, create_study
+from app.features.studies.service import NAME_LENGTH, get_study, unsaved_study
 from app.features.studies.states import StoredState, state_of, store_state, stored_state
 from app.platform.rates import CostClass
 from app.platform.web.deps import BenchDep, WorkspaceDep
@@ -441,17 +440,31 @@ def moved(
 
 
 def led(
-    request: Request, bench: Workbench, workspace: str, view: str, ending: str, placed: Placed
+    request: Request,
+    bench: Workbench,
+    workspace: str,
+    view: str,
+    ending: str,
+    placed: Placed,
+    study: str | None = None,
 ) -> RedirectResponse:
-    """Return the way to a view of a study that is made for it and not saved."""
+    """Return the way to a view of a study: the one that is named, else one that is made and not saved."""
     body, fields = placed
-    study = checked(StudyContent, body)
-    key = f"unsaved:{hashlib.sha256(study.model_dump_json(exclude_unset=True).encode()).hexdigest()[:32]}"
-    made = create_study(bench, workspace, study, key, saved=False)
+    if study is None or not is_there(bench, workspace, study):
+        study = unsaved_study(bench, workspace, view, checked(StudyContent, body)).id
     shown = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
     asked = urlencode([*fields.items(), *shown])
-    found = f"/studies/{made.id}{f'/{view}' if view else ''}{ending}"
+    found = f"/studies/{study}{f'/{view}' if view else ''}{ending}"
     return RedirectResponse(f"{found}?{asked}" if asked else found, 303)
+
+
+def is_there(bench: Workbench, workspace: str, study: str) -> bool:
+    """Tell whether a study has not been deleted."""
+    try:
+        get_study(bench, workspace, study)
+    except NotFound:
+        return False
+    return True
 
 
 def study_of(request: EstimateRequest, name: str) -> dict[str, Any]:

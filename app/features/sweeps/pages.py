@@ -6,17 +6,17 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.errors import AppError, Conflict, Message, NotFound
+from app.errors import AppError, Conflict, Message
 from app.estimating.schema import Quantity
-from app.features.studies.frame import OpenView, StudyFrame, open_view, view_address
+from app.features.studies.frame import OpenView, StudyFrame, led, open_view, view_address
 from app.features.studies.knobs import unused_key
-from app.features.studies.model import MAX_OPTIONS, StudyContent, stated
-from app.features.studies.service import get_study, unsaved_study
+from app.features.studies.model import MAX_OPTIONS, stated
+from app.features.studies.service import get_study
 from app.features.sweeps import service as sweeps
 from app.features.sweeps.asking import ManyForm, Offer, offer_of, request_of
 from app.features.sweeps.charts import called, cost_of, time_against_cost, time_of
@@ -29,10 +29,10 @@ from app.platform.rates import CostClass
 from app.platform.web import event_stream
 from app.platform.web.contexts import FigureView, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.forms import FormDep, checked
+from app.platform.web.forms import FormDep
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
-from app.platform.web.rendering import environment, render
+from app.platform.web.rendering import DISPLAY_PARAMS, environment, render
 from app.platform.web.rights import page_router
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
@@ -139,27 +139,20 @@ def show_sweeps() -> Response:
 def show_old_address(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Go to the sweep in its study; one that was asked for without a study gets an unsaved one."""
     asked = sweeps.get_request(bench, workspace, identifier)
-    study = asked.study_id
-    try:
-        if study is not None:
-            get_study(bench, workspace, study)
-    except NotFound:
-        study = None
-    if study is None:
-        study = unsaved_study(bench, workspace, f"/sweeps/{identifier}", study_of_sweep(bench, asked)).id
     ending = ".json" if request.url.path.endswith(".json") else ""
-    place = view_address(study, f"{VIEW}/{identifier}{ending}", request.query_params.multi_items())
-    return RedirectResponse(place, 303)
+    fields = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
+    placed = study_of_sweep(bench, asked), fields
+    return led(request, bench, workspace, f"{VIEW}/{identifier}", ending, placed, asked.study_id)
 
 
-def study_of_sweep(bench: Workbench, asked: SweepRequest) -> StudyContent:
+def study_of_sweep(bench: Workbench, asked: SweepRequest) -> Mapping[str, Any]:
     """Return a study of the first model of a sweep on its first systems."""
     first, known = asked.models[0], bench.catalogue.systems.documents
     base = {"model": stated(first.model), "workload": stated(first.workload), "currency": asked.currency}
     systems = [{"id": one.id, "count": counts_of(one)[0]} for one in asked.systems if one.id in known]
     options = [{"system": system} for system in systems[:MAX_OPTIONS] or [{"id": next(iter(known))}]]
     name = sweeps.title_of(asked) or first.label or "–"
-    return checked(StudyContent, {"name": name, "base": base, "options": options})
+    return {"name": name, "base": base, "options": options}
 
 
 class RowParameters:
