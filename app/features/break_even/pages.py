@@ -22,7 +22,6 @@ from app.features.break_even.from_study import (
 )
 from app.features.break_even.model import BreakEven, BreakEvenRequest, TornadoRow
 from app.features.studies.frame import OpenView, StudyFrame, old_address, study_view
-from app.features.studies.model import free_keys
 from app.platform.rates import CostClass
 from app.platform.web.choices import RENTED, system_names
 from app.platform.web.contexts import ChoiceGroup, FigureView, Form, view
@@ -123,8 +122,7 @@ def break_even_page(request: Request, opened: OpenView, result: Answered[BreakEv
     cloud = None if found is None else found.cloud
     add_url = ""
     if cloud is not None and not cloud.key:
-        key = next(free_keys({one.key for one in opened.state.content.options}))
-        add_url = opened.frame.turned({f"add.{key}": cloud.system, f"count.{key}": str(cloud.count)})
+        add_url = opened.frame.added(cloud.system, cloud.count)
     return BreakEvenPage(
         frame=opened.frame,
         result=result,

@@ -29,7 +29,7 @@ from app.features.sizings.model import (
 from app.features.sizings.service import OPTIONS, get_sizing, paged
 from app.features.sizings.words import sentences
 from app.features.studies.frame import OpenView, Placed, StudyFrame, moved, open_view
-from app.features.studies.knobs import shown, turn, unused_key
+from app.features.studies.knobs import shown, turn
 from app.features.studies.model import StudyContent, tree_of
 from app.features.studies.service import NAME_LENGTH
 from app.features.studies.states import state_of
@@ -104,19 +104,6 @@ SORTS: Mapping[str, Callable[[SizingOption], tuple[float | str, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SystemRow:
-    """One system at one count."""
-
-    option: SizingOption
-    tied: bool
-    """Whether nothing separates it from the best."""
-    key: str
-    """Of the option of the study that it is already; empty where it is none."""
-    add_url: str
-    """Address of the study with it as an option; empty where there is no room."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemsPage:
     """All systems and counts for the question of a study."""
@@ -143,7 +130,10 @@ class SystemsPage:
     """How the table is shown: what it is sorted by, and whether in full."""
     answer: Sequence[Message]
     """What was found, in sentences; the first stands out."""
-    rows: Sequence[SystemRow]
+    options: Sequence[SizingOption]
+    """Those that are shown."""
+    tied: Sequence[str]
+    """Options that nothing separates from the best."""
     reasons: Mapping[str, str]
     """Warnings above the level of information, in words."""
     hidden: int
@@ -268,6 +258,7 @@ def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> System
     if (sort := display.get("sort", "")) in SORTS:
         options = sorted(options, key=SORTS[sort])
     listed = options if display.get("all") else options[:SHOWN]
+    margin = None if sizing is None else sizing.margin
     pending = outcome.asked and sizing is None and outcome.status == 200
     return SystemsPage(
         frame=opened.frame,
@@ -282,29 +273,13 @@ def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> System
         searching=pending and query.get("run") != "0",
         display=display,
         answer=[] if sizing is None else sentences(sizing),
-        rows=[] if sizing is None else system_rows(sizing, listed, opened),
+        options=listed,
+        tied=[] if margin is None or not margin.tie else [margin.option, *margin.tied],
         reasons=REASONS,
         hidden=len(options) - len(listed),
         frontier=None if sizing is None else frontier_view(sizing, voice),
         scaling=[] if sizing is None else curve_views(sizing, voice),
     )
-
-
-def system_rows(sizing: Sizing, options: Sequence[SizingOption], opened: OpenView) -> list[SystemRow]:
-    """Return the rows of the table, each with its option of the study or the way to make it one."""
-    content = opened.state.content
-    margin = sizing.margin
-    tied = [margin.option, *margin.tied] if margin is not None and margin.tie else []
-    known = {
-        (option.system.id, option.system.count): option.key for option in content.options if option.system
-    }
-    key = unused_key(content, opened.state.turned.knobs)
-    rows = []
-    for option in options:
-        added = {f"add.{key}": option.system, f"count.{key}": str(option.count)}
-        url = opened.frame.turned(added) if key else ""
-        rows.append(SystemRow(option, option.id in tied, known.get((option.system, option.count), ""), url))
-    return rows
 
 
 def frontier_view(sizing: Sizing, voice: Voice) -> FigureView:

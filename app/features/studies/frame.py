@@ -22,7 +22,7 @@ from app.features.comparisons.model import PublishedFigure
 from app.features.estimates.service import get_estimate, get_estimate_request
 from app.features.studies.answering import State
 from app.features.studies.forms import LONGEST_QUERY, UNDO, address, knobs_in, version_in
-from app.features.studies.knobs import labels_of, request_of
+from app.features.studies.knobs import labels_of, request_of, unused_key
 from app.features.studies.model import MAX_KNOBS, VIEWS, KnobValue, StudyContent, StudyOption, stated
 from app.features.studies.service import NAME_LENGTH, get_study, unsaved_study
 from app.features.studies.states import StoredState, state_of, store_state, stored_state
@@ -129,6 +129,20 @@ class StudyFrame:
     def turned(self, knobs: Mapping[str, str]) -> str:
         """Return the address of the study with knobs turned beside those of the state."""
         return address(self.state.study.id, [*self.query, *knobs.items()])
+
+    def added(self, system: str, count: int, **knobs: str) -> str:
+        """Return the address of the study with one more option; empty where there is no room for it."""
+        key = unused_key(self.state.content, self.state.turned.knobs)
+        asked = {"add": system, "count": str(count), **knobs}
+        return self.turned({f"{name}.{key}": text for name, text in asked.items()}) if key else ""
+
+    def key_of(self, system: str, count: int) -> str:
+        """Return the key of the option that is so many of a system; empty where none is."""
+        options = [one for one in self.state.content.options if one.system is not None]
+        found = (
+            one.key for one in options if one.system and (one.system.id, one.system.count) == (system, count)
+        )
+        return next(found, "")
 
 
 def view_address(identifier: str, view: str, query: Sequence[tuple[str, str]]) -> str:

@@ -116,6 +116,19 @@ class SweepRow(Document):
     """Version of the catalogue."""
     problem: SweepProblem | None = Field(None, description="Why there is no estimate.")
 
+    @property
+    def named(self) -> str:
+        """The system with its count."""
+        return self.system if self.count == 1 else f"{self.count} × {self.system}"
+
+    @property
+    def duration(self) -> Quantity | None:
+        return _ranged(self.time_to_train, self.time_to_train_low, self.time_to_train_high, "s")
+
+    @property
+    def price_of_run(self) -> Quantity | None:
+        return _ranged(self.cost, self.cost_low, self.cost_high, self.currency)
+
 
 PLAN = (
     "tensor", "pipeline", "data", "micro_batch", "accumulation", "interleave", "recompute", "sharding",
@@ -197,6 +210,12 @@ def _asked(point: SweepPoint) -> dict[str, object]:
         "system_id": point.request.system.id,
         "currency": point.request.currency,
     }
+
+
+def _ranged(value: float | None, low: float | None, high: float | None, unit: str) -> Quantity | None:
+    if value is None or low is None or high is None:
+        return None
+    return Quantity(value=value, low=low, high=high, unit=unit)
 
 
 def _value(quantity: Quantity | None) -> float | None:
