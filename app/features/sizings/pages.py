@@ -378,6 +378,6 @@ def place_kept(bench: Workbench, workspace: str, given: Mapping[str, str], ident
 
 
 for path in ("/sizings", "/sizings/new"):
-    moved(router, path, VIEW, place_form, endings=("",))
+    moved(router, path, VIEW, place_form, endings=("",), strict=False)
 
-moved(router, "/sizings/{identifier}", VIEW, place_kept, endings=(".json", ""))
+moved(router, "/sizings/{identifier}", VIEW, place_kept, endings=(".json", ""), strict=False)

@@ -138,11 +138,10 @@ class StudyFrame:
 
     def key_of(self, system: str, count: int) -> str:
         """Return the key of the option that is so many of a system; empty where none is."""
-        options = [one for one in self.state.content.options if one.system is not None]
-        found = (
-            one.key for one in options if one.system and (one.system.id, one.system.count) == (system, count)
-        )
-        return next(found, "")
+        for option in self.state.content.options:
+            if option.system is not None and (option.system.id, option.system.count) == (system, count):
+                return option.key
+        return ""
 
 
 def view_address(identifier: str, view: str, query: Sequence[tuple[str, str]]) -> str:
@@ -433,6 +432,7 @@ def moved(
     place: Callable[[Workbench, str, Mapping[str, str], str], Placed],
     *,
     endings: Sequence[str] = ("", ".json"),
+    strict: bool = True,
 ) -> None:
     """Send readers of an address into a view; ``place`` gets its fields and the identifier in its path."""
 
@@ -440,7 +440,7 @@ def moved(
         query = request.query_params
         given = {name: ",".join(query.getlist(name)) for name in query if name not in DISPLAY_PARAMS}
         placed = place(bench, workspace, given, request.path_params.get("identifier", ""))
-        return led(request, bench, workspace, view, ending, placed)
+        return led(request, bench, workspace, view, ending, placed, strict=strict)
 
     def to(ending: str) -> Callable[..., Response]:
         def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
@@ -461,11 +461,15 @@ def led(
     ending: str,
     placed: Placed,
     study: str | None = None,
+    strict: bool = True,
 ) -> RedirectResponse:
-    """Return the way to a view of a study: the one that is named, else one that is made and not saved."""
+    """Return the way to a view of a study: the one that is named, else one that is made and not saved.
+
+    A strict one is refused where an option cannot be estimated.
+    """
     body, fields = placed
     if study is None or not is_there(bench, workspace, study):
-        study = unsaved_study(bench, workspace, view, checked(StudyContent, body)).id
+        study = unsaved_study(bench, workspace, view, checked(StudyContent, body), strict=strict).id
     shown = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
     asked = urlencode([*fields.items(), *shown])
     found = f"/studies/{study}{f'/{view}' if view else ''}{ending}"

@@ -114,14 +114,19 @@ def create_study(
     return keep(bench, workspace_id, IdempotentCall.of("studies", key, content), Study, make)
 
 
-def unsaved_study(bench: Workbench, workspace_id: str, path: str, content: StudyContent) -> Study:
+def unsaved_study(
+    bench: Workbench, workspace_id: str, path: str, content: StudyContent, *, strict: bool = False
+) -> Study:
     """Return the unsaved study that an address leads to; the same question leads to the same study.
 
-    It need not be possible to estimate all of its options: its page says which cannot be, and why.
+    Unless it is strict, it need not be possible to estimate all of its options: its page says which cannot
+    be, and why.
     """
 
     def make() -> tuple[Study, Save]:
         check(content, bench.sizing.catalog)
+        if strict:
+            estimates_of(bench, workspace_id, content, {})
         return first_version(content, saved=False)
 
     digest = hashlib.sha256(content.model_dump_json(exclude_unset=True).encode()).hexdigest()[:32]

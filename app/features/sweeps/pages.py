@@ -140,7 +140,9 @@ def show_old_address(request: Request, bench: BenchDep, workspace: WorkspaceDep,
     ending = ".json" if request.url.path.endswith(".json") else ""
     fields = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
     placed = study_of_sweep(bench, asked), fields
-    return led(request, bench, workspace, f"{VIEW}/{identifier}", ending, placed, asked.study_id)
+    return led(
+        request, bench, workspace, f"{VIEW}/{identifier}", ending, placed, asked.study_id, strict=False
+    )
 
 
 def study_of_sweep(bench: Workbench, asked: SweepRequest) -> Mapping[str, Any]:
