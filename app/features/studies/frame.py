@@ -126,6 +126,11 @@ class StudyFrame:
         """Return the address of a view in this state."""
         return view_address(self.state.study.id, view, [*self.query, *more.items()])
 
+    def here(self, **more: str) -> str:
+        """Return the address of the view about the same option."""
+        kept = option_query(self.state.content, self.option)
+        return view_address(self.state.study.id, self.view, [*self.query, *kept, *more.items()])
+
     def turned(self, knobs: Mapping[str, str]) -> str:
         """Return the address of the study with knobs turned beside those of the state."""
         return address(self.state.study.id, [*self.query, *knobs.items()])
