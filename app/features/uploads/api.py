@@ -57,6 +57,8 @@ WorkloadId = Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3
 
 UPLOAD_PATCH = {"name": "Qwen2-7B of Seoul Bank", "customer": "Seoul Bank"}
 
+PatchBody = Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])]
+
 SEQ_LEN = {"type": "integer", "description": "Row length; if omitted, enough for the longest sample."}
 
 FILE = {
