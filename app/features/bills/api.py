@@ -14,8 +14,9 @@ from app.platform.listing import Page
 from app.platform.web.api import ASK, CHANGE, LIST, READ, api_router
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import BILL, BILL_OF_POD, FABRIC
-from app.platform.web.locale import voice_of
+from app.platform.web.locale import CSV, XLSX, attachment, voice_of
 from app.platform.web.needs import Right, needs
+from app.platform.wording.voice import Voice
 
 router = api_router("bills", "/boms")
 
@@ -30,14 +31,15 @@ PairQuery = Annotated[
     ),
 ]
 
-CSV = "text/csv; charset=utf-8"
 
-XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+def bill_file(bill: Bill, voice: Voice, name: str, encoding: str = "utf-8") -> Response:
+    """Return a bill as a file in the reader's language, of the kind that the ending of its name says."""
+    # What writes workbooks takes half a second to load, and few requests ask for one.
+    from app.features.bills.sheets import bill_csv, bill_workbook
 
-
-def attachment(identifier: str, ending: str) -> dict[str, str]:
-    """Return the header that makes a browser keep an answer as a file."""
-    return {"Content-Disposition": f'attachment; filename="{identifier}.{ending}"'}
+    if name.endswith(".xlsx"):
+        return attachment(bill_workbook(bill, voice), XLSX, name)
+    return attachment(bill_csv(bill, voice).encode(encoding), CSV, name)
 
 
 @router.post("", status_code=201, summary="Create a bill of materials", responses=ASK)
@@ -79,8 +81,7 @@ def get_bill_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
     """Return lines in the language of Accept-Language; text that looks like a formula is marked as
     text.
     """
-    content = bills.export_csv(bench, workspace, identifier, voice_of(request))
-    return Response(content, media_type=CSV, headers=attachment(identifier, "csv"))
+    return bill_file(bills.get_bill(bench, workspace, identifier), voice_of(request), f"{identifier}.csv")
 
 
 @router.get(
@@ -93,8 +94,7 @@ def get_bill_workbook(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: BillId
 ) -> Response:
     """Return lines and racks as a workbook; totals are formulas over quantity and unit price."""
-    content = bills.export_workbook(bench, workspace, identifier, voice_of(request))
-    return Response(content, media_type=XLSX, headers=attachment(identifier, "xlsx"))
+    return bill_file(bills.get_bill(bench, workspace, identifier), voice_of(request), f"{identifier}.xlsx")
 
 
 @router.get("/{id}", summary="Retrieve a bill of materials", responses=READ)

@@ -81,10 +81,8 @@ class BillRequest(Schema):
         le=MOST_RACK_POWER,
         description="Power limit of one rack; if omitted, the catalogue's. [kW]",
     )
-    region: Literal["korea", "us", "eu"] = Field(
-        "korea",
-        description="Region of purchase. Its tax and duty are listed; neither is included in any price.",
-    )
+    region: Literal["korea", "us", "eu"] = "korea"
+    """Region of purchase. Its tax and duty are listed; neither is included in any price."""
     price_book_id: str | None = Field(None, description="Identifier of a price book of the workspace.")
     currency: Literal["USD", "KRW"] = Field("USD", description="Currency of every price.")
     label: str | None = Field(None, max_length=200, description="Name of the bill.")
@@ -111,21 +109,17 @@ class FabricPlan(Document):
     leaf_down: int = Field(description="Number of nodes on the fullest leaf switch.")
     leaf_up: int = Field(description="Planned uplinks per leaf switch, the same number to each spine switch.")
     uplinks: int = Field(description="Number of uplinks required by all leaf switches.")
-    spine: int = Field(
-        description="Minimum number of spine switches: uplinks divided by downward-facing ports."
-    )
-    balanced_spine: int = Field(
-        description="Number of spine switches over which each leaf switch's uplinks divide evenly."
-    )
+    spine: int
+    """Minimum number of spine switches: uplinks divided by downward-facing ports."""
+    balanced_spine: int
+    """Number of spine switches over which each leaf switch's uplinks divide evenly."""
     core: int = Field(description="Minimum number of core switches; 0 if two levels are sufficient.")
-    balanced_core: int = Field(
-        description="Number of core switches over which each spine switch's uplinks divide evenly."
-    )
+    balanced_core: int
+    """Number of core switches over which each spine switch's uplinks divide evenly."""
     pods: int = Field(description="Number of groups of leaf and spine switches under the core (pods).")
     leaves_per_pod: int = Field(description="Number of leaf switches in the largest pod.")
-    links_per_pair: int = Field(
-        description="Number of links between a leaf switch and each of its spine switches."
-    )
+    links_per_pair: int
+    """Number of links between a leaf switch and each of its spine switches."""
     spine_up: int = Field(description="Uplinks per spine switch; 0 if two levels are sufficient.")
     minimum_switches: int = Field(description="Minimum number of switches: leaf + spine + core.")
     switches: int = Field(description="Planned number of switches: leaf + balanced_spine + balanced_core.")
@@ -133,9 +127,8 @@ class FabricPlan(Document):
     balanced_cables: int = Field(description="Number of cables as planned.")
     node_tbps: float = Field(description="Line rate of one node, in one direction. [Tb/s]")
     oversubscription: float = Field(description="Ports to nodes per uplink on the fullest leaf switch.")
-    declared_switches: int | None = Field(
-        description="Number of switches declared in the request; null if none was given."
-    )
+    declared_switches: int | None
+    """Number of switches declared in the request; null if none was given."""
     warnings: list[CheckWarning] = Field(description="Warnings and open questions.")
 
 
@@ -156,9 +149,8 @@ class BillLine(Document):
     weight: Quantity | None = Field(description="Weight of all units; null if unknown.")
     source: SourceRef | None = Field(description="Source of the price; null if there is none.")
     as_of: str = Field(description="Date of the price; empty if there is none.")
-    status: Literal["published", "estimate", "unknown"] = Field(
-        description="How reliable the price is: published, an estimate or unknown."
-    )
+    status: Literal["published", "estimate", "unknown"]
+    """How reliable the price is: published, an estimate or unknown."""
     note: str = Field(description="How the price was read or estimated; can be empty.")
 
 
@@ -226,30 +218,24 @@ class Bill(Document):
     id: str = Field(description="Identifier.")
     label: str = Field(description="Name.")
     request: BillRequest = Field(description="Original request.")
-    estimate_id: str | None = Field(
-        description="Identifier of the estimate whose system it is; null if none was given."
-    )
+    estimate_id: str | None
+    """Identifier of the estimate whose system it is; null if none was given."""
     catalog_version: str = Field(description="Version of the catalogue the figures come from.")
     system: str = Field(description="Identifier of the system.")
     name: str = Field(description="Name of the system.")
     count: int = Field(description="Number of systems.")
     machines: int = Field(description="Total number of machines, without spares.")
     accelerators: int = Field(description="Total number of accelerators, without spares.")
-    scalable_units: int | None = Field(
-        description="Scalable units of twenty nodes; null if none are defined."
-    )
+    scalable_units: int | None
+    """Scalable units of twenty nodes; null if none are defined."""
     fabric: str = Field(description="Identifier of the compute network.")
     currency: str = Field(description="Currency of every price.")
-    package: Quantity | None = Field(
-        description="Price of machines, hosts and pod switches only, as systems are quoted; "
-        "null without a price."
-    )
-    equipment: Quantity | None = Field(
-        None,
-        description="Machines, hosts and compute network: the capex of an estimate of the same system. "
-        "Racks, storage, the management network, spares and installation make up the rest of the total; null "
-        "without a price.",
-    )
+    package: Quantity | None
+    """Price of machines, hosts and pod switches only, as systems are quoted; null without a price."""
+    equipment: Quantity | None = None
+    """Machines, hosts and compute network: the capex of an estimate of the same system. Racks, storage, the
+    management network, spares and installation make up the rest of the total; null without a price.
+    """
     taxes: list[Tax] = Field(
         [], description="Taxes and duties in the region of purchase; not included in any price."
     )
@@ -257,9 +243,8 @@ class Bill(Document):
     lines: list[BillLine] = Field(description="Lines of the bill, by group.")
     groups: list[GroupTotal] = Field(description="Totals by group.")
     totals: BillTotals = Field(description="Totals of all lines.")
-    network: FabricPlan | None = Field(
-        description="Compute network; null if no switches connect the machines."
-    )
+    network: FabricPlan | None
+    """Compute network; null if no switches connect the machines."""
     racks: list[Rack] = Field(description="Racks; identical racks are grouped.")
     warnings: list[CheckWarning] = Field(description="Warnings and open questions.")
 
@@ -273,9 +258,8 @@ class BillRatio(Document):
     measure: Measure = Field(description="Metric compared.")
     first: Quantity = Field(description="Value for the first bill.")
     second: Quantity = Field(description="Value for the second bill.")
-    ratio: Quantity = Field(
-        description="Ratio of first to second; its range covers every combination of the ends."
-    )
+    ratio: Quantity
+    """Ratio of first to second; its range covers every combination of the ends."""
     parity: bool = Field(description="True if the values are equal within the catalogue's margin.")
 
 
@@ -308,9 +292,8 @@ class OptionBillRequest(BillRequest):
 class OptionBill(Bill):
     """The bill of an option of a study."""
 
-    comparison: BillComparison | None = Field(
-        None, description="Comparison with the bill of another option; null if none was named."
-    )
+    comparison: BillComparison | None = None
+    """Comparison with the bill of another option; null if none was named."""
 
 
 class BillSummary(Document):

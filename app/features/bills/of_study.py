@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.catalog.books import BookRow, PriceBook
-from app.catalog.entries import Acquisition, ChipKind
+from app.catalog.entries import Acquisition
 from app.catalog.figures import Source, SourceKind
 from app.errors import NotFound
 from app.estimating.context import SizingContext
+from app.features.bills import service as bills
 from app.features.bills.bill import make_bill
 from app.features.bills.model import Bill, BillRequest, OptionBill, OptionBillRequest
-from app.features.bills.service import compare_bills
 from app.features.studies.frame import StudyQuestion, question_of
 from app.features.studies.model import StudyOption
 from app.platform.workbench import Workbench
@@ -31,22 +31,8 @@ def has_bill(bench: Workbench, option: StudyOption) -> bool:
 
 def asked_of(question: StudyQuestion) -> dict[str, Any]:
     """Return what a study says of the bill of an option."""
-    request = question.request
-    assert request is not None, "only systems are billed"
-    system, assumptions = request.system, request.assumptions
-    asked: dict[str, Any] = {
-        "system": system.id,
-        "count": system.count,
-        "currency": request.currency,
-        "label": question.label,
-        "price_book_id": assumptions.price_book_id,
-        "region": assumptions.region,
-        "storage_tb": assumptions.storage_tb,
-    }
-    # A pod comes with its network.
-    if question.bench.sizing.catalog.system(system.id).chip_kind is not ChipKind.IPU:
-        asked |= {"fabric": system.fabric, "ports_per_node": system.ports_per_node}
-    return {name: value for name, value in asked.items() if value is not None}
+    assert question.request is not None, "only systems are billed"
+    return {**bills.asked_of(question.request, question.bench.sizing.catalog), "label": question.label}
 
 
 def usual_bill(question: StudyQuestion) -> Mapping[str, str]:
@@ -98,5 +84,5 @@ def answer_bill(question: StudyQuestion, asked: OptionBillRequest) -> OptionBill
         beside = question_of(question.bench, question.workspace, question.state, asked.other)
         shared = asked.model_dump(exclude_unset=True, include=set(SHARED))
         other = BillRequest.model_validate({**asked_of(beside), **shared})
-        comparison = compare_bills(bill, bill_of(beside, other), question.bench.sizing.catalog)
+        comparison = bills.compare_bills(bill, bill_of(beside, other), question.bench.sizing.catalog)
     return OptionBill.model_validate({**dict(bill), "comparison": comparison})

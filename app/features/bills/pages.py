@@ -12,7 +12,7 @@ from fastapi.responses import Response
 from app.catalog.entries import ChipKind
 from app.errors import NotFound
 from app.features.bills import service as bills
-from app.features.bills.api import CSV, XLSX, attachment
+from app.features.bills.api import bill_file
 from app.features.bills.drawings import heading, rack_elevation, stretches, topology
 from app.features.bills.model import (
     Bill,
@@ -87,21 +87,9 @@ def other_options(view: OpenView) -> list[Choice]:
     return [Choice(key, labels[key]) for key in keys if key != view.frame.option]
 
 
-def csv_file(request: Request, bill: OptionBill) -> Response:
-    """Return the lines as CSV in the reader's language."""
-    from app.features.bills.sheets import bill_csv
-
-    # Spreadsheets read UTF-8 with Korean in it only behind a byte order mark.
-    content = f"\ufeff{bill_csv(bill, voice_of(request))}"
-    return Response(content, media_type=CSV, headers=attachment("bill", "csv"))
-
-
-def workbook_file(request: Request, bill: OptionBill) -> Response:
-    """Return lines and racks as a workbook in the reader's language."""
-    from app.features.bills.sheets import bill_workbook
-
-    content = bill_workbook(bill, voice_of(request))
-    return Response(content, media_type=XLSX, headers=attachment("bill", "xlsx"))
+def saved(request: Request, bill: Bill, name: str) -> Response:
+    """Return a bill as a file; spreadsheets read Korean in UTF-8 only behind a byte order mark."""
+    return bill_file(bill, voice_of(request), name, "utf-8-sig")
 
 
 study_view(
@@ -114,7 +102,10 @@ study_view(
     answer=answer_bill,
     page=bill_page,
     suits=has_bill,
-    files={"csv": csv_file, "xlsx": workbook_file},
+    files={
+        "csv": lambda request, bill: saved(request, bill, "bill.csv"),
+        "xlsx": lambda request, bill: saved(request, bill, "bill.xlsx"),
+    },
 )
 
 
@@ -203,17 +194,11 @@ def show_bill_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) ->
 
 
 @router.get("/boms/{identifier}.csv")
-def save_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Return the lines of a stored bill as CSV in the reader's language."""
-    content = bills.export_csv(bench, workspace, identifier, voice_of(request))
-    return Response(f"\ufeff{content}", media_type=CSV, headers=attachment(identifier, "csv"))
-
-
 @router.get("/boms/{identifier}.xlsx")
-def save_workbook(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Return lines and racks of a stored bill as a workbook in the reader's language."""
-    content = bills.export_workbook(bench, workspace, identifier, voice_of(request))
-    return Response(content, media_type=XLSX, headers=attachment(identifier, "xlsx"))
+def save_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Return a stored bill as a file."""
+    bill = bills.get_bill(bench, workspace, identifier)
+    return saved(request, bill, request.url.path.rpartition("/")[2])
 
 
 def place_bill(bench: Workbench, workspace: str, _: Mapping[str, str], identifier: str) -> Placed:

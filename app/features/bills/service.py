@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from app.catalog.catalog import Catalog
 from app.catalog.entries import ChipKind
 from app.engine.units import KILOWATT
-from app.errors import BadInput, Conflict, FieldError, Message, NotFound
+from app.errors import BadInput, Conflict, Message
 from app.estimating.documents import CheckWarning
+from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.bills.bill import GROUPS, make_bill
 from app.features.bills.model import (
@@ -22,11 +26,10 @@ from app.features.bills.model import (
 from app.features.bills.parts import CLUSTER
 from app.features.estimates.service import get_estimate_request
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.listing import Page, filled, page_of
 from app.platform.store.queries import new_id
 from app.platform.store.tables import BillRow
-from app.platform.wording.voice import Voice
-from app.platform.workbench import Workbench, no_such
+from app.platform.workbench import Workbench, existing, found
 
 ROUNDING = 1e-9
 """What division may leave of a difference that is exactly the margin."""
@@ -147,12 +150,18 @@ def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> Bi
     check_asked(request)
     if request.estimate_id is None:
         return request
-    try:
-        estimate = get_estimate_request(bench, workspace_id, request.estimate_id)
-    except NotFound as error:
-        raise NotFound(error.message, [FieldError("estimate_id", error.message)]) from None
+    estimate = found(partial(get_estimate_request, bench), workspace_id, "estimate_id", request.estimate_id)
+    own = asked_of(estimate, bench.sizing.catalog)
+    stated = request.model_fields_set
+    missing = {name: value for name, value in own.items() if name not in stated}
+    return request.model_copy(update={**missing, "estimate_id": None})
+
+
+def asked_of(estimate: EstimateRequest, catalog: Catalog) -> dict[str, Any]:
+    """Return what an estimate says of the bill of its system."""
     system, assumptions = estimate.system, estimate.assumptions
-    own: dict[str, object] = {
+    asked: dict[str, Any] = {
+        "system": system.id,
         "count": system.count,
         "currency": estimate.currency,
         "price_book_id": assumptions.price_book_id,
@@ -160,28 +169,21 @@ def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> Bi
         "storage_tb": assumptions.storage_tb,
     }
     # A pod comes with its network.
-    if bench.sizing.catalog.system(system.id).chip_kind is not ChipKind.IPU:
-        own |= {"fabric": system.fabric, "ports_per_node": system.ports_per_node}
-    stated = request.model_fields_set
-    filled = {name: value for name, value in own.items() if name not in stated and value is not None}
-    return request.model_copy(update={"system": system.id, "estimate_id": None, **filled})
+    if catalog.system(system.id).chip_kind is not ChipKind.IPU:
+        asked |= {"fabric": system.fabric, "ports_per_node": system.ports_per_node}
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def get_bill(bench: Workbench, workspace_id: str, identifier: str) -> Bill:
     """Return a bill as it was answered."""
     with bench.store.transaction(workspace_id) as repository:
-        row = repository.get(BillRow, identifier)
-        if row is None:
-            raise no_such("bill of materials", identifier)
-        return Bill.model_validate(row.document)
+        return Bill.model_validate(existing(repository, BillRow, identifier, "bill of materials").document)
 
 
 def list_bills(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[BillSummary]:
     """Return bills, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(BillRow, limit, read_cursor(cursor))
-    items = [BillSummary(id=row.id, label=row.label, created_at=row.created_at) for row in listing.rows]
-    return Page(items=items, next=write_cursor(listing.next))
+        return page_of(repository, BillRow, partial(filled, BillSummary), limit, cursor)
 
 
 def compare(bench: Workbench, workspace_id: str, ids: str) -> BillComparison:
@@ -191,17 +193,3 @@ def compare(bench: Workbench, workspace_id: str, ids: str) -> BillComparison:
         raise BadInput.at("ids", "enter the identifiers of two bills of materials, separated by a comma")
     first, second = (get_bill(bench, workspace_id, name) for name in names)
     return compare_bills(first, second, bench.sizing.catalog)
-
-
-def export_csv(bench: Workbench, workspace_id: str, identifier: str, voice: Voice) -> str:
-    """Return a bill as a CSV file."""
-    from app.features.bills.sheets import bill_csv
-
-    return bill_csv(get_bill(bench, workspace_id, identifier), voice)
-
-
-def export_workbook(bench: Workbench, workspace_id: str, identifier: str, voice: Voice) -> bytes:
-    """Return a bill as a workbook."""
-    from app.features.bills.sheets import bill_workbook
-
-    return bill_workbook(get_bill(bench, workspace_id, identifier), voice)

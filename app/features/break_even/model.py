@@ -101,16 +101,11 @@ class RangeInput(Schema):
 class RangesInput(Schema):
     """Ranges of inputs that are not known exactly; the answer then has a range and a probability."""
 
-    capex: RangeInput | None = None
-    """Range of the purchase price."""
-    onprem_monthly: RangeInput | None = None
-    """Range of the running cost."""
-    cloud_monthly: RangeInput | None = None
-    """Range of the cloud bill."""
-    growth: RangeInput | None = None
-    """Range of the growth of the bill."""
-    utilisation: RangeInput | None = None
-    """Range of the share of the cluster in use."""
+    capex: RangeInput | None = Field(None, description="Range of the purchase price.")
+    onprem_monthly: RangeInput | None = Field(None, description="Range of the running cost.")
+    cloud_monthly: RangeInput | None = Field(None, description="Range of the cloud bill.")
+    growth: RangeInput | None = Field(None, description="Range of the growth of the bill.")
+    utilisation: RangeInput | None = Field(None, description="Range of the share of the cluster in use.")
 
 
 class BreakEvenRequest(Schema):
@@ -124,8 +119,7 @@ class BreakEvenRequest(Schema):
         description="Purchase price; alternatively, give hardware. [currency]",
         examples=[4.378e9],
     )
-    hardware: HardwareInput | None = None
-    """Hardware to buy, instead of capex."""
+    hardware: HardwareInput | None = Field(None, description="Hardware to buy, instead of capex.")
     capex_includes_fabric: bool | None = None
     """Whether the given price includes switches, cables and installation; if omitted, the result
     carries a warning about it.
@@ -200,8 +194,7 @@ class BreakEvenRequest(Schema):
     peak_price_factor: Number = Field(
         1.0, gt=0, le=100, description="Rental price of peak load relative to the price behind the bill."
     )
-    ranges: RangesInput | None = None
-    """Ranges of inputs that are not known exactly."""
+    ranges: RangesInput | None = Field(None, description="Ranges of inputs that are not known exactly.")
     price_book_id: str | None = Field(
         None, max_length=100, description="Identifier of a price book of the workspace."
     )
@@ -281,67 +274,50 @@ Outcome = Literal["within_horizon", "after_horizon", "never"]
 class AmountLine(Document):
     """One line of an amount, with its computation."""
 
-    item: str
-    """Cost item."""
-    amount: float
-    """Amount in the currency; one-off or monthly, depending on the list."""
-    rule: Text
-    """Explanation of the computation."""
+    item: str = Field(description="Cost item.")
+    amount: float = Field(description="Amount in the currency; one-off or monthly, depending on the list.")
+    rule: Text = Field(description="Explanation of the computation.")
 
 
 class TornadoRow(Document):
     """Effect of one input alone on the break-even."""
 
-    input: str
-    """Field of the request."""
-    value: float
-    """Given value."""
-    low_input: float
-    """Low end of the input: 20 % less."""
-    high_input: float
-    """High end of the input: 20 % more, or its limit."""
+    input: str = Field(description="Field of the request.")
+    value: float = Field(description="Given value.")
+    low_input: float = Field(description="Low end of the input: 20 % less.")
+    high_input: float = Field(description="High end of the input: 20 % more, or its limit.")
     low: float | None
     """Break-even at the low end of the input; null if never reached. [month]"""
     high: float | None
     """Break-even at the high end of the input; null if never reached. [month]"""
     spread: float | None
     """Difference between the two ends; null if break-even is never reached at one end. [month]"""
-    reason: Text | None
-    """Why one end is null."""
+    reason: Text | None = Field(description="Why one end is null.")
 
 
 class CashPoint(Document):
     """Cumulative amounts of both sides up to one month, discounted to the start."""
 
-    month: float
-    """Months from the purchase. [month]"""
+    month: float = Field(description="Months from the purchase. [month]")
     own: float
     """Cumulative purchase and running cost, less the resale value from the horizon on. [currency]"""
     cloud: float
     """Cumulative cloud bills that the cluster would have replaced. [currency]"""
-    saving: float
-    """Cumulative cloud cost less own cost. [currency]"""
-    own_low: float | None = None
-    """10th percentile of own; null without ranges. [currency]"""
-    own_high: float | None = None
-    """90th percentile of own. [currency]"""
-    cloud_low: float | None = None
-    """10th percentile of cloud. [currency]"""
-    cloud_high: float | None = None
-    """90th percentile of cloud. [currency]"""
+    saving: float = Field(description="Cumulative cloud cost less own cost. [currency]")
+    own_low: float | None = Field(None, description="10th percentile of own; null without ranges. [currency]")
+    own_high: float | None = Field(None, description="90th percentile of own. [currency]")
+    cloud_low: float | None = Field(None, description="10th percentile of cloud. [currency]")
+    cloud_high: float | None = Field(None, description="90th percentile of cloud. [currency]")
 
 
 class DemandCase(Document):
     """Break-even at higher or lower demand."""
 
-    factor: float
-    """Demand relative to the requested demand."""
-    cloud_monthly: float
-    """Cloud bill at that demand. [currency/month]"""
+    factor: float = Field(description="Demand relative to the requested demand.")
+    cloud_monthly: float = Field(description="Cloud bill at that demand. [currency/month]")
     replaced_monthly: float
     """Part of the cloud bill for which the cluster has capacity. [currency/month]"""
-    months: float | None
-    """Break-even month; null if never reached. [month]"""
+    months: float | None = Field(description="Break-even month; null if never reached. [month]")
     outcome: Outcome
     """When break-even is reached: within the horizon, after it, or never."""
 
@@ -349,33 +325,25 @@ class DemandCase(Document):
 class MixedPoint(Document):
     """Cost of owning part of the capacity and renting the rest."""
 
-    owned: float
-    """Owned capacity relative to that of the cluster."""
+    owned: float = Field(description="Owned capacity relative to that of the cluster.")
     own: float
     """Cost of owned capacity, with the purchase spread over the horizon. [currency/month]"""
-    rent: float
-    """Cost of rented capacity. [currency/month]"""
-    total: float
-    """Total of owned and rented capacity. [currency/month]"""
+    rent: float = Field(description="Cost of rented capacity. [currency/month]")
+    total: float = Field(description="Total of owned and rented capacity. [currency/month]")
 
 
 class Mixed(Document):
     """Hybrid of owned base load and rented peak load."""
 
-    best: MixedPoint
-    """Owned capacity with the lowest cost."""
+    best: MixedPoint = Field(description="Owned capacity with the lowest cost.")
     all_owned: MixedPoint
     """Cost with capacity owned for the highest demand and nothing rented."""
-    all_rented: MixedPoint
-    """Cost with nothing owned."""
+    all_rented: MixedPoint = Field(description="Cost with nothing owned.")
     worth_owning_share: float
     """Share of the time for which capacity must be in use to be worth owning."""
-    mean_demand: float
-    """Mean capacity in use relative to that of the cluster."""
-    peak_demand: float
-    """Highest capacity in use relative to that of the cluster."""
-    points: list[MixedPoint]
-    """Cost by owned capacity."""
+    mean_demand: float = Field(description="Mean capacity in use relative to that of the cluster.")
+    peak_demand: float = Field(description="Highest capacity in use relative to that of the cluster.")
+    points: list[MixedPoint] = Field(description="Cost by owned capacity.")
     load: list[float]
     """Load profile: capacity in use relative to that of the cluster, highest first."""
 
@@ -395,10 +363,8 @@ class BreakEven(Document):
     """90th percentile of the break-even month; null if never reached, or without ranges. [month]"""
     probability: float | None
     """Share of samples that break even within the horizon; null without ranges."""
-    currency: str
-    """Currency of every amount."""
-    capex: Quantity
-    """Purchase price."""
+    currency: str = Field(description="Currency of every amount.")
+    capex: Quantity = Field(description="Purchase price.")
     capex_lines: list[AmountLine]
     """Components of the amount; empty if it was given directly."""
     onprem_monthly: float
@@ -411,37 +377,26 @@ class BreakEven(Document):
     """Part of the cloud bill for which the cluster has capacity. [currency/month]"""
     cloud_lines: list[AmountLine]
     """Components of the amount; empty if it was given directly."""
-    discount_rate: float
-    """Effective annual interest rate. [1/year]"""
-    growth: float
-    """Annual growth of the bill. [1/year]"""
-    horizon_months: float
-    """Horizon of the calculation. [month]"""
+    discount_rate: float = Field(description="Effective annual interest rate. [1/year]")
+    growth: float = Field(description="Annual growth of the bill. [1/year]")
+    horizon_months: float = Field(description="Horizon of the calculation. [month]")
     own_at_horizon: float
     """Discounted cost of owning up to the horizon, less the resale value. [currency]"""
     cloud_at_horizon: float
     """Discounted cloud bills replaced up to the horizon. [currency]"""
-    residual: float
-    """Resale value at the horizon, undiscounted. [currency]"""
+    residual: float = Field(description="Resale value at the horizon, undiscounted. [currency]")
     required_cloud_monthly: float
     """Smallest first-month cloud bill at which a purchase pays off by the horizon. [currency/month]"""
     required_utilisation: float | None
     """Cluster utilisation required to pay off by the horizon; null if no utilisation is given or if
     even full utilisation is not enough.
     """
-    sentences: list[Text]
-    """Result in sentences, the outcome first."""
-    tornado: list[TornadoRow]
-    """Effect of each input on its own, largest first."""
-    demand_cases: list[DemandCase]
-    """Break-even at higher or lower demand."""
-    cash_flow: list[CashPoint]
-    """Cumulative cost of both sides, month by month."""
+    sentences: list[Text] = Field(description="Result in sentences, the outcome first.")
+    tornado: list[TornadoRow] = Field(description="Effect of each input on its own, largest first.")
+    demand_cases: list[DemandCase] = Field(description="Break-even at higher or lower demand.")
+    cash_flow: list[CashPoint] = Field(description="Cumulative cost of both sides, month by month.")
     mixed: Mixed | None
     """Hybrid of owned base load and rented peak load; null without a demand profile."""
-    defaults: list[Default]
-    """Default values used, and why."""
-    warnings: list[CheckWarning]
-    """Warnings to consider when reading the result."""
-    trace: list[TraceStep]
-    """Trace of the computation of each number."""
+    defaults: list[Default] = Field(description="Default values used, and why.")
+    warnings: list[CheckWarning] = Field(description="Warnings to consider when reading the result.")
+    trace: list[TraceStep] = Field(description="Trace of the computation of each number.")

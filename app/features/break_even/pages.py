@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import Request
 
 from app.errors import Message
-from app.estimating.documents import Default
 from app.features.break_even import charts
 from app.features.break_even.deciding import cash_flow_csv
 from app.features.break_even.from_study import (
@@ -20,13 +19,12 @@ from app.features.break_even.from_study import (
     is_owned,
     usual_fields,
 )
-from app.features.break_even.model import BreakEven, BreakEvenRequest, TornadoRow
+from app.features.break_even.model import BreakEven, BreakEvenRequest
 from app.features.studies.frame import OpenView, StudyFrame, old_address, study_view
-from app.features.studies.model import free_keys
 from app.platform.rates import CostClass
 from app.platform.web.choices import RENTED, system_names
 from app.platform.web.contexts import ChoiceGroup, FigureView, Form, view
-from app.platform.web.locale import voice_of
+from app.platform.web.locale import CSV, attachment, voice_of
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
@@ -81,34 +79,23 @@ def open_folds(form: Form) -> frozenset[str]:
     return frozenset(fold for fold, names in FOLDS.items() if names & starts)
 
 
-@dataclass(frozen=True, slots=True)
-class BreakEvenView:
-    """What a page shows of an answer besides the answer itself."""
-
-    tornado: Sequence[tuple[TornadoRow, str, str, str]]
-    """What each input alone does, with the input as it is, lower and higher."""
-    defaults: Sequence[tuple[Default, str]]
-    """Values taken, as they are written."""
-    cash_chart: FigureView
-    tornado_chart: FigureView
-    mixed_chart: FigureView | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakEvenPage:
     """Build or rent for an option of a study."""
 
     frame: StudyFrame
     result: Answered[BreakEven] | None
-    view: BreakEvenView | None
+    written: Callable[[str, object], str]
+    """Writes an input in its unit."""
+    cash_chart: FigureView | None
+    tornado_chart: FigureView | None
+    mixed_chart: FigureView | None
     general: Sequence[Message]
     """What is wrong that no field shows."""
     amounts: OptionAmounts | None
     """What the study says; None where it has no price."""
     kept: frozenset[str]
     """Amounts of the form that are those of the study."""
-    add_url: str
-    """Address of the study with the rented system that stands in; empty where the study has one."""
     clouds: Sequence[ChoiceGroup]
     """What can be rented."""
     folds: frozenset[str]
@@ -118,24 +105,40 @@ class BreakEvenPage:
 def break_even_page(request: Request, opened: OpenView, result: Answered[BreakEven] | None) -> BreakEvenPage:
     """Return the page of an answer, of an earlier one where this question is refused."""
     form = Form() if result is None else result.form
-    answer = None if result is None else result.answer
+    answer, voice = None if result is None else result.answer, voice_of(request)
     found = None if opened.question is None else amounts_of(opened.question)
-    cloud = None if found is None else found.cloud
-    add_url = ""
-    if cloud is not None and not cloud.key:
-        key = next(free_keys({one.key for one in opened.state.content.options}))
-        add_url = opened.frame.turned({f"add.{key}": cloud.system, f"count.{key}": str(cloud.count)})
+    currency = opened.state.content.base.currency
     return BreakEvenPage(
         frame=opened.frame,
         result=result,
-        view=None if answer is None else answer_view(answer, voice_of(request)),
+        written=lambda name, value: input_text(name, value, currency, voice),
+        cash_chart=None if answer is None else cash_chart(answer, voice),
+        tornado_chart=None if answer is None else tornado_chart(answer, voice),
+        mixed_chart=None if answer is None else mixed_chart(answer, voice),
         general=FORM.unplaced(form),
         amounts=found,
         kept=frozenset() if answer is None or found is None else kept_amounts(answer, found),
-        add_url=add_url,
         clouds=[group for group in system_names(opened.bench.catalogue) if group.name == RENTED],
         folds=open_folds(form),
     )
+
+
+def cash_chart(answer: BreakEven, voice: Voice) -> FigureView:
+    note = voice.gettext("Bands are 80 % intervals.") if answer.cash_flow[0].own_low is not None else ""
+    return view("cash", voice.gettext("Cumulative spend by month"), charts.cash_flow(answer, voice), note)
+
+
+def tornado_chart(answer: BreakEven, voice: Voice) -> FigureView:
+    note = voice.gettext("Each input alone, 20 % lower and 20 % higher.")
+    drawn = charts.tornado(answer, voice)
+    return view("tornado", voice.gettext("Break-even by input"), drawn, note, "tornado")
+
+
+def mixed_chart(answer: BreakEven, voice: Voice) -> FigureView | None:
+    if answer.mixed is None:
+        return None
+    drawn = charts.base_and_peak(answer.mixed, answer.currency, voice)
+    return view("mixed", voice.gettext("Cost by owned capacity"), drawn)
 
 
 def kept_amounts(answer: BreakEven, found: OptionAmounts) -> frozenset[str]:
@@ -146,41 +149,6 @@ def kept_amounts(answer: BreakEven, found: OptionAmounts) -> frozenset[str]:
     if found.cloud is not None and is_of_study(answer.cloud_monthly, found.cloud.monthly):
         kept.add("cloud_monthly")
     return frozenset(kept)
-
-
-def answer_view(answer: BreakEven, voice: Voice) -> BreakEvenView:
-    """Return an answer's charts, and its inputs as they are written."""
-
-    def text(name: str, value: object) -> str:
-        return input_text(name, value, answer.currency, voice)
-
-    return BreakEvenView(
-        tornado=[
-            (row, text(row.input, row.value), text(row.input, row.low_input), text(row.input, row.high_input))
-            for row in answer.tornado
-        ],
-        defaults=[(default, text(default.field, default.value)) for default in answer.defaults],
-        cash_chart=view(
-            "cash",
-            voice.gettext("Cumulative spend by month"),
-            charts.cash_flow(answer, voice),
-            voice.gettext("Bands are 80 % intervals.") if answer.cash_flow[0].own_low is not None else "",
-        ),
-        tornado_chart=view(
-            "tornado",
-            voice.gettext("Break-even by input"),
-            charts.tornado(answer, voice),
-            voice.gettext("Each input alone, 20 % lower and 20 % higher."),
-            "tornado",
-        ),
-        mixed_chart=None
-        if answer.mixed is None
-        else view(
-            "mixed",
-            voice.gettext("Cost by owned capacity"),
-            charts.base_and_peak(answer.mixed, answer.currency, voice),
-        ),
-    )
 
 
 SHARES = {"discount_rate", "growth", "own_growth", "utilisation", "residual_share", "onprem.support"}
@@ -209,12 +177,6 @@ def input_text(name: str, value: object, currency: str, voice: Voice) -> str:
     return f"{voice.number(value)}{voice.unit(UNITS.get(name, ''))}"
 
 
-def cash_flow_file(_: Request, answer: BreakEven) -> Response:
-    """Return the months of an answer as a file."""
-    headers = {"Content-Disposition": 'attachment; filename="build-or-rent.csv"'}
-    return Response(cash_flow_csv(answer), media_type="text/csv; charset=utf-8", headers=headers)
-
-
 study_view(
     router,
     "rent",
@@ -229,7 +191,7 @@ study_view(
         "capex" in fields and not fields.keys().isdisjoint(("cloud_monthly", "cloud.system"))
     ),
     cost=CostClass.SEARCH,
-    files={"csv": cash_flow_file},
+    files={"csv": lambda _, answer: attachment(cash_flow_csv(answer).encode(), CSV, "build-or-rent.csv")},
 )
 
 

@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from app.estimating.schema import Quantity
 from app.features.calibration.model import CalibrationAnswer, GainAnswer
 from app.platform.charts import figures
-from app.platform.charts.figures import AFTER, BEFORE, Figure, axis, whiskers
-from app.platform.wording.scales import scale_of
+from app.platform.charts.figures import AFTER, BEFORE, Figure, axis, time_scale, whiskers
+from app.platform.web.contexts import FigureView, view
+from app.platform.wording.scales import Scale, scale_of
 from app.platform.wording.voice import Voice
 
 WIDTH = 0.36
+
+Outlooks = Sequence[tuple[str, Quantity, Quantity, Scale]]
+"""Times of an estimate by name: before, after, and one unit for both."""
+
+
+def outlooks(answer: CalibrationAnswer, voice: Voice) -> Outlooks:
+    before, after = answer.before, answer.after
+    times = (
+        (voice.gettext("Training time"), before.time_to_train, after.time_to_train),
+        (voice.gettext("Step time"), before.step_time, after.step_time),
+    )
+    return [(name, one, other, time_scale([one])) for name, one, other in times if one and other]
+
+
+def views(answer: CalibrationAnswer | GainAnswer, found: Outlooks, voice: Voice) -> list[FigureView]:
+    """Return the charts of an answer."""
+    if isinstance(answer, GainAnswer):
+        drawn = alternatives(answer, voice)
+        return [view("alternatives", voice.gettext("Measured throughput"), drawn, table="alternatives")]
+    caption = voice.gettext("Deviation of each run before and after")
+    charts = [view("gaps", caption, gaps(answer, voice), table="runs")]
+    if found:
+        name, before, after, _ = found[0]
+        caption = voice.gettext("Estimate before and after calibration")
+        charts.append(view("outlook", caption, outlook(before, after, name, voice), table="outlook"))
+    return charts
 
 
 def gaps(answer: CalibrationAnswer, voice: Voice) -> Figure:

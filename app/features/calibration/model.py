@@ -33,12 +33,10 @@ class RunWorkload(Schema):
     global_batch: Whole | None = Field(None, description="Samples per step over all devices.")
     seq_len: Whole | None = Field(None, description="Sequence length of a batch row. [tokens]")
     image_size: Whole | None = Field(None, description="Image size, as the length of a side. [pixels]")
-    mean_tokens: Number | None = Field(
-        None, description="Mean number of real tokens per sample, if rows are packed."
-    )
-    precision: Literal["bf16", "fp16", "tf32", "fp32", "fp16.16"] | None = Field(
-        None, description="Number format."
-    )
+    mean_tokens: Number | None = None
+    """Mean number of real tokens per sample, if rows are packed."""
+    precision: Literal["bf16", "fp16", "tf32", "fp32", "fp16.16"] | None = None
+    """Number format."""
 
 
 class CalibrationRun(Schema):
@@ -58,11 +56,10 @@ class CalibrationRun(Schema):
         description="Measured step time; give this or samples_per_s. [s]",
         examples=[0.71],
     )
-    system: RunSystem | str | None = Field(
-        None,
-        description="System of the run: an identifier, or the differences from the "
-        "estimate; if omitted, the system of the estimate.",
-    )
+    system: RunSystem | str | None = None
+    """System of the run: an identifier, or the differences from the estimate; if omitted, the system of the
+    estimate.
+    """
     workload: RunWorkload = RunWorkload()
     """Differences in workload from the estimate; if omitted, the workload of the estimate."""
     plan: PlanInput | None = None
@@ -133,10 +130,9 @@ class CalibratedRun(Document):
     samples_per_s: float = Field(description="Measured throughput. [samples/s]")
     before: Quantity = Field(description="Predicted step time before the fit.")
     after: Quantity = Field(description="Predicted step time after the fit.")
-    gap_before: float = Field(
-        description="Logarithm of predicted over measured step time before the fit; above 0 if "
-        "the prediction is too slow."
-    )
+    gap_before: float
+    """Logarithm of predicted over measured step time before the fit; above 0 if the prediction is too slow.
+    """
     gap_after: float = Field(description="The same, after the fit.")
     note: str | None = Field(description="Note on who measured it.")
 
@@ -170,94 +166,67 @@ class Outlook(Document):
 class CalibrationAnswer(Document):
     """A software profile fitted to measured runs, and its effect on the estimate."""
 
-    kind: Literal["calibration"] = "calibration"
-    """Form of the request."""
-    id: str
-    """Identifier."""
-    label: str
-    """Name."""
-    engine_version: str
-    """Version of the engine."""
-    catalog_version: str
-    """Version of the catalogue."""
+    kind: Literal["calibration"] = Field("calibration", description="Form of the request.")
+    id: str = Field(description="Identifier.")
+    label: str = Field(description="Name.")
+    engine_version: str = Field(description="Version of the engine.")
+    catalog_version: str = Field(description="Version of the catalogue.")
     software: str
     """Identifier of the fitted profile, the same as that of the calibration. Usable as software in any
     request.
     """
-    prior_software: str
-    """Identifier of the profile used as the prior."""
-    estimate: dict[str, JsonValue]
-    """Request of the estimate to calibrate."""
+    prior_software: str = Field(description="Identifier of the profile used as the prior.")
+    estimate: dict[str, JsonValue] = Field(description="Request of the estimate to calibrate.")
     study_id: str | None = None
     """Identifier of the study whose option was measured; null if none was named."""
     gap_before: float
     """Mean of |ln(predicted / measured)| over the runs before the fit; if small, the relative
     difference.
     """
-    gap_after: float
-    """The same, after the fit."""
+    gap_after: float = Field(description="The same, after the fit.")
     moved: list[MovedFigure]
     """Figures on which the runs give information, largest change first."""
-    runs: list[CalibratedRun]
-    """Measured runs with their predictions."""
-    before: Outlook
-    """Result before the fit."""
-    after: Outlook
-    """Result with the fitted profile."""
-    effective_parameters: float
-    """Effective number of figures that the runs determine."""
+    runs: list[CalibratedRun] = Field(description="Measured runs with their predictions.")
+    before: Outlook = Field(description="Result before the fit.")
+    after: Outlook = Field(description="Result with the fitted profile.")
+    effective_parameters: float = Field(description="Effective number of figures that the runs determine.")
     spread_before: float
     """Standard deviation of the logarithm of the runs' predicted times due to uncertain figures,
     before the fit.
     """
-    spread_after: float
-    """The same, after the fit."""
-    warnings: list[CheckWarning]
-    """Warnings to consider when using the result."""
+    spread_after: float = Field(description="The same, after the fit.")
+    warnings: list[CheckWarning] = Field(description="Warnings to consider when using the result.")
 
 
 class GainOption(Document):
     """Measured runs under one label."""
 
-    label: str
-    """Label of the alternative."""
-    runs: list[float]
-    """Measured throughputs. [samples/s]"""
-    mean: float
-    """Mean of the runs. [samples/s]"""
+    label: str = Field(description="Label of the alternative.")
+    runs: list[float] = Field(description="Measured throughputs. [samples/s]")
+    mean: float = Field(description="Mean of the runs. [samples/s]")
     deviation: float | None
     """Standard deviation of the runs; null for a single run. [samples/s]"""
-    gain: float
-    """Mean throughput relative to that of the reference, minus one."""
+    gain: float = Field(description="Mean throughput relative to that of the reference, minus one.")
 
 
 class GainAnswer(Document):
     """Whether the gain of an alternative over the reference reaches the threshold."""
 
-    kind: Literal["gain"] = "gain"
-    """Form of the request."""
-    id: str
-    """Identifier."""
-    label: str
-    """Name."""
-    system: str
-    """Identifier of the system."""
-    reference: str
-    """Label of the reference, with which the others are compared."""
-    threshold: float
-    """Gain below which the reference is recommended."""
+    kind: Literal["gain"] = Field("gain", description="Form of the request.")
+    id: str = Field(description="Identifier.")
+    label: str = Field(description="Name.")
+    system: str = Field(description="Identifier of the system.")
+    reference: str = Field(description="Label of the reference, with which the others are compared.")
+    threshold: float = Field(description="Gain below which the reference is recommended.")
     relative_gain: float
     """Gain of the fastest alternative over the reference, from mean throughputs."""
     gain_deviation: float | None
     """Standard deviation of that gain from the scatter of the runs; null if there are only single
     runs.
     """
-    recommendation: str
-    """Label of the recommended alternative."""
-    options: list[GainOption]
-    """Mean throughput and gain by label."""
-    warnings: list[CheckWarning]
-    """Warnings to consider when using the result."""
+    recommendation: str = Field(description="Label of the recommended alternative.")
+    options: list[GainOption] = Field(description="Mean throughput and gain by label.")
+    warnings: list[CheckWarning] = Field(description="Warnings to consider when using the result.")
 
 
 AnyCalibration: TypeAlias = Annotated[CalibrationAnswer | GainAnswer, Field(discriminator="kind")]
@@ -269,9 +238,8 @@ class CalibrationSummary(Document):
     id: str = Field(description="Identifier of the calibration.")
     label: str = Field(description="Name.")
     kind: Literal["calibration", "gain"] = Field(description="Form of the request.")
-    software: str | None = Field(
-        description="Identifier of the fitted profile, for use in a request; null if none was fitted."
-    )
+    software: str | None
+    """Identifier of the fitted profile, for use in a request; null if none was fitted."""
     created_at: datetime = Field(description="Creation time.")
 
 

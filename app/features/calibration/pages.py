@@ -14,6 +14,8 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.errors import AppError, BadInput, FieldError, Message
 from app.estimating.request import EstimateRequest
+from app.estimating.schema import Quantity
+from app.features.calibration import charts
 from app.features.calibration.model import (
     MOST_RUNS,
     CalibrationAnswer,
@@ -25,7 +27,6 @@ from app.features.calibration.model import (
 )
 from app.features.calibration.run_files import MAX_BYTES, read_runs
 from app.features.calibration.service import create_calibration, get_calibration, list_calibrations
-from app.features.calibration.views import CalibrationPage, GainPage, calibration_page, gain_page
 from app.features.estimates.service import get_estimate_request
 from app.features.studies.frame import (
     OpenView,
@@ -34,14 +35,12 @@ from app.features.studies.frame import (
     led,
     moved,
     open_view,
-    option_query,
     study_of,
-    view_address,
 )
 from app.features.studies.knobs import labels_of
-from app.features.studies.service import get_study
+from app.platform.charts.figures import time_scale
 from app.platform.rates import CostClass
-from app.platform.web.contexts import Form
+from app.platform.web.contexts import FigureView, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.examples import CALIBRATION
 from app.platform.web.forms import FormDep, nested, plain_number, refusal, refused, typed, whole
@@ -49,6 +48,7 @@ from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
+from app.platform.wording.scales import Scale
 from app.platform.workbench import Workbench
 
 router = page_router()
@@ -81,8 +81,6 @@ class RunsPage:
     """Measured runs of an option, the calibrations of its study, and one of these in full."""
 
     frame: StudyFrame
-    action: str
-    """Address of the view in its state."""
     form: Form
     message: Message | None
     """What is wrong with the form as a whole."""
@@ -92,11 +90,15 @@ class RunsPage:
     """Whether rows can be added."""
     usual: Mapping[str, str]
     """What the study says where a row says nothing."""
-    earlier: Sequence[tuple[CalibrationSummary, str]]
-    """Calibrations of the study, the newest first, and where each is shown."""
-    fit: CalibrationPage | None
-    gain: GainPage | None
-    """Measured alternatives, which are shown in place of a calibration."""
+    earlier: Sequence[CalibrationSummary]
+    """Calibrations of the study, the newest first."""
+    shown: CalibrationAnswer | GainAnswer | None
+    """The calibration that the address names, or measured alternatives in its place."""
+    outlook: Sequence[tuple[str, Quantity, Quantity, Scale]]
+    """Times of the estimate before and after, each with its unit."""
+    figures: Sequence[FigureView]
+    time_scale: Scale | None
+    """One unit for the step times of all runs."""
     use_url: str
     """Address of the study with the fitted profile; empty where no option can have it."""
     used_by: Sequence[str]
@@ -106,25 +108,22 @@ class RunsPage:
 def runs_page(request: Request, view: OpenView, form: Form, error: AppError | None = None) -> Response:
     """Return the page with what has been typed, and what is wrong with it."""
     shown, frame, voice = shown_in(request, view), view.frame, voice_of(request)
-    rows = row_count(form)
-    at = [*frame.query, *option_query(view.state.content, frame.option)]
-    url = view_address(view.state.study.id, VIEW, at)
-    knobs = software_knobs(view, shown) if isinstance(shown, CalibrationAnswer) else {}
+    rows, fit = row_count(form), shown if isinstance(shown, CalibrationAnswer) else None
+    knobs = {} if fit is None else software_knobs(view, fit)
+    outlook = [] if fit is None else charts.outlooks(fit, voice)
     labels = labels_of(view.state.content, view.bench.sizing.catalog)
     page = RunsPage(
         frame=frame,
-        action=url,
         form=form,
         message=error.message if error else None,
         rows=range(rows),
         more=rows < MOST_RUNS,
         usual=usual_row(view),
-        earlier=[
-            (one, view_address(view.state.study.id, VIEW, [*at, ("fit", one.id)]))
-            for one in calibrations_of(view)
-        ],
-        fit=calibration_page(shown, voice) if isinstance(shown, CalibrationAnswer) else None,
-        gain=gain_page(shown, voice) if isinstance(shown, GainAnswer) else None,
+        earlier=calibrations_of(view),
+        shown=shown,
+        outlook=outlook,
+        figures=[] if shown is None else charts.views(shown, outlook, voice),
+        time_scale=None if fit is None else time_scale([run.before for run in fit.runs]),
         use_url=frame.turned(knobs) if knobs else "",
         used_by=[labels[knob.partition(".")[2]] for knob in knobs],
     )
@@ -257,8 +256,7 @@ def calibrate(
     except (AppError, ValidationError) as error:
         wrong = refusal(error)
         return runs_page(request, view, at_rows(wrong, values, rows), wrong)
-    at = [*view.frame.query, *option_query(view.state.content, view.frame.option), ("fit", made.id)]
-    return RedirectResponse(view_address(identifier, VIEW, at), 303)
+    return RedirectResponse(view.frame.here(fit=made.id), 303)
 
 
 def example_fields() -> dict[str, str]:
@@ -284,9 +282,8 @@ def place_form(bench: Workbench, workspace: str, given: Mapping[str, str], _: st
     return study_of(asked, "BERT-Large"), example_fields() if given.get("example") == "runs" else {}
 
 
-moved(router, "/calibrations", VIEW, place_form, endings=("",))
-
-moved(router, "/calibrations/new", VIEW, place_form, endings=("",))
+for path in ("/calibrations", "/calibrations/new"):
+    moved(router, path, VIEW, place_form, endings=("",))
 
 
 @router.get("/calibrations/{identifier}.json")
@@ -302,21 +299,10 @@ def show_calibration_data(
 def show_calibration(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Go to the study of a stored calibration, or to one that asks what it asked."""
     found = get_calibration(bench, workspace, identifier)
-    study = None if isinstance(found, GainAnswer) else found.study_id
-    if study is not None and is_there(bench, workspace, study):
-        return RedirectResponse(view_address(study, VIEW, [("fit", identifier)]), 303)
+    study, asked = None, {**CALIBRATION["estimate"]}
     if isinstance(found, GainAnswer):
-        asked = EstimateRequest.model_validate({**CALIBRATION["estimate"], "system": {"id": found.system}})
+        asked["system"] = {"id": found.system}
     else:
-        asked = EstimateRequest.model_validate(found.estimate)
-    placed = study_of(asked, found.label), {"fit": identifier}
-    return led(request, bench, workspace, VIEW, "", placed)
-
-
-def is_there(bench: Workbench, workspace: str, study: str) -> bool:
-    """Tell whether a study has not been deleted."""
-    try:
-        get_study(bench, workspace, study)
-    except AppError:
-        return False
-    return True
+        study, asked = found.study_id, found.estimate
+    placed = study_of(EstimateRequest.model_validate(asked), found.label), {"fit": identifier}
+    return led(request, bench, workspace, VIEW, "", placed, study)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pydantic import TypeAdapter
 from sqlmodel import col
 
-from app.errors import FieldError, NotFound
 from app.estimating.calibrated import profile_to_json
 from app.features.calibration.fitting import calibrate
 from app.features.calibration.gain import measured_gain
@@ -19,10 +20,10 @@ from app.features.calibration.model import (
 )
 from app.features.studies.service import get_study
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.listing import Page, filled, page_of
 from app.platform.store.queries import new_id
 from app.platform.store.tables import CalibrationRow
-from app.platform.workbench import Workbench, no_such
+from app.platform.workbench import Workbench, existing, found
 
 ANSWER: TypeAdapter[CalibrationAnswer | GainAnswer] = TypeAdapter(AnyCalibration)
 
@@ -55,45 +56,32 @@ def create_calibration(
 
     def fit() -> tuple[CalibrationAnswer, Save]:
         if request.study_id is not None:
-            check_study(bench, workspace_id, request.study_id)
-        found = calibrate(request, bench.context(workspace_id), new_id("cal"))
-        return found.answer, saving(found.answer, profile_to_json(found.profile))
+            found(partial(get_study, bench), workspace_id, "study_id", request.study_id)
+        made = calibrate(request, bench.context(workspace_id), new_id("cal"))
+        return made.answer, saving(made.answer, profile_to_json(made.profile))
 
     return keep(bench, workspace_id, once, CalibrationAnswer, fit)
 
 
-def check_study(bench: Workbench, workspace_id: str, identifier: str) -> None:
-    try:
-        get_study(bench, workspace_id, identifier)
-    except NotFound as error:
-        raise NotFound(error.message, [FieldError("study_id", error.message)]) from None
-
-
 def get_calibration(bench: Workbench, workspace_id: str, identifier: str) -> CalibrationAnswer | GainAnswer:
     with bench.store.transaction(workspace_id) as repository:
-        row = repository.get(CalibrationRow, identifier)
-        if row is None:
-            raise no_such("calibration", identifier)
-        return ANSWER.validate_python(row.document)
+        return ANSWER.validate_python(
+            existing(repository, CalibrationRow, identifier, "calibration").document
+        )
 
 
 def list_calibrations(
     bench: Workbench, workspace_id: str, limit: int, cursor: str | None, study: str | None = None
 ) -> Page[CalibrationSummary]:
     """Return calibrations, newest first; with a study, those of its options alone."""
+
+    def summary(row: CalibrationRow) -> CalibrationSummary:
+        # Only runs of one system make a profile; those held against each other make a gain.
+        fitted = row.profile is not None
+        kind, software = ("calibration", row.id) if fitted else ("gain", None)
+        return filled(CalibrationSummary, row, kind=kind, software=software)
+
     asked = col(CalibrationRow.request)["study_id"].as_string()
     narrowed = [] if study is None else [asked == study]
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(CalibrationRow, limit, read_cursor(cursor), *narrowed)
-    items = [
-        CalibrationSummary(
-            id=row.id,
-            label=row.label,
-            # Only runs of one system make a profile; those held against each other make a gain.
-            kind="calibration" if row.profile is not None else "gain",
-            software=row.id if row.profile is not None else None,
-            created_at=row.created_at,
-        )
-        for row in listing.rows
-    ]
-    return Page(items=items, next=write_cursor(listing.next))
+        return page_of(repository, CalibrationRow, summary, limit, cursor, *narrowed)

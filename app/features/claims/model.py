@@ -91,72 +91,46 @@ Era = Literal["of_the_time", "later"]
 class PhaseEstimate(Document):
     """Estimate of one training phase on one side of a claim."""
 
-    phase: str
-    """Name of the phase."""
-    samples: float
-    """Number of samples in the phase."""
-    seq_len: int | None
-    """Sequence length of a sample. [tokens]"""
-    global_batch: int
-    """Samples per step over all accelerators."""
-    micro_batch: int
-    """Samples per micro-batch."""
-    precision: str
-    """Number format that the system uses."""
-    software: str
-    """Identifier of the software profile."""
-    throughput: Quantity
-    """Samples per second."""
-    time: Quantity
-    """Duration of the phase."""
+    phase: str = Field(description="Name of the phase.")
+    samples: float = Field(description="Number of samples in the phase.")
+    seq_len: int | None = Field(description="Sequence length of a sample. [tokens]")
+    global_batch: int = Field(description="Samples per step over all accelerators.")
+    micro_batch: int = Field(description="Samples per micro-batch.")
+    precision: str = Field(description="Number format that the system uses.")
+    software: str = Field(description="Identifier of the software profile.")
+    throughput: Quantity = Field(description="Samples per second.")
+    time: Quantity = Field(description="Duration of the phase.")
     validation: Literal["validated", "extrapolated", "unvalidated"]
     """Whether the estimate is covered by measured runs."""
-    basis: str
-    """Basis for the batch, the precision and the number of samples."""
-    source: SourceRef
-    """Source of these values."""
-    request: dict[str, JsonValue]
-    """Request that reproduces the estimate."""
+    basis: str = Field(description="Basis for the batch, the precision and the number of samples.")
+    source: SourceRef = Field(description="Source of these values.")
+    request: dict[str, JsonValue] = Field(description="Request that reproduces the estimate.")
 
 
 class ClaimSide(Document):
     """One side of a claim: its system, cost, power and training time."""
 
-    system: str
-    """Identifier of the system."""
-    name: str
-    """Name of the system."""
-    count: int
-    """Number of units."""
-    devices: int
-    """Number of accelerators in use."""
-    chip: str
-    """Identifier of the chip."""
-    time: Quantity
-    """Total time of all phases."""
-    price: Quantity
-    """Price of one system, including hosts and switches."""
-    power_typical: Quantity
-    """Power of one system under a training load."""
-    power_maximum: Quantity
-    """Maximum power of one system."""
+    system: str = Field(description="Identifier of the system.")
+    name: str = Field(description="Name of the system.")
+    count: int = Field(description="Number of units.")
+    devices: int = Field(description="Number of accelerators in use.")
+    chip: str = Field(description="Identifier of the chip.")
+    time: Quantity = Field(description="Total time of all phases.")
+    price: Quantity = Field(description="Price of one system, including hosts and switches.")
+    power_typical: Quantity = Field(description="Power of one system under a training load.")
+    power_maximum: Quantity = Field(description="Maximum power of one system.")
     published_hours: float | None
     """Time to train stated by the vendor; null if only a ratio is stated. [h]"""
-    phases: list[PhaseEstimate]
-    """Estimates behind this side."""
+    phases: list[PhaseEstimate] = Field(description="Estimates behind this side.")
 
 
 class FootingRatio(Document):
     """Speed of the claimed side relative to the other, on one footing."""
 
-    footing: FootingName
-    """What is held equal on both sides."""
-    claimed: float
-    """Published ratio, restated on this footing by arithmetic alone."""
-    ours: Quantity
-    """The estimated ratio."""
-    exceeds_one: float
-    """Share of samples in which the claimed side is faster."""
+    footing: FootingName = Field(description="What is held equal on both sides.")
+    claimed: float = Field(description="Published ratio, restated on this footing by arithmetic alone.")
+    ours: Quantity = Field(description="The estimated ratio.")
+    exceeds_one: float = Field(description="Share of samples in which the claimed side is faster.")
     reaches_claim: float
     """Share of samples that reach the published ratio: restated for systems against systems, as
     published on the equal footings.
@@ -168,80 +142,53 @@ class FootingRatio(Document):
 class Reading(Document):
     """Estimate of a claim with software of one era."""
 
-    era: Era
-    """Software era: nearest to the time of the claim, or the best later one."""
-    claimed: ClaimSide
-    """Side that is claimed to be faster."""
-    baseline: ClaimSide
-    """Side with which it is compared, as stated by the claim."""
-    whole: ClaimSide
-    """Baseline in whole systems, as they are bought."""
-    footings: list[FootingRatio]
-    """Ratio on each footing."""
+    era: Era = Field(description="Software era: nearest to the time of the claim, or the best later one.")
+    claimed: ClaimSide = Field(description="Side that is claimed to be faster.")
+    baseline: ClaimSide = Field(description="Side with which it is compared, as stated by the claim.")
+    whole: ClaimSide = Field(description="Baseline in whole systems, as they are bought.")
+    footings: list[FootingRatio] = Field(description="Ratio on each footing.")
 
 
 class VendorClaim(Document):
     """A published ratio and the verdict on it."""
 
-    id: str
-    """Identifier."""
-    statement: Text
-    """Statement of the claim."""
-    quote: str
-    """Sentence as published, in Chinese."""
-    ratio: float
-    """Published ratio."""
+    id: str = Field(description="Identifier.")
+    statement: Text = Field(description="Statement of the claim.")
+    quote: str = Field(description="Sentence as published, in Chinese.")
+    ratio: float = Field(description="Published ratio.")
     also: float | None
     """The same ratio as its hours imply, or as printed elsewhere in the source."""
     restated: float | None
     """The ratio at the requested scaling efficiency; null if nothing was scaled."""
     metric: Literal["time_to_train", "training_throughput", "unstated_throughput", "inference_throughput"]
     """Metric compared."""
-    model: str
-    """Model that is run."""
-    base: Text
-    """What is compared with what."""
-    software_era: str
-    """Software behind the claim."""
-    unclear: Text
-    """What the source leaves unclear."""
-    source: SourceRef
-    """Source of the claim."""
-    others: list[SourceRef]
-    """Other sources on the claim."""
-    as_of: str
-    """Date of the claim."""
-    verdict: Verdict
-    """Verdict on the claim."""
-    sentence: Text
-    """Verdict in one sentence."""
+    model: str = Field(description="Model that is run.")
+    base: Text = Field(description="What is compared with what.")
+    software_era: str = Field(description="Software behind the claim.")
+    unclear: Text = Field(description="What the source leaves unclear.")
+    source: SourceRef = Field(description="Source of the claim.")
+    others: list[SourceRef] = Field(description="Other sources on the claim.")
+    as_of: str = Field(description="Date of the claim.")
+    verdict: Verdict = Field(description="Verdict on the claim.")
+    sentence: Text = Field(description="Verdict in one sentence.")
     readings: list[Reading]
     """Estimates of both sides; in a list, only those with software of the time; empty if there are
     none.
     """
-    warnings: list[CheckWarning]
-    """Warnings."""
+    warnings: list[CheckWarning] = Field(description="Warnings.")
 
 
 class PublishedHours(Document):
     """A time to train, as published or as scaled or derived from a published one."""
 
-    label: str
-    """System and count that ran, or would have run."""
-    kind: Literal["vendor", "linear"]
-    """Origin of the figure; linear is an extrapolation."""
-    hours: float
-    """Time to train. [h]"""
-    ceiling: bool
-    """True if it is the vendor's best case (“up to”)."""
-    system: str
-    """Identifier of the system."""
-    count: int
-    """Number of units."""
-    ours: Quantity | None
-    """Our estimate; null if there is none."""
-    ratio: float
-    """Ratio of these hours to those of the claimed system."""
+    label: str = Field(description="System and count that ran, or would have run.")
+    kind: Literal["vendor", "linear"] = Field(description="Origin of the figure; linear is an extrapolation.")
+    hours: float = Field(description="Time to train. [h]")
+    ceiling: bool = Field(description="True if it is the vendor's best case (“up to”).")
+    system: str = Field(description="Identifier of the system.")
+    count: int = Field(description="Number of units.")
+    ours: Quantity | None = Field(description="Our estimate; null if there is none.")
+    ratio: float = Field(description="Ratio of these hours to those of the claimed system.")
 
 
 class ParityRow(Document):
@@ -249,47 +196,30 @@ class ParityRow(Document):
 
     quantity: Literal["price", "power_typical", "power_maximum", "power_mixed"]
     """Quantity compared; mixed compares the typical power of one with the maximum power of the other."""
-    claimed: Quantity
-    """Value for one IPU-POD64."""
-    baseline: Quantity
-    """Value for three DGX A100."""
-    ratio: Quantity
-    """Ratio of the first to the second."""
-    holds: bool
-    """True if the range of the ratio contains 1."""
+    claimed: Quantity = Field(description="Value for one IPU-POD64.")
+    baseline: Quantity = Field(description="Value for three DGX A100.")
+    ratio: Quantity = Field(description="Ratio of the first to the second.")
+    holds: bool = Field(description="True if the range of the ratio contains 1.")
 
 
 class Parity(Document):
     """Check of the claim “1 IPU-POD64 and 3 DGX A100 have about the same price and power”."""
 
-    count: float
-    """Number of DGX A100 compared with one IPU-POD64."""
-    assumed: bool
-    """True if the request assumes that they are equal."""
-    rows: list[ParityRow]
-    """Price and power on each basis."""
-    sentence: Text
-    """Verdict on the claim."""
-    quote: str
-    """Sentence as published, in Chinese."""
-    source: SourceRef
-    """Source of the claim."""
+    count: float = Field(description="Number of DGX A100 compared with one IPU-POD64.")
+    assumed: bool = Field(description="True if the request assumes that they are equal.")
+    rows: list[ParityRow] = Field(description="Price and power on each basis.")
+    sentence: Text = Field(description="Verdict on the claim.")
+    quote: str = Field(description="Sentence as published, in Chinese.")
+    source: SourceRef = Field(description="Source of the claim.")
 
 
 class VendorClaims(Document):
     """All vendor claims under one set of assumptions."""
 
-    items: list[VendorClaim]
-    """Claims, in catalogue order."""
-    next: str | None = None
-    """Always null: the list has only one page."""
-    hours: list[PublishedHours]
-    """Published times to train, side by side."""
-    parity: Parity
-    """Check of equal price and power."""
-    assumptions: ClaimsRequest
-    """Requested assumptions."""
-    catalog_version: str
-    """Version of the catalogue."""
-    warnings: list[CheckWarning]
-    """Warnings that apply to all claims."""
+    items: list[VendorClaim] = Field(description="Claims, in catalogue order.")
+    next: str | None = Field(None, description="Always null: the list has only one page.")
+    hours: list[PublishedHours] = Field(description="Published times to train, side by side.")
+    parity: Parity = Field(description="Check of equal price and power.")
+    assumptions: ClaimsRequest = Field(description="Requested assumptions.")
+    catalog_version: str = Field(description="Version of the catalogue.")
+    warnings: list[CheckWarning] = Field(description="Warnings that apply to all claims.")

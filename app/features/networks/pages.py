@@ -17,7 +17,6 @@ from app.estimating.network_parts import has_bill, network_bill
 from app.features.bills.drawings import topology
 from app.features.bills.fabric import plan_fabric
 from app.features.bills.model import FabricPlan, FabricRequest
-from app.features.calibration.views import MovedView, moved_view
 from app.features.networks import charts
 from app.features.networks.answering import usual_options, weigh_fabrics
 from app.features.networks.forms import FORM, KNOWN, RUNS, USUAL, VIEW, choice_request, placed
@@ -96,7 +95,6 @@ class FabricChoiceView:
     """Address of the study in which the option has the network that is recommended; empty where it has."""
     charts: Sequence[FigureView]
     turning_charts: Sequence[FigureView]
-    moved: Sequence[MovedView]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +216,6 @@ def answer_view(choice: FabricChoice, frame: StudyFrame, voice: Voice) -> Fabric
         else "",
         charts=gain_charts(choice, voice),
         turning_charts=turning_charts(choice, voice),
-        moved=[moved_view(figure, voice) for figure in choice.fitted.moved] if choice.fitted else [],
     )
 
 

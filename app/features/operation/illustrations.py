@@ -36,13 +36,14 @@ from app.features.sizings.answering import scaling, size
 from app.features.sizings.model import SizingRequest
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep
-from app.features.sweeps.rows import SweepAnswer, SweepState
+from app.features.sweeps.rows import Job, SweepAnswer, SweepState
 from app.features.sweeps.run import row_at
-from app.features.sweeps.service import job_of, title_of
+from app.features.sweeps.service import title_of
 from app.features.tenancy.model import PartitionRequest, QueueRequest
 from app.features.tenancy.service import share_devices, share_time
 from app.features.uploads.model import ProfileRequest
 from app.features.uploads.service import profile_document, workload_document
+from app.platform.listing import filled
 from app.platform.web.examples import (
     BARE_FIGURE,
     BERT_ON_IPUS,
@@ -189,7 +190,8 @@ def sweep_answers(bench: Workbench, request: SweepRequest) -> dict[str, BaseMode
         next=None,
         request=request.model_dump(mode="json", exclude_unset=True),
     )
-    return {"SweepState": state, "SweepAnswer": answer, "Job": job_of(state)}
+    job = filled(Job, state, kind="sweep", result=f"/api/v1/sweeps/{state.id}")
+    return {"SweepState": state, "SweepAnswer": answer, "Job": job}
 
 
 REQUESTS: dict[str, Any] = {

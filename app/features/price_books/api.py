@@ -34,11 +34,10 @@ from app.platform.web.api import (
 )
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import BOOK, BOOK_CHANGE
+from app.platform.web.locale import CSV, attachment
 from app.platform.web.needs import Right, needs
 
 router = api_router("price books", "/price-books")
-
-CSV = "text/csv; charset=utf-8"
 
 REQUEST: TypeAdapter[PriceBookRequest] = TypeAdapter(PriceBookRequest)
 
@@ -117,9 +116,7 @@ def get_price_book_csv(
     """
     text = price_books.book_csv(bench, workspace, identifier, version)
     name = "".join(letter for letter in identifier if letter.isalnum() or letter in "_-")
-    return Response(
-        text, media_type=CSV, headers={"Content-Disposition": f'attachment; filename="{name}.csv"'}
-    )
+    return attachment(text.encode(), CSV, f"{name}.csv")
 
 
 @router.get("/{id}", summary="Retrieve a price book", responses={**READ, **TAGGED}, dependencies=REMEMBER)

@@ -71,18 +71,13 @@ class PriceBookPatch(Schema):
 class BookRowDocument(Document):
     """One price, rate or discount of a price book, with the catalogue's figure."""
 
-    item: str
-    """Identifier in the catalogue; for a discount, also maker:… or kind:…."""
-    parameter: str
-    """Name of the parameter."""
+    item: str = Field(description="Identifier in the catalogue; for a discount, also maker:… or kind:….")
+    parameter: str = Field(description="Name of the parameter.")
     condition: str
     """Condition that distinguishes several figures; empty for the usual one."""
-    value: float
-    """Value, in the given unit."""
-    unit: str
-    """Unit of the figure."""
-    note: str
-    """Origin of the figure."""
+    value: float = Field(description="Value, in the given unit.")
+    unit: str = Field(description="Unit of the figure.")
+    note: str = Field(description="Origin of the figure.")
     catalogue: CostFigure | None
     """Catalogue figure that it replaces; null for discounts and if there is none."""
 
@@ -90,39 +85,25 @@ class BookRowDocument(Document):
 class RowChange(Document):
     """One row changed by a version."""
 
-    kind: Literal["added", "changed", "removed"]
-    """Kind of change."""
-    item: str
-    """Identifier of the item."""
-    parameter: str
-    """Name of the parameter."""
-    condition: str
-    """Condition that distinguishes several figures."""
-    before: float | None
-    """Figure before the change; null if there was none."""
-    after: float | None
-    """Figure after the change; null if there is none."""
-    unit: str
-    """Unit of the figure; of both figures if it is unchanged."""
+    kind: Literal["added", "changed", "removed"] = Field(description="Kind of change.")
+    item: str = Field(description="Identifier of the item.")
+    parameter: str = Field(description="Name of the parameter.")
+    condition: str = Field(description="Condition that distinguishes several figures.")
+    before: float | None = Field(description="Figure before the change; null if there was none.")
+    after: float | None = Field(description="Figure after the change; null if there is none.")
+    unit: str = Field(description="Unit of the figure; of both figures if it is unchanged.")
 
 
 class BookVersion(Document):
     """One version of a price book."""
 
-    version: int
-    """Version number, from 1."""
-    name: str
-    """Name of the price book in this version."""
-    created_at: datetime
-    """Creation time."""
-    comment: str
-    """Reason for the version."""
-    rows: int
-    """Number of rows."""
-    changes: list[RowChange]
-    """Changes from the previous version; at most a hundred."""
-    changed: int
-    """Number of rows that differ."""
+    version: int = Field(description="Version number, from 1.")
+    name: str = Field(description="Name of the price book in this version.")
+    created_at: datetime = Field(description="Creation time.")
+    comment: str = Field(description="Reason for the version.")
+    rows: int = Field(description="Number of rows.")
+    changes: list[RowChange] = Field(description="Changes from the previous version; at most a hundred.")
+    changed: int = Field(description="Number of rows that differ.")
 
 
 class PriceBookDocument(Document):
@@ -132,14 +113,10 @@ class PriceBookDocument(Document):
     """Identifier, for use as ``assumptions.price_book_id``; append @ and a number for a specific
     version.
     """
-    name: str
-    """Name."""
-    version: int
-    """Version shown."""
-    newest: int
-    """Newest version, on which edits are based."""
-    rows: list[BookRowDocument]
-    """Prices, rates and discounts."""
+    name: str = Field(description="Name.")
+    version: int = Field(description="Version shown.")
+    newest: int = Field(description="Newest version, on which edits are based.")
+    rows: list[BookRowDocument] = Field(description="Prices, rates and discounts.")
     versions: list[BookVersion]
     """The newest twenty versions, newest first; request older versions by number."""
 
@@ -147,15 +124,9 @@ class PriceBookDocument(Document):
 class PriceBookSummary(Document):
     """Summary of a price book in a list."""
 
-    id: str
-    """Identifier."""
-    name: str
-    """Name."""
-    version: int
-    """Newest version."""
-    rows: int
-    """Number of rows."""
-    created_at: datetime
-    """Creation time of the price book."""
-    updated_at: datetime
-    """Time of the last change."""
+    id: str = Field(description="Identifier.")
+    name: str = Field(description="Name.")
+    version: int = Field(description="Newest version.")
+    rows: int = Field(description="Number of rows.")
+    created_at: datetime = Field(description="Creation time of the price book.")
+    updated_at: datetime = Field(description="Time of the last change.")

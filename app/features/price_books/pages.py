@@ -28,6 +28,7 @@ from app.platform.listing import Page
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import ALL, BenchDep, WorkspaceDep, workbench_of, workspace_of
 from app.platform.web.forms import plain_number, refusal, whole
+from app.platform.web.locale import CSV, attachment
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.resources import resource
@@ -228,8 +229,7 @@ def show_book_csv(
 ) -> Response:
     """Return the rows as a file."""
     text = price_books.book_csv(bench, workspace, identifier, version)
-    headers = {"Content-Disposition": 'attachment; filename="price-book.csv"'}
-    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+    return attachment(text.encode(), CSV, "price-book.csv")
 
 
 @resource(router, "/price-books/{identifier}", "price_books/price_book.html", book_page)

@@ -42,10 +42,8 @@ KINDS: tuple[BudgetKind, ...] = ("purchase", "run", "term")
 class SizingRequest(Schema):
     """A model and a workload with an optional deadline and budget; systems and counts are found."""
 
-    model: ModelInput
-    """Model to train."""
-    workload: WorkloadInput = WorkloadInput()
-    """How much to train, and in which batches."""
+    model: ModelInput = Field(description="Model to train.")
+    workload: WorkloadInput = Field(WorkloadInput(), description="How much to train, and in which batches.")
     systems: list[str] | None = Field(
         None,
         description="Identifiers of the systems to consider; if omitted, the whole catalogue.",
@@ -57,9 +55,8 @@ class SizingRequest(Schema):
         description="Counts of each system to consider; if omitted, powers of two and multiples of 20 nodes.",
         max_length=MOST_COUNTS,
     )
-    most_accelerators: Whole = Field(
-        MOST_ACCELERATORS, description="Number of accelerators of the largest option to consider."
-    )
+    most_accelerators: Whole = MOST_ACCELERATORS
+    """Number of accelerators of the largest option to consider."""
     deadline_s: Number | None = Field(None, description="Maximum time to train. [s]", examples=[2_592_000])
     budget: Number | None = Field(None, description="Maximum amount, in the currency. [currency]")
     budget_kind: BudgetKind | None = Field(
@@ -70,17 +67,14 @@ class SizingRequest(Schema):
         "for rented systems.",
         examples=["purchase"],
     )
-    currency: Literal["USD", "KRW"] = "USD"
-    """Currency of budget, prices and costs."""
-    probability: Number = Field(
-        USUAL_PROBABILITY, description="Share of samples in which deadline and budget must be met."
-    )
+    currency: Literal["USD", "KRW"] = Field("USD", description="Currency of budget, prices and costs.")
+    probability: Number = USUAL_PROBABILITY
+    """Share of samples in which deadline and budget must be met."""
     software: str | None = None
     """Identifier of a software profile, for systems of its kind; otherwise the usual one for the
     model.
     """
-    assumptions: AssumptionsInput = AssumptionsInput()
-    """Assumptions of the estimate."""
+    assumptions: AssumptionsInput = Field(AssumptionsInput(), description="Assumptions of the estimate.")
     label: str | None = Field(None, max_length=200)
     """Name of the sizing."""
 
@@ -132,17 +126,14 @@ def check(request: SizingRequest) -> None:
 class OptionCosts(Document):
     """Costs of a system, one for each kind of budget."""
 
-    purchase: Quantity | None = Field(
-        None,
-        description="Everything paid before the first run: machines, hosts, network, storage "
-        "if included, freight and installation; null if rented or if no price is "
-        "published.",
-    )
-    run: Quantity | None = Field(
-        None,
-        description="Share of ownership, or the rent, attributable to the run; null if it does "
-        "not fit or no price is published.",
-    )
+    purchase: Quantity | None = None
+    """Everything paid before the first run: machines, hosts, network, storage if included, freight and
+    installation; null if rented or if no price is published.
+    """
+    run: Quantity | None = None
+    """Share of ownership, or the rent, attributable to the run; null if it does not fit or no price is
+    published.
+    """
     term: Quantity | None = Field(None, description="All costs over the term; null if no price is published.")
 
 
@@ -158,13 +149,11 @@ class OptionPrice(Document):
     """The price that accounts for most of an option's cost."""
 
     item: str = Field(description="Name of the priced item.")
-    per: Literal["machine", "system", "hour"] = Field(
-        description="Unit of the price: one machine, one system, or one hour of a rented system."
-    )
+    per: Literal["machine", "system", "hour"]
+    """Unit of the price: one machine, one system, or one hour of a rented system."""
     price: Quantity = Field(description="The price.")
-    status: Literal["sourced", "estimate", "recalled", "stated", "book"] = Field(
-        description="Origin: published, estimated, recalled, stated in the request, or from a price book."
-    )
+    status: Literal["sourced", "estimate", "recalled", "stated", "book"]
+    """Origin: published, estimated, recalled, stated in the request, or from a price book."""
     shares: PriceShares = Field(description="Share of each cost that is proportional to the price.")
 
 
@@ -185,38 +174,31 @@ class SizingOption(Document):
     batch_searched: bool = Field(description="Whether the global batch size was chosen by the search.")
     software: str = Field(description="Software profile.")
     precision: str = Field(description="Number format.")
-    memory_share: float = Field(
-        description="Memory in use on the fullest accelerator, as a share of its memory."
-    )
+    memory_share: float
+    """Memory in use on the fullest accelerator, as a share of its memory."""
     step_time: Quantity | None = Field(description="Time per step; null if the model does not fit.")
     time_to_train: Quantity | None = Field(description="Time to train; null if the model does not fit.")
     cost: Quantity | None = Field(description="Cost of the run; null if no price is published.")
     hourly: Quantity | None = Field(description="Cost per hour.")
-    capex: Quantity | None = Field(
-        description="Price of machines, hosts and network; null if rented or not published."
-    )
+    capex: Quantity | None
+    """Price of machines, hosts and network; null if rented or not published."""
     costs: OptionCosts = Field(OptionCosts(), description="Costs: purchase, run and term.")
     acquisition: Literal["own", "rent"] = Field("own", description="Whether the system is bought or rented.")
     term_years: float | None = Field(None, description="Term of the costs; null without a price. [year]")
-    budget_kind: BudgetKind | None = Field(
-        None, description="Kind of cost that is compared with the budget; null without a budget."
-    )
+    budget_kind: BudgetKind | None = None
+    """Kind of cost that is compared with the budget; null without a budget."""
     price: OptionPrice | None = Field(None, description="Price that accounts for most of the cost.")
     power: Quantity = Field(description="Power of the systems under a training load.")
     rack_units: float = Field(description="Total height in racks. [U]")
-    probability: float | None = Field(
-        description="Share of samples that meet deadline and budget; null if neither is given."
-    )
+    probability: float | None
+    """Share of samples that meet deadline and budget; null if neither is given."""
     probability_deadline: float | None = Field(description="Share of samples that meet the deadline.")
     probability_budget: float | None = Field(description="Share of the same samples that meet the budget.")
-    meets: bool = Field(
-        description="Whether the requested probability is reached; without limits, true for "
-        "all options that fit."
-    )
+    meets: bool
+    """Whether the requested probability is reached; without limits, true for all options that fit."""
     on_front: bool = Field(description="Whether no other option is both faster and cheaper.")
-    status: Literal["validated", "extrapolated", "unvalidated"] = Field(
-        description="Whether the option is covered by measured runs."
-    )
+    status: Literal["validated", "extrapolated", "unvalidated"]
+    """Whether the option is covered by measured runs."""
     warnings: list[str] = Field(description="Codes of the warnings of the estimate.")
     estimate: dict[str, JsonValue] = Field(description="Estimate request that returns the option in full.")
 
@@ -246,7 +228,7 @@ class LimitChange(Document):
     field: str = Field(description="Field of the request to change.")
     value: float | None = Field(description="Sufficient value; null if no single value is sufficient.")
     also: dict[str, float] = Field(
-        default={}, description="Other fields that must change with it, if no single change is enough."
+        {}, description="Other fields that must change with it, if no single change is enough."
     )
     kind: BudgetKind | None = Field(None, description="Kind of cost that a changed budget must cover.")
     option: str | None = Field(description="Option that then meets the requirements.")
@@ -266,9 +248,8 @@ class PriceLimit(Document):
     option: str = Field(description="Option to which the price belongs.")
     price: OptionPrice = Field(description="Price used.")
     value: float = Field(description="Value at which the answer changes, in the currency. [currency]")
-    direction: Literal["below", "above"] = Field(
-        description="Side of the value on which the answer is different."
-    )
+    direction: Literal["below", "above"]
+    """Side of the value on which the answer is different."""
     wins: str = Field(description="Option that would be recommended on that side.")
     text: Text = Field(description="Sentence.")
 
@@ -277,19 +258,15 @@ class Margin(Document):
     """Lead of the winner over the best option of another system."""
 
     option: str = Field(description="Identifier of the winner.")
-    over: str = Field(
-        description="Identifier of the runner-up: the best option of another "
-        "system, otherwise of another count."
-    )
+    over: str
+    """Identifier of the runner-up: the best option of another system, otherwise of another count."""
     by: Literal["purchase", "run", "term", "time"] = Field(description="Criterion of the ranking.")
     share: Quantity = Field(description="How much more the runner-up takes, relative to the winner.")
     probability: float = Field(description="Share of samples in which the winner leads.")
     tie: bool = Field(description="Whether the two are too close to call; nothing is recommended then.")
     tied: list[str] = Field(description="Options of other systems that are too close to the winner to call.")
-    overturned_by: list[PriceLimit] = Field(
-        description="Prices that would overturn the ranking at between half and twice their "
-        "value, nearest first."
-    )
+    overturned_by: list[PriceLimit]
+    """Prices that would overturn the ranking at between half and twice their value, nearest first."""
     text: Text = Field(description="Sentence.")
 
 
@@ -301,9 +278,8 @@ class ScalingPoint(Document):
     idle_accelerators: int = Field(0, description="Number of accelerators that the plan does not use.")
     time_to_train: Quantity = Field(description="Time to train.")
     cost: Quantity | None = Field(description="Cost of the run.")
-    efficiency: Quantity = Field(
-        description="Scaling efficiency: share of linear speedup relative to the smallest count that fits."
-    )
+    efficiency: Quantity
+    """Scaling efficiency: share of linear speedup relative to the smallest count that fits."""
     global_batch: int = Field(description="Samples per step.")
 
 
@@ -318,9 +294,8 @@ class ScalingCurve(Document):
         "reduce the time by less than 0.5 %."
     )
     knee_inside: bool = Field(description="Whether larger counts were tried and pay off less.")
-    batch_limit: int | None = Field(
-        description="Smallest count over which the global batch can no longer be divided."
-    )
+    batch_limit: int | None
+    """Smallest count over which the global batch can no longer be divided."""
     warnings: list[CheckWarning] = Field(description="Warnings to consider when reading the result.")
 
 
@@ -334,44 +309,32 @@ class Sizing(Document):
     request: SizingRequest = Field(description="Original request.")
     model: ModelSummary = Field(description="Resolved model.")
     currency: str = Field(description="Currency of budget and costs.")
-    outcome: Literal["met", "not_met", "front"] = Field(
-        description="Whether an option meets the requirements; front if no limit is given."
-    )
-    recommended: str | None = Field(
-        description="Option that the answer names first; null if the best options are too close to call."
-    )
-    ranked_by: BudgetKind = Field(
-        "run",
-        description="Cost by which options are ranked: the requested kind; otherwise the kind "
-        "compared with the budget, if it is the same for all options; otherwise "
-        "run.",
-    )
-    margin: Margin | None = Field(
-        None, description="Lead of the winner; null if no option meets the requirements, or no other does."
-    )
-    purchase_needed: LimitChange | None = Field(
-        None,
-        description="Smallest purchase budget that buys a system in time, if only rented "
-        "systems meet the budget.",
-    )
+    outcome: Literal["met", "not_met", "front"]
+    """Whether an option meets the requirements; front if no limit is given."""
+    recommended: str | None
+    """Option that the answer names first; null if the best options are too close to call."""
+    ranked_by: BudgetKind = "run"
+    """Cost by which options are ranked: the requested kind; otherwise the kind compared with the budget, if
+    it is the same for all options; otherwise run.
+    """
+    margin: Margin | None = None
+    """Lead of the winner; null if no option meets the requirements, or no other does."""
+    purchase_needed: LimitChange | None = None
+    """Smallest purchase budget that buys a system in time, if only rented systems meet the budget."""
     cheapest: str | None = Field(description="Cheapest option that meets the requirements.")
     fastest: str | None = Field(description="Fastest option that meets the requirements.")
-    nearest: Nearest | None = Field(
-        description="Nearest option and what would change the answer, if no option meets the requirements."
-    )
-    options: list[SizingOption] = Field(
-        description="Options; those that meet the requirements come first, the cheapest first."
-    )
+    nearest: Nearest | None
+    """Nearest option and what would change the answer, if no option meets the requirements."""
+    options: list[SizingOption]
+    """Options; those that meet the requirements come first, the cheapest first."""
     next: str | None = Field(None, description="Cursor of the next page of options; null on the last page.")
     pareto: list[FrontPoint] = Field(description="Pareto-optimal options for time and cost, fastest first.")
     scaling: ScalingCurve | None = Field(description="Scaling curve of the recommended system.")
     considered: int = Field(description="Number of combinations of system and count that were considered.")
-    searched: int = Field(
-        description="Number of plan searches; systems with the same hardware share a search."
-    )
-    left_out: list[LeftOut] = Field(
-        description="Combinations of system and count without an option, and why."
-    )
+    searched: int
+    """Number of plan searches; systems with the same hardware share a search."""
+    left_out: list[LeftOut]
+    """Combinations of system and count without an option, and why."""
     defaults: list[Default] = Field(description="Default values that were used.")
     warnings: list[CheckWarning] = Field(description="Warnings to consider when reading the result.")
 

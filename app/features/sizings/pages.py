@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from anyio.to_thread import run_sync
 from fastapi import Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import QueryParams
 
 from app.engine.units import DAY, HOUR
-from app.errors import AppError, BadInput, FieldError, Message, NotFound
+from app.errors import AppError, FieldError, Message, NotFound
 from app.features.estimates.pages import scaling_views
 from app.features.sizings import charts
 from app.features.sizings.finding import (
@@ -34,10 +35,10 @@ from app.features.sizings.model import (
 )
 from app.features.sizings.service import OPTIONS, get_sizing, paged
 from app.features.sizings.words import sentences
-from app.features.studies.frame import OpenView, StudyFrame, open_view, view_address
-from app.features.studies.knobs import shown, unused_key
-from app.features.studies.model import StudyContent
-from app.features.studies.service import NAME_LENGTH, unsaved_study
+from app.features.studies.frame import OpenView, Placed, StudyFrame, moved, open_view
+from app.features.studies.knobs import shown, turn
+from app.features.studies.model import StudyContent, tree_of
+from app.features.studies.service import NAME_LENGTH
 from app.features.studies.states import state_of
 from app.platform.rates import CostClass
 from app.platform.web import choices, event_stream
@@ -45,11 +46,11 @@ from app.platform.web.auth import get_principal
 from app.platform.web.choices import SystemGroup
 from app.platform.web.contexts import FigureView, Form, view
 from app.platform.web.deps import BenchDep, CursorQuery, WorkspaceDep
-from app.platform.web.forms import checked, plain_number, typed
+from app.platform.web.forms import checked, plain_number
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import needs
 from app.platform.web.query_forms import FormFields
-from app.platform.web.rendering import DISPLAY_PARAMS, environment, render
+from app.platform.web.rendering import environment, render
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
@@ -110,31 +111,15 @@ SORTS: Mapping[str, Callable[[SizingOption], tuple[float | str, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SystemRow:
-    """One system at one count."""
-
-    option: SizingOption
-    tied: bool
-    """Whether nothing separates it from the best."""
-    key: str
-    """Of the option of the study that it is already; empty where it is none."""
-    add_url: str
-    """Address of the study with it as an option; empty where there is no room."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemsPage:
     """All systems and counts for the question of a study."""
 
     frame: StudyFrame
-    many: str
-    """Address of the view that tries many combinations."""
     form: Form
     """Limits and filters as they can be changed."""
     message: Message | None
     """What is wrong that belongs to no field."""
-    currency: str
     groups: Sequence[SystemGroup]
     kinds: Sequence[str]
     """Kinds of systems that are considered."""
@@ -148,29 +133,18 @@ class SystemsPage:
     """Whether the search is still to be made."""
     searching: bool
     """Whether it begins by itself."""
-    here: str
-    """Address of the page."""
-    wait: str
-    """Address that answers once the search is done."""
-    idle: str
-    """Address that does not search."""
-    events: str
-    """Address that searches and says how far it is."""
+    display: Mapping[str, str]
+    """How the table is shown: what it is sorted by, and whether in full."""
     answer: Sequence[Message]
     """What was found, in sentences; the first stands out."""
-    mixed: bool
-    """Whether the budget is held against the purchase of some and the rent of others."""
-    sort: str
-    """Column by which the options are sorted; empty for their own order."""
-    sort_urls: Mapping[str, str]
-    """Column → address of the table sorted by it."""
-    rows: Sequence[SystemRow]
+    options: Sequence[SizingOption]
+    """Those that are shown."""
+    tied: Sequence[str]
+    """Options that nothing separates from the best."""
     reasons: Mapping[str, str]
     """Warnings above the level of information, in words."""
     hidden: int
     """Options that are not shown yet."""
-    all_url: str
-    """Address that shows them."""
     frontier: FigureView | None
     scaling: Sequence[FigureView]
 
@@ -283,21 +257,20 @@ class Outcome:
 
 def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> SystemsPage:
     query, voice = request.query_params, voice_of(request)
-    content, frame, sizing = opened.state.content, opened.frame, outcome.sizing
+    content, sizing = opened.state.content, outcome.sizing
     values = {name: text for name in LIMITS if (text := shown(content, name))}
     values |= {**opened.stored, **outcome.fields}
     display = {name: query[name][:20] for name in ("sort", "all") if name in query}
-    sort, options = display.get("sort", ""), [] if sizing is None else sizing.options
-    if sort in SORTS:
+    options = [] if sizing is None else sizing.options
+    if (sort := display.get("sort", "")) in SORTS:
         options = sorted(options, key=SORTS[sort])
     listed = options if display.get("all") else options[:SHOWN]
+    margin = None if sizing is None else sizing.margin
     pending = outcome.asked and sizing is None and outcome.status == 200
     return SystemsPage(
-        frame=frame,
-        many=frame.url("many"),
+        frame=opened.frame,
         form=Form({name: [text] for name, text in values.items()}, outcome.errors),
         message=outcome.message,
-        currency=content.base.currency,
         groups=choices.systems(opened.bench.catalogue),
         kinds=[kind for kind in KINDS if kind in values.get("kind", "").split(",")] or KINDS,
         named=[name for name in values.get("system", "").split(",") if name],
@@ -305,38 +278,15 @@ def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> System
         sizing=sizing,
         pending=pending,
         searching=pending and query.get("run") != "0",
-        here=frame.url(VIEW, **display),
-        wait=frame.url(VIEW, **display, run="wait"),
-        idle=frame.url(VIEW, **display, run="0"),
-        events=view_address(opened.state.study.id, f"{VIEW}/events", frame.query),
+        display=display,
         answer=[] if sizing is None else sentences(sizing),
-        mixed=sizing is not None and len({option.budget_kind for option in sizing.options}) > 1,
-        sort=sort,
-        sort_urls={key: frame.url(VIEW, **{**display, "sort": key}) for key in SORTS},
-        rows=[] if sizing is None else system_rows(sizing, listed, opened),
+        options=listed,
+        tied=[] if margin is None or not margin.tie else [margin.option, *margin.tied],
         reasons=REASONS,
         hidden=len(options) - len(listed),
-        all_url=frame.url(VIEW, **{**display, "all": "1"}),
         frontier=None if sizing is None else frontier_view(sizing, voice),
         scaling=[] if sizing is None else curve_views(sizing, voice),
     )
-
-
-def system_rows(sizing: Sizing, options: Sequence[SizingOption], opened: OpenView) -> list[SystemRow]:
-    """Return the rows of the table, each with its option of the study or the way to make it one."""
-    content = opened.state.content
-    margin = sizing.margin
-    tied = [margin.option, *margin.tied] if margin is not None and margin.tie else []
-    known = {
-        (option.system.id, option.system.count): option.key for option in content.options if option.system
-    }
-    key = unused_key(content, opened.state.turned.knobs)
-    rows = []
-    for option in options:
-        added = {f"add.{key}": option.system, f"count.{key}": str(option.count)}
-        url = opened.frame.turned(added) if key else ""
-        rows.append(SystemRow(option, option.id in tied, known.get((option.system, option.count), ""), url))
-    return rows
 
 
 def frontier_view(sizing: Sizing, voice: Voice) -> FigureView:
@@ -383,33 +333,14 @@ def follow_search(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
     return event_stream.Followed(events(), request.app.state.streams, get_principal(request))
 
 
-OLD_FORM = FormFields(SizingRequest)
+OLD_FORM = FormFields(SizingRequest, without=("systems", *LIMITS))
 """Fields of the form that asked for a sizing on its own."""
 
 BASE = ("model", "workload", "software", "assumptions", "currency")
 
 
-def limits_in(query: QueryParams) -> dict[str, Any]:
-    """Return the limits of an old address as a study states them."""
-    found: dict[str, Any] = {}
-    for name in LIMITS:
-        text = query.get(name, "").strip().removesuffix("%")
-        if text and name == "budget_kind":
-            found[name] = text
-        elif text:
-            try:
-                found[name] = float(plain_number(text))
-            except ValueError:
-                raise BadInput.at(name, "must be a number") from None
-    if "deadline" in found:
-        found["deadline_s"] = found.pop("deadline") * (HOUR if query.get("unit") == "h" else DAY)
-    if found.get("probability", 0.0) > 1.0:
-        found["probability"] /= 100.0
-    return found
-
-
-def study_of(asked: Mapping[str, Any], limits: Mapping[str, Any], name: str, system: Any) -> StudyContent:
-    """Return the study that asks what a sizing asked, with one system to start from."""
+def study_of(asked: Mapping[str, Any], given: Mapping[str, str], name: str, system: Any) -> Placed:
+    """Return the study that asks what a sizing asked, under the limits of an old address."""
     fields = {}
     if asked.get("systems"):
         fields["system"] = ",".join(asked["systems"])
@@ -418,58 +349,43 @@ def study_of(asked: Mapping[str, Any], limits: Mapping[str, Any], name: str, sys
     known = {part: asked[part] for part in ("deadline_s", "budget", "budget_kind") if asked.get(part)}
     if asked.get("probability") not in (None, USUAL_PROBABILITY):
         known["probability"] = asked["probability"]
-    base = {part: asked[part] for part in BASE if asked.get(part)}
-    body = {"name": name[:NAME_LENGTH], "base": base, "options": [{"system": system}]}
-    return checked(
-        StudyContent,
-        {**body, "limits": {**known, **limits}, "views": {VIEW: fields} if fields else {}},
-    )
+    body = {
+        "name": name[:NAME_LENGTH],
+        "base": {part: asked[part] for part in BASE if asked.get(part)},
+        "options": [{"system": system}],
+        "limits": known,
+        "views": {VIEW: fields} if fields else {},
+    }
+    knobs = {knob: plain_number(given[knob]) for knob in LIMITS if given.get(knob)}
+    if given.get("unit") == "h" and "deadline" in knobs:
+        # What is no number is refused with the other knobs.
+        with suppress(ValueError):
+            knobs["deadline"] = str(float(knobs["deadline"]) * HOUR / DAY)
+    return tree_of(turn(checked(StudyContent, body), knobs).content), {}
 
 
-def go_to_study(
-    request: Request, bench: Workbench, workspace: str, content: StudyContent, ending: str = ""
-) -> Response:
-    display = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
-    made = unsaved_study(bench, workspace, "/sizings", content)
-    return RedirectResponse(view_address(made.id, f"{VIEW}{ending}", display), 303)
-
-
-@router.get("/sizings", response_class=HTMLResponse)
-@router.get("/sizings/new", response_class=HTMLResponse)
-def show_old_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-    """Go to the view of a study that asks what the address says, of an example where it says nothing."""
-    values = typed(request.query_params)
-    if "system" in values:
-        values["systems"] = [",".join(values["system"])]
-    asked = OLD_FORM.body(OLD_FORM.known(values))
+def place_form(bench: Workbench, _: str, given: Mapping[str, str], __: str) -> Placed:
+    """Return the study that asks what the old form asked, an example where it was empty."""
+    asked = OLD_FORM.body({name: [text] for name, text in given.items()})
+    asked["systems"] = [name for name in given.get("system", "").split(",") if name]
     if not asked.get("model"):
         asked |= {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
-    for name in ("budget", "budget_kind", "probability"):
-        asked.pop(name, None)
-    limits = limits_in(request.query_params)
     preset = bench.catalogue.models.documents.get(asked["model"].get("preset", ""))
-    system = (asked.get("systems") or ["dgx-a100-640gb"])[0]
-    name = preset.name if preset else "?"
-    return go_to_study(request, bench, workspace, study_of(asked, limits, name, {"id": system}))
+    system = (asked["systems"] or ["dgx-a100-640gb"])[0]
+    return study_of(asked, given, preset.name if preset else "?", {"id": system})
 
 
-def kept_study(request: Request, bench: Workbench, workspace: str, identifier: str) -> StudyContent:
+def place_kept(bench: Workbench, workspace: str, given: Mapping[str, str], identifier: str) -> Placed:
     """Return the study that asks what a stored sizing asked, with its best system."""
     found = get_sizing(bench, workspace, identifier)
     best = found.recommended or found.cheapest or (found.nearest.option if found.nearest else None)
     option = next((one for one in found.options if one.id == best), found.options[0])
     asked = found.request.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     asked["currency"] = found.request.currency
-    system = {"id": option.system, "count": option.count}
-    return study_of(asked, limits_in(request.query_params), found.label, system)
+    return study_of(asked, given, found.label, {"id": option.system, "count": option.count})
 
 
-@router.get("/sizings/{identifier}.json")
-def show_kept_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    content = kept_study(request, bench, workspace, identifier)
-    return go_to_study(request, bench, workspace, content, ".json")
+for path in ("/sizings", "/sizings/new"):
+    moved(router, path, VIEW, place_form, endings=("",), strict=False)
 
-
-@router.get("/sizings/{identifier}", response_class=HTMLResponse)
-def show_kept(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    return go_to_study(request, bench, workspace, kept_study(request, bench, workspace, identifier))
+moved(router, "/sizings/{identifier}", VIEW, place_kept, endings=(".json", ""), strict=False)

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy.exc import IntegrityError
 
@@ -24,10 +25,10 @@ from app.features.sizings.model import (
 )
 from app.features.sizings.search import Watch, nobody
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, read_cursor, stretch, write_cursor
+from app.platform.listing import Page, filled, page_of, stretch
 from app.platform.store.queries import new_id
 from app.platform.store.tables import SizingRow
-from app.platform.workbench import Workbench, no_such
+from app.platform.workbench import Workbench, existing
 from app.telemetry import SEARCHES
 
 OPTIONS = 100
@@ -60,10 +61,7 @@ def _row(identifier: str, request: SizingRequest, sized: Sized) -> SizingRow:
 def get_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Sizing:
     """Return a sizing as it was answered."""
     with bench.store.transaction(workspace_id) as repository:
-        row = repository.get(SizingRow, identifier)
-        if row is None:
-            raise no_such("sizing", identifier)
-        return Sizing.model_validate(row.document)
+        return Sizing.model_validate(existing(repository, SizingRow, identifier, "sizing").document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +86,7 @@ def stored_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Store
 
     def load() -> StoredSizing:
         with bench.store.transaction(workspace_id) as repository:
-            row = repository.named(SizingRow, [identifier]).get(identifier)
-            if row is None:
-                raise no_such("sizing", identifier)
+            row = existing(repository, SizingRow, identifier, "sizing")
             document, samples = Sizing.model_validate(row.document), samples_of(row.samples)
         options = [sampled_option(option, samples.get(option.id)) for option in document.options]
         return StoredSizing(document, options)
@@ -136,9 +132,7 @@ def paged(document: Sizing, limit: int, cursor: str | None) -> Sizing:
 
 def list_sizings(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[SizingSummary]:
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(SizingRow, limit, read_cursor(cursor))
-    items = [SizingSummary(id=row.id, label=row.label, created_at=row.created_at) for row in listing.rows]
-    return Page(items=items, next=write_cursor(listing.next))
+        return page_of(repository, SizingRow, partial(filled, SizingSummary), limit, cursor)
 
 
 def scale_system(bench: Workbench, workspace_id: str, request: SizingRequest) -> ScalingCurve:

@@ -22,9 +22,9 @@ from app.features.comparisons.model import PublishedFigure
 from app.features.estimates.service import get_estimate, get_estimate_request
 from app.features.studies.answering import State
 from app.features.studies.forms import LONGEST_QUERY, UNDO, address, knobs_in, version_in
-from app.features.studies.knobs import labels_of, request_of
+from app.features.studies.knobs import labels_of, request_of, unused_key
 from app.features.studies.model import MAX_KNOBS, VIEWS, KnobValue, StudyContent, StudyOption, stated
-from app.features.studies.service import NAME_LENGTH, unsaved_study
+from app.features.studies.service import NAME_LENGTH, get_study, unsaved_study
 from app.features.studies.states import StoredState, state_of, store_state, stored_state
 from app.platform.rates import CostClass
 from app.platform.web.deps import BenchDep, WorkspaceDep
@@ -126,9 +126,27 @@ class StudyFrame:
         """Return the address of a view in this state."""
         return view_address(self.state.study.id, view, [*self.query, *more.items()])
 
+    def here(self, **more: str) -> str:
+        """Return the address of the view about the same option."""
+        kept = option_query(self.state.content, self.option)
+        return view_address(self.state.study.id, self.view, [*self.query, *kept, *more.items()])
+
     def turned(self, knobs: Mapping[str, str]) -> str:
         """Return the address of the study with knobs turned beside those of the state."""
         return address(self.state.study.id, [*self.query, *knobs.items()])
+
+    def added(self, system: str, count: int, **knobs: str) -> str:
+        """Return the address of the study with one more option; empty where there is no room for it."""
+        key = unused_key(self.state.content, self.state.turned.knobs)
+        asked = {"add": system, "count": str(count), **knobs}
+        return self.turned({f"{name}.{key}": text for name, text in asked.items()}) if key else ""
+
+    def key_of(self, system: str, count: int) -> str:
+        """Return the key of the option that is so many of a system; empty where none is."""
+        for option in self.state.content.options:
+            if option.system is not None and (option.system.id, option.system.count) == (system, count):
+                return option.key
+        return ""
 
 
 def view_address(identifier: str, view: str, query: Sequence[tuple[str, str]]) -> str:
@@ -419,6 +437,7 @@ def moved(
     place: Callable[[Workbench, str, Mapping[str, str], str], Placed],
     *,
     endings: Sequence[str] = ("", ".json"),
+    strict: bool = True,
 ) -> None:
     """Send readers of an address into a view; ``place`` gets its fields and the identifier in its path."""
 
@@ -426,7 +445,7 @@ def moved(
         query = request.query_params
         given = {name: ",".join(query.getlist(name)) for name in query if name not in DISPLAY_PARAMS}
         placed = place(bench, workspace, given, request.path_params.get("identifier", ""))
-        return led(request, bench, workspace, view, ending, placed)
+        return led(request, bench, workspace, view, ending, placed, strict=strict)
 
     def to(ending: str) -> Callable[..., Response]:
         def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
@@ -440,15 +459,35 @@ def moved(
 
 
 def led(
-    request: Request, bench: Workbench, workspace: str, view: str, ending: str, placed: Placed
+    request: Request,
+    bench: Workbench,
+    workspace: str,
+    view: str,
+    ending: str,
+    placed: Placed,
+    study: str | None = None,
+    strict: bool = True,
 ) -> RedirectResponse:
-    """Return the way to a view of a study that is made for it and not saved."""
+    """Return the way to a view of a study: the one that is named, else one that is made and not saved.
+
+    A strict one is refused where an option cannot be estimated.
+    """
     body, fields = placed
-    made = unsaved_study(bench, workspace, "unsaved", checked(StudyContent, body), strict=True)
+    if study is None or not is_there(bench, workspace, study):
+        study = unsaved_study(bench, workspace, "unsaved", checked(StudyContent, body), strict=strict).id
     shown = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
     asked = urlencode([*fields.items(), *shown])
-    found = f"/studies/{made.id}{f'/{view}' if view else ''}{ending}"
+    found = f"/studies/{study}{f'/{view}' if view else ''}{ending}"
     return RedirectResponse(f"{found}?{asked}" if asked else found, 303)
+
+
+def is_there(bench: Workbench, workspace: str, study: str) -> bool:
+    """Tell whether a study has not been deleted."""
+    try:
+        get_study(bench, workspace, study)
+    except NotFound:
+        return False
+    return True
 
 
 def study_of(request: EstimateRequest, name: str) -> dict[str, Any]:

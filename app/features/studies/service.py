@@ -119,14 +119,14 @@ def unsaved_study(
 ) -> Study:
     """Return the unsaved study that an address leads to; the same question leads to the same study.
 
-    Where it need not be strict, options that cannot be estimated are kept: their page says why.
+    Unless it is strict, it need not be possible to estimate all of its options: its page says which cannot
+    be, and why.
     """
 
     def make() -> tuple[Study, Save]:
+        check(content, bench.sizing.catalog)
         if strict:
             estimates_of(bench, workspace_id, content, {})
-        else:
-            check(content, bench.sizing.catalog)
         return first_version(content, saved=False)
 
     digest = hashlib.sha256(content.model_dump_json(exclude_unset=True).encode()).hexdigest()

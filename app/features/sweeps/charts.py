@@ -17,22 +17,9 @@ LOGARITHMIC_FROM = 10.0
 """Ratio of the largest to the smallest value from which an axis is logarithmic."""
 
 
-def time_of(row: SweepRow) -> Quantity | None:
-    return _quantity(row.time_to_train, row.time_to_train_low, row.time_to_train_high, "s")
-
-
-def cost_of(row: SweepRow) -> Quantity | None:
-    return _quantity(row.cost, row.cost_low, row.cost_high, row.currency)
-
-
-def called(row: SweepRow) -> str:
-    """Return the system of a row with its count."""
-    return row.system if row.count == 1 else f"{row.count} × {row.system}"
-
-
 def time_against_cost(rows: Sequence[SweepRow], voice: Voice) -> Figure:
     """Return a point for each row that has both, with ranges: systems by colour, models by symbol."""
-    found = [(row, time, cost) for row in rows if (time := time_of(row)) and (cost := cost_of(row))]
+    found = [(row, time, cost) for row in rows if (time := row.duration) and (cost := row.price_of_run)]
     scale = time_scale([time for _, time, _ in found])
     systems = list(dict.fromkeys(row.system for row, _, _ in found))
     models = list(dict.fromkeys(row.model for row, _, _ in found))
@@ -55,7 +42,7 @@ def time_against_cost(rows: Sequence[SweepRow], voice: Voice) -> Figure:
                 [
                     (
                         row.model,
-                        " · ".join(filter(None, (called(row), row.price, row.scenario))),
+                        " · ".join(filter(None, (row.named, row.price, row.scenario))),
                         voice.quantity(time, scale),
                         voice.quantity(cost),
                     )
@@ -76,12 +63,6 @@ def time_against_cost(rows: Sequence[SweepRow], voice: Voice) -> Figure:
         [voice.gettext("Model"), voice.gettext("Combination"), duration, money],
         height=TALL,
     )
-
-
-def _quantity(value: float | None, low: float | None, high: float | None, unit: str) -> Quantity | None:
-    if value is None or low is None or high is None:
-        return None
-    return Quantity(value=value, low=low, high=high, unit=unit)
 
 
 def _scaled(

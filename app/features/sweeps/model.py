@@ -31,30 +31,24 @@ class SweepModel(Schema):
 
     label: Label | None = None
     """Label; if omitted, the identifier of its preset or profile."""
-    model: ModelInput
-    """Model to train."""
-    workload: WorkloadInput = WorkloadInput()
-    """How much to train, and in which batches."""
+    model: ModelInput = Field(description="Model to train.")
+    workload: WorkloadInput = Field(WorkloadInput(), description="How much to train, and in which batches.")
 
 
 class SweepSystem(Schema):
     """A system at one or several counts."""
 
-    label: Label | None = None
-    """Label; if omitted, the identifier of the system."""
+    label: Label | None = Field(None, description="Label; if omitted, the identifier of the system.")
     id: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
-    count: Whole | None = None
-    """Number of systems; if omitted, 1."""
+    count: Whole | None = Field(None, description="Number of systems; if omitted, 1.")
     counts: list[Whole] | None = Field(
         None, description="Several counts, instead of one.", min_length=1, max_length=MOST_COUNTS
     )
-    fabric: str | None = None
-    """Identifier of a fabric; if omitted, the system's default."""
+    fabric: str | None = Field(None, description="Identifier of a fabric; if omitted, the system's default.")
     ports_per_node: Whole | None = None
     """Number of fabric ports per node; if omitted, the default of the system."""
-    streaming_memory_gb: Number | None = Field(
-        None, description="Streaming memory of each IPU machine, if not the default. [GB]"
-    )
+    streaming_memory_gb: Number | None = None
+    """Streaming memory of each IPU machine, if not the default. [GB]"""
     software: str | None = None
     """Identifier of a software profile for this system; if omitted, the usual one for the model on its
     chip.
@@ -66,30 +60,22 @@ class Prices(Schema):
 
     acquisition: Literal["own", "rent"] | None = None
     """Whether the system is bought or rented."""
-    system_price: Number | None = Field(
-        None, description="Price of one system, in the currency of the sweep. [currency]"
-    )
-    hourly_price: Number | None = Field(
-        None, description="Hourly price of one rented system, in the currency of the sweep. [currency/h]"
-    )
-    electricity_per_kwh: Number | None = Field(
-        None, description="Electricity tariff, in the currency of the sweep. [currency/kWh]"
-    )
-    amortisation_years: Number | None = None
-    """Amortisation period of a bought system. [a]"""
-    utilisation: Number | None = None
-    """Share of the time a bought system is in use."""
-    include: list[CostItem] | None = None
-    """Cost items to include besides the machines."""
-    price_book_id: str | None = None
-    """Identifier of a price book of the workspace."""
+    system_price: Number | None = None
+    """Price of one system, in the currency of the sweep. [currency]"""
+    hourly_price: Number | None = None
+    """Hourly price of one rented system, in the currency of the sweep. [currency/h]"""
+    electricity_per_kwh: Number | None = None
+    """Electricity tariff, in the currency of the sweep. [currency/kWh]"""
+    amortisation_years: Number | None = Field(None, description="Amortisation period of a bought system. [a]")
+    utilisation: Number | None = Field(None, description="Share of the time a bought system is in use.")
+    include: list[CostItem] | None = Field(None, description="Cost items to include besides the machines.")
+    price_book_id: str | None = Field(None, description="Identifier of a price book of the workspace.")
 
 
 class SweepPrices(Prices):
     """One price list: prices for all systems, and exceptions by system."""
 
-    label: Label
-    """Name."""
+    label: Label = Field(description="Name.")
     by_system: dict[str, Prices] = Field(
         default={},
         description="Prices of individual systems by identifier; they take precedence over "
@@ -101,16 +87,11 @@ class SweepPrices(Prices):
 class SweepScenario(Schema):
     """One scenario. Its values take precedence over those of models, systems and prices."""
 
-    label: Label
-    """Name."""
-    workload: WorkloadInput = WorkloadInput()
-    """Differences in the workload."""
-    plan: PlanInput = PlanInput()
-    """Plan of the models; omitted fields are searched."""
-    software: str | None = None
-    """Identifier of a software profile."""
-    assumptions: AssumptionsInput = AssumptionsInput()
-    """Assumptions of the estimate."""
+    label: Label = Field(description="Name.")
+    workload: WorkloadInput = Field(WorkloadInput(), description="Differences in the workload.")
+    plan: PlanInput = Field(PlanInput(), description="Plan of the models; omitted fields are searched.")
+    software: str | None = Field(None, description="Identifier of a software profile.")
+    assumptions: AssumptionsInput = Field(AssumptionsInput(), description="Assumptions of the estimate.")
 
 
 class SweepRequest(Schema):
@@ -136,5 +117,4 @@ class SweepRequest(Schema):
         description="Scenarios; if omitted, only the default one.",
         max_length=MOST_ENTRIES,
     )
-    currency: Literal["USD", "KRW"] = "USD"
-    """Currency of every price and cost."""
+    currency: Literal["USD", "KRW"] = Field("USD", description="Currency of every price and cost.")

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.errors import AppError, Conflict, Message, NotFound
-from app.estimating.schema import Quantity
-from app.features.studies.frame import OpenView, StudyFrame, open_view, view_address
-from app.features.studies.knobs import unused_key
-from app.features.studies.model import MAX_OPTIONS, StudyContent, stated
-from app.features.studies.service import get_study, unsaved_study
+from app.errors import AppError, Conflict, Message
+from app.features.studies.frame import OpenView, StudyFrame, led, open_view, view_address
+from app.features.studies.model import MAX_OPTIONS, stated
+from app.features.studies.service import get_study
 from app.features.sweeps import service as sweeps
 from app.features.sweeps.asking import ManyForm, Offer, offer_of, request_of
-from app.features.sweeps.charts import called, cost_of, time_against_cost, time_of
+from app.features.sweeps.charts import time_against_cost
 from app.features.sweeps.model import MOST_POINTS, SweepRequest
 from app.features.sweeps.points import counts_of
 from app.features.sweeps.rows import SweepAnswer, SweepRow, SweepState
@@ -29,10 +27,10 @@ from app.platform.rates import CostClass
 from app.platform.web import event_stream
 from app.platform.web.contexts import FigureView, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
-from app.platform.web.forms import FormDep, checked
+from app.platform.web.forms import FormDep
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
-from app.platform.web.rendering import environment, render
+from app.platform.web.rendering import DISPLAY_PARAMS, environment, render
 from app.platform.web.rights import page_router
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
@@ -82,7 +80,7 @@ def many_page(view: OpenView, form: ManyForm, error: AppError | None = None) -> 
     wrong = () if error is None else error.errors
     placed = {"model", "system", "counts", "batches"}
     unplaced = error is not None and not any(one.field.partition(".")[0] in placed for one in wrong)
-    earlier = sweeps.sweeps_of_study(view.bench, view.workspace, study.id, EARLIER).items
+    earlier = sweeps.list_sweeps(view.bench, view.workspace, EARLIER, None, study.id).items
     content = view.state.content
     modelled = stated(content.base.model) or any(option.model for option in content.options)
     return ManyPage(
@@ -102,7 +100,7 @@ def many_page(view: OpenView, form: ManyForm, error: AppError | None = None) -> 
 def show_many_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Page[SweepState]:
     """Return the sweeps that a study has asked for."""
     get_study(bench, workspace, identifier)
-    return sweeps.sweeps_of_study(bench, workspace, identifier, EARLIER)
+    return sweeps.list_sweeps(bench, workspace, EARLIER, None, identifier)
 
 
 @router.get(PATH, response_class=HTMLResponse)
@@ -139,27 +137,22 @@ def show_sweeps() -> Response:
 def show_old_address(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Go to the sweep in its study; one that was asked for without a study gets an unsaved one."""
     asked = sweeps.get_request(bench, workspace, identifier)
-    study = asked.study_id
-    try:
-        if study is not None:
-            get_study(bench, workspace, study)
-    except NotFound:
-        study = None
-    if study is None:
-        study = unsaved_study(bench, workspace, f"/sweeps/{identifier}", study_of_sweep(bench, asked)).id
     ending = ".json" if request.url.path.endswith(".json") else ""
-    place = view_address(study, f"{VIEW}/{identifier}{ending}", request.query_params.multi_items())
-    return RedirectResponse(place, 303)
+    fields = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
+    placed = study_of_sweep(bench, asked), fields
+    return led(
+        request, bench, workspace, f"{VIEW}/{identifier}", ending, placed, asked.study_id, strict=False
+    )
 
 
-def study_of_sweep(bench: Workbench, asked: SweepRequest) -> StudyContent:
+def study_of_sweep(bench: Workbench, asked: SweepRequest) -> Mapping[str, Any]:
     """Return a study of the first model of a sweep on its first systems."""
     first, known = asked.models[0], bench.catalogue.systems.documents
     base = {"model": stated(first.model), "workload": stated(first.workload), "currency": asked.currency}
     systems = [{"id": one.id, "count": counts_of(one)[0]} for one in asked.systems if one.id in known]
     options = [{"system": system} for system in systems[:MAX_OPTIONS] or [{"id": next(iter(known))}]]
     name = sweeps.title_of(asked) or first.label or "–"
-    return checked(StudyContent, {"name": name, "base": base, "options": options})
+    return {"name": name, "base": base, "options": options}
 
 
 class RowParameters:
@@ -216,49 +209,25 @@ def show_sweep(
     return render(request, "sweeps/sweep.html", page)
 
 
-@dataclass(frozen=True, slots=True)
-class RowView:
-    """One row with what its line shows."""
-
-    row: SweepRow
-    system: str
-    """The system with its count."""
-    time: Quantity | None
-    cost: Quantity | None
-    key: str
-    """Of the option of the study that it is already; empty where it is none."""
-    add_url: str
-    """Address of the study with it as an option; empty where it cannot be one."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPage:
     """A sweep: how far it is, and its rows."""
 
     frame: StudyFrame
     answer: SweepAnswer
-    path: str
-    """Address of the sweep, without the state of its study."""
-    again: str
-    """Address of the form."""
     axes: Sequence[str]
     """Lists of more than one entry: in words, and how many."""
-    chosen: Mapping[str, str]
-    """What the rows are narrowed by."""
-    order: str
-    rows: Sequence[RowView]
+    params: RowParameters
+    address: Callable[[int], str]
+    """Address of the rows from one on."""
+    own: str | None
+    """Model of the study, whose rows can become options of it."""
+    batches: Mapping[str, int]
+    """Scenario → the batch it asks for."""
     time_scale: Scale
     """One unit for the times of all rows that are shown."""
     figure: FigureView | None
     """Time against cost; none where no row has both."""
-    first: int
-    """Number of the first row shown, from 1."""
-    address: str
-    """Address of the page as it is narrowed."""
-    before: str
-    """Address of the rows before; empty at the beginning."""
-    after: str
-    """Address of the rows after; empty at the end."""
 
 
 MOST_PICTURED = 400
@@ -280,65 +249,28 @@ def sweep_page(
     params: RowParameters,
     voice: Voice,
 ) -> SweepPage:
-    frame, first = view.frame, params.first
-    chosen = {str(name): label for name, label in params.labels.items()}
-    query = chosen | ({"order": params.order} if params.order != "position" else {})
+    frame, model = view.frame, view.state.content.base.model
+    narrowed = dict(params.labels) | ({"order": params.order} if params.order != "position" else {})
 
     def address(first: int) -> str:
-        """Return the address of a stretch of the rows."""
-        return frame.url(f"{VIEW}/{answer.id}", **query, **({"first": str(first)} if first > 1 else {}))
+        return frame.url(f"{VIEW}/{answer.id}", **narrowed, **({"first": str(first)} if first > 1 else {}))
 
-    rows = row_views(view, answer)
+    scenarios = SweepRequest.model_validate(answer.request).scenarios
     return SweepPage(
         frame=frame,
         answer=answer,
-        path=f"{frame.base}/{VIEW}/{answer.id}",
-        again=frame.url(VIEW),
         axes=[
             voice.say(Message(AXES[name], {"count": count}))
             for name, count in answer.sizes.items()
             if count > 1
         ],
-        chosen=chosen,
-        order=params.order,
-        rows=rows,
-        time_scale=time_scale([row.time for row in rows]),
+        params=params,
+        address=address,
+        own=model.preset or model.profile_id,
+        batches={one.label: batch for one in scenarios if (batch := one.workload.global_batch)},
+        time_scale=time_scale([row.duration for row in answer.rows]),
         figure=picture(pictured, answer.matching, voice),
-        first=first,
-        address=address(first),
-        before=address(max(1, first - ROWS)) if first > 1 else "",
-        after=address(first + len(rows)) if answer.next else "",
     )
-
-
-def row_views(view: OpenView, answer: SweepAnswer) -> list[RowView]:
-    """Return the rows of a sweep; those of the study's own model can become options of it."""
-    content = view.state.content
-    own = content.base.model.preset or content.base.model.profile_id
-    key = unused_key(content, view.state.turned.knobs)
-    known = {
-        (option.system.id, option.system.count): option.key for option in content.options if option.system
-    }
-    asked = SweepRequest.model_validate(answer.request)
-    batches = {one.label: one.workload.global_batch for one in asked.scenarios if one.workload.global_batch}
-    rows = []
-    for row in answer.rows:
-        batch, same = batches.get(row.scenario), row.model_id == own
-        added = {f"add.{key}": row.system_id, f"count.{key}": str(row.count)}
-        if batch is not None:
-            added[f"batch.{key}"] = str(batch)
-        fits = same and row.problem is None and bool(row.fits)
-        rows.append(
-            RowView(
-                row,
-                called(row),
-                time_of(row),
-                cost_of(row),
-                known.get((row.system_id, row.count), "") if same and batch is None else "",
-                view.frame.turned(added) if fits and key else "",
-            )
-        )
-    return rows
 
 
 def picture(rows: Sequence[SweepRow], matching: int, voice: Voice) -> FigureView | None:

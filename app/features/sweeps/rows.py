@@ -23,98 +23,72 @@ class SweepProblem(Document):
 
     field: str
     """Dotted path in the estimate request of the point; empty if no field is at fault."""
-    message: str
-    """What is wrong and what is allowed, in English."""
-    text: Text
-    """Sentence with its template and values, for translation."""
+    message: str = Field(description="What is wrong and what is allowed, in English.")
+    text: Text = Field(description="Sentence with its template and values, for translation.")
 
 
 class SweepRow(Document):
     """One point of a sweep. Figures are null if it has a problem or does not fit."""
 
-    position: int
-    """Position in the order of the sweep, from 0."""
-    key: str
-    """Key of the point, derived from its request."""
-    model: str
-    """Label of the model."""
-    system: str
-    """Label of the system."""
-    count: int
-    """Number of systems."""
-    price: str
-    """Label of the price list; empty if there is none."""
-    scenario: str
-    """Label of the scenario; empty if there is none."""
-    model_id: str | None
-    """Identifier of the preset or profile."""
-    system_id: str
-    """Identifier of the system."""
-    fabric: str | None
-    """Identifier of the fabric."""
-    devices: int | None
-    """Total number of accelerators."""
-    software: str | None
-    """Identifier of the software profile."""
-    precision_used: str | None
-    """Number format that the system uses."""
-    fits: bool | None
-    """Whether the plan fits in memory; null if there is a problem."""
-    tensor: int | None
-    """Tensor-parallel degree: devices that share each layer."""
-    pipeline: int | None
-    """Number of pipeline stages."""
-    data: int | None
-    """Data-parallel degree: replicas of the model."""
-    micro_batch: int | None
-    """Samples per micro-batch."""
+    position: int = Field(description="Position in the order of the sweep, from 0.")
+    key: str = Field(description="Key of the point, derived from its request.")
+    model: str = Field(description="Label of the model.")
+    system: str = Field(description="Label of the system.")
+    count: int = Field(description="Number of systems.")
+    price: str = Field(description="Label of the price list; empty if there is none.")
+    scenario: str = Field(description="Label of the scenario; empty if there is none.")
+    model_id: str | None = Field(description="Identifier of the preset or profile.")
+    system_id: str = Field(description="Identifier of the system.")
+    fabric: str | None = Field(description="Identifier of the fabric.")
+    devices: int | None = Field(description="Total number of accelerators.")
+    software: str | None = Field(description="Identifier of the software profile.")
+    precision_used: str | None = Field(description="Number format that the system uses.")
+    fits: bool | None = Field(description="Whether the plan fits in memory; null if there is a problem.")
+    tensor: int | None = Field(description="Tensor-parallel degree: devices that share each layer.")
+    pipeline: int | None = Field(description="Number of pipeline stages.")
+    data: int | None = Field(description="Data-parallel degree: replicas of the model.")
+    micro_batch: int | None = Field(description="Samples per micro-batch.")
     accumulation: int | None
     """Micro-batches per step and replica (gradient accumulation)."""
-    interleave: int | None
-    """Model chunks per pipeline stage (interleaving)."""
-    recompute: str | None
-    """Activations that the backward pass recomputes."""
-    sharding: str | None
-    """State that replicas shard instead of each holding a full copy."""
-    offload: bool | None
-    """Whether the optimizer state is offloaded from the device."""
-    global_batch: int | None
-    """Samples per step."""
-    steps: int | None
-    """Number of steps in the run."""
-    step_time: float | None
-    """Time per step. [s]"""
-    time_to_train: float | None
-    """Time to train. [s]"""
-    time_to_train_low: float | None
-    """10th percentile of the time to train. [s]"""
-    time_to_train_high: float | None
-    """90th percentile of the time to train. [s]"""
-    cost: float | None
-    """Cost of the run; null if no price is known. [currency]"""
-    cost_low: float | None
-    """10th percentile of the cost. [currency]"""
-    cost_high: float | None
-    """90th percentile of the cost. [currency]"""
-    capex: float | None
-    """Price of the system; null if rented. [currency]"""
-    currency: str
-    """Currency of every price and cost."""
-    energy: float | None
-    """Energy use of the run. [J]"""
+    interleave: int | None = Field(description="Model chunks per pipeline stage (interleaving).")
+    recompute: str | None = Field(description="Activations that the backward pass recomputes.")
+    sharding: str | None = Field(description="State that replicas shard instead of each holding a full copy.")
+    offload: bool | None = Field(description="Whether the optimizer state is offloaded from the device.")
+    global_batch: int | None = Field(description="Samples per step.")
+    steps: int | None = Field(description="Number of steps in the run.")
+    step_time: float | None = Field(description="Time per step. [s]")
+    time_to_train: float | None = Field(description="Time to train. [s]")
+    time_to_train_low: float | None = Field(description="10th percentile of the time to train. [s]")
+    time_to_train_high: float | None = Field(description="90th percentile of the time to train. [s]")
+    cost: float | None = Field(description="Cost of the run; null if no price is known. [currency]")
+    cost_low: float | None = Field(description="10th percentile of the cost. [currency]")
+    cost_high: float | None = Field(description="90th percentile of the cost. [currency]")
+    capex: float | None = Field(description="Price of the system; null if rented. [currency]")
+    currency: str = Field(description="Currency of every price and cost.")
+    energy: float | None = Field(description="Energy use of the run. [J]")
     mfu: float | None
     """Model FLOPs utilization (MFU): model FLOP per second over the peak."""
     memory_share: float | None
     """Memory in use on the fullest device, as a share of its memory."""
     status: str | None
     """Whether the point is covered by measured runs: validated, extrapolated or unvalidated."""
-    warnings: list[str]
-    """Codes of the warnings of the estimate."""
-    engine_version: str
-    """Version of the engine."""
-    catalog_version: str
-    """Version of the catalogue."""
+    warnings: list[str] = Field(description="Codes of the warnings of the estimate.")
+    engine_version: str = Field(description="Version of the engine.")
+    catalog_version: str = Field(description="Version of the catalogue.")
     problem: SweepProblem | None = Field(None, description="Why there is no estimate.")
+
+    @property
+    def named(self) -> str:
+        """The system with its count."""
+        return self.system if self.count == 1 else f"{self.count} × {self.system}"
+
+    @property
+    def duration(self) -> Quantity | None:
+        return _ranged(self.time_to_train, self.time_to_train_low, self.time_to_train_high, "s")
+
+    @property
+    def price_of_run(self) -> Quantity | None:
+        return _ranged(self.cost, self.cost_low, self.cost_high, self.currency)
 
 
 PLAN = (
@@ -199,6 +173,12 @@ def _asked(point: SweepPoint) -> dict[str, object]:
     }
 
 
+def _ranged(value: float | None, low: float | None, high: float | None, unit: str) -> Quantity | None:
+    if value is None or low is None or high is None:
+        return None
+    return Quantity(value=value, low=low, high=high, unit=unit)
+
+
 def _value(quantity: Quantity | None) -> float | None:
     return quantity.value if quantity is not None else None
 
@@ -207,8 +187,7 @@ class SweepColumn(BaseModel):
     """One column of the results as a table."""
 
     name: str
-    kind: type
-    """Type of its values: str, int, float or bool."""
+    kind: type = Field(description="Type of its values: str, int, float or bool.")
 
 
 def columns() -> list[SweepColumn]:
@@ -246,22 +225,14 @@ ENDED = frozenset({"done", "cancelled", "failed"})
 class SweepState(Document):
     """Progress of a sweep."""
 
-    id: str
-    """Identifier of the sweep."""
-    title: str
-    """Title."""
-    status: Status
-    """Status: queued, running or ended (done, cancelled or failed)."""
-    total: int
-    """Total number of points."""
-    done: int
-    """Number of points with a row."""
-    message: Text | None = None
-    """Why the sweep failed."""
-    created_at: datetime
-    """Creation time."""
-    updated_at: datetime
-    """Time at which a row was last added or the status last changed."""
+    id: str = Field(description="Identifier of the sweep.")
+    title: str = Field(description="Title.")
+    status: Status = Field(description="Status: queued, running or ended (done, cancelled or failed).")
+    total: int = Field(description="Total number of points.")
+    done: int = Field(description="Number of points with a row.")
+    message: Text | None = Field(None, description="Why the sweep failed.")
+    created_at: datetime = Field(description="Creation time.")
+    updated_at: datetime = Field(description="Time at which a row was last added or the status last changed.")
 
     @property
     def ended(self) -> bool:
@@ -272,20 +243,15 @@ class SweepState(Document):
 class SweepAnswer(SweepState):
     """A sweep with one page of its rows."""
 
-    refused: int
-    """Number of points whose row has a problem instead of an estimate."""
+    refused: int = Field(description="Number of points whose row has a problem instead of an estimate.")
     labels: dict[str, list[str]]
     """Labels of models, systems, prices and scenarios, for filtering rows."""
     sizes: dict[str, int]
     """Number of models, systems at each count, prices and scenarios that are combined."""
-    matching: int
-    """Number of rows that match the filters."""
-    rows: list[SweepRow]
-    """Rows, in the requested order."""
-    next: str | None
-    """Cursor of the next page of rows; null on the last page."""
-    request: dict[str, JsonValue]
-    """Original request."""
+    matching: int = Field(description="Number of rows that match the filters.")
+    rows: list[SweepRow] = Field(description="Rows, in the requested order.")
+    next: str | None = Field(description="Cursor of the next page of rows; null on the last page.")
+    request: dict[str, JsonValue] = Field(description="Original request.")
 
 
 class Job(Document):

@@ -19,12 +19,12 @@ from app.features.sweeps.rows import Job, Status, SweepAnswer, SweepRow, SweepSt
 from app.features.sweeps.run import WorkerPool, installed_context, run_sweep
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.job_running import JobClaim
-from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.store.document_queries import Label, Order, RowPlace, RowSelection
 from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import JobRecord, SweepRecord, SweepRowRecord
-from app.platform.workbench import Workbench, found, no_such
+from app.platform.workbench import Workbench, existing, found
 
 RowOrder: TypeAlias = Order
 """What rows can be sorted by."""
@@ -72,46 +72,30 @@ def title_of(request: SweepRequest) -> str:
 
 
 def state_of(record: SweepRecord, job: JobRecord) -> SweepState:
-    return SweepState.model_validate(
-        {
-            "id": record.id,
-            "title": record.title,
-            "status": job.status,
-            "total": job.total,
-            "done": job.done,
-            "message": job.message,
-            "created_at": record.created_at,
-            "updated_at": job.updated_at,
-        }
-    )
+    return filled(SweepState, job, title=record.title, created_at=record.created_at)
 
 
 def current(repository: Repository, identifier: str) -> SweepState:
     """Return how far a sweep is, or say that there is none."""
-    record, job = existing(repository, identifier), repository.get(JobRecord, identifier)
-    assert job is not None, "a sweep and its job are kept in one transaction"
-    return state_of(record, job)
+    record = existing(repository, SweepRecord, identifier, "sweep")
+    return state_of(record, existing(repository, JobRecord, identifier, "job"))
 
 
-def list_sweeps(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[SweepState]:
+def list_sweeps(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, study: str | None = None
+) -> Page[SweepState]:
+    """Return sweeps, the newest first; with a study, those it has asked for alone."""
+    asked = col(SweepRecord.request)["study_id"].as_string()
+    narrowed = [] if study is None else [asked == study]
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(SweepRecord, limit, read_cursor(cursor))
+        listing = repository.page(SweepRecord, limit, read_cursor(cursor), *narrowed)
         jobs = repository.named(JobRecord, (row.id for row in listing.rows))
     return Page(items=[state_of(row, jobs[row.id]) for row in listing.rows], next=write_cursor(listing.next))
 
 
-def sweeps_of_study(bench: Workbench, workspace_id: str, study_id: str, limit: int) -> Page[SweepState]:
-    """Return the sweeps that a study has asked for, the newest first."""
-    of_study = col(SweepRecord.request)["study_id"].as_string() == study_id
-    with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(SweepRecord, limit, None, of_study)
-        jobs = repository.named(JobRecord, (row.id for row in listing.rows))
-    return Page(items=[state_of(row, jobs[row.id]) for row in listing.rows], next=None)
-
-
 def get_request(bench: Workbench, workspace_id: str, identifier: str) -> SweepRequest:
     with bench.store.transaction(workspace_id) as repository:
-        return SweepRequest.model_validate(existing(repository, identifier).request)
+        return SweepRequest.model_validate(existing(repository, SweepRecord, identifier, "sweep").request)
 
 
 def get_state(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
@@ -122,20 +106,8 @@ def get_state(bench: Workbench, workspace_id: str, identifier: str) -> SweepStat
 def get_job(bench: Workbench, workspace_id: str, identifier: str) -> Job:
     """Return the job that computes a sweep."""
     with bench.store.transaction(workspace_id) as repository:
-        if repository.get(JobRecord, identifier) is None:
-            raise no_such("job", identifier)
-        return job_of(current(repository, identifier))
-
-
-def job_of(state: SweepState) -> Job:
-    return Job(
-        id=state.id,
-        kind="sweep",
-        status=state.status,
-        total=state.total,
-        done=state.done,
-        result=f"/api/v1/sweeps/{state.id}",
-    )
+        found = existing(repository, JobRecord, identifier, "job")
+        return filled(Job, found, result=f"/api/v1/sweeps/{identifier}")
 
 
 def get_sweep(
@@ -151,7 +123,10 @@ def get_sweep(
 ) -> SweepAnswer:
     narrowing = RowSelection(labels or {}, order)
     with bench.store.transaction(workspace_id) as repository:
-        record, state = existing(repository, identifier), current(repository, identifier)
+        record, state = (
+            existing(repository, SweepRecord, identifier, "sweep"),
+            current(repository, identifier),
+        )
         queries = repository.of_sweep(identifier)
         matching = queries.count(narrowing)
         found = queries.rows(narrowing, limit + 1, offset, after)
@@ -209,7 +184,7 @@ def best_rows(
 ) -> list[SweepRow]:
     """Return the first rows that have a time to train, for a picture."""
     with bench.store.transaction(workspace_id) as repository:
-        existing(repository, identifier)
+        current(repository, identifier)
         found = repository.of_sweep(identifier).rows(RowSelection(labels, order, answered=True), limit)
     return [SweepRow.model_validate(row) for row in found]
 
@@ -265,19 +240,12 @@ def _every_row(bench: Workbench, workspace_id: str, identifier: str) -> Iterator
     return rows()
 
 
-def existing(repository: Repository, identifier: str) -> SweepRecord:
-    """Return the record of a sweep or say that there is none."""
-    record = repository.get(SweepRecord, identifier)
-    if record is None:
-        raise no_such("sweep", identifier)
-    return record
-
-
 def compute_sweep(claim: JobClaim, make_crew: Callable[[], WorkerPool]) -> None:
     """Compute the points of the claimed sweep that have no row yet."""
     workspace, identifier = claim.job.workspace_id, claim.job.id
     with claim.bench.store.transaction(workspace) as repository:
-        request = SweepRequest.model_validate(existing(repository, identifier).request)
+        record = existing(repository, SweepRecord, identifier, "sweep")
+        request = SweepRequest.model_validate(record.request)
         done = repository.of_sweep(identifier).keys()
     uploads = UploadSet.of(request, claim.bench.context(workspace))
     for rows in run_sweep(

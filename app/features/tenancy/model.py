@@ -32,12 +32,10 @@ class TeamRequest(Schema):
     slice: str | None = Field(
         None, max_length=40, description="MIG profile, if part of a GPU is enough.", examples=["1g.10gb"]
     )
-    spanning: bool | None = Field(
-        None,
-        description="True for a session that spans several pods, which an orchestrator must "
-        "join. If omitted, the session spans pods if one pod is too small and the "
-        "orchestrator supports it.",
-    )
+    spanning: bool | None = None
+    """True for a session that spans several pods, which an orchestrator must join. If omitted, the session
+    spans pods if one pod is too small and the orchestrator supports it.
+    """
     pod: Whole | None = Field(
         None,
         ge=0,
@@ -54,12 +52,10 @@ class PartitionRequest(Schema):
 
     system: str = Field(description="Identifier of a system.", examples=["bow-pod64"])
     count: Whole = Field(1, ge=1, le=MOST_COUNT, description="Number of systems.")
-    isolation: Literal["none", "strict"] = Field(
-        "none", description="Whether teams must be isolated from each other."
-    )
-    orchestrator: Literal["none", "gc-docker", "backend.ai"] = Field(
-        "none", description="Orchestrator of the teams' containers."
-    )
+    isolation: Literal["none", "strict"] = "none"
+    """Whether teams must be isolated from each other."""
+    orchestrator: Literal["none", "gc-docker", "backend.ai"] = "none"
+    """Orchestrator of the teams' containers."""
     requests: list[TeamRequest] = Field(
         min_length=1, max_length=MOST_REQUESTS, description="Devices requested by each team."
     )
@@ -87,11 +83,8 @@ class TeamLoad(Schema):
     hours_deviation: Number | None = Field(
         None, ge=SHORTEST, le=87_660, description="Standard deviation of the duration, for “lognormal”. [h]"
     )
-    distribution: Literal["exponential", "lognormal", "fixed"] | None = Field(
-        None,
-        description="Distribution of the duration. If omitted, lognormal if a deviation is "
-        "given, otherwise exponential.",
-    )
+    distribution: Literal["exponential", "lognormal", "fixed"] | None = None
+    """Distribution of the duration. If omitted, lognormal if a deviation is given, otherwise exponential."""
     estimate_id: str | None = Field(
         None, max_length=60, description="Identifier of an estimate that gives the duration of a job."
     )
@@ -105,15 +98,12 @@ class QueueRequest(Schema):
     teams: list[TeamLoad] = Field(
         min_length=1, max_length=MOST_TEAMS, description="Teams and the jobs they submit."
     )
-    discipline: Literal["fifo", "backfill", "fair"] = Field(
-        "fifo",
-        description="Queueing discipline: fifo, in order of arrival; backfill, in order of "
-        "arrival, but short jobs can overtake if they delay no job ahead of them; "
-        "fair, the team with the least usage first, with backfill.",
-    )
-    failures: bool = Field(
-        False, description="Whether machine failures interrupt jobs, at the catalogue's rate."
-    )
+    discipline: Literal["fifo", "backfill", "fair"] = "fifo"
+    """Queueing discipline: fifo, in order of arrival; backfill, in order of arrival, but short jobs can
+    overtake if they delay no job ahead of them; fair, the team with the least usage first, with backfill.
+    """
+    failures: bool = False
+    """Whether machine failures interrupt jobs, at the catalogue's rate."""
     days: Number = Field(365, ge=7, le=1830, description="Length of the run, excluding warm-up. [day]")
     target_wait_hours: Number = Field(
         24, gt=0, le=8766, description="Target for the P90 wait of every team. [h]"
@@ -133,12 +123,10 @@ class TeamPlacement(Document):
     part: int = Field(description="Number of this part within the request, from 1.")
     parts: int = Field(description="Number of parts of the request.")
     slice: str | None = Field(description="MIG profile; null for whole accelerators.")
-    first_slice: int | None = Field(
-        description="First memory slice of the instance; null for whole accelerators."
-    )
-    memory_slices: int | None = Field(
-        description="Number of memory slices of the instance; null for whole accelerators."
-    )
+    first_slice: int | None
+    """First memory slice of the instance; null for whole accelerators."""
+    memory_slices: int | None
+    """Number of memory slices of the instance; null for whole accelerators."""
 
 
 class FreeBlock(Document):
@@ -205,9 +193,8 @@ class PartitionPlan(Document):
     utilisation: float = Field(description="Share of accelerators allocated to teams.")
     placements: list[TeamPlacement] = Field(description="Placements, in the order of the requests.")
     free_blocks: list[FreeBlock] = Field(description="Free blocks of devices, by pod.")
-    slice_room: list[SliceRoom] = Field(
-        description="Remaining room on GPUs that are split into slices; empty if there are none."
-    )
+    slice_room: list[SliceRoom]
+    """Remaining room on GPUs that are split into slices; empty if there are none."""
     figures: list[PlanFigure] = Field(description="Figures of the system that the plan uses.")
     rules: list[PlanRule] = Field(description="Rules behind the plan and its warnings.")
     warnings: list[CheckWarning] = Field(description="Warnings.")
@@ -254,9 +241,8 @@ class ClosedForm(Document):
     """Result of Erlang's formula, if jobs are similar enough for it to apply."""
 
     servers: int = Field(description="Number of jobs that run in parallel.")
-    offered_load: float = Field(
-        description="Offered load: how many parallel jobs the workload keeps running on average."
-    )
+    offered_load: float
+    """Offered load: how many parallel jobs the workload keeps running on average."""
     waiting_probability: float = Field(description="Probability that a job waits.")
     mean_wait: float = Field(description="Mean wait. [s]")
     ninetieth_wait: float = Field(description="P90 wait. [s]")
@@ -271,20 +257,17 @@ class QueueAnswer(Document):
     devices: int = Field(description="Total number of accelerators.")
     discipline: str = Field(description="Queueing discipline.")
     days: float = Field(description="Length of each run. [day]")
-    warm_up_days: float = Field(
-        description="Warm-up period before each run, simulated but not counted. [day]"
-    )
+    warm_up_days: float
+    """Warm-up period before each run, simulated but not counted. [day]"""
     runs: int = Field(description="Number of simulated runs, each with different arrivals.")
     batches: int = Field(description="Number of batches of these runs from which the ranges are computed.")
     seed: int = Field(description="Seed of the random number generator.")
-    failures_per_1000_node_days: float | None = Field(
-        description="Rate at which machine failures interrupt jobs; null if failures are not simulated."
-    )
-    offered_load: float = Field(
-        description="Offered load: mean number of accelerators that "
-        "the workload occupies, including those held but "
-        "not used."
-    )
+    failures_per_1000_node_days: float | None
+    """Rate at which machine failures interrupt jobs; null if failures are not simulated."""
+    offered_load: float
+    """Offered load: mean number of accelerators that the workload occupies, including those held but not
+    used.
+    """
     utilisation: Quantity = Field(description="Share of accelerators in use.")
     mean_line: Quantity = Field(description="Mean number of waiting jobs over time.")
     target_wait: float = Field(description="Target for the P90 wait. [s]")
@@ -296,9 +279,8 @@ class QueueAnswer(Document):
         "if none of the numbers tried is enough."
     )
     most_searched: int = Field(description="Largest number of systems tried.")
-    by_count: list[CountPoint] = Field(
-        description="Waiting times at other numbers of systems, in ascending order."
-    )
+    by_count: list[CountPoint]
+    """Waiting times at other numbers of systems, in ascending order."""
     closed_form: ClosedForm | None = Field(
         description="Result of Erlang's formula for comparison, if all jobs have the same "
         "size, exponential durations and run in order of arrival."

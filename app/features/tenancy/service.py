@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from app.errors import FieldError, NotFound
-from app.estimating.documents import Estimate
+from functools import partial
+
 from app.features.estimates.service import get_estimate
 from app.features.tenancy.model import PartitionPlan, PartitionRequest, QueueAnswer, QueueRequest
 from app.features.tenancy.nodes import profiles_of
 from app.features.tenancy.partitions import plan_partitions
 from app.features.tenancy.queue import simulate
-from app.platform.workbench import Workbench, key_of
+from app.platform.workbench import Workbench, found, key_of
 
 
 def share_devices(bench: Workbench, request: PartitionRequest) -> PartitionPlan:
@@ -23,7 +23,9 @@ def share_time(bench: Workbench, workspace_id: str, request: QueueRequest) -> Qu
         return simulate(request, bench.sizing.catalog, estimates)
 
     estimates = {
-        index: _estimate(bench, workspace_id, index, team.estimate_id)
+        index: found(
+            partial(get_estimate, bench), workspace_id, f"teams.{index}.estimate_id", team.estimate_id
+        )
         for index, team in enumerate(request.teams)
         if team.estimate_id is not None
     }
@@ -37,11 +39,3 @@ def slice_names(bench: Workbench, system: str) -> list[str]:
     if system not in catalog.names("system"):
         return []
     return list(profiles_of(catalog, catalog.system(system).chip))
-
-
-def _estimate(bench: Workbench, workspace_id: str, index: int, identifier: str) -> Estimate:
-    try:
-        return get_estimate(bench, workspace_id, identifier)
-    except NotFound as error:
-        field = FieldError(f"teams.{index}.estimate_id", error.message)
-        raise NotFound(error.message, [field]) from None

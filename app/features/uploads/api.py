@@ -51,7 +51,13 @@ PROFILE_BODY = {
     }
 }
 
+ProfileId = Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])]
+
+WorkloadId = Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3c4d5e6f7g2h3"])]
+
 UPLOAD_PATCH = {"name": "Qwen2-7B of Seoul Bank", "customer": "Seoul Bank"}
+
+PatchBody = Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])]
 
 SEQ_LEN = {"type": "integer", "description": "Row length; if omitted, enough for the longest sample."}
 
@@ -120,21 +126,13 @@ def list_profiles(
 
 
 @router.get("/profiles/{id}", summary="Retrieve an uploaded model", responses=READ)
-def get_profile(
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
-) -> KeptProfile:
+def get_profile(bench: BenchDep, workspace: WorkspaceDep, identifier: ProfileId) -> KeptProfile:
     """Return the resolved model with its operators."""
     return uploads.get_profile(bench, workspace, identifier)
 
 
 @router.get("/profiles/{id}/file", summary="Download an uploaded model file", responses=FILE)
-def get_profile_file(
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
-) -> Response:
+def get_profile_file(bench: BenchDep, workspace: WorkspaceDep, identifier: ProfileId) -> Response:
     """Return the file as uploaded; models described in JSON have none."""
     name, content = uploads.original_file(bench, workspace, identifier)
     return attachment(name, content)
@@ -145,7 +143,7 @@ def get_profile_file(
 def change_profile(
     bench: BenchDep,
     workspace: WorkspaceDep,
-    identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
+    identifier: ProfileId,
     body: Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])],
 ) -> KeptProfile:
     """Change name and customer; what was read of the file stays."""
@@ -154,11 +152,7 @@ def change_profile(
 
 @router.delete("/profiles/{id}", status_code=204, summary="Delete an uploaded model", responses=CHANGE)
 @needs(Right.MAKE)
-def delete_profile(
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
-) -> None:
+def delete_profile(bench: BenchDep, workspace: WorkspaceDep, identifier: ProfileId) -> None:
     """Delete a model and its file; results computed from it are kept.
 
     Refused while a study or an open sweep refers to it.
@@ -189,11 +183,7 @@ def list_workloads(
 
 
 @router.get("/workloads/{id}", summary="Retrieve an uploaded sample", responses=READ)
-def get_workload(
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3c4d5e6f7g2h3"])],
-) -> KeptWorkload:
+def get_workload(bench: BenchDep, workspace: WorkspaceDep, identifier: WorkloadId) -> KeptWorkload:
     """Return the counts of a data sample."""
     return uploads.get_workload(bench, workspace, identifier)
 
@@ -203,7 +193,7 @@ def get_workload(
 def change_workload(
     bench: BenchDep,
     workspace: WorkspaceDep,
-    identifier: Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3c4d5e6f7g2h3"])],
+    identifier: WorkloadId,
     body: Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])],
 ) -> KeptWorkload:
     """Change name and customer; what was read of the file stays."""
@@ -212,11 +202,7 @@ def change_workload(
 
 @router.delete("/workloads/{id}", status_code=204, summary="Delete an uploaded sample", responses=CHANGE)
 @needs(Right.MAKE)
-def delete_workload(
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3c4d5e6f7g2h3"])],
-) -> None:
+def delete_workload(bench: BenchDep, workspace: WorkspaceDep, identifier: WorkloadId) -> None:
     """Delete the counts of a sample; results computed from it are kept.
 
     Refused while a study or an open sweep refers to it.

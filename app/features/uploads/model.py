@@ -21,9 +21,8 @@ class UploadSummary(Document):
     name: str = Field(description="Name.")
     customer: str = Field("", description="Customer it belongs to; empty if none is named.")
     created_at: datetime = Field(description="Upload time.")
-    size: int | None = Field(
-        None, description="Size of the stored file; null if none is stored, as for samples. [B]"
-    )
+    size: int | None = None
+    """Size of the stored file; null if none is stored, as for samples. [B]"""
 
 
 class KeptProfile(Document):
