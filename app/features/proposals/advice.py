@@ -15,6 +15,7 @@ from app.features.calibration.model import GainRequest
 from app.features.comparisons.compare import Amount, separated
 from app.features.comparisons.model import Comparison, ComparisonRow
 from app.features.proposals.model import Advice, Reasoned
+from app.features.studies.model import BudgetKind
 
 WORTHWHILE = float(GainRequest.model_fields["threshold"].default)
 """Gain under which a faster network is not worth its price, as measured gains are judged."""
@@ -30,6 +31,7 @@ class CustomerLimits:
 
     deadline_s: float | None = None
     budget: float | None = None
+    budget_kind: BudgetKind = "run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ def advise(
         ],
         deadline_s=limits.deadline_s,
         budget=limits.budget,
+        budget_kind=limits.budget_kind,
     )
 
 
@@ -150,6 +153,16 @@ def amount(row: ComparisonRow) -> float | None:
     return None if cost is None else cost.value
 
 
+def held(row: ComparisonRow, kind: BudgetKind) -> float | None:
+    """Return what a budget pays for: the run, the purchase (of what is rented its run), or the term."""
+    own = next((cost for cost in row.costs if cost.own), None)
+    if kind == "run" or own is None:
+        return amount(row)
+    if kind == "term":
+        return own.over_term.value
+    return amount(row) if own.purchase is None else own.purchase.value
+
+
 def seconds(row: ComparisonRow) -> float:
     """Return the time of an option that runs. [s]"""
     return (row.hours or 0.0) * HOUR
@@ -157,7 +170,7 @@ def seconds(row: ComparisonRow) -> float:
 
 def meets(row: ComparisonRow, limits: CustomerLimits) -> bool:
     """Tell whether an option keeps within what is allowed; an unknown cost keeps within no budget."""
-    cost = amount(row)
+    cost = held(row, limits.budget_kind)
     in_time = limits.deadline_s is None or seconds(row) <= limits.deadline_s
     in_budget = limits.budget is None or (cost is not None and cost <= limits.budget)
     return in_time and in_budget
@@ -317,7 +330,7 @@ def reasons_against(row: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
     if limits.deadline_s is not None and seconds(row) > limits.deadline_s:
         late = {"time": duration(seconds(row)), "limit": duration(limits.deadline_s)}
         reasons.append(Message("misses the deadline: {time}, limit {limit}", late))
-    cost = amount(row)
+    cost = held(row, limits.budget_kind)
     if limits.budget is not None and cost is not None and cost > limits.budget:
         dear = {"cost": money(cost, currency), "limit": money(limits.budget, currency)}
         reasons.append(Message("exceeds the budget: {cost}, limit {limit}", dear))

@@ -97,7 +97,7 @@ def build_content(
     estimates = [row.estimate for row in rows if row.estimate is not None]
     bills, asked_of_bills = option_bills(rows, context, asked.currency)
     evidence = evidence_of(named, context)
-    limits = CustomerLimits(asked.deadline_s, asked.budget)
+    limits = CustomerLimits(asked.deadline_s, asked.budget, asked.budget_kind or "run")
     by_figures = advise(comparison, limits, asked.recommended, networks_instead(named, rows))
     taken = next((row for row in rows if row.label == by_figures.recommended), None)
     advice = with_evidence(by_figures, evidence, taken)

@@ -13,6 +13,7 @@ from app.estimating.request import Number, Schema
 from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.comparisons.model import Comparison
 from app.features.networks.model import FabricChoiceRequest
+from app.features.studies.model import BudgetKind
 
 
 class WeighedOption(Document):
@@ -232,7 +233,8 @@ class ProposalFields(Schema):
         None, max_length=200, description="Label of the row to recommend; if omitted, chosen by rule."
     )
     deadline_s: Limit | None = Field(None, description="Maximum time to train. [s]")
-    budget: Limit | None = Field(None, description="Maximum cost of the run. [currency]")
+    budget: Limit | None = Field(None, description="Most that may be spent. [currency]")
+    budget_kind: BudgetKind | None = Field(None, description="What the budget pays for; if omitted, the run.")
     term_years: Years | None = Field(
         None, description="Term over which costs are added up; if omitted, the catalogue's. [a]"
     )
@@ -371,7 +373,8 @@ class Advice(Document):
     )
     avoid: list[Reasoned] = Field(description="Options not to buy, and why.")
     deadline_s: float | None = Field(description="Maximum time to train. [s]")
-    budget: float | None = Field(description="Maximum cost of the run.")
+    budget: float | None = Field(description="Most that may be spent.")
+    budget_kind: BudgetKind = Field("run", description="What the budget pays for.")
 
 
 class BillItem(Document):

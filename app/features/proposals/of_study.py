@@ -164,7 +164,8 @@ def known_to(view: OpenView, fields: Mapping[str, str]) -> dict[str, Any]:
     content = view.state.content
     known: dict[str, Any] = {
         "deadline_s": content.limits.deadline_s,
-        "budget": content.limits.budget if content.limits.budget_kind == "run" else None,
+        "budget": content.limits.budget,
+        "budget_kind": (content.limits.budget_kind or "purchase") if content.limits.budget else None,
         "scaling_efficiency": content.base.scaling_efficiency,
     }
     if key := fields.get(NETWORK_OF):

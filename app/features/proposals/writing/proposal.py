@@ -217,6 +217,7 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     sentence = voice.ended(voice.sentence(recommendation(content, rows)))
     figures = headline(rows[0], content, voice) if len(rows) == 1 else ()
     blocks: list[Block] = [VerdictBlock(voice.gettext("Recommendation"), sentence, figures)]
+    blocks.append(Points(voice.gettext("What is trained, and within which limits"), basis(content, voice)))
     blocks.append(Points(voice.gettext("Reasons"), main_reasons(content, rows, voice)))
     if not rows:
         blocks.append(Points(voice.gettext("What would fit"), fitting(content, voice)))
@@ -229,6 +230,29 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     if len(rows) == 1 and len(content.comparison.rows) <= MOST_CHARTED:
         blocks.append(options.time_chart(content, voice))
     return blocks
+
+
+def basis(content: ProposalContent, voice: Voice) -> list[str]:
+    """Return what all options train, what the customer allows, and at which rate prices were exchanged."""
+    advice, colon = content.advice, voice.sign(": ")
+    estimates = [row.estimate for row in content.comparison.rows if row.estimate is not None]
+    lines = []
+    for estimate in estimates[:1]:
+        amount = [] if estimate.trained is None else [voice.sentence(estimate.trained)]
+        lines.append(
+            f"{estimate.model.name}{colon}{voice.sign(', ').join(amount)}" if amount else estimate.model.name
+        )
+    if advice.deadline_s is not None:
+        lines.append(f"{voice.gettext('Deadline')}{colon}{voice.value(advice.deadline_s, 's')}")
+    if advice.budget is not None:
+        budget = voice.full(advice.budget, content.currency)
+        lines.append(f"{voice.gettext('Budget')} ({voice.label(advice.budget_kind)}){colon}{budget}")
+    rates = [one.cost.basis for one in estimates if one.cost is not None]
+    if content.currency == "KRW" and rates and rates[0].get("won_per_dollar"):
+        won, day = float(str(rates[0]["won_per_dollar"])), str(rates[0]["exchange_rate_as_of"])
+        said = voice.gettext("1 USD = {won} KRW ({day}).")
+        lines.append(said.format(won=voice.number(won), day=voice.date(day)).rstrip(".。"))
+    return lines
 
 
 def recommendation(content: ProposalContent, rows: Sequence[ComparisonRow]) -> Message:
@@ -394,13 +418,6 @@ def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
     advice = content.advice
     why = [voice.sentence(reason) for reason in advice.reasons] if content.offered else []
     blocks: list[Block] = [Points(voice.gettext("Why this choice"), why)] if why else []
-    allowed, colon = [], voice.sign(": ")
-    if advice.deadline_s is not None:
-        allowed.append(f"{voice.gettext('Deadline')}{colon}{voice.value(advice.deadline_s, 's')}")
-    if advice.budget is not None:
-        allowed.append(f"{voice.gettext('Run budget')}{colon}{voice.full(advice.budget, content.currency)}")
-    if allowed:
-        blocks.append(Paragraph(" · ".join(allowed)))
     if advice.avoid:
         avoided = [(one.label, [voice.sentence(reason) for reason in one.reasons]) for one in advice.avoid]
         blocks.append(Against(voice.gettext("What not to buy"), avoided))
