@@ -108,7 +108,10 @@ def test_a_consultant_does_not_sell_infiniband(seat: Seat, spoken: Voice, estima
     against = page.locator("ul.against")
     expect(against).to_contain_text(refused)
     expect(against).to_contain_text("8 × HDR InfiniBand, 200 Gb/s")
-    expect(page.locator("article.proposal .verdict-option")).to_contain_text("RoCE")
+    expect(page.locator("#acceptance")).to_contain_text("RoCE")
+    expect(page.locator("#bill")).not_to_contain_text(spoken.gettext("QM8790 HDR switch"))
+    content = page.request.get(f"{page.url}.json").json()["content"]
+    assert [row["estimate"]["system"]["fabric"] for row in content["comparison"]["rows"]] == ["roce-100"]
     measured = page.locator("#measured")
     for mean in ("1,000", "985"):
         expect(measured).to_contain_text(mean)

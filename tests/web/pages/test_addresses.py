@@ -27,3 +27,18 @@ def test_terms_of_a_cost_that_cannot_be_read(reader: Reader, tail: str) -> None:
     answer = reader.get(f"/estimates/{estimate}/costs.json?{tail}")
     assert answer.status_code == 422, answer.text[:300]
     assert reader.get(f"/estimates/{estimate}/costs?{tail}").status_code == 422
+
+
+def test_an_old_address_leads_to_what_it_asks_whatever_became_of_its_study(reader: Reader) -> None:
+    asked = "/partitions?system=bow-pod64&count=3"
+    first = reader.landed(asked).partition("/partitions")[0]
+    assert reader.landed(asked).startswith(first), "the same question leads to the same study"
+    saved = reader.submit(f"{first}/save", {"state": "count.a=7", "version": "1", "expected": "1"})
+    assert saved.status_code == 303, saved.text
+    second = reader.landed(asked).partition("/partitions")[0]
+    assert second != first
+    assert reader.data(f"/api/v1{second}")["content"]["options"][0]["system"]["count"] == 3
+    reader.submit(f"{second}/archive", {})
+    assert reader.ask("DELETE", f"/api/v1{second}").status_code == 204
+    third = reader.landed(asked)
+    assert reader.get(third).status_code == 200 and not third.startswith((first, second))

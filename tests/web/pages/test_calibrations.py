@@ -188,3 +188,14 @@ def test_a_gain_under_the_threshold_is_not_recommended(reader: Reader, korean: R
 def test_slower_roce_turns_the_recommendation(reader: Reader) -> None:
     runs = {**FABRIC_GAIN["runs"], "roce": [700, 700, 700]}
     assert reader.data(f"{gain(reader, runs=runs)}.json")["recommendation"] == "infiniband"
+
+
+def test_rows_say_what_the_study_takes_and_nothing_where_it_leaves_that_open(reader: Reader) -> None:
+    page = reader.page(f"{reader.study({'id': 'dgx-a100-640gb', 'count': 2})}/runs")
+    assert page.find(id="runs-0-system-count")["placeholder"] == "2"
+    assert page.find(id="runs-0-workload-global_batch")["placeholder"] == ""
+    figure = {"label": "Reported", "figure": {"hours": 3.5, "kind": "vendor"}}
+    base = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
+    body = {"name": "Stated", "base": base, "options": [figure]}
+    stated = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
+    assert reader.get(f"/studies/{stated}/runs").status_code == 200
