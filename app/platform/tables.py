@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
+from collections.abc import Iterator
+
+from app.errors import BadInput, FieldError, Message, TooLarge
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """Characters that make a spreadsheet read the text of a cell as a formula (OWASP, CSV Injection); the wide
@@ -47,3 +51,26 @@ def legible(value: str) -> str:
     'a□b'
     """
     return ILLEGAL.sub("□", value)[:LONGEST]
+
+
+def read_cells(content: bytes, field: str, most: int) -> Iterator[tuple[int, list[str]]]:
+    """Give number and cells of each line of a CSV file that is not empty; errors name a field."""
+    if len(content) > most:
+        message = Message("the file is larger than {limit} bytes", {"limit": most})
+        raise TooLarge(message, [FieldError(field, message)])
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadInput.at(field, "the file is not UTF-8 text; save it as CSV UTF-8") from None
+    if "\0" in text:
+        raise BadInput.at(field, "the file is not text")
+    separator = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        for cells in reader:
+            if any(found := [cell.strip() for cell in cells]):
+                yield reader.line_num, found
+    except csv.Error:
+        raise BadInput.at(
+            field, "the file is not valid CSV: a quote is not closed or a cell is too long"
+        ) from None

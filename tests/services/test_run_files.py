@@ -60,7 +60,7 @@ def test_the_runs_are_those_a_calibration_takes() -> None:
         (b"samples_per_s,note\n,x\n", "line 2, column samples_per_s: enter exactly one"),
         (b"step_time_ms\nslow\n", "line 2, column step_time_ms: must be a number"),
         (b"samples_per_s,batch\n1440\n", "line 2 has 1 cells"),
-        (b'samples_per_s\n"1440\n', "is not CSV"),
+        (b'samples_per_s\n"1440\n', "not valid CSV"),
         (b"samples_per_s\n\xff\n", "not UTF-8"),
         (b"samples_per_s\n" + b"1\n" * (MOST_RUNS + 1), f"at most {MOST_RUNS} runs"),
         (b"x" * (MAX_BYTES + 1), "larger than"),

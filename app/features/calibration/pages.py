@@ -25,7 +25,7 @@ from app.features.calibration.model import (
     GainAnswer,
     StudyRuns,
 )
-from app.features.calibration.run_files import MAX_BYTES, read_runs
+from app.features.calibration.run_files import FILE, MAX_BYTES, read_runs
 from app.features.calibration.service import create_calibration, get_calibration, list_calibrations
 from app.features.estimates.service import get_estimate_request
 from app.features.studies.frame import (
@@ -63,8 +63,6 @@ EARLIER = 20
 UNITS = ("samples_per_s", "step_time_s")
 
 NUMBERS = ("system.count", "workload.global_batch", "workload.seq_len")
-
-FILE = "runs_file"
 
 Typed = Mapping[str, Sequence[str]]
 

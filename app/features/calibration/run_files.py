@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
-from app.errors import AppError, BadInput, FieldError, Message, TooLarge
+from app.errors import AppError, BadInput, FieldError, Message
 from app.features.calibration.model import MOST_RUNS, CalibrationRun
 from app.platform.json_bodies import from_validation
+from app.platform.tables import read_cells
 from app.platform.web.forms import nested, plain_number
+
+FILE = "runs_file"
 
 MAX_BYTES = 200_000
 
@@ -50,22 +51,22 @@ def read_runs(content: bytes) -> list[CalibrationRun]:
     header = next(rows, (0, []))[1]
     fields = [FIELDS.get(_plain(name), "") for name in header]
     if not set(MEASURED) & set(fields):
-        raise _refused(
-            Message(
-                "no column is named {names}; name the column of the measured values so",
-                {"names": ", ".join(MEASURED)},
-            )
+        raise BadInput.at(
+            FILE,
+            "no column is named {names}; name the column of the measured values so",
+            names=", ".join(MEASURED),
         )
     doubled = sorted({name for name in fields if name and fields.count(name) > 1})
     if doubled:
-        raise _refused(Message("two columns mean the same: {names}", {"names": ", ".join(doubled)}))
+        raise BadInput.at(FILE, "two columns mean the same: {names}", names=", ".join(doubled))
     columns = dict(zip(fields, header, strict=True))
     runs: list[CalibrationRun] = []
     faults: list[Message] = []
     for line, cells in rows:
         if len(runs) == MOST_RUNS:
-            template = "a calibration takes at most {most} runs; leave out the others"
-            raise _refused(Message(template, {"most": MOST_RUNS}))
+            raise BadInput.at(
+                FILE, "a calibration takes at most {most} runs; leave out the others", most=MOST_RUNS
+            )
         try:
             runs.append(_run(fields, cells))
         except ValidationError as error:
@@ -77,37 +78,28 @@ def read_runs(content: bytes) -> list[CalibrationRun]:
         except AppError as error:
             faults += [_at(line, one.field, one.message) for one in error.errors]
     if faults:
-        raise BadInput(faults[0], [FieldError("runs_file", fault) for fault in faults[:MOST_TOLD]])
+        raise BadInput(faults[0], [FieldError(FILE, fault) for fault in faults[:MOST_TOLD]])
     if not runs:
-        raise _refused(Message("the file has no runs below its header"))
+        raise BadInput.at(FILE, "the file has no runs below its header")
     return runs
 
 
 def _rows(content: bytes) -> Iterator[tuple[int, list[str]]]:
-    """Give the number and the cells of each line that is not empty, the header first."""
-    if len(content) > MAX_BYTES:
-        message = Message("the file is larger than {limit} bytes", {"limit": MAX_BYTES})
-        raise TooLarge(message, [FieldError("runs_file", message)])
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise _refused(Message("the file is not UTF-8; save it as CSV UTF-8")) from None
-    first = text.partition("\n")[0]
-    separator = max(",;\t", key=first.count)
-    reader = csv.reader(io.StringIO(text.replace("\0", ""), newline=""), delimiter=separator, strict=True)
+    """Give the number and the cells of each line that is no comment, the header first."""
     width = 0
-    try:
-        for cells in reader:
-            found = [cell.strip() for cell in cells]
-            if not any(found) or found[0].startswith("#"):
-                continue
-            width = width or len(found)
-            if len(found) != width or width > MOST_COLUMNS:
-                values = {"line": reader.line_num, "found": len(found), "columns": min(width, MOST_COLUMNS)}
-                raise _refused(Message("line {line} has {found} cells; {columns} are possible", values))
-            yield reader.line_num, found
-    except csv.Error:
-        raise _refused(Message("line {line} is not CSV", {"line": reader.line_num})) from None
+    for line, cells in read_cells(content, FILE, MAX_BYTES):
+        if cells[0].startswith("#"):
+            continue
+        width = width or len(cells)
+        if len(cells) != width or width > MOST_COLUMNS:
+            raise BadInput.at(
+                FILE,
+                "line {line} has {found} cells; {columns} are possible",
+                line=line,
+                found=len(cells),
+                columns=min(width, MOST_COLUMNS),
+            )
+        yield line, cells
 
 
 def _plain(name: str) -> str:
@@ -146,7 +138,3 @@ def _at(line: int, column: str, reason: Message | str) -> Message:
     return Message(
         "line {line}, column {column}: {reason}", {"line": line, "column": column[:80], "reason": reason}
     )
-
-
-def _refused(message: Message) -> BadInput:
-    return BadInput(message, [FieldError("runs_file", message)])

@@ -67,14 +67,10 @@ class CostsPage:
     """What is taken where nothing is asked for."""
     stale: bool
     """Whether the terms asked for were refused, and the kept estimate is shown."""
-    owned: bool
     basis: Sequence[tuple[str, str]]
     warnings: Sequence[WarningGroup]
-    acquisitions: Sequence[Choice]
-    regions: Sequence[Choice]
-    tiers: Sequence[Choice]
-    rentals: Sequence[Choice]
-    currencies: Sequence[Choice]
+    tiers: Mapping[str, str]
+    """Names of the tiers of a tariff in the region."""
     books: Sequence[Choice]
 
 
@@ -139,25 +135,17 @@ def costs_page(request: Request, shown: Estimate, form: Form, *, stale: bool) ->
     bench, voice = workbench_of(request), voice_of(request)
     basis = shown.cost.basis if shown.cost else {}
     region = form.get("region") or str(basis.get("region", "korea"))
+    tiers = bench.sizing.catalog.tariffs(region) if region in ("korea", "us", "eu") else ()
     books = list_books(bench, workspace_of(request), ALL, None).items
-
-    def choices(names: Sequence[str]) -> list[Choice]:
-        return [Choice(name, voice.label(name)) for name in names]
-
     return CostsPage(
         query="" if stale else urlencode(form.firsts),
         estimate=shown,
         form=form,
         usual=Form({name: [usual_of(name, shown, voice)] for name in NUMBERS}),
         stale=stale,
-        owned=basis.get("acquisition") != "rent",
         basis=basis_rows(shown, voice),
         warnings=grouped(("", one) for one in shown.warnings if one.code in WARNINGS),
-        acquisitions=choices(["own", "rent"]),
-        regions=choices(["korea", "us", "eu"]),
-        tiers=choices(bench.sizing.catalog.tariffs(region)) if region in ("korea", "us", "eu") else [],
-        rentals=choices(["on-demand", "reserved-1-year", "reserved-3-years", "spot"]),
-        currencies=[Choice("USD", "USD"), Choice("KRW", "KRW")],
+        tiers={name: voice.label(name) for name in tiers},
         books=[Choice(one.id, one.name, f"v{one.version}") for one in books],
     )
 

@@ -14,6 +14,7 @@ from app.errors import BadInput, FieldError, Message, TooLarge
 from app.estimating.capital import taken
 from app.features.price_books.model import BookRowDocument, BookRowInput, BookRowKey, RowChange
 from app.platform.listing import filled
+from app.platform.tables import FORMULA, read_cells
 
 COLUMNS = ("item", "parameter", "condition", "value", "unit", "note")
 
@@ -27,40 +28,21 @@ MOST_BYTES = 1_000_000
 MOST_FAULTS = 50
 """Faults that are named; the rest are counted."""
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""How a cell begins that a spreadsheet would run, in the wide forms of East Asian text too."""
-
 GUARD = "'"
-"""Put before such a cell; spreadsheets then show it as text."""
+"""Put before a cell that a spreadsheet would run; it is then shown as text."""
 
 
 def read_rows(content: bytes) -> list[BookRowInput]:
-    if len(content) > MOST_BYTES:
-        raise TooLarge(Message("the file is larger than {limit} bytes", {"limit": MOST_BYTES}))
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise BadInput.at("file", "the file is not UTF-8 text; save it as CSV UTF-8") from None
-    if "\0" in text:
-        raise BadInput.at("file", "the file is not text")
-    head = text.partition("\n")[0]
-    comma = ";" if head.count(";") > head.count(",") else ","
-    try:
-        cells = list(csv.reader(io.StringIO(text, newline=""), delimiter=comma, strict=True))
-    except csv.Error:
-        raise BadInput.at(
-            "file", "the file is not valid CSV: a quote is not closed or a cell is too long"
-        ) from None
+    cells = [cells for _, cells in read_cells(content, "file", MOST_BYTES)]
     if not cells:
         raise BadInput.at(
             "file", "the file is empty; the first line must be {columns}", columns=",".join(COLUMNS)
         )
-    names = [name.strip().lower() for name in cells[0]]
+    names = [name.lower() for name in cells[0]]
     _check_head(names)
-    filled = [row for row in cells[1:] if any(cell.strip() for cell in row)]
-    if len(filled) > MOST_ROWS:
+    if len(cells) > MOST_ROWS + 1:
         raise TooLarge(Message("a price book can have at most {most} rows", {"most": MOST_ROWS}))
-    return _rows(names, filled)
+    return _rows(names, cells[1:])
 
 
 def _check_head(names: Sequence[str]) -> None:

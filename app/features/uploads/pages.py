@@ -69,10 +69,8 @@ class UploadPage:
     """What was read from an upload."""
 
     upload: KeptProfile | KeptWorkload
-    model: KeptProfile | None
-    """The upload, where it is a model."""
-    sample: KeptWorkload | None
-    """The upload, where it is a sample of the data."""
+    is_model: bool
+    """Whether it is a model rather than a sample of the data."""
     form: Form
 
 
@@ -81,12 +79,7 @@ def shown_upload(request: Request, found: KeptProfile | KeptWorkload) -> UploadP
 
 
 def upload_page(found: KeptProfile | KeptWorkload, form: Form) -> UploadPage:
-    return UploadPage(
-        upload=found,
-        model=found if isinstance(found, KeptProfile) else None,
-        sample=found if isinstance(found, KeptWorkload) else None,
-        form=form,
-    )
+    return UploadPage(upload=found, is_model=isinstance(found, KeptProfile), form=form)
 
 
 @resource(router, "/uploads/{identifier}", "uploads/upload.html", shown_upload)
