@@ -49,7 +49,7 @@ from app.features.proposals.model import (
     TermLine,
 )
 from app.features.proposals.naming import in_words, names_of
-from app.features.proposals.texts import sections_of
+from app.features.proposals.texts import reason_in, sections_of
 
 EDITION = 1
 
@@ -108,7 +108,7 @@ def build_content(
         customer=asked.customer,
         locale=asked.locale,
         currency=asked.currency,
-        reason=next((one.text for one in sections if one.id == "reasons" and one.text), None),
+        reason=reason_in(sections),
         valid_until=asked.valid_until,
         price_book_id=asked.price_book_id,
         confidential=asked.confidential,
