@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,7 +12,6 @@ from sqlmodel import col
 from app.errors import Message
 from app.features.proposals.lines import content_hash
 from app.features.proposals.model import ProposalContent
-from app.features.proposals.service import file_hash
 from app.platform.store.migrate import database_faults
 from app.platform.store.tables import ProposalRecord
 from app.platform.store.upload_files import content_sha256
@@ -68,7 +68,7 @@ def check_proposals(bench: Workbench, workspace: str) -> Iterator[Fault]:
             template = "the frozen proposal {id} no longer matches the SHA-256 it was frozen with"
             yield Fault("proposal", Message(template, values))
         for artifact in artifacts:
-            if file_hash(artifact.data) != artifact.sha256:
+            if hashlib.sha256(artifact.data).hexdigest() != artifact.sha256:
                 template = "the {kind} of the proposal {id} differs from the stored one"
                 yield Fault("proposal", Message(template, {**values, "kind": artifact.kind}))
         if not artifacts:

@@ -15,7 +15,8 @@ from app.engine.units import HOUR
 from app.errors import AppError, Message, NotFound
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Estimate, Text
-from app.estimating.money import Cost, CostFigure
+from app.estimating.money import CostFigure
+from app.estimating.ranges import scaled
 from app.estimating.schema import Quantity, SourceRef
 from app.estimating.trace import source_ref
 from app.features.bills.bill import make_bill
@@ -27,7 +28,7 @@ from app.features.comparisons.compare import (
     not_sold_new,
     row_labels,
 )
-from app.features.comparisons.model import BasisCost, Comparison, ComparisonRow, PublishedFigure
+from app.features.comparisons.model import Comparison, ComparisonRow, PublishedFigure
 from app.features.comparisons.one_basis import BasisAsked, on_one_basis
 from app.features.proposals.advice import CustomerLimits, advise
 from app.features.proposals.branding import branding_of
@@ -41,8 +42,6 @@ from app.features.proposals.evidence import (
 from app.features.proposals.model import (
     COMMITTED,
     Assumption,
-    BillGroup,
-    BillItem,
     Commitment,
     Evidence,
     Logo,
@@ -55,7 +54,7 @@ from app.features.proposals.model import (
     TermLine,
 )
 from app.features.proposals.naming import in_words, names_of
-from app.features.proposals.texts import sections_of
+from app.features.proposals.texts import reason_in, sections_of
 
 EDITION = 1
 
@@ -94,7 +93,6 @@ def build_content(
     basis = BasisAsked(term_years=asked.term_years)
     comparison = narrowed(on_one_basis(whole, options, context, basis), shown, catalog)
     rows = comparison.rows
-    estimates = [row.estimate for row in rows if row.estimate is not None]
     bills, asked_of_bills = option_bills(rows, context, asked.currency)
     evidence = evidence_of(named, context)
     limits = CustomerLimits(asked.deadline_s, asked.budget, asked.budget_kind or "run")
@@ -105,7 +103,7 @@ def build_content(
     warnings += [(row.label, warning) for row in rows if row.estimate for warning in row.estimate.warnings]
     warnings += [(None, warning) for warning in not_sold_new(rows, catalog)]
     warnings += [*asked_of_bills, *evidence_warnings(named, evidence, taken)]
-    first = estimates[0] if estimates else None
+    estimates = [row.estimate for row in rows if row.estimate is not None]
     sections = sections_of(asked.sections, asked.locale, asked.reason)
     offered = [advice.recommended] if advice.recommended else advice.tied
     return ProposalContent(
@@ -114,14 +112,14 @@ def build_content(
         customer=asked.customer,
         locale=asked.locale,
         currency=asked.currency,
-        reason=next((one.text for one in sections if one.id == "reasons" and one.text), None),
+        reason=reason_in(sections),
         valid_until=asked.valid_until,
         price_book_id=asked.price_book_id,
         confidential=asked.confidential,
         branding=branding_of(asked.branding, logo, customer_logo),
         made_on=today,
-        engine_version=first.engine_version if first else __version__,
-        catalog_version=first.catalog_version if first else catalog.version,
+        engine_version=estimates[0].engine_version if estimates else __version__,
+        catalog_version=estimates[0].catalog_version if estimates else catalog.version,
         requests=needed_requests(options, labels, shown),
         comparison=comparison,
         advice=advice,
@@ -160,12 +158,9 @@ def commitments(row: ComparisonRow) -> list[Commitment]:
         expected = functools.reduce(getattr, figure.split("."), row.estimate)
         if isinstance(expected, Quantity) and expected.low < expected.high:
             kept = expected.high if bound == "at_most" else expected.low
-            stated = {"option": row.label, "figure": figure, "bound": bound, "committed": kept}
-            found.append(
-                Commitment.model_validate(
-                    {**stated, "expected": expected, "level": COMMITTED, "basis": "range"}
-                )
-            )
+            stated = {"option": row.label, "figure": figure, "bound": bound, "expected": expected}
+            basis = {"committed": kept, "level": COMMITTED, "basis": "range"}
+            found.append(Commitment.model_validate({**stated, **basis}))
     return found
 
 
@@ -182,16 +177,12 @@ def chosen_labels(wanted: Sequence[str] | None, labels: Sequence[str]) -> list[s
 def narrowed(whole: Comparison, shown: Sequence[str], catalog: Catalog) -> Comparison:
     """Return a comparison with the rows that are shown alone, without samples and notes of prices."""
     rows = [silent_row(row) for row in whole.rows if row.label in shown]
-    ratios = [ratio for ratio in whole.ratios if ratio.slower in shown and ratio.faster in shown]
-    costs = [ratio for ratio in whole.cost_ratios if ratio.dearer in shown and ratio.cheaper in shown]
-    fastest = leading(
-        [row.label for row in rows if row.hours is not None],
-        [(ratio.faster, ratio.slower, ratio.tie) for ratio in ratios],
-    )
-    cheapest = leading(
-        [row.label for row in rows if row.costs],
-        [(ratio.cheaper, ratio.dearer, ratio.tie) for ratio in costs],
-    )
+    ratios = [one for one in whole.ratios if {one.slower, one.faster} <= set(shown)]
+    costs = [one for one in whole.cost_ratios if {one.dearer, one.cheaper} <= set(shown)]
+    times = [(one.faster, one.slower, one.tie) for one in ratios]
+    fastest = leading([row.label for row in rows if row.hours is not None], times)
+    cheaper = [(one.cheaper, one.dearer, one.tie) for one in costs]
+    cheapest = leading([row.label for row in rows if row.costs], cheaper)
     return whole.model_copy(
         update={
             "rows": rows,
@@ -217,21 +208,16 @@ def silent_row(row: ComparisonRow) -> ComparisonRow:
     """Return a row without samples, and without what a price book notes: contracts and discounts."""
     if row.estimate is None:
         return row
-    estimate = row.estimate.model_copy(update={"time_samples": None, "cost": silent_cost(row.estimate.cost)})
+    cost = row.estimate.cost
+    if cost is not None:
+        lines = [line.model_copy(update={"figures": silent(line.figures)}) for line in cost.lines]
+        cost = cost.model_copy(update={"lines": lines, "figures": silent(cost.figures)})
+    estimate = row.estimate.model_copy(update={"time_samples": None, "cost": cost})
     return row.model_copy(update={"estimate": estimate})
 
 
-def silent_cost(cost: Cost | None) -> Cost | None:
-    if cost is None:
-        return None
-    lines = [line.model_copy(update={"figures": silent(line.figures)}) for line in cost.lines]
-    return cost.model_copy(update={"lines": lines, "figures": silent(cost.figures)})
-
-
 def silent(figures: Sequence[CostFigure]) -> list[CostFigure]:
-    return [
-        figure.model_copy(update={"note": ""}) if figure.status == "book" else figure for figure in figures
-    ]
+    return [one.model_copy(update={"note": ""}) if one.status == "book" else one for one in figures]
 
 
 def needed_requests(
@@ -243,11 +229,7 @@ def needed_requests(
     for label in shown:
         request = asked[label]
         # Rows with hours of their own may name each other; what is needed already brings its own with it.
-        while (
-            isinstance(request, PublishedFigure)
-            and request.scaled_from in asked
-            and request.scaled_from not in needed
-        ):
+        while isinstance(request, PublishedFigure) and request.scaled_from in asked.keys() - needed:
             needed.add(request.scaled_from)
             request = asked[request.scaled_from]
     return [
@@ -262,16 +244,13 @@ def term_of(comparison: Comparison) -> Term | None:
 
     An option stands as it is asked for; what else it could be rented for follows it.
     """
-    basis = comparison.one_basis
-    options = [option_term(row.label, cost) for row in comparison.rows for cost in row.costs]
+    basis, options = comparison.one_basis, []
+    for label, cost in ((row.label, cost) for row in comparison.rows for cost in row.costs):
+        lines = [TermLine(item=line.item, amount=line.over_term or 0.0) for line in cost.lines]
+        options.append(OptionTerm.model_validate({**dict(cost), "label": label, "lines": lines}))
     if basis is None or not options:
         return None
     return Term(years=basis.term_years, useful_hours_per_year=basis.useful_hours_per_year, options=options)
-
-
-def option_term(label: str, cost: BasisCost) -> OptionTerm:
-    lines = [TermLine(item=line.item, amount=line.over_term or 0.0) for line in cost.lines]
-    return OptionTerm.model_validate({**dict(cost), "label": label, "lines": lines})
 
 
 RENTED = "instances"
@@ -334,18 +313,11 @@ def option_bill(label: str, **known: Any) -> OptionBill:
 
 
 def bought(label: str, bill: Bill) -> OptionBill:
-    lines = [
-        BillItem.model_validate({**dict(line), "sources": [] if line.source is None else [line.source]})
-        for line in bill.lines
-    ]
-    groups = [
-        BillGroup(group=group.group, total=group.price, complete=group.complete) for group in bill.groups
-    ]
     return option_bill(
         label,
         **dict(bill.totals),
-        lines=lines,
-        groups=groups,
+        lines=[{**dict(line), "sources": [line.source] if line.source else []} for line in bill.lines],
+        groups=[{**dict(group), "total": group.price} for group in bill.groups],
         total=bill.totals.price,
         equipment=bill.equipment,
         tax_note=bill.tax_note,
@@ -362,18 +334,18 @@ def rented(label: str, entry: SystemEntry, count: int, context: SizingContext, c
         hourly = zip((figure.si, figure.si_low, figure.si_high), rates, strict=True)
         value, low, high = (HOUR * end * rate for end, rate in hourly)
         price = Quantity(value=value, low=low, high=high, unit=currency)
-        total = Quantity(value=value * count, low=low * count, high=high * count, unit=currency)
-    line = BillItem(
-        item=entry.id,
-        name=entry.name,
-        group=RENTED,
-        use=RENTED,
-        quantity=count,
-        rule=Text.of(Message("{count} rented, at the hourly price each", {"count": count})),
-        unit_price=price,
-        total=total,
-        sources=[] if figure is None else [source_ref(figure.source)],
-    )
+        total = scaled(price, count)
+    line = {
+        "item": entry.id,
+        "name": entry.name,
+        "group": RENTED,
+        "use": RENTED,
+        "quantity": count,
+        "rule": Text.of(Message("{count} rented, at the hourly price each", {"count": count})),
+        "unit_price": price,
+        "total": total,
+        "sources": [] if figure is None else [source_ref(figure.source)],
+    }
     return option_bill(label, lines=[line], complete=price is not None)
 
 
@@ -381,14 +353,10 @@ def said_warnings(concerned: Iterable[Concerned]) -> list[SaidWarning]:
     """Return every warning once with the options it concerns, the gravest first."""
     found: dict[tuple[str, str], SaidWarning] = {}
     for label, warning in concerned:
-        said = found.setdefault(
-            (warning.code, warning.message),
-            SaidWarning(
-                code=warning.code, severity=warning.severity, text=in_words(warning.text), options=[]
-            ),
-        )
-        if label is not None:
-            said.options.append(label)
+        text = in_words(warning.text)
+        said = SaidWarning(code=warning.code, severity=warning.severity, text=text, options=[])
+        options = found.setdefault((warning.code, warning.message), said).options
+        options += [] if label is None else [label]
     return sorted(found.values(), key=lambda said: SEVERITIES.index(said.severity))
 
 
@@ -398,9 +366,8 @@ def assumptions_of(rows: Sequence[ComparisonRow]) -> list[Assumption]:
     for row in rows:
         for default in row.estimate.defaults if row.estimate is not None else ():
             key = json.dumps([default.field, default.value, default.why])
-            taken = Assumption(
-                field=default.field, value=default.value, why=in_words(default.text), options=[]
-            )
+            why = in_words(default.text)
+            taken = Assumption(field=default.field, value=default.value, why=why, options=[])
             found.setdefault(key, taken).options.append(row.label)
     return sorted(found.values(), key=lambda taken: taken.field)
 
@@ -412,16 +379,12 @@ def sources_of(
     found: list[SourceRef | None] = []
     for estimate in estimates:
         found += [source for step in estimate.trace for source in step.source]
-        if estimate.cost is not None:
-            found += [figure.source for figure in cost_figures(estimate.cost)]
+        if (cost := estimate.cost) is not None:
+            figures = [*cost.figures, *(figure for line in cost.lines for figure in line.figures)]
+            found += [figure.source for figure in figures]
+            found += [cost.carbon.intensity.source] if cost.carbon is not None else []
     found += [source for bill in bills for line in bill.lines for source in line.sources]
     if evidence is not None:
         found += [part.source for gain in evidence.gains for part in gain.left_out]
     by_id = {source.id: source for source in found if source is not None}
     return [by_id[name] for name in sorted(by_id)]
-
-
-def cost_figures(cost: Cost) -> list[CostFigure]:
-    """Return the figures that a cost rests on."""
-    carbon = [cost.carbon.intensity] if cost.carbon is not None else []
-    return [*cost.figures, *(figure for line in cost.lines for figure in line.figures), *carbon]

@@ -23,7 +23,6 @@ from app.features.proposals.model import (
     FitFound,
     FittedRun,
     GainFound,
-    PartLeftOut,
     ProposalRequest,
     Reasoned,
     WeighedOption,
@@ -61,31 +60,18 @@ def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
     best = max((option for option in answer.options if option is not reference), key=lambda one: one.mean)
     worth = answer.recommendation == best.label
     taken, against = (best.label, reference.label) if worth else (reference.label, best.label)
-    values: dict[str, object] = {
-        "taken": taken,
-        "against": against,
-        "gain": percent(answer.relative_gain),
-        "threshold": percent(answer.threshold),
-    }
+    shares = {"gain": percent(answer.relative_gain), "threshold": percent(answer.threshold)}
+    values: dict[str, object] = {"taken": taken, "against": against, **shares}
     gain = measured_gain(best, reference, noise_of(context), answer.threshold)
-    return GainFound(
+    return gain_found(
+        **dict(answer) | {"options": [weighed_option(**dict(option)) for option in answer.options]},
         basis="runs",
-        label=answer.label,
         calibration_id=answer.id,
-        system=answer.system,
-        reference=answer.reference,
         taken=taken,
         against=against,
         worth=worth,
-        threshold=answer.threshold,
         gain=gain.quantity,
         sentence=Text.of(Message(ABOVE if worth else UNDER, values)),
-        more=[],
-        options=[weighed_option(**dict(option)) for option in answer.options],
-        money_saved=None,
-        switches_saved=None,
-        cables_saved=None,
-        left_out=[],
     )
 
 
@@ -95,13 +81,17 @@ def of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
     gains = {gain.option: gain.gain.value for gain in choice.gains}
     taken, against = options.get(advice.recommendation or ""), options.get(advice.against or "")
     reference = options.get(choice.reference or "")
-    named = [option for option in (taken, against, reference) if option is not None]
-    other = None if against is None else against.network
-    refused = other if advice.not_worth_it else None
-    return GainFound(
+    weighed = [
+        one for one in choice.options if one.measured is not None or one in (taken, against, reference)
+    ]
+    found: dict[str, Any] = {}
+    if advice.not_worth_it and against is not None and (refused := against.network):
+        found = {"money_saved": advice.money_saved, "left_out": [dict(line) for line in advice.not_bought]}
+        found |= {"switches_saved": refused.switches, "cables_saved": refused.cables}
+    return gain_found(
+        **found,
         basis="networks",
         label=choice.label,
-        calibration_id=None,
         system=choice.system.id,
         reference="" if reference is None else reference.label,
         taken="" if taken is None else taken.label,
@@ -111,16 +101,14 @@ def of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
         gain=advice.gain,
         sentence=advice.sentence,
         more=[*advice.more, advice.decided_by.explanation],
-        options=[
-            network_option(option, gains.get(option.id, 0.0))
-            for option in choice.options
-            if option.measured is not None or option in named
-        ],
-        money_saved=advice.money_saved if refused else None,
-        switches_saved=refused.switches if refused else None,
-        cables_saved=refused.cables if refused else None,
-        left_out=[PartLeftOut.model_validate(dict(line)) for line in advice.not_bought] if refused else [],
+        options=[network_option(option, gains.get(option.id, 0.0)) for option in weighed],
     )
+
+
+def gain_found(**known: Any) -> GainFound:
+    """Return a verdict; what is not known of it is null."""
+    nothing = dict.fromkeys(GainFound.model_fields) | {"more": [], "left_out": []}
+    return GainFound.model_validate(nothing | known)
 
 
 def network_option(option: FabricOption, gain: float) -> WeighedOption:
@@ -155,18 +143,14 @@ def networks_instead(named: Named, rows: Sequence[ComparisonRow]) -> dict[str, s
     against = networks.get(choice.advice.against or "")
     if taken is None:
         return {}
-    systems = [
-        (row.label, row.estimate.system)
-        for row in rows
-        if row.estimate is not None and row.estimate.system.id == choice.system.id
-    ]
-    on_taken = {
-        system.count: label for label, system in systems if (system.fabric, system.ports_per_node) == taken
-    }
+    systems = [(row.label, row.estimate.system) for row in rows if row.estimate is not None]
+    systems = [(label, system) for label, system in systems if system.id == choice.system.id]
+    networks_of = {label: (system.fabric, system.ports_per_node) for label, system in systems}
+    on_taken = {system.count: label for label, system in systems if networks_of[label] == taken}
     return {
         label: on_taken[system.count]
         for label, system in systems
-        if (system.fabric, system.ports_per_node) == against and system.count in on_taken
+        if networks_of[label] == against and system.count in on_taken
     }
 
 

@@ -97,7 +97,7 @@ def without_nulls(body: Mapping[str, Any]) -> dict[str, Any]:
 def shown(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
     """Return a draft as the form shows it."""
     content = proposal.content
-    advice = content.advice
+    advice, sender = content.advice, content.sender.model_dump() if content.sender else {}
     fields: dict[str, str | None] = {
         "customer": content.customer,
         "title": content.title,
@@ -113,16 +113,12 @@ def shown(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
         "term_years": None if content.term is None else f"{content.term.years:.6g}",
         "scaling_efficiency": f"{100 * content.comparison.scaling_efficiency:.6g}",
         "confidential": "yes" if content.confidential else None,
-        **sender_fields(content.sender),
+        **{f"sender.{name}": value for name, value in sender.items()},
         "accent": content.branding.accent,
         "footer": content.branding.footer,
     }
     filled = {name: [value] for name, value in fields.items() if value}
     return {**filled, "options": [row.label for row in content.comparison.rows if row.label in labels]}
-
-
-def sender_fields(sender: Sender | None) -> dict[str, str | None]:
-    return {f"sender.{name}": value for name, value in (sender.model_dump() if sender else {}).items()}
 
 
 def sent_texts(form: FormData) -> dict[str, str]:
@@ -143,14 +139,10 @@ def edited_sections(
     """
     content = proposal.content
     kept = content.sections or sections_of((), content.locale, content.reason)
-    sections = [
-        {
-            "id": one.id,
-            "shown": one.shown,
-            "text": own_text(one.id, texts.get(one.id, one.text or ""), content.locale),
-        }
-        for one in kept
-    ]
+    sections: list[dict[str, Any]] = []
+    for one in kept:
+        text = own_text(one.id, texts.get(one.id, one.text or ""), content.locale)
+        sections.append({"id": one.id, "shown": one.shown, "text": text})
     step, _, name = move.partition(" ")
     places = {str(one["id"]): place for place, one in enumerate(sections)}
     if name not in seen:
@@ -167,21 +159,16 @@ def edited_sections(
 
 def with_texts(proposal: Proposal, texts: Mapping[str, str]) -> Proposal:
     """Return a draft with texts that could not be saved, so that nothing typed is lost."""
-    sections = [
-        one.model_copy(update={"text": texts.get(one.id, one.text)}) for one in proposal.content.sections
-    ]
-    content = proposal.content.model_copy(update={"sections": sections})
-    return proposal.model_copy(update={"content": content})
+    content = proposal.content
+    typed_in = [one.model_copy(update={"text": texts.get(one.id, one.text)}) for one in content.sections]
+    return proposal.model_copy(update={"content": content.model_copy(update={"sections": typed_in})})
 
 
 def calibration_of(proposal: Proposal) -> str | None:
     """Return the identifier of the runs that a draft names."""
     evidence = proposal.content.evidence
-    if evidence is None:
-        return None
-    if evidence.fit is not None:
-        return evidence.fit.calibration_id
-    return next((gain.calibration_id for gain in evidence.gains if gain.calibration_id is not None), None)
+    found = () if evidence is None else (evidence.fit, *evidence.gains)
+    return next((one.calibration_id for one in found if one is not None and one.calibration_id), None)
 
 
 def has_networks(proposal: Proposal) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import rfc8785
@@ -78,77 +78,65 @@ def lines_of(content: ProposalContent) -> list[ProposalLine]:
     ]
 
 
-def figures(
-    document: Any,
-    path: str,
-    section: str,
-    option: str | None,
-    fields: Iterable[str],
-    prefix: str = "",
-    unknown: bool = False,
-) -> Iterator[ProposalLine]:
-    """Return the lines of some fields of a document; those that say nothing only where these count, too."""
-    for field in fields:
-        value = document
-        for name in field.split("."):
-            value = None if value is None else getattr(value, name)
-        if value is not None or unknown:
-            name = prefix + NAMES.get(field, field)
-            yield figure(f"{path}.{field}", section, option, name, value, UNITS.get(field, ""))
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines of one section about one option, with what their names begin with."""
 
+    section: str
+    option: str | None
+    prefix: str = ""
 
-def figure(
-    path: str, section: str, option: str | None, name: str, value: JsonValue | Quantity, unit: str = ""
-) -> ProposalLine:
-    """Return one line; exact quantities have no range."""
-    if not isinstance(value, Quantity):
-        return ProposalLine(path, section, option, name, value, unit=unit)
-    return ranged(path, section, option, name, value.value, value.low, value.high, value.unit)
+    def of(self, path: str, name: str, value: JsonValue | Quantity, unit: str = "") -> ProposalLine:
+        """Return one line; exact quantities have no range."""
+        if isinstance(value, Quantity):
+            return self.ranged(path, name, value.value, value.low, value.high, value.unit)
+        return ProposalLine(path, self.section, self.option, self.prefix + name, value, unit=unit)
 
+    def ranged(
+        self, path: str, name: str, value: float, low: float | None, high: float | None, unit: str
+    ) -> ProposalLine:
+        ends = (None, None) if low == high else (low, high)
+        return ProposalLine(path, self.section, self.option, self.prefix + name, value, *ends, unit)
 
-def ranged(
-    path: str,
-    section: str,
-    option: str | None,
-    name: str,
-    value: float,
-    low: float | None,
-    high: float | None,
-    unit: str,
-) -> ProposalLine:
-    ends = {} if low == high else {"low": low, "high": high}
-    return ProposalLine(path, section, option, name, value, unit=unit, **ends)
+    def fields(self, document: Any, path: str, *fields: str, unknown: bool = False) -> Iterator[ProposalLine]:
+        """Return the lines of some fields of a document; empty ones only where these count, too."""
+        for field in fields:
+            value = document
+            for name in field.split("."):
+                value = None if value is None else getattr(value, name)
+            if value is not None or unknown:
+                yield self.of(f"{path}.{field}", NAMES.get(field, field), value, UNITS.get(field, ""))
 
 
 def _advice(content: ProposalContent) -> Iterator[ProposalLine]:
     leading = ("recommended", "cheapest", "fastest")
-    yield from figures(content.advice, "advice", "advice", None, leading, unknown=True)
+    yield from Lines("advice", None).fields(content.advice, "advice", *leading, unknown=True)
     for index, avoided in enumerate(content.advice.avoid):
         reason = avoided.reasons[0].message
-        yield figure(f"advice.avoid.{index}.label", "advice", avoided.label, "avoid", reason)
+        yield Lines("advice", avoided.label).of(f"advice.avoid.{index}.label", "avoid", reason)
 
 
 def _row(row: ComparisonRow, index: int) -> Iterator[ProposalLine]:
-    path, section, label = f"comparison.rows.{index}", "comparison", row.label
+    path, lines = f"comparison.rows.{index}", Lines("comparison", row.label)
     if row.hours is not None:
-        yield ranged(f"{path}.hours", section, label, "hours", row.hours, row.low, row.high, "h")
-    yield figure(f"{path}.kind", section, label, "kind", row.kind)
+        yield lines.ranged(f"{path}.hours", "hours", row.hours, row.low, row.high, "h")
+    yield lines.of(f"{path}.kind", "kind", row.kind)
     estimate = row.estimate
     if estimate is None:
         return
     at = f"{path}.estimate"
-    yield from figures(estimate, at, section, label, ESTIMATED)
+    yield from lines.fields(estimate, at, *ESTIMATED)
     if estimate.cost is not None:
         own = next((position for position, cost in enumerate(row.costs) if cost.own), None)
         costs = f"{at}.cost" if own is None else f"{path}.costs.{own}"
-        yield from figures(row.own_cost, costs, section, label, ("run", "capex", "hourly"), "cost.")
-    yield from figures(estimate, at, section, label, ("cost.carbon.run", "system.power", "system.devices"))
-    yield from figures(estimate, at, "logic", label, ("steps", "samples"))
+        yield from replace(lines, prefix="cost.").fields(row.own_cost, costs, "run", "capex", "hourly")
+    yield from lines.fields(estimate, at, "cost.carbon.run", "system.power", "system.devices")
+    logic = Lines("logic", row.label)
+    yield from logic.fields(estimate, at, "steps", "samples")
     for place, part in enumerate(estimate.breakdown or ()):
-        name = f"part.{part.part}"
-        yield figure(f"{at}.breakdown.{place}.seconds", "logic", label, name, part.seconds, "s")
+        yield logic.of(f"{at}.breakdown.{place}.seconds", f"part.{part.part}", part.seconds, "s")
     if estimate.plan is not None:
-        yield from figures(estimate.plan, f"{at}.plan", "plan", label, PLANNED, unknown=True)
+        yield from Lines("plan", row.label).fields(estimate.plan, f"{at}.plan", *PLANNED, unknown=True)
 
 
 def _ratios(content: ProposalContent) -> Iterator[ProposalLine]:
@@ -163,60 +151,54 @@ def _evidence(evidence: Evidence) -> Iterator[ProposalLine]:
     if evidence.fit is None:
         return
     path = "evidence.fit"
-    yield from figures(evidence.fit, path, "measured", None, ("gap_before", "gap_after"), "fit.")
+    yield from Lines("measured", None, "fit.").fields(evidence.fit, path, "gap_before", "gap_after")
     compared = ("measured", "samples_per_s", "before", "gap_before", "after", "gap_after")
     for index, run in enumerate(evidence.fit.runs):
-        yield from figures(run, f"{path}.runs.{index}", "measured", run.label, compared, "fit.")
+        yield from Lines("measured", run.label, "fit.").fields(run, f"{path}.runs.{index}", *compared)
 
 
 def _gain(gain: GainFound, path: str) -> Iterator[ProposalLine]:
     kind = f"{gain.basis}."
     said = ("taken", "threshold", "gain", "money_saved", "switches_saved", "cables_saved")
-    yield from figures(gain, path, "measured", gain.label, said, kind)
+    yield from Lines("measured", gain.label, kind).fields(gain, path, *said)
     for index, option in enumerate(gain.options):
-        at = f"{path}.options.{index}"
+        at, lines = f"{path}.options.{index}", Lines("measured", option.label, kind)
         for place, run in enumerate(option.runs):
-            name = f"{kind}run.{place + 1}"
-            yield figure(f"{at}.runs.{place}", "measured", option.label, name, run, RATE)
+            yield lines.of(f"{at}.runs.{place}", f"run.{place + 1}", run, RATE)
         own = () if option.label == gain.reference else ("gain",)
-        weighed = ("mean", "deviation", "predicted", "gap", *own, "price")
-        yield from figures(option, at, "measured", option.label, weighed, kind)
+        yield from lines.fields(option, at, "mean", "deviation", "predicted", "gap", *own, "price")
     for index, part in enumerate(gain.left_out):
-        at, name = f"{path}.left_out.{index}", f"left_out.{index}.{part.item}."
-        yield from figures(part, at, "measured", gain.against, ("count", "unit_price"), name)
+        lines = Lines("measured", gain.against, f"left_out.{index}.{part.item}.")
+        yield from lines.fields(part, f"{path}.left_out.{index}", "count", "unit_price")
 
 
 def _bills(content: ProposalContent) -> Iterator[ProposalLine]:
     for index, bill in enumerate(content.bills):
-        path, label = f"bills.{index}", bill.label
+        path, lines = f"bills.{index}", Lines("bill", bill.label, "bill.")
         for place, part in enumerate(bill.lines):
-            name = f"bill.{part.item} ({part.use})."
-            priced = ("quantity", "unit_price", "total")
-            yield from figures(part, f"{path}.lines.{place}", "bill", label, priced, name)
+            priced = replace(lines, prefix=f"bill.{part.item} ({part.use}).")
+            yield from priced.fields(part, f"{path}.lines.{place}", "quantity", "unit_price", "total")
         for place, group in enumerate(bill.groups):
-            name = f"bill.group.{group.group}"
-            yield figure(f"{path}.groups.{place}.total", "bill", label, name, group.total)
-        whole = ("total", "equipment", "power", "racks", "rack_units")
-        yield from figures(bill, path, "bill", label, whole, "bill.")
+            yield lines.of(f"{path}.groups.{place}.total", f"group.{group.group}", group.total)
+        yield from lines.fields(bill, path, "total", "equipment", "power", "racks", "rack_units")
 
 
 def _term(content: ProposalContent) -> Iterator[ProposalLine]:
     if content.term is None:
         return
-    yield from figures(content.term, "term", "term", None, ("years", "useful_hours_per_year"), "term.")
+    yield from Lines("term", None, "term.").fields(content.term, "term", "years", "useful_hours_per_year")
     for index, option in enumerate(content.term.options):
         path = f"term.options.{index}"
-        label = option.label if option.own else f"{option.label} ({option.rental})"
-        yield from figures(option, path, "term", label, ("hourly", "yearly", "over_term"), "term.")
+        lines = Lines("term", option.label if option.own else f"{option.label} ({option.rental})", "term.")
+        yield from lines.fields(option, path, "hourly", "yearly", "over_term")
         for place, line in enumerate(option.lines):
-            at, name = f"{path}.lines.{place}.amount", f"term.line.{line.item}"
-            yield figure(at, "term", label, name, line.amount, content.currency)
+            yield lines.of(f"{path}.lines.{place}.amount", f"line.{line.item}", line.amount, content.currency)
 
 
 def _acceptance(content: ProposalContent) -> Iterator[ProposalLine]:
     for index, kept in enumerate(content.acceptance):
-        path, name = f"acceptance.{index}.committed", f"acceptance.{kept.figure}"
-        yield ProposalLine(path, "acceptance", kept.option, name, kept.committed, unit=kept.expected.unit)
+        lines = Lines("acceptance", kept.option, "acceptance.")
+        yield lines.of(f"acceptance.{index}.committed", kept.figure, kept.committed, kept.expected.unit)
 
 
 LARGEST_EXACT = 2**53 - 1
@@ -260,11 +242,11 @@ def _by_subject(content: ProposalContent) -> dict[tuple[str, str | None, str], P
     """Return the lines of a content by what they are about: places shift where options come and go."""
     lines = lines_of(content)
     for index, warning in enumerate(content.warnings):
-        options = ", ".join(warning.options) or None
-        lines.append(figure(f"warnings.{index}", "warnings", options, warning.text.message, warning.severity))
+        about = Lines("warnings", ", ".join(warning.options) or None)
+        lines.append(about.of(f"warnings.{index}", warning.text.message, warning.severity))
     for index, taken in enumerate(content.assumptions):
-        path, options = f"assumptions.{index}.value", ", ".join(taken.options)
-        lines.append(figure(path, "assumptions", options, taken.field, taken.value))
+        about = Lines("assumptions", ", ".join(taken.options))
+        lines.append(about.of(f"assumptions.{index}.value", taken.field, taken.value))
     return {(line.section, line.option, line.name): line for line in lines}
 
 

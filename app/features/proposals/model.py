@@ -23,11 +23,8 @@ class WeighedOption(Document):
     fabric: str | None = Field(description="Identifier of the fabric; null if only a label is known.")
     runs: list[float] = Field(description="Measured throughputs. [samples/s]")
     mean: float | None = Field(description="Mean of the measured throughputs; null without runs. [samples/s]")
-    deviation: float | None = Field(
-        description="Standard deviation of the measured "
-        "throughputs; null with fewer than two runs. "
-        "[samples/s]"
-    )
+    deviation: float | None
+    """Standard deviation of the measured throughputs; null with fewer than two runs. [samples/s]"""
     predicted: Quantity | None = Field(description="Throughput predicted without the measured runs.")
     gap: float | None = Field(description="Logarithm of predicted over measured throughput.")
     gain: float = Field(description="Throughput relative to that of the reference, minus one.")
@@ -49,31 +46,25 @@ class PartLeftOut(Document):
 class GainFound(Document):
     """Whether the gain of an alternative justifies its price, and the runs behind the answer."""
 
-    basis: Literal["runs", "networks"] = Field(
-        description="“runs”: measured alternatives only; “networks”: with the parts and prices "
-        "of the networks."
-    )
+    basis: Literal["runs", "networks"]
+    """“runs”: measured alternatives only; “networks”: with the parts and prices of the networks."""
     label: str = Field(description="What was compared.")
-    calibration_id: str | None = Field(
-        description="Identifier of the calibration with the measured runs; null for networks."
-    )
+    calibration_id: str | None
+    """Identifier of the calibration with the measured runs; null for networks."""
     system: str = Field(description="Identifier of the system.")
     reference: str = Field(description="Label of the alternative relative to which gains are stated.")
     taken: str = Field(description="Label of the recommended alternative.")
-    against: str | None = Field(
-        description="Label of the alternative it is compared with; null if nothing else was compared."
-    )
-    worth: bool = Field(
-        description="Whether the gain of the dearer or faster alternative reaches the threshold."
-    )
+    against: str | None
+    """Label of the alternative it is compared with; null if nothing else was compared."""
+    worth: bool
+    """Whether the gain of the dearer or faster alternative reaches the threshold."""
     threshold: float = Field(description="Gain below which the alternative is not worth its price.")
     gain: Quantity | None = Field(description="Gain of one alternative over the other.")
     sentence: Text = Field(description="Recommendation in one sentence.")
     more: list[Text] = Field(description="Further remarks.")
     options: list[WeighedOption] = Field(description="Alternatives compared, with their runs.")
-    money_saved: Quantity | None = Field(
-        description="Price of the network not recommended less that of the recommended one."
-    )
+    money_saved: Quantity | None
+    """Price of the network not recommended less that of the recommended one."""
     switches_saved: int | None = Field(description="Number of switches not bought.")
     cables_saved: int | None = Field(description="Number of cables not bought.")
     left_out: list[PartLeftOut] = Field(description="Parts of the network that is not recommended.")
@@ -133,31 +124,22 @@ Efficiency = Annotated[Number, Field(gt=0, le=1)]
 class LogoInput(Schema):
     """A logo for the page header."""
 
-    media_type: Literal["image/png", "image/svg+xml"] = Field(
-        description="Media type.", examples=["image/png"]
-    )
-    data: str = Field(
-        min_length=1,
-        max_length=MAX_LOGO_TEXT,
-        description="File content, base64-encoded. The image is redrawn; content that is not "
-        "part of a picture is rejected.",
-    )
+    media_type: Literal["image/png", "image/svg+xml"] = Field(examples=["image/png"])
+    """Media type."""
+    data: str = Field(min_length=1, max_length=MAX_LOGO_TEXT)
+    """File content, base64-encoded. The image is redrawn; content that is not part of a picture is rejected.
+    """
 
 
 class BrandingInput(Schema):
     """Appearance of the document."""
 
-    accent: str | None = Field(
-        None,
-        pattern=r"^#[0-9a-fA-F]{6}$",
-        description="Accent colour; darkened if it would be too faint on white paper.",
-        examples=["#0b5fff"],
-    )
+    accent: str | None = Field(None, pattern=r"^#[0-9a-fA-F]{6}$", examples=["#0b5fff"])
+    """Accent colour; darkened if it would be too faint on white paper."""
     footer: str | None = Field(None, max_length=200, description="Footer line on every page.")
     logo: LogoInput | None = Field(None, description="Logo of the sender; if omitted, none.")
-    customer_logo: LogoInput | None = Field(
-        None, description="Logo of the customer, for the cover; if omitted, none."
-    )
+    customer_logo: LogoInput | None = None
+    """Logo of the customer, for the cover; if omitted, none."""
 
 
 SectionId = Literal[
@@ -191,12 +173,10 @@ class SectionInput(Schema):
 
     id: SectionId = Field(description="Name of the section.", examples=["scope"])
     shown: bool = Field(True, description="Whether the section is in the document.")
-    text: SectionText | None = Field(
-        None,
-        description="Plain text of the section, paragraph by paragraph; if omitted, that of the template in "
-        "the language of the document.",
-        examples=["Delivery to the customer's data centre."],
-    )
+    text: SectionText | None = Field(None, examples=["Delivery to the customer's data centre."])
+    """Plain text of the section, paragraph by paragraph; if omitted, that of the template in the language of
+    the document.
+    """
 
 
 class Sender(Schema):
@@ -214,45 +194,34 @@ Sections = Annotated[list[SectionInput], Field(max_length=len(SECTIONS))]
 class ProposalFields(Schema):
     """What a proposal is made of, apart from what each must have."""
 
-    comparison_id: str | None = Field(
-        None, max_length=100, description="Identifier of the comparison from which it is created."
-    )
-    study_id: str | None = Field(
-        None,
-        max_length=100,
-        description="Identifier of the study from which it is created, in place of a comparison; its options "
-        "are kept as a comparison.",
-    )
+    comparison_id: str | None = Field(None, max_length=100)
+    """Identifier of the comparison from which it is created."""
+    study_id: str | None = Field(None, max_length=100)
+    """Identifier of the study from which it is created, in place of a comparison; its options are kept as a
+    comparison.
+    """
     reason: Reason | None = Field(None, description="Reason for the choice, in the author's words.")
     valid_until: date | None = Field(None, description="Last day of validity.", examples=["2099-12-31"])
-    title: str | None = Field(
-        None, max_length=200, description="Title; if omitted, the title of the comparison."
-    )
+    title: str | None = Field(None, max_length=200)
+    """Title; if omitted, the title of the comparison."""
     options: Options | None = Field(None, description="Labels of the rows to show; if omitted, all rows.")
-    recommended: str | None = Field(
-        None, max_length=200, description="Label of the row to recommend; if omitted, chosen by rule."
-    )
+    recommended: str | None = Field(None, max_length=200)
+    """Label of the row to recommend; if omitted, chosen by rule."""
     deadline_s: Limit | None = Field(None, description="Maximum time to train. [s]")
     budget: Limit | None = Field(None, description="Most that may be spent. [currency]")
     budget_kind: BudgetKind | None = Field(None, description="What the budget pays for; if omitted, the run.")
-    term_years: Years | None = Field(
-        None, description="Term over which costs are added up; if omitted, the catalogue's. [a]"
-    )
-    price_book_id: str | None = Field(
-        None, max_length=100, description="Identifier of a price book of the workspace."
-    )
-    calibration_id: str | None = Field(
-        None,
-        max_length=100,
-        description="Identifier of a calibration with measured runs of the customer, either "
-        "fitted or compared with each other; the runs appear in the document.",
-        examples=["cal_a2b3c4d5e6f7g2h3"],
-    )
-    fabric_choice: FabricChoiceRequest | None = Field(
-        None,
-        description="Networks to compare, with the customer's runs if there are any; networks "
-        "that are not worth their price are listed under what not to buy.",
-    )
+    term_years: Years | None = None
+    """Term over which costs are added up; if omitted, the catalogue's. [a]"""
+    price_book_id: str | None = Field(None, max_length=100)
+    """Identifier of a price book of the workspace."""
+    calibration_id: str | None = Field(None, max_length=100, examples=["cal_a2b3c4d5e6f7g2h3"])
+    """Identifier of a calibration with measured runs of the customer, either fitted or compared with each
+    other; the runs appear in the document.
+    """
+    fabric_choice: FabricChoiceRequest | None = None
+    """Networks to compare, with the customer's runs if there are any; networks that are not worth their price
+    are listed under what not to buy.
+    """
     sender: Sender | None = Field(None, description="Who makes the proposal.")
 
 
@@ -262,15 +231,12 @@ class ProposalRequest(ProposalFields):
     customer: Customer = Field(description="Name of the customer.", examples=["하이퍼커넥트"])
     locale: ProposalLocale = Field("ko", description="Language of the document.")
     currency: ProposalCurrency = Field("KRW", description="Currency of all prices in the proposal.")
-    scaling_efficiency: Efficiency = Field(
-        1.0, description="Scaling efficiency of linear rows, as a share of linear scaling."
-    )
+    scaling_efficiency: Efficiency = 1.0
+    """Scaling efficiency of linear rows, as a share of linear scaling."""
     confidential: bool = Field(True, description="Whether every page is marked confidential.")
     branding: BrandingInput = Field(BrandingInput(), description="Appearance of the document.")
-    sections: Sections = Field(
-        [],
-        description="Sections in their order; those left out follow in the usual order and are shown.",
-    )
+    sections: Sections = Field([])
+    """Sections in their order; those left out follow in the usual order and are shown."""
 
 
 class ProposalPatch(ProposalFields):
@@ -279,9 +245,8 @@ class ProposalPatch(ProposalFields):
     customer: Customer | None = Field(None, description="Name of the customer.")
     locale: ProposalLocale | None = Field(None, description="Language of the document.")
     currency: ProposalCurrency | None = Field(None, description="Currency of all prices in the proposal.")
-    scaling_efficiency: Efficiency | None = Field(
-        None, description="Scaling efficiency of linear rows, as a share of linear scaling."
-    )
+    scaling_efficiency: Efficiency | None = None
+    """Scaling efficiency of linear rows, as a share of linear scaling."""
     confidential: bool | None = Field(None, description="Whether every page is marked confidential.")
     branding: BrandingInput | None = Field(None, description="Appearance of the document.")
     sections: Sections | None = Field(None, description="All sections in their order.")
@@ -296,18 +261,13 @@ REQUIRED = frozenset(
 class ReviewRequest(Schema):
     """A step of review to take."""
 
-    step: Step = Field(
-        description="Step: submit (to review), return (to the author), approve (freeze), send, accept or "
-        "decline (the customer's answer).",
-        examples=["submit"],
-    )
+    step: Step = Field(examples=["submit"])
+    """Step: submit (to review), return (to the author), approve (freeze), send, accept or decline (the
+    customer's answer).
+    """
     note: str | None = Field(None, max_length=2_000, description="Remark that is kept with the event.")
-    to: str | None = Field(
-        None,
-        max_length=254,
-        description="For send: address to which a new link is mailed; if omitted, only the state changes.",
-        examples=["buyer@example.com"],
-    )
+    to: str | None = Field(None, max_length=254, examples=["buyer@example.com"])
+    """For send: address to which a new link is mailed; if omitted, only the state changes."""
     expires_in_days: int = Field(30, ge=1, le=365, description="Number of days for which that link works.")
 
 
@@ -315,9 +275,8 @@ class ShareRequest(Schema):
     """A share link to create for a frozen proposal."""
 
     expires_in_days: int = Field(30, ge=1, le=365, description="Number of days for which the link works.")
-    passphrase: str | None = Field(
-        None, min_length=8, max_length=200, description="Passphrase required to open the link."
-    )
+    passphrase: str | None = Field(None, min_length=8, max_length=200)
+    """Passphrase required to open the link."""
 
 
 def absent(found: object) -> bool:
@@ -340,9 +299,8 @@ class Branding(Document):
     accent: str = Field(description="Accent colour in use.")
     footer: str | None = Field(description="Footer line on every page.")
     logo: Logo | None = Field(description="Logo of the sender; null if there is none.")
-    customer_logo: Logo | None = Field(
-        None, exclude_if=absent, description="Logo of the customer; omitted if there is none."
-    )
+    customer_logo: Logo | None = Field(None, exclude_if=absent)
+    """Logo of the customer; omitted if there is none."""
     note: Text | None = Field(description="How the requested colour was changed.")
 
 
@@ -357,20 +315,15 @@ class Advice(Document):
     """Recommendation and options to avoid."""
 
     recommended: str | None = Field(description="Label of the recommended option; null if there is none.")
-    by_rule: str | None = Field(
-        description="Label of the option that the rule recommends, based on cost, limits and "
-        "compared networks."
-    )
+    by_rule: str | None
+    """Label of the option that the rule recommends, based on cost, limits and compared networks."""
     reasons: list[Text] = Field(description="Reasons for the recommendation.")
-    cheapest: str | None = Field(
-        description="Label of the cheapest option that meets the limits; null if options tie."
-    )
-    fastest: str | None = Field(
-        description="Label of the fastest option that meets the limits; null if options tie."
-    )
-    tied: list[str] = Field(
-        default=[], description="Labels of the options that are too close to call, if none is recommended."
-    )
+    cheapest: str | None
+    """Label of the cheapest option that meets the limits; null if options tie."""
+    fastest: str | None
+    """Label of the fastest option that meets the limits; null if options tie."""
+    tied: list[str] = Field([])
+    """Labels of the options that are too close to call, if none is recommended."""
     avoid: list[Reasoned] = Field(description="Options not to buy, and why.")
     deadline_s: float | None = Field(description="Maximum time to train. [s]")
     budget: float | None = Field(description="Most that may be spent.")
@@ -410,9 +363,8 @@ class OptionBill(Document):
     power: Quantity | None = Field(description="Power under load; null if unknown.")
     racks: int | None = Field(description="Number of racks; null if rented.")
     rack_units: float | None = Field(description="Total height in racks; null if rented. [U]")
-    equipment: Quantity | None = Field(
-        None, description="Machines, hosts and compute network: the capex of the estimate. Null if rented."
-    )
+    equipment: Quantity | None = None
+    """Machines, hosts and compute network: the capex of the estimate. Null if rented."""
     tax_note: Text | None = Field(None, description="What the prices exclude; null if rented.")
     note: Text | None = Field(description="Why there are no lines; null if there are.")
 
@@ -430,9 +382,8 @@ class OptionTerm(Document):
     label: str = Field(description="Label of the option.")
     acquisition: str = Field(description="Whether the option is owned or rented.")
     rental: str | None = Field(None, description="Rental pricing model; null if owned.")
-    own: bool = Field(
-        True, description="Whether this is the option's own way of paying; if not, it is an alternative."
-    )
+    own: bool = True
+    """Whether this is the option's own way of paying; if not, it is an alternative."""
     hourly: Quantity = Field(description="Cost per useful hour.")
     yearly: Quantity = Field(description="Cost of the useful hours of one year.")
     over_term: Quantity = Field(description="Cost over the term.")
@@ -445,9 +396,8 @@ class Term(Document):
 
     years: float = Field(description="Length of the term. [a]")
     useful_hours_per_year: float = Field(description="Useful hours of work paid for per year. [h/a]")
-    options: list[OptionTerm] = Field(
-        description="Options with a known cost, for each way of paying; the option's own way first."
-    )
+    options: list[OptionTerm]
+    """Options with a known cost, for each way of paying; the option's own way first."""
 
     @property
     def asked(self) -> list[OptionTerm]:
@@ -481,16 +431,14 @@ class Commitment(Document):
     """A figure that is committed to, with the probability of keeping it."""
 
     option: str = Field(description="Label of the option.")
-    figure: Literal["time_to_train", "throughput", "step_time", "system.power"] = Field(
-        description="Name of the figure in the estimate."
-    )
+    figure: Literal["time_to_train", "throughput", "step_time", "system.power"]
+    """Name of the figure in the estimate."""
     bound: Literal["at_most", "at_least"] = Field(description="Direction in which the figure is kept.")
     expected: Quantity = Field(description="Estimate with its 80 % interval.")
     committed: float = Field(description="Value committed to, in the unit of the estimate.")
     level: float = Field(description="Probability of keeping the value.")
-    basis: Literal["range"] = Field(
-        description="Where the value comes from: “range” is the worse end of the 80 % interval."
-    )
+    basis: Literal["range"]
+    """Where the value comes from: “range” is the worse end of the 80 % interval."""
 
 
 class ProposalContent(Document):
@@ -503,9 +451,8 @@ class ProposalContent(Document):
     currency: str = Field(description="Currency of all prices in the proposal.")
     reason: str | None = Field(description="Reason for the choice, in the author's words.")
     valid_until: date | None = Field(description="Last day of validity.")
-    price_book_id: str | None = Field(
-        description="Identifier of the price book used; null for catalogue prices."
-    )
+    price_book_id: str | None
+    """Identifier of the price book used; null for catalogue prices."""
     confidential: bool = Field(description="Whether every page is marked confidential.")
     branding: Branding = Field(description="Appearance of the document.")
     made_on: date = Field(description="Date on which the figures were compiled.")
@@ -514,11 +461,8 @@ class ProposalContent(Document):
     requests: list[dict[str, Any]] = Field(description="Estimate request of each option, for replay.")
     comparison: Comparison = Field(description="Comparison of the options.")
     advice: Advice = Field(description="Recommendation and options to avoid.")
-    evidence: Evidence | None = Field(
-        None,
-        exclude_if=absent,
-        description="Measured runs of the customer; omitted if none are used.",
-    )
+    evidence: Evidence | None = Field(None, exclude_if=absent)
+    """Measured runs of the customer; omitted if none are used."""
     bills: list[OptionBill] = Field(description="Bill of materials of each option.")
     term: Term | None = Field(description="Costs over a term; null if no cost is known.")
     warnings: list[SaidWarning] = Field(description="All warnings, most severe first.")
@@ -526,15 +470,12 @@ class ProposalContent(Document):
     sources: list[SourceRef] = Field(description="Sources of all figures in the proposal.")
     number: str | None = Field(None, exclude_if=absent, description="Reference number, such as 2026-0012.")
     sender: Sender | None = Field(None, exclude_if=absent, description="Who makes the proposal.")
-    sections: list[SectionInput] = Field(
-        [], exclude_if=absent, description="Sections in their order, with their texts."
-    )
-    acceptance: list[Commitment] = Field(
-        [], exclude_if=absent, description="Figures that are committed to, for acceptance tests."
-    )
-    names: dict[str, str] = Field(
-        {}, exclude_if=absent, description="Names of the systems that measured runs and figures refer to."
-    )
+    sections: list[SectionInput] = Field([], exclude_if=absent)
+    """Sections in their order, with their texts."""
+    acceptance: list[Commitment] = Field([], exclude_if=absent)
+    """Figures that are committed to, for acceptance tests."""
+    names: dict[str, str] = Field({}, exclude_if=absent)
+    """Names of the systems that measured runs and figures refer to."""
 
     @property
     def offered(self) -> Sequence[str]:
@@ -560,16 +501,14 @@ class Proposal(Document):
     """A proposal: an editable draft, or permanently frozen."""
 
     id: str = Field(description="Identifier.")
-    number: str | None = Field(
-        None, description="Reference number, sequential by workspace and year; null for earlier proposals."
-    )
+    number: str | None = None
+    """Reference number, sequential by workspace and year; null for earlier proposals."""
     comparison_id: str = Field(description="Identifier of the comparison from which it was created.")
     study_id: str | None = Field(None, description="Identifier of the study, if it was created from one.")
-    review: Review = Field(
-        "draft",
-        description="State of review: draft, in_review, approved (frozen), sent, accepted, declined or "
-        "expired (past its last day of validity without an answer).",
-    )
+    review: Review = "draft"
+    """State of review: draft, in_review, approved (frozen), sent, accepted, declined or expired (past its
+    last day of validity without an answer).
+    """
     steps: list[Step] = Field([], description="Steps of review that are allowed now.")
     opened: int = Field(0, description="Number of times the customer's page was opened.")
     first_opened_at: datetime | None = Field(None, description="Time of the first opening.")
@@ -579,9 +518,8 @@ class Proposal(Document):
         "(past its last day of validity)."
     )
     version: int = Field(description="Version number, incremented with each edit.")
-    sha256: str | None = Field(
-        description="SHA-256 of the canonical JSON (RFC 8785) of the content; null for a draft."
-    )
+    sha256: str | None
+    """SHA-256 of the canonical JSON (RFC 8785) of the content; null for a draft."""
     frozen_at: datetime | None = Field(description="Time at which it was frozen; null for a draft.")
     created_at: datetime = Field(description="Creation time.")
     updated_at: datetime = Field(description="Time of the last change.")
@@ -630,9 +568,8 @@ class ProposalEvent(Document):
     position: int = Field(description="Position in the order of events.")
     kind: EventKind = Field(description="Kind of event; frozen is the approval.")
     at: datetime = Field(description="Time of the event.")
-    by: str | None = Field(
-        None, description="Name of the person or key; null for the customer, the server, or without accounts."
-    )
+    by: str | None = None
+    """Name of the person or key; null for the customer, the server, or without accounts."""
     detail: dict[str, JsonValue] = Field(description="Details of the event.")
 
 
@@ -652,9 +589,8 @@ class ReplayChange(Document):
     unit: str = Field(description="SI unit or currency; empty if there is none.")
     then: JsonValue = Field(description="Value in the proposal; null if it has none.")
     now: JsonValue = Field(description="Current value; null if the line would not exist.")
-    relative: float | None = Field(
-        description="Relative change: now divided by then, minus one; null if the values are not numbers."
-    )
+    relative: float | None
+    """Relative change: now divided by then, minus one; null if the values are not numbers."""
 
 
 class Refused(Document):
@@ -685,11 +621,10 @@ class ProposalSummary(Document):
     title: str = Field(description="Title.")
     customer: str = Field(description="Name of the customer.")
     review: Review = Field("draft", description="State of review.")
-    amount: float | None = Field(
-        None,
-        description="What the recommended option costs to buy, or over the term if it is rented; null if "
-        "unknown or if none is recommended. [currency]",
-    )
+    amount: float | None = None
+    """What the recommended option costs to buy, or over the term if it is rented; null if unknown or if none
+    is recommended. [currency]
+    """
     currency: str = Field("", description="Currency of the amount.")
     opened: int = Field(0, description="Number of times the customer's page was opened.")
     last_opened_at: datetime | None = Field(None, description="Time of the last opening.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -56,11 +56,11 @@ router = page_router()
 
 LISTED = 30
 
+REFUSED = (AppError, ValidationError)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalsPage:
-    """Proposals made so far."""
-
     found: Page[ProposalSummary]
     review: str
     """State of review of those that are listed; empty for all."""
@@ -84,8 +84,6 @@ def show_proposals(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalFormPage:
-    """The form that changes a draft."""
-
     form: Form
     message: Message | None
     """What is wrong with the form as a whole."""
@@ -105,8 +103,7 @@ def render_form(
     workspace: str,
     draft: Proposal,
     form: Form | None = None,
-    message: Message | None = None,
-    status: int = 200,
+    error: AppError | None = None,
 ) -> Response:
     rows = get_comparison(bench, workspace, draft.comparison_id).comparison.rows
     labels = [row.label for row in rows]
@@ -114,14 +111,16 @@ def render_form(
     runs = list_calibrations(bench, workspace, LISTED, None).items
     page = ProposalFormPage(
         form=form or Form(shown(draft, labels)),
-        message=message,
+        message=None if error is None else error.message,
         proposal=draft,
         labels=labels,
         books=[Choice(one.id, one.name) for one in books],
         calibrations=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in runs],
         has_networks=has_networks(draft),
     )
-    return render(request, "proposals/proposal_form.html", page, status=status)
+    return render(
+        request, "proposals/proposal_form.html", page, status=200 if error is None else error.status
+    )
 
 
 @router.get("/proposals/new", response_class=HTMLResponse)
@@ -150,14 +149,23 @@ def change_proposal(
         # In the API null leaves the customer as it is; an emptied field is a mistake.
         patch = ProposalPatch.model_validate({**body, "customer": body["customer"] or ""})
         proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
-    except (AppError, ValidationError) as error:
+    except REFUSED as error:
         # Whoever was overtaken sees so, and saves over the other's edit only by sending the form again.
         draft = proposals.get_proposal(bench, workspace, identifier)
-        known = refusal(error)
-        return render_form(
-            request, bench, workspace, draft, refused(values, known, ()), known.message, known.status
-        )
+        return render_form(request, bench, workspace, draft, refused(values, error, ()), refusal(error))
     return RedirectResponse(f"/proposals/{identifier}", 303)
+
+
+def render_again(
+    request: Request,
+    proposal: Proposal,
+    values: Mapping[str, Sequence[str]],
+    error: AppError | ValidationError,
+) -> Response:
+    """Return the page of a proposal with what was sent and why it was refused."""
+    known = refusal(error)
+    page = proposal_page(request, proposal, form=refused(values, error, ()), message=known.message)
+    return render(request, "proposals/proposal.html", page, status=known.status)
 
 
 @router.post("/proposals/{identifier}/sections", response_class=HTMLResponse)
@@ -170,14 +178,11 @@ def change_sections(
     move = values.get("move", [""])[0]
     draft = proposals.get_proposal(bench, workspace, identifier)
     try:
-        patch = ProposalPatch.model_validate(
-            {"sections": edited_sections(draft, texts, move, sections_seen(draft))}
-        )
+        sections = edited_sections(draft, texts, move, sections_seen(draft))
+        patch = ProposalPatch.model_validate({"sections": sections})
         proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
-    except (AppError, ValidationError) as error:
-        known = refusal(error)
-        page = proposal_page(request, with_texts(draft, texts), message=known.message)
-        return render(request, "proposals/proposal.html", page, status=known.status)
+    except REFUSED as error:
+        return render_again(request, with_texts(draft, texts), values, error)
     moved = move.rpartition(" ")[2]
     return RedirectResponse(f"/proposals/{identifier}" + (f"#{moved}" if moved else ""), 303)
 
@@ -213,17 +218,12 @@ def review(
     values = typed(form)
     first = {name: one[0] for name, one in values.items()}
     step = first.get("step", "")
+    asked = {"step": "send", "to": first.get("to", "")} if step == "mail" else {"step": step}
     try:
-        asked_step = {"step": "send" if step == "mail" else step, "note": first.get("note")}
-        if step == "mail":
-            asked_step["to"] = first.get("to", "")
-        wanted = ReviewRequest.model_validate(asked_step)
+        wanted = ReviewRequest.model_validate({**asked, "note": first.get("note")})
         take_step(bench, workspace, identifier, wanted, Post(identity, str(request.base_url)))
-    except (AppError, ValidationError) as error:
-        known = refusal(error)
-        found = proposals.get_proposal(bench, workspace, identifier)
-        page = proposal_page(request, found, form=refused(values, known, ()), message=known.message)
-        return render(request, "proposals/proposal.html", page, status=known.status)
+    except REFUSED as error:
+        return render_again(request, proposals.get_proposal(bench, workspace, identifier), values, error)
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
 
@@ -234,18 +234,15 @@ def share(
 ) -> Response:
     """Make a link and show it, this once."""
     values = typed(form)
-    status, link, again, message = 200, "", None, None
     try:
         wanted = ShareRequest.model_validate({name: one[0] for name, one in values.items()})
         made = sharing.create_share(bench, workspace, identifier, wanted)
-        link = str(request.base_url).rstrip("/") + (made.url or "")
-    except (AppError, ValidationError) as error:
-        known = refusal(error)
-        message, status = known.message, known.status
-        again = refused({name: one for name, one in values.items() if name != "passphrase"}, known, ())
-    proposal = proposals.get_proposal(bench, workspace, identifier)
-    page = proposal_page(request, proposal, link=link, form=again, message=message)
-    return render(request, "proposals/proposal.html", page, status=status)
+    except REFUSED as error:
+        values.pop("passphrase", None)
+        return render_again(request, proposals.get_proposal(bench, workspace, identifier), values, error)
+    link = str(request.base_url).rstrip("/") + (made.url or "")
+    page = proposal_page(request, proposals.get_proposal(bench, workspace, identifier), link=link)
+    return render(request, "proposals/proposal.html", page)
 
 
 @router.post("/proposals/{identifier}/unshare")

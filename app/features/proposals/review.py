@@ -34,10 +34,6 @@ class Post:
     identity: Identity
     asked_at: str
 
-    @property
-    def ready(self) -> bool:
-        return self.identity.mail is not None
-
 
 def take_step(
     bench: Workbench,
@@ -94,14 +90,10 @@ def send_link(
     bench: Workbench, workspace_id: str, identifier: str, request: ReviewRequest, post: Post
 ) -> None:
     """Send the customer a new link, in the language of the proposal."""
-    if not post.ready:
-        raise Conflict.at(
-            "to",
-            "no mail server is configured; create a link and send it yourself",
-        )
-    share = create_share(
-        bench, workspace_id, identifier, ShareRequest(expires_in_days=request.expires_in_days)
-    )
+    if post.identity.mail is None:
+        raise Conflict.at("to", "no mail server is configured; create a link and send it yourself")
+    wanted = ShareRequest(expires_in_days=request.expires_in_days)
+    share = create_share(bench, workspace_id, identifier, wanted)
     content = get_proposal(bench, workspace_id, identifier).content
     about = {"title": content.title, "number": content.number or identifier}
     sender = content.sender.organization if content.sender else None

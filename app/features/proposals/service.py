@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
@@ -36,21 +36,20 @@ from app.features.proposals.model import (
     Replay,
     ReplayChange,
     Review,
-    SectionInput,
-    ShareState,
     Step,
 )
 from app.features.proposals.pdf import proposal_pdf
-from app.features.proposals.texts import sections_of
+from app.features.proposals.texts import reason_in, sections_of
 from app.features.studies.model import ComparisonOfState, StateRequest
 from app.features.studies.states import comparison_of_state
+from app.platform import workbench
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.proposal_queries import ANSWERED, EXPIRED
 from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
-from app.platform.store.tables import ProposalRecord
-from app.platform.workbench import Workbench, no_such
+from app.platform.store.tables import ProposalRecord, ProposalShare
+from app.platform.workbench import Workbench
 from app.telemetry import RENDERINGS
 
 Standing = Literal["draft", "frozen", "expired"]
@@ -81,7 +80,7 @@ def create_proposal(
         # Last, so that a proposal that cannot be made takes no number.
         with bench.store.transaction(workspace_id) as repository:
             number = repository.next_proposal_number(moment.year)
-        content = content.model_copy(update={"number": number})
+        columns = columns_of(asked, content.model_copy(update={"number": number}))
         record = ProposalRecord(
             id=new_id("prp"),
             workspace_id=workspace_id,
@@ -91,7 +90,7 @@ def create_proposal(
             created_at=moment,
             updated_at=moment,
             number=number,
-            **columns_of(asked, content),
+            **columns,
         )
 
         def save(repository: Repository) -> None:
@@ -99,7 +98,7 @@ def create_proposal(
             detail = {"comparison": asked.comparison_id}
             repository.of_proposal(record.id).add_event("created", moment, detail)
 
-        return answered(record, None), save
+        return answered(record), save
 
     return keep(bench, workspace_id, IdempotentCall.of("proposals", key, request), Proposal, make)
 
@@ -189,7 +188,6 @@ def made_content(
     if asked.currency != record.currency or asked.price_book_id is not None:
         requests = [at_prices_of(asked.price_book_id, option.request) for option in options]
         options = make_options(bench, workspace_id, requests, asked.currency)
-    named = named_evidence(bench, workspace_id, asked)
     return build_content(
         asked,
         options,
@@ -198,7 +196,7 @@ def made_content(
         today=now().date(),
         **logos,
         number=number,
-        named=named,
+        named=named_evidence(bench, workspace_id, asked),
     )
 
 
@@ -230,42 +228,23 @@ def at_prices_of(
 
 
 def get_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Proposal:
-    """Return a proposal as it stands."""
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
-        share = repository.of_proposal(identifier).share(now())
-    state = None
-    if share is not None:
-        state = ShareState(
-            created_at=share.created_at,
-            expires_at=share.expires_at,
-            passphrase=share.passphrase_hash is not None,
-            opened=share.opened,
-        )
-    return answered(record, state)
+        return answered(record, repository.of_proposal(identifier).share(now()))
 
 
-def answered(record: ProposalRecord, share: ShareState | None) -> Proposal:
-    """Return a record as an answer."""
-    return Proposal(
-        id=record.id,
-        number=record.number,
-        comparison_id=str(record.request["comparison_id"]),
-        study_id=record.request.get("study_id"),
-        status=status_of(record),
-        review=review_of(record),
-        steps=list(STEPS.get(review_of(record), ())),
-        opened=record.opened,
-        first_opened_at=record.first_opened_at,
-        last_opened_at=record.last_opened_at,
-        version=record.version,
-        sha256=record.sha256,
-        frozen_at=record.frozen_at,
-        created_at=record.created_at,
-        updated_at=record.updated_at,
-        share=share,
-        content=ProposalContent.model_validate(record.content),
-    )
+def answered(record: ProposalRecord, share: ProposalShare | None = None) -> Proposal:
+    """Return a record as an answer, with the link that works now."""
+    review = review_of(record)
+    link = share and {**dict(share), "passphrase": share.passphrase_hash is not None}
+    found = {
+        "status": status_of(record),
+        "review": review,
+        "steps": list(STEPS.get(review, ())),
+        "share": link,
+    }
+    base = {name: record.request.get(name) for name in ("comparison_id", "study_id")}
+    return Proposal.model_validate({**dict(record), **base, **found})
 
 
 def status_of(record: ProposalRecord) -> Standing:
@@ -326,7 +305,8 @@ def change_proposal(
         request = based(bench, workspace_id, request)
     if patch.model_fields_set == {"sections"} and before.sections:
         # Words alone: the figures stay as they were compiled.
-        content = with_sections(before, sections_of(request.sections, before.locale, request.reason))
+        sections = sections_of(request.sections, before.locale, request.reason)
+        content = before.model_copy(update={"sections": sections, "reason": reason_in(sections)})
     else:
         logos = {name: logo_after(patch, name, getattr(before.branding, name)) for name in LOGOS}
         content = made_content(bench, workspace_id, request, logos, record.number)
@@ -380,11 +360,6 @@ def logo_after(patch: ProposalPatch, name: str, before: Logo | None) -> Logo | N
     return read_logo_at(name, getattr(branding, name))
 
 
-def with_sections(content: ProposalContent, sections: list[SectionInput]) -> ProposalContent:
-    reason = next((one.text for one in sections if one.id == "reasons" and one.text), None)
-    return content.model_copy(update={"sections": sections, "reason": reason})
-
-
 def check_draft(record: ProposalRecord) -> None:
     """Refuse to change what is frozen."""
     if record.frozen_at is not None:
@@ -408,31 +383,15 @@ def changed_meanwhile(found: int, expected: int) -> Overtaken:
 
 
 def list_events(bench: Workbench, workspace_id: str, identifier: str) -> ProposalEvents:
-    """Return what happened to a proposal."""
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, identifier)
         rows = repository.of_proposal(identifier).events()
-    items = [
-        ProposalEvent.model_validate(
-            {
-                "position": row.position,
-                "kind": row.kind,
-                "at": row.at.astimezone(UTC),
-                "by": row.detail.get("by"),
-                "detail": row.detail,
-            }
-        )
-        for row in rows
-    ]
+    items = [ProposalEvent.model_validate({**dict(row), "by": row.detail.get("by")}) for row in rows]
     return ProposalEvents(items=items)
 
 
 def existing(repository: Repository, identifier: str) -> ProposalRecord:
-    """Return a proposal's record or say that there is none."""
-    record = repository.get(ProposalRecord, identifier)
-    if record is None:
-        raise no_such("proposal", identifier)
-    return record
+    return workbench.existing(repository, ProposalRecord, identifier, "proposal")
 
 
 def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Frozen:
@@ -448,7 +407,7 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
                 "valid_until", "the validity date of the proposal has passed; set a new one first"
             )
         moment = now().replace(microsecond=0)
-        draft = answered(record, None)
+        draft = answered(record)
         sha256 = content_hash(draft.content)
         frozen = {"status": "frozen", "sha256": sha256, "frozen_at": moment}
         pdf = proposal_pdf(draft.model_copy(update=frozen))
@@ -457,20 +416,13 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
         with bench.store.transaction(workspace_id) as repository:
             queries = repository.of_proposal(identifier)
             if queries.change(record.version, values):
-                queries.add_artifact(PDF, file_hash(pdf), pdf)
+                queries.add_artifact(PDF, hashlib.sha256(pdf).hexdigest(), pdf)
                 queries.add_event("frozen", moment, {"sha256": sha256})
             elif existing(repository, identifier).frozen_at is None:
                 raise changed_meanwhile(existing(repository, identifier).version, record.version)
         with bench.store.transaction(workspace_id) as repository:
             record = existing(repository, identifier)
-    assert record.sha256 is not None and record.frozen_at is not None, "it is frozen now"
-    status: Literal["frozen", "expired"] = "expired" if status_of(record) == "expired" else "frozen"
-    return Frozen(id=record.id, status=status, sha256=record.sha256, frozen_at=record.frozen_at)
-
-
-def file_hash(data: bytes) -> str:
-    """Return the SHA-256 of a file."""
-    return hashlib.sha256(data).hexdigest()
+    return Frozen.model_validate({**dict(record), "status": status_of(record)})
 
 
 def pdf_of(bench: Workbench, workspace_id: str, proposal: Proposal) -> bytes:
@@ -519,7 +471,6 @@ def replay_proposal(
 
 
 def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
-    """Return a proposal compared with what today's catalogue says."""
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     then = ProposalContent.model_validate(record.content)

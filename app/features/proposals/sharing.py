@@ -71,8 +71,22 @@ def create_share(
             raise Conflict("the validity date of the proposal has passed; it can no longer be shared")
         moment = now()
         expires = moment + timedelta(days=request.expires_in_days)
-        share = new_share(token, identifier, workspace_id, request.passphrase, moment, expires)
-        answer = Share(url=None, token=None, expires_at=expires, passphrase=request.passphrase is not None)
+        salt = None if request.passphrase is None else secrets.token_bytes(16).hex()
+        share = ProposalShare(
+            token_sha256=token_hash(token),
+            workspace_id=workspace_id,
+            proposal_id=identifier,
+            passphrase_salt=salt,
+            passphrase_hash=salt and passphrase_hash(str(request.passphrase), salt),
+            created_at=moment,
+            expires_at=expires,
+            revoked_at=None,
+            opened=0,
+            noted_at=None,
+            failures=0,
+            failed_at=None,
+        )
+        answer = Share(url=None, token=None, expires_at=expires, passphrase=salt is not None)
         detail = {"expires_at": expires.isoformat(), "passphrase": answer.passphrase}
 
         def save(repository: Repository) -> None:
@@ -87,31 +101,6 @@ def create_share(
     with bench.store.transaction(workspace_id) as repository:
         mine = repository.of_proposal(identifier).share_of(token_hash(token), now())
     return answer if mine is None else answer.model_copy(update={"url": f"/s/{token}", "token": token})
-
-
-def new_share(
-    token: str,
-    identifier: str,
-    workspace_id: str,
-    passphrase: str | None,
-    moment: datetime,
-    expires: datetime,
-) -> ProposalShare:
-    salt = secrets.token_bytes(16).hex() if passphrase is not None else None
-    return ProposalShare(
-        token_sha256=token_hash(token),
-        workspace_id=workspace_id,
-        proposal_id=identifier,
-        passphrase_salt=salt,
-        passphrase_hash=None if passphrase is None or salt is None else passphrase_hash(passphrase, salt),
-        created_at=moment,
-        expires_at=expires,
-        revoked_at=None,
-        opened=0,
-        noted_at=None,
-        failures=0,
-        failed_at=None,
-    )
 
 
 def revoke_share(bench: Workbench, workspace_id: str, identifier: str) -> None:

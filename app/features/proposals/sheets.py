@@ -6,8 +6,9 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 from openpyxl import Workbook
 from openpyxl.cell.cell import Cell
@@ -16,7 +17,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.worksheet import Worksheet
 
 from app.features.proposals.lines import ProposalLine, lines_of
-from app.features.proposals.model import Proposal, ProposalContent
+from app.features.proposals.model import Assumption, Proposal, ProposalContent
 from app.features.proposals.naming import named, source_title
 from app.features.proposals.writing.proposal import line_name, line_value
 from app.platform.tables import legible
@@ -34,8 +35,7 @@ MONEY, CENTS, PLAIN = "#,##0", "#,##0.00", "General"
 
 Value = str | float | int | bool | None
 
-Columns = Sequence[tuple[str, int]]
-"""Head and width of each column of a table. [characters]"""
+Row = TypeVar("Row")
 
 
 def proposal_csv(proposal: Proposal) -> str:
@@ -49,7 +49,6 @@ def proposal_csv(proposal: Proposal) -> str:
 
 
 def rows_of(proposal: Proposal, content: ProposalContent, speaker: Voice) -> Iterable[list[Value]]:
-    """Return the rows of the CSV."""
     for document, names in (
         (proposal, ("id", "number", "status", "sha256")),
         (content, ("customer", "title", "currency", "valid_until", "engine_version", "catalog_version")),
@@ -58,7 +57,9 @@ def rows_of(proposal: Proposal, content: ProposalContent, speaker: Voice) -> Ite
         for name in names:
             yield row_of("proposal", None, name, None, facts[name], None, name)
     for line in lines_of(content):
-        yield line_row(line, content, speaker)
+        label, said = line_name(line.section, line.name, speaker), line_value(line, content, speaker)
+        figures = (plain(line.value), line.low, line.high, line.unit)
+        yield [line.section, line.option, line.name, label, *figures, said, line.path]
     for index, warning in enumerate(content.warnings):
         said, options = speaker.sentence(warning.text), " · ".join(warning.options)
         path = f"warnings.{index}"
@@ -68,8 +69,7 @@ def rows_of(proposal: Proposal, content: ProposalContent, speaker: Voice) -> Ite
         label, path = speaker.label(taken.field), f"assumptions.{index}.value"
         yield row_of("assumptions", options, taken.field, label, plain(taken.value), said, path)
     for index, source in enumerate(content.sources):
-        path = f"sources.{index}"
-        title = source_title(source, speaker)
+        title, path = source_title(source, speaker), f"sources.{index}"
         yield row_of("sources", None, source.id, title, source.url, source.publisher, path)
     for name, text in texts_of(content):
         yield row_of("text", None, name, speaker.label(name, "document"), None, text, f"sections.{name}")
@@ -80,12 +80,6 @@ def row_of(
 ) -> list[Value]:
     """Return a row of words, which has neither range nor unit."""
     return [section, option, name, label, value, None, None, None, said, path]
-
-
-def line_row(line: ProposalLine, content: ProposalContent, speaker: Voice) -> list[Value]:
-    label, said = line_name(line.section, line.name, speaker), line_value(line, content, speaker)
-    figures = (plain(line.value), line.low, line.high, line.unit)
-    return [line.section, line.option, line.name, label, *figures, said, line.path]
 
 
 def plain(value: object) -> Value:
@@ -100,12 +94,15 @@ def proposal_workbook(proposal: Proposal) -> bytes:
     book = Workbook()
     book.remove(book.worksheets[0])
     about(sheet(book, speaker.gettext("Proposal")), proposal, speaker)
-    bills(sheet(book, speaker.gettext("Bill of materials")), content, speaker)
-    term(sheet(book, speaker.gettext("Cost over the term")), content, speaker)
-    figures(sheet(book, speaker.gettext("Figures")), content, speaker)
-    warnings(sheet(book, speaker.gettext("Warnings")), content, speaker)
-    assumptions(sheet(book, speaker.gettext("Assumptions")), content, speaker)
-    sources(sheet(book, speaker.gettext("Sources")), content, speaker)
+    for title, write in (
+        (speaker.gettext("Bill of materials"), bills),
+        (speaker.gettext("Cost over the term"), term),
+        (speaker.gettext("Figures"), figures),
+        (speaker.gettext("Warnings"), warnings),
+        (speaker.gettext("Assumptions"), assumptions),
+        (speaker.gettext("Sources"), sources),
+    ):
+        write(sheet(book, title), content, speaker)
     buffer = io.BytesIO()
     book.save(buffer)
     return timeless(buffer.getvalue(), proposal.frozen_at or proposal.updated_at)
@@ -149,8 +146,8 @@ def formula(page: Worksheet, row: int, column: int, text: str, bold: bool = Fals
     cell.font = Font(bold=bold)
 
 
-def head(page: Worksheet, row: int, columns: Columns) -> None:
-    """Write the head of a table."""
+def head(page: Worksheet, row: int, *columns: tuple[str, int]) -> None:
+    """Write the head of a table: names and widths of its columns. [characters]"""
     for column, (name, width) in enumerate(columns, start=1):
         put(page, row, column, name, bold=True)
         page.cell(row, column).fill = PatternFill("solid", start_color="EEF1F5")
@@ -158,11 +155,11 @@ def head(page: Worksheet, row: int, columns: Columns) -> None:
         dimension.width = max(dimension.width, width)
 
 
-def table(page: Worksheet, columns: Columns, rows: Iterable[Sequence[Value]]) -> None:
-    """Write a table that is all of its sheet."""
-    head(page, 1, columns)
-    for row, values in enumerate(rows, start=2):
-        put_row(page, row, values)
+def table(page: Worksheet, things: Iterable[Row], *columns: tuple[str, int, Callable[[Row], Value]]) -> None:
+    """Write a table that is all of its sheet: a row for each thing, by what each column says of it."""
+    head(page, 1, *((name, width) for name, width, _ in columns))
+    for row, thing in enumerate(things, start=2):
+        put_row(page, row, [say(thing) for _, _, say in columns])
 
 
 def about(page: Worksheet, proposal: Proposal, speaker: Voice) -> None:
@@ -180,8 +177,8 @@ def about(page: Worksheet, proposal: Proposal, speaker: Voice) -> None:
         (speaker.gettext("Formula version"), content.engine_version),
         (speaker.gettext("Catalogue version"), content.catalog_version),
     ]
-    page.column_dimensions["A"].width, page.column_dimensions["B"].width = 28, 90
     rows += [(speaker.label(name, "document"), text) for name, text in texts_of(content)]
+    page.column_dimensions["A"].width, page.column_dimensions["B"].width = 28, 90
     for row, (name, value) in enumerate(rows, start=1):
         put(page, row, 1, name, bold=True)
         put(page, row, 2, value)
@@ -206,7 +203,7 @@ def bills(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         (content.currency, 8),
     ]
     for bill in content.bills:
-        head(page, row, columns)
+        head(page, row, *columns)
         first = row + 1
         for line in bill.lines:
             row += 1
@@ -236,7 +233,9 @@ def term(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     put(page, 1, 2, content.term.years)
     put(page, 2, 1, speaker.gettext("Useful hours per year"), bold=True)
     put(page, 2, 2, content.term.useful_hours_per_year)
-    columns = [
+    head(
+        page,
+        4,
         (speaker.gettext("Option"), 34),
         (speaker.gettext("Acquisition"), 14),
         (speaker.gettext("Per useful hour"), 18),
@@ -244,8 +243,7 @@ def term(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         (speaker.gettext("Over the term"), 22),
         (speaker.gettext("Lowest"), 22),
         (speaker.gettext("Highest"), 22),
-    ]
-    head(page, 4, columns)
+    )
     for row, option in enumerate(content.term.options, start=5):
         put_row(page, row, (option.label, speaker.label(option.rental or option.acquisition)))
         put(page, row, 3, option.hourly.value, CENTS)
@@ -256,78 +254,67 @@ def term(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
 
 
 def figures(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
-    """Write every line."""
-    columns = [
-        (speaker.gettext("Section"), 14),
-        (speaker.gettext("Option"), 34),
-        (speaker.gettext("Quantity"), 34),
-        (speaker.gettext("Value"), 20),
-        (speaker.gettext("Lowest"), 18),
-        (speaker.gettext("Highest"), 18),
-        (speaker.gettext("Unit"), 12),
-        (speaker.gettext("As printed"), 20),
-        (speaker.gettext("Path"), 46),
-    ]
-    rows = []
-    for line in lines_of(content):
-        section, option, name, label, value, low, high, unit, said, path = line_row(line, content, speaker)
-        # A sentence is read, not computed with.
-        shown = said if name == "avoid" else value
-        rows.append((section, option, label, shown, low, high, unit, said, path))
-    table(page, columns, rows)
+    """Write every line; sentences are read, not computed with."""
+
+    def said(line: ProposalLine) -> str:
+        return line_value(line, content, speaker)
+
+    table(
+        page,
+        lines_of(content),
+        (speaker.gettext("Section"), 14, lambda line: line.section),
+        (speaker.gettext("Option"), 34, lambda line: line.option),
+        (speaker.gettext("Quantity"), 34, lambda line: line_name(line.section, line.name, speaker)),
+        (
+            speaker.gettext("Value"),
+            20,
+            lambda line: said(line) if line.name == "avoid" else plain(line.value),
+        ),
+        (speaker.gettext("Lowest"), 18, lambda line: line.low),
+        (speaker.gettext("Highest"), 18, lambda line: line.high),
+        (speaker.gettext("Unit"), 12, lambda line: line.unit),
+        (speaker.gettext("As printed"), 20, said),
+        (speaker.gettext("Path"), 46, lambda line: line.path),
+    )
     page.freeze_panes = "A2"
 
 
 def warnings(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
-    columns = [
-        (speaker.gettext("Severity"), 12),
-        (speaker.gettext("Check"), 26),
-        (speaker.gettext("Warning"), 90),
-        (speaker.gettext("Option"), 50),
-    ]
-    rows = [
-        (speaker.label(said.severity), said.code, speaker.sentence(said.text), " · ".join(said.options))
-        for said in content.warnings
-    ]
-    table(page, columns, rows)
+    table(
+        page,
+        content.warnings,
+        (speaker.gettext("Severity"), 12, lambda said: speaker.label(said.severity)),
+        (speaker.gettext("Check"), 26, lambda said: said.code),
+        (speaker.gettext("Warning"), 90, lambda said: speaker.sentence(said.text)),
+        (speaker.gettext("Option"), 50, lambda said: " · ".join(said.options)),
+    )
 
 
 def assumptions(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
-    """Write everything that was taken for granted."""
-    columns = [
-        (speaker.gettext("Assumption"), 34),
-        (speaker.gettext("Value"), 30),
-        (speaker.gettext("Why"), 70),
-        (speaker.gettext("Option"), 50),
-    ]
-    rows = []
-    for taken in content.assumptions:
-        value = stated(taken.field, taken.value, speaker) if isinstance(taken.value, list) else taken.value
-        value = named(value, speaker) if isinstance(value, str) else value
-        label, why = speaker.label(taken.field), speaker.sentence(taken.why)
-        rows.append((label, plain(value), why, " · ".join(taken.options)))
-    table(page, columns, rows)
+    def value(taken: Assumption) -> Value:
+        found = stated(taken.field, taken.value, speaker) if isinstance(taken.value, list) else taken.value
+        return named(found, speaker) if isinstance(found, str) else plain(found)
+
+    table(
+        page,
+        content.assumptions,
+        (speaker.gettext("Assumption"), 34, lambda taken: speaker.label(taken.field)),
+        (speaker.gettext("Value"), 30, value),
+        (speaker.gettext("Why"), 70, lambda taken: speaker.sentence(taken.why)),
+        (speaker.gettext("Option"), 50, lambda taken: " · ".join(taken.options)),
+    )
 
 
 def sources(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
-    columns = [
-        (speaker.gettext("Kind"), 14),
-        (speaker.gettext("Source"), 70),
-        (speaker.gettext("Publisher"), 30),
-        (speaker.gettext("Date"), 14),
-        (speaker.gettext("Address"), 70),
-    ]
-    rows = [
-        (
-            speaker.label(source.kind),
-            source_title(source, speaker),
-            source.publisher,
-            source.published,
-            source.url,
-        )
-        for source in content.sources
-    ]
-    table(page, columns, rows)
+    table(
+        page,
+        content.sources,
+        (speaker.gettext("Kind"), 14, lambda source: speaker.label(source.kind)),
+        (speaker.gettext("Source"), 70, lambda source: source_title(source, speaker)),
+        (speaker.gettext("Publisher"), 30, lambda source: source.publisher),
+        (speaker.gettext("Date"), 14, lambda source: source.published),
+        (speaker.gettext("Address"), 70, lambda source: source.url),
+    )
 
 
 def timeless(book: bytes, moment: datetime) -> bytes:

@@ -46,6 +46,11 @@ def sections_of(asked: Sequence[SectionInput], language: str, reason: str | None
     ]
 
 
+def reason_in(sections: Sequence[SectionInput]) -> str | None:
+    """Return the reason for the choice, which is the text of its section."""
+    return next((one.text for one in sections if one.id == "reasons" and one.text), None)
+
+
 def own_text(name: str, text: str, language: str) -> str | None:
     """Return the text that an author gave a section; None where it is that of the template."""
     plain = "\n".join(line.strip() for line in text.strip().splitlines() if line.strip())

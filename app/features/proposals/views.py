@@ -32,21 +32,18 @@ class Paper:
 
 
 def paper_of(proposal: Proposal) -> Paper:
-    content = proposal.content
-    speaker = voice(content.locale)
+    speaker = voice(proposal.content.locale)
     text = write_proposal(proposal, speaker)
-    captions = {
-        block.id: block.caption
+    drawn = proposal_figures(proposal.content, speaker)
+    named = {
+        one.id: one.caption
         for section in text.sections
-        for block in section.blocks
-        if isinstance(block, ChartBlock)
+        for one in section.blocks
+        if isinstance(one, ChartBlock)
     }
-    charts = {
-        name: view(name, captions[name], chart)
-        for name, chart in proposal_figures(content, speaker).items()
-        if name in captions
-    }
-    return Paper(text, charts)
+    return Paper(
+        text, {name: view(name, named[name], chart) for name, chart in drawn.items() if name in named}
+    )
 
 
 def sections_seen(proposal: Proposal) -> list[str]:
@@ -56,8 +53,6 @@ def sections_seen(proposal: Proposal) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalPage:
-    """A proposal with what can be done with it."""
-
     proposal: Proposal
     paper: Paper
     events: Sequence[tuple[ProposalEvent, str]]
@@ -96,10 +91,8 @@ def detail_of(event: ProposalEvent, speaker: Voice) -> str:
     detail = event.detail
     if event.kind == "frozen":
         return str(detail.get("sha256", ""))[:12]
-    if event.kind == "changed":
-        fields = detail.get("fields")
-        names = fields if isinstance(fields, list) else []
-        return ", ".join(speaker.label(str(name), "field") for name in names)
+    if event.kind == "changed" and isinstance(fields := detail.get("fields"), list):
+        return ", ".join(speaker.label(str(name), "field") for name in fields)
     if event.kind == "replayed":
         return speaker.say(Message("{count} lines changed", {"count": detail.get("changes", 0)}))
     if event.kind == "shared":
@@ -120,8 +113,6 @@ class ChangeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayPage:
-    """What today's catalogue would say otherwise."""
-
     proposal: Proposal
     replay: Replay
     rows: Sequence[ChangeRow]
@@ -148,8 +139,6 @@ def change_row(change: ReplayChange, proposal: Proposal, speaker: Voice) -> Chan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedPage:
-    """A proposal as a link shows it."""
-
     token: str
     shared: Shared
     paper: Paper

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from app.estimating.schema import Quantity
 from app.platform.wording.scales import Scale
@@ -52,6 +52,26 @@ class Grid:
     best: Sequence[int] = ()
     """Rows that are offered: the recommended option, or those that tie."""
     type: Literal["grid"] = "grid"
+
+
+Row = TypeVar("Row")
+
+
+def table(
+    name: str,
+    caption: str,
+    things: Sequence[Row],
+    *columns: tuple[Head, Callable[[Row], Cell | str]],
+    foot: Sequence[Cell] = (),
+    best: Sequence[int] = (),
+) -> Grid:
+    """Return a table with a row for each thing, by the heads of its columns and what they say of it."""
+    rows = [[cell_of(say(thing)) for _, say in columns] for thing in things]
+    return Grid(name, caption, [head for head, _ in columns], rows, foot, best)
+
+
+def cell_of(said: Cell | str) -> Cell:
+    return Cell(said) if isinstance(said, str) else said
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.errors import Message
-from app.features.proposals.model import OptionBill, ProposalContent, Term
-from app.features.proposals.writing.blocks import (
-    Block,
-    Cell,
-    Grid,
-    Head,
-    Paragraph,
-    chart,
-    figure,
-)
+from app.features.proposals.model import OptionBill, OptionTerm, ProposalContent, Term
+from app.features.proposals.writing.blocks import Block, Cell, Grid, Head, Paragraph, chart, figure, table
 from app.features.proposals.writing.options import Titled, columns
 from app.platform.wording.voice import MISSING, Voice
 
@@ -23,29 +15,23 @@ def bill(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return the parts of every option with their prices."""
     if not content.bills:
         return []
-    blocks: list[Block] = [
-        Paragraph(
-            voice.gettext(
-                "Quantities follow from the system by the rule beside them; prices come from "
-                "the sources and are not offers. Racks, the management network and "
-                "installation are included here but not in the purchase price shown with the "
-                "options. A total range adds all low and all high prices, as if they moved "
-                "together."
-            )
-        )
-    ]
-    offered = [one for one in content.bills if one.label in content.offered]
-    others = [one for one in content.bills if one not in offered]
+    said = voice.gettext(
+        "Quantities follow from the system by the rule beside them; prices come from the sources and are not "
+        "offers. Racks, the management network and installation are included here but not in the purchase "
+        "price shown with the options. A total range adds all low and all high prices, as if they moved "
+        "together."
+    )
+    blocks: list[Block] = [Paragraph(said)]
     for index, option in enumerate(content.bills):
         if option.note is not None:
-            said = Message(
-                "{option}: no bill of materials: {why}", {"option": option.label, "why": option.note}
-            )
-            blocks.append(Paragraph(voice.sentence(said), quiet=True))
-        elif option in offered or not option.groups:
+            why = {"option": option.label, "why": option.note}
+            none = Message("{option}: no bill of materials: {why}", why)
+            blocks.append(Paragraph(voice.sentence(none), quiet=True))
+        elif option.label in content.offered or not option.groups:
             blocks.append(by_part(option, index, voice))
             if option.racks is not None:
                 blocks.append(Paragraph(standing(option, voice), quiet=True))
+    others = [one for one in content.bills if one.label not in content.offered]
     grouped = [one for one in others if one.groups and one.note is None]
     if grouped:
         caption = voice.gettext("Options that are not recommended, by group")
@@ -56,8 +42,7 @@ def bill(content: ProposalContent, voice: Voice) -> list[Block]:
         )
         blocks.append(Paragraph(more, quiet=True))
     notes = {one.tax_note.message: one.tax_note for one in content.bills if one.tax_note is not None}
-    blocks += [Paragraph(voice.sentence(note)) for note in notes.values()]
-    return blocks
+    return [*blocks, *(Paragraph(voice.sentence(note)) for note in notes.values())]
 
 
 def standing(option: OptionBill, voice: Voice) -> str:
@@ -81,14 +66,12 @@ def sums(option: OptionBill, options: Sequence[OptionBill], voice: Voice) -> lis
         group = known.get(name)
         more = at_least if group is not None and not group.complete else ""
         cells.append((voice.label(name, "bill"), figure(group.total if group else None, voice, more=more)))
-    whole = figure(
-        option.total, voice, unknown=voice.gettext("price unknown"), more="" if option.complete else at_least
-    )
+    unknown, more = voice.gettext("price unknown"), "" if option.complete else at_least
     racks = MISSING if option.racks is None else voice.say(Message("{count} racks", {"count": option.racks}))
     height = "" if option.rack_units is None else voice.value(option.rack_units, "U")
     return [
         *cells,
-        (voice.gettext("Total"), whole),
+        (voice.gettext("Total"), figure(option.total, voice, unknown=unknown, more=more)),
         (voice.gettext("Systems and network"), figure(option.equipment, voice)),
         (voice.gettext("Racks"), Cell(racks, height)),
         (voice.gettext("Power"), figure(option.power, voice)),
@@ -97,31 +80,25 @@ def sums(option: OptionBill, options: Sequence[OptionBill], voice: Voice) -> lis
 
 def by_part(option: OptionBill, index: int, voice: Voice) -> Grid:
     """Return the parts of one option."""
-    heads = [
-        Head(voice.gettext("Component"), width=2.2),
-        Head(voice.gettext("Count"), True, 0.9),
-        Head(voice.gettext("Rule"), width=2.4),
-        Head(voice.gettext("Unit price"), True, 1.4),
-        Head(voice.gettext("Total"), True, 1.4),
-    ]
     unknown = voice.gettext("price unknown")
-    rows = [
-        [
-            Cell(voice.gettext(part.name), voice.label(part.use, "bill")),
-            Cell(voice.number(part.quantity)),
-            Cell(voice.say(part.rule)),
-            figure(part.unit_price, voice, unknown=unknown),
-            figure(part.total, voice, unknown=unknown),
-        ]
-        for part in option.lines
-    ]
-    foot = [sum_name(option, voice), *[Cell("")] * 3, figure(option.total, voice)] if option.total else []
-    return Grid(f"bill-{index}", option.label, heads, rows, foot)
-
-
-def sum_name(option: OptionBill, voice: Voice) -> Cell:
-    """Return what the sum of a bill is called."""
-    return Cell(voice.gettext("Total") if option.complete else voice.gettext("Total, at least"))
+    whole = voice.gettext("Total") if option.complete else voice.gettext("Total, at least")
+    return table(
+        f"bill-{index}",
+        option.label,
+        option.lines,
+        (
+            Head(voice.gettext("Component"), width=2.2),
+            lambda part: Cell(voice.gettext(part.name), voice.label(part.use, "bill")),
+        ),
+        (Head(voice.gettext("Count"), True, 0.9), lambda part: voice.number(part.quantity)),
+        (Head(voice.gettext("Rule"), width=2.4), lambda part: voice.say(part.rule)),
+        (
+            Head(voice.gettext("Unit price"), True, 1.4),
+            lambda part: figure(part.unit_price, voice, unknown=unknown),
+        ),
+        (Head(voice.gettext("Total"), True, 1.4), lambda part: figure(part.total, voice, unknown=unknown)),
+        foot=[Cell(whole), *[Cell("")] * 3, figure(option.total, voice)] if option.total else [],
+    )
 
 
 def term(content: ProposalContent, voice: Voice) -> list[Block]:
@@ -138,50 +115,41 @@ def term(content: ProposalContent, voice: Voice) -> list[Block]:
     )
     whole = [f"{option.label} {voice.quantity(option.over_term)}" for option in found.asked]
     what = voice.gettext("Stacked bar chart of cost over the term by option")
-    blocks: list[Block] = [
+    return [
         Paragraph(voice.sentence(said)),
         totals(found, voice),
         cost_items(found, content.currency, voice),
         chart("term", voice.gettext("Cost over the term"), what, whole),
     ]
-    return blocks
 
 
 def totals(term: Term, voice: Voice) -> Grid:
     """Return the options over the term."""
-    heads = [
-        Head(voice.gettext("Option"), width=2.2),
-        Head(voice.gettext("Acquisition"), width=1.0),
-        Head(voice.gettext("Per useful hour"), True, 1.4),
-        Head(voice.gettext("Per year"), True, 1.4),
-        Head(voice.gettext("Over the term"), True, 1.4),
-        Head(voice.gettext("Runs over the term"), True),
-    ]
-    rows = [
-        [
-            Cell(option.label),
-            Cell(voice.label(option.rental or option.acquisition)),
-            figure(option.hourly, voice),
-            figure(option.yearly, voice),
-            figure(option.over_term, voice),
-            Cell(MISSING if option.runs is None else voice.number(float(f"{option.runs:.3g}"))),
-        ]
-        for option in term.options
-    ]
-    return Grid("term-options", voice.gettext("Cost over the term by option"), heads, rows)
+
+    def runs(option: OptionTerm) -> str:
+        return MISSING if option.runs is None else voice.number(float(f"{option.runs:.3g}"))
+
+    return table(
+        "term-options",
+        voice.gettext("Cost over the term by option"),
+        term.options,
+        (Head(voice.gettext("Option"), width=2.2), lambda one: one.label),
+        (Head(voice.gettext("Acquisition")), lambda one: voice.label(one.rental or one.acquisition)),
+        (Head(voice.gettext("Per useful hour"), True, 1.4), lambda one: figure(one.hourly, voice)),
+        (Head(voice.gettext("Per year"), True, 1.4), lambda one: figure(one.yearly, voice)),
+        (Head(voice.gettext("Over the term"), True, 1.4), lambda one: figure(one.over_term, voice)),
+        (Head(voice.gettext("Runs over the term"), True), runs),
+    )
 
 
 def cost_items(term: Term, currency: str, voice: Voice) -> Grid:
     """Return what the cost over the term is made of, item by item, with options as columns."""
-    items = list(dict.fromkeys(line.item for option in term.asked for line in option.lines if line.amount))
     heads = [Head(voice.gettext("Cost item"), width=1.6)]
     heads += [Head(option.label, True, 1.3) for option in term.asked]
+    held = [{line.item: line.amount for line in option.lines} for option in term.asked]
     rows = []
-    for item in items:
+    for item in dict.fromkeys(item for amounts in held for item, amount in amounts.items() if amount):
         name = voice.label(item, "cost")
-        amounts = [
-            next((line.amount for line in option.lines if line.item == item), None) for option in term.asked
-        ]
-        cells = [Cell(voice.value(amount, currency) if amount else MISSING) for amount in amounts]
-        rows.append([Cell(name[:1].upper() + name[1:]), *cells])
+        amounts = [voice.value(one[item], currency) if one.get(item) else MISSING for one in held]
+        rows.append([Cell(text) for text in (name[:1].upper() + name[1:], *amounts)])
     return Grid("term-lines", voice.gettext("Breakdown of cost over the term"), heads, rows)

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from app.errors import Message
+from app.estimating.documents import Validation
 from app.features.proposals.lines import RATE
 from app.features.proposals.model import FitFound, GainFound, Proposal, ProposalContent, WeighedOption
 from app.features.proposals.naming import named, source_title
-from app.features.proposals.writing.blocks import (
-    Block,
-    Cell,
-    Flag,
-    Flags,
-    Grid,
-    Head,
-    Paragraph,
-    Reference,
-    References,
-    figure,
-)
+from app.features.proposals.writing import blocks as kinds
+from app.features.proposals.writing.blocks import Block, Cell, Grid, Head, Paragraph, figure, table
 from app.platform.wording.scales import decimals_of
 from app.platform.wording.voice import MISSING, Voice
 
@@ -40,12 +31,8 @@ def measured(content: ProposalContent, voice: Voice) -> list[Block]:
     evidence = content.evidence
     if evidence is None:
         return []
-    blocks: list[Block] = []
-    for place, gain in enumerate(evidence.gains):
-        blocks += verdict(gain, place, voice)
-    if evidence.fit is not None:
-        blocks += fit(evidence.fit, voice)
-    return blocks
+    told = [block for place, gain in enumerate(evidence.gains) for block in verdict(gain, place, voice)]
+    return told + (fit(evidence.fit, voice) if evidence.fit is not None else [])
 
 
 def verdict(gain: GainFound, place: int, voice: Voice) -> list[Block]:
@@ -57,23 +44,20 @@ def verdict(gain: GainFound, place: int, voice: Voice) -> list[Block]:
         Head(voice.gettext("Measured runs"), True, 1.8),
         Head(voice.gettext("Mean"), True, 1.4),
         Head(voice.gettext("Gain"), True, 0.9),
+        Head(voice.gettext("Predicted"), True, 1.5),
+        Head(voice.gettext("Network price"), True, 1.6),
     ]
-    if networks:
-        heads += [
-            Head(voice.gettext("Predicted"), True, 1.5),
-            Head(voice.gettext("Network price"), True, 1.6),
-        ]
-    rows = [option_row(option, gain, voice) for option in gain.options]
+    # Alternatives that were measured alone have neither a prediction nor a price.
+    shown = len(heads) if networks else 4
+    rows = [option_row(option, gain, voice)[:shown] for option in gain.options]
     taken = [place for place, option in enumerate(gain.options) if option.label == gain.taken]
     blocks: list[Block] = [
         Paragraph(advice),
         *(Paragraph(text, quiet=True) for text in more),
-        Grid(f"measured-{place}", gain.label, heads, rows, best=taken),
+        Grid(f"measured-{place}", gain.label, heads[:shown], rows, best=taken),
         Paragraph(" · ".join(verdict_facts(gain, voice))),
     ]
-    if gain.left_out:
-        blocks.append(left_out(gain, place, voice))
-    return blocks
+    return [*blocks, left_out(gain, place, voice)] if gain.left_out else blocks
 
 
 def verdict_facts(gain: GainFound, voice: Voice) -> list[str]:
@@ -93,36 +77,31 @@ def option_row(option: WeighedOption, gain: GainFound, voice: Voice) -> list[Cel
     runs = " · ".join(measured_run(run, voice) for run in option.runs)
     spread = "" if option.deviation is None else f"± {voice.value(option.deviation, RATE)}"
     reference = option.label == gain.reference
-    cells = [
+    gap = "" if option.gap is None else f"{voice.gettext('Gap')} {voice.percent(option.gap)}"
+    return [
         Cell(option.label, voice.gettext("reference") if reference else ""),
         Cell(runs or MISSING),
         Cell(measured_rate(option.mean, voice), spread),
         Cell(MISSING if reference else voice.percent(option.gain)),
+        figure(option.predicted, voice, more=gap),
+        figure(option.price, voice),
     ]
-    if gain.basis != "networks":
-        return cells
-    gap = "" if option.gap is None else f"{voice.gettext('Gap')} {voice.percent(option.gap)}"
-    return [*cells, figure(option.predicted, voice, more=gap), figure(option.price, voice)]
 
 
 def left_out(gain: GainFound, place: int, voice: Voice) -> Grid:
     """Return the parts that are not bought."""
-    heads = [
-        Head(voice.gettext("Component"), width=3.0),
-        Head(voice.gettext("Count"), True),
-        Head(voice.gettext("Unit price"), True, 1.4),
-    ]
     unknown = voice.gettext("price unknown")
-    rows = [
-        [
-            Cell(voice.gettext(part.name)),
-            Cell(voice.number(part.count)),
-            figure(part.unit_price, voice, unknown=unknown),
-        ]
-        for part in gain.left_out
-    ]
-    said = voice.say(Message("Parts of {network} not purchased", {"network": gain.against or ""}))
-    return Grid(f"left-out-{place}", said, heads, rows)
+    return table(
+        f"left-out-{place}",
+        voice.say(Message("Parts of {network} not purchased", {"network": gain.against or ""})),
+        gain.left_out,
+        (Head(voice.gettext("Component"), width=3.0), lambda part: voice.gettext(part.name)),
+        (Head(voice.gettext("Count"), True), lambda part: voice.number(part.count)),
+        (
+            Head(voice.gettext("Unit price"), True, 1.4),
+            lambda part: figure(part.unit_price, voice, unknown=unknown),
+        ),
+    )
 
 
 def fit(found: FitFound, voice: Voice) -> list[Block]:
@@ -131,37 +110,23 @@ def fit(found: FitFound, voice: Voice) -> list[Block]:
         "the software profile was fitted to the customer's runs, starting from {profile}",
         {"profile": named(found.prior_software, voice)},
     )
-    heads = [
-        Head(voice.gettext("Measurement"), width=2.2),
-        Head(voice.gettext("Measured"), True, 1.4),
-        Head(voice.gettext("Predicted before"), True, 1.4),
-        Head(voice.gettext("Predicted after"), True, 1.4),
-        Head(voice.gettext("Gap before"), True),
-        Head(voice.gettext("Gap after"), True),
-    ]
-    rows = [
-        [
-            Cell(run.label, run.note or ""),
-            Cell(voice.value(run.measured, "s"), measured_rate(run.samples_per_s, voice)),
-            figure(run.before, voice),
-            figure(run.after, voice),
-            Cell(voice.percent(run.gap_before)),
-            Cell(voice.percent(run.gap_after)),
-        ]
-        for run in found.runs
-    ]
-    gaps = " · ".join(
-        f"{name} {voice.percent(gap)}"
-        for name, gap in (
-            (voice.gettext("Mean gap before"), found.gap_before),
-            (voice.gettext("Mean gap after"), found.gap_after),
-        )
+    measured = Head(voice.gettext("Measured"), True, 1.4)
+    grid = table(
+        "measured-runs",
+        found.label,
+        found.runs,
+        (Head(voice.gettext("Measurement"), width=2.2), lambda run: Cell(run.label, run.note or "")),
+        (measured, lambda run: Cell(voice.value(run.measured, "s"), measured_rate(run.samples_per_s, voice))),
+        (Head(voice.gettext("Predicted before"), True, 1.4), lambda run: figure(run.before, voice)),
+        (Head(voice.gettext("Predicted after"), True, 1.4), lambda run: figure(run.after, voice)),
+        (Head(voice.gettext("Gap before"), True), lambda run: voice.percent(run.gap_before)),
+        (Head(voice.gettext("Gap after"), True), lambda run: voice.percent(run.gap_after)),
     )
-    return [
-        Paragraph(voice.ended(voice.sentence(said))),
-        Grid("measured-runs", found.label, heads, rows),
-        Paragraph(gaps),
-    ]
+    gaps = (
+        f"{voice.gettext('Mean gap before')} {voice.percent(found.gap_before)}",
+        f"{voice.gettext('Mean gap after')} {voice.percent(found.gap_after)}",
+    )
+    return [Paragraph(voice.ended(voice.sentence(said))), grid, Paragraph(" · ".join(gaps))]
 
 
 NEAREST = 3
@@ -171,7 +136,7 @@ NEAREST = 3
 def risks(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return every warning."""
     flags = [
-        Flag(
+        kinds.Flag(
             code=said.code,
             severity=said.severity,
             word=voice.label(said.severity),
@@ -181,7 +146,7 @@ def risks(content: ProposalContent, voice: Voice) -> list[Block]:
         for said in content.warnings
     ]
     calm = Paragraph(voice.gettext("No check raised a warning."))
-    blocks: list[Block] = [Flags(flags) if flags else calm]
+    blocks: list[Block] = [kinds.Flags(flags) if flags else calm]
     if content.branding.note is not None:
         blocks.append(Paragraph(voice.sentence(content.branding.note), quiet=True))
     return blocks
@@ -194,21 +159,23 @@ def assumptions(content: ProposalContent, voice: Voice) -> list[Block]:
             "The options are published figures; nothing is assumed beyond what their sources state."
         )
         return [Paragraph(nothing)]
-    everywhere = len([row for row in content.comparison.rows if row.estimate is not None])
-    rows = []
-    for taken in content.assumptions:
-        options = "" if len(taken.options) == everywhere else " · ".join(taken.options)
-        why = Cell(voice.sentence(taken.why), options)
-        rows.append([Cell(voice.label(taken.field)), Cell(named(taken.value, voice)), why])
-    heads = [
-        Head(voice.gettext("Assumption"), width=1.4),
-        Head(voice.gettext("Value"), width=1.3),
-        Head(voice.gettext("Why"), width=3.0),
-    ]
+    everywhere = sum(row.estimate is not None for row in content.comparison.rows)
+
+    def concerned(options: list[str]) -> str:
+        return "" if len(options) == everywhere else " · ".join(options)
+
     said = voice.gettext(
         "The request does not set these values; defaults apply. Each can be replaced by the customer's own."
     )
-    grid = Grid("assumptions", voice.gettext("Values applied"), heads, rows)
+    why = Head(voice.gettext("Why"), width=3.0)
+    grid = table(
+        "assumptions",
+        voice.gettext("Values applied"),
+        content.assumptions,
+        (Head(voice.gettext("Assumption"), width=1.4), lambda taken: voice.label(taken.field)),
+        (Head(voice.gettext("Value"), width=1.3), lambda taken: named(taken.value, voice)),
+        (why, lambda taken: Cell(voice.sentence(taken.why), concerned(taken.options))),
+    )
     return [Paragraph(said), grid]
 
 
@@ -226,69 +193,63 @@ def sources(content: ProposalContent, voice: Voice) -> list[Block]:
     for source in content.sources:
         published = voice.date(source.published) if source.published else ""
         more = ", ".join(part for part in (source.publisher, published) if part)
-        entries.append(
-            Reference(source.id, voice.label(source.kind), source_title(source, voice), more, source.url)
-        )
-    if not entries and not stated:
-        return []
+        kind, title = voice.label(source.kind), source_title(source, voice)
+        entries.append(kinds.Reference(source.id, kind, title, more, source.url))
     if entries:
-        blocks.append(References(entries))
-    return blocks
+        blocks.append(kinds.References(entries))
+    return blocks if entries or stated else []
 
 
 def method(proposal: Proposal, voice: Voice) -> list[Block]:
     """Return how the figures come about, how far they have been right, and how to check this document."""
     content = proposal.content
-    blocks: list[Block] = [
-        Paragraph(
-            voice.gettext(
-                "Each operator of the model is timed on the chip it runs on, as the longest of "
-                "arithmetic, memory bandwidth, exchange and launch latency. Communication, "
-                "pipeline bubbles, weight updates, checkpoints and failures are added. "
-                "Software efficiencies are fitted to published runs; ranges come from the "
-                "errors on runs left out of the fit."
-            )
-        )
-    ]
-    rows, names = [], content.names
-    for row in content.comparison.rows:
-        if row.estimate is not None:
-            validation = row.estimate.validation
-            nearest = ", ".join(
-                f"{run.model} · {names.get(run.system, run.system)} × {voice.number(run.accelerators)}"
-                for run in validation.nearest_measured[:NEAREST]
-            )
-            texts = (
-                voice.label(validation.status),
-                voice.percent(validation.family_error),
-                nearest or MISSING,
-            )
-            rows.append([Cell(row.label), *map(Cell, texts)])
-    if rows:
-        heads = [
-            Head(voice.gettext("Option"), width=1.8),
-            Head(voice.gettext("Validation"), width=1.1),
+    how = voice.gettext(
+        "Each operator of the model is timed on the chip it runs on, as the longest of arithmetic, memory "
+        "bandwidth, exchange and launch latency. Communication, pipeline bubbles, weight updates, "
+        "checkpoints and failures are added. Software efficiencies are fitted to published runs; "
+        "ranges come from the errors on runs left out of the fit."
+    )
+    estimates = [(row.label, row.estimate.validation) for row in content.comparison.rows if row.estimate]
+    accuracy = table(
+        "accuracy",
+        voice.gettext("Accuracy"),
+        estimates,
+        (Head(voice.gettext("Option"), width=1.8), lambda one: one[0]),
+        (Head(voice.gettext("Validation"), width=1.1), lambda one: voice.label(one[1].status)),
+        (
             Head(voice.gettext("Median error of the family"), True, 1.2),
+            lambda one: voice.percent(one[1].family_error),
+        ),
+        (
             Head(voice.gettext("Nearest measured runs"), width=3.0),
-        ]
-        blocks.append(Grid("accuracy", voice.gettext("Accuracy"), heads, rows))
+            lambda one: nearest(one[1], content, voice) or MISSING,
+        ),
+    )
     checked = [
         (voice.gettext("Formula version"), content.engine_version),
         (voice.gettext("Catalogue version"), content.catalog_version),
         (voice.gettext("Figures as of"), voice.date(content.made_on.isoformat())),
         (voice.gettext("SHA-256 of the content"), proposal.sha256 or voice.gettext("not frozen yet")),
     ]
-    heads = [Head(voice.gettext("What"), width=1.2), Head(voice.gettext("Value"), width=3.0)]
-    seal = [[Cell(name), Cell(value)] for name, value in checked]
-    blocks.append(Grid("seal", voice.gettext("How to check this document"), heads, seal))
-    blocks.append(
-        Paragraph(
-            voice.gettext(
-                "The attached file proposal.json is the content in canonical form (RFC 8785); "
-                "its SHA-256 is the hash above. Recomputing the proposal with a newer "
-                "catalogue lists the lines that changed; this document stays as it is."
-            ),
-            quiet=True,
-        )
+    seal = table(
+        "seal",
+        voice.gettext("How to check this document"),
+        checked,
+        (Head(voice.gettext("What"), width=1.2), lambda one: one[0]),
+        (Head(voice.gettext("Value"), width=3.0), lambda one: one[1]),
     )
-    return blocks
+    attached = voice.gettext(
+        "The attached file proposal.json is the content in canonical form (RFC 8785); its SHA-256 is the "
+        "hash above. Recomputing the proposal with a newer catalogue lists the lines that changed; "
+        "this document stays as it is."
+    )
+    grids = [accuracy, seal] if estimates else [seal]
+    return [Paragraph(how), *grids, Paragraph(attached, quiet=True)]
+
+
+def nearest(validation: Validation, content: ProposalContent, voice: Voice) -> str:
+    """Return the measured runs closest to an estimate."""
+    return ", ".join(
+        f"{run.model} · {content.names.get(run.system, run.system)} × {voice.number(run.accelerators)}"
+        for run in validation.nearest_measured[:NEAREST]
+    )

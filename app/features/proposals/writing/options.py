@@ -8,7 +8,7 @@ from app.errors import Message
 from app.estimating.documents import Estimate
 from app.estimating.money import Cost
 from app.features.comparisons.charts import hours_of
-from app.features.comparisons.model import BasisCost, Comparison, ComparisonRow
+from app.features.comparisons.model import BasisCost, Comparison, ComparisonRow, Ratio
 from app.features.proposals.lines import PLANNED
 from app.features.proposals.model import ProposalContent
 from app.features.proposals.naming import named
@@ -21,6 +21,7 @@ from app.features.proposals.writing.blocks import (
     Paragraph,
     chart,
     figure,
+    table,
 )
 from app.platform.charts.figures import time_scale
 from app.platform.wording.scales import Scale
@@ -62,38 +63,29 @@ def weighed(content: ProposalContent) -> Estimate | None:
 def comparison(content: ProposalContent, voice: Voice, charted: bool = False) -> list[Block]:
     """Return the options as a table, the ratios between them and their charts, where not drawn before."""
     rows = content.comparison.rows
-    modelled = any(row.estimate is not None for row in rows)
     heads = [
         Head(voice.gettext("Option"), width=2.0),
         Head(voice.gettext("Training time"), True, 1.35),
         Head(voice.gettext("Relative to the fastest"), True, 0.95),
+        Head(voice.gettext("Cost per run"), True, 1.75),
+        Head(voice.gettext("Throughput"), True, 1.6),
+        Head(voice.gettext("MFU"), True, 1.4),
+        Head(voice.gettext("Memory per device"), True, 1.2),
+        Head(voice.gettext("Power"), True, 1.2),
     ]
-    if modelled:
-        heads += [
-            Head(voice.gettext("Cost per run"), True, 1.75),
-            Head(voice.gettext("Throughput"), True, 1.6),
-            Head(voice.gettext("MFU"), True, 1.4),
-            Head(voice.gettext("Memory per device"), True, 1.2),
-            Head(voice.gettext("Power"), True, 1.2),
-        ]
-    cells = [option_row(row, content, voice) for row in rows]
-    grid = Grid(
-        "options",
-        voice.gettext("Options side by side, with ranges in brackets"),
-        heads,
-        [[*row, *estimated] if modelled else row for row, estimated in cells],
-        best=[place for place, row in enumerate(rows) if row.label in content.offered],
-    )
-    blocks: list[Block] = [grid]
+    # Where nothing was estimated, no option has more than its time.
+    shown = len(heads) if any(row.estimate is not None for row in rows) else 3
+    cells = [option_row(row, content, voice)[:shown] for row in rows]
+    best = [place for place, row in enumerate(rows) if row.label in content.offered]
+    caption = voice.gettext("Options side by side, with ranges in brackets")
+    blocks: list[Block] = [Grid("options", caption, heads[:shown], cells, best=best)]
     if not charted and any(row.hours is not None for row in rows):
         blocks.append(time_chart(content, voice))
     if content.comparison.ratios:
         blocks.append(ratios(content, voice))
     if any(row.kind == "linear" for row in rows):
-        said = Message(
-            "rows scaled from another row assume {share} % of linear scaling",
-            {"share": 100.0 * content.comparison.scaling_efficiency},
-        )
+        share = {"share": 100.0 * content.comparison.scaling_efficiency}
+        said = Message("rows scaled from another row assume {share} % of linear scaling", share)
         blocks.append(Paragraph(voice.sentence(said), quiet=True))
     if any(row.estimate is not None and row.estimate.cost is not None for row in rows):
         costs = [f"{row.label} {voice.quantity(row.run_cost)}" for row in rows if row.run_cost is not None]
@@ -114,8 +106,8 @@ def time_chart(content: ProposalContent, voice: Voice) -> ChartBlock:
     return chart("time", voice.gettext("Training time"), what, entries)
 
 
-def option_row(row: ComparisonRow, content: ProposalContent, voice: Voice) -> tuple[list[Cell], list[Cell]]:
-    """Return the cells of one option: those of every option, and those of estimates."""
+def option_row(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[Cell]:
+    """Return the cells of one option; the first three are known without an estimate."""
     estimate = row.estimate
     under = [voice.label(row.kind)]
     if estimate is not None:
@@ -128,12 +120,12 @@ def option_row(row: ComparisonRow, content: ProposalContent, voice: Voice) -> tu
         relative = standing(row, content.comparison, voice)
     cells = [Cell(row.label, " · ".join(under)), time, Cell(relative)]
     if estimate is None:
-        return cells, [Cell(MISSING)] * 5
+        return cells + [Cell(MISSING)] * 5
     used = Cell(MISSING)
     if (memory := estimate.memory) is not None:
-        usable = memory.usable or memory.capacity
-        used = Cell(voice.central(memory.per_device), f"/ {voice.central(usable)}")
-    return cells, [
+        used = Cell(voice.central(memory.per_device), f"/ {voice.central(memory.usable or memory.capacity)}")
+    return [
+        *cells,
         figure(row.run_cost, voice),
         figure(estimate.throughput, voice),
         figure(estimate.mfu, voice),
@@ -155,21 +147,24 @@ def standing(row: ComparisonRow, comparison: Comparison, voice: Voice) -> str:
 
 def ratios(content: ProposalContent, voice: Voice) -> Grid:
     """Return how many times as long one option takes as another."""
-    rows = []
-    for ratio in content.comparison.ratios[:MOST_RATIOS]:
-        pair = Message("{faster} vs. {slower}", {"faster": ratio.faster, "slower": ratio.slower})
-        between = MISSING
-        if ratio.low is not None and ratio.high is not None and ratio.probability is not None:
-            between = f"{voice.ratio(ratio.low)}–{voice.ratio(ratio.high)}"
-        texts = (voice.say(pair), voice.ratio(ratio.ratio), between, voice.chance(ratio.probability))
-        rows.append([Cell(text) for text in texts])
-    heads = [
-        Head(voice.gettext("Relative speed of the options"), width=3.4),
-        Head(voice.gettext("Ratio"), True),
-        Head(voice.gettext("80 % interval"), True, 1.4),
-        Head(voice.gettext("Probability"), True),
-    ]
-    return Grid("ratios", voice.gettext("How they compare"), heads, rows)
+
+    def pair(ratio: Ratio) -> str:
+        return voice.say(Message("{faster} vs. {slower}", {"faster": ratio.faster, "slower": ratio.slower}))
+
+    def between(ratio: Ratio) -> str:
+        if ratio.low is None or ratio.high is None or ratio.probability is None:
+            return MISSING
+        return f"{voice.ratio(ratio.low)}–{voice.ratio(ratio.high)}"
+
+    return table(
+        "ratios",
+        voice.gettext("How they compare"),
+        content.comparison.ratios[:MOST_RATIOS],
+        (Head(voice.gettext("Relative speed of the options"), width=3.4), pair),
+        (Head(voice.gettext("Ratio"), True), lambda ratio: voice.ratio(ratio.ratio)),
+        (Head(voice.gettext("80 % interval"), True, 1.4), between),
+        (Head(voice.gettext("Probability"), True), lambda ratio: voice.chance(ratio.probability)),
+    )
 
 
 def columns(
@@ -203,15 +198,11 @@ def logic(content: ProposalContent, voice: Voice) -> list[Block]:
         "checkpoints and failures. The step time is the sum of its parts, each computed from "
         "chip, network and software figures."
     )
+    times = parts(found, scale, voice)
     blocks: list[Block] = [
         Paragraph(said),
         *columns("logic", voice.gettext("From the model to the time"), voice.gettext("Quantity"), chain),
-        *columns(
-            "parts",
-            voice.gettext("Training time breakdown"),
-            voice.gettext("Part"),
-            parts(found, scale, voice),
-        ),
+        *columns("parts", voice.gettext("Training time breakdown"), voice.gettext("Part"), times),
     ]
     if any(estimate.breakdown for _, estimate in found):
         blocks.append(breakdown_chart(found, voice))
@@ -310,11 +301,10 @@ def plans(content: ProposalContent, voice: Voice) -> list[Block]:
     found = [(label, estimate) for label, estimate in running(content) if estimate.plan is not None]
     if not found:
         return []
-    options = []
-    for label, estimate in found:
-        plan = estimate.plan.model_dump() if estimate.plan is not None else {}
-        cells = [(voice.label(name), Cell(written(plan[name], voice, "plan"))) for name in PLANNED]
-        options.append((label, cells))
+    options = [
+        (label, [(voice.label(name), Cell(said)) for name, said in choices(estimate, PLANNED, voice)])
+        for label, estimate in found
+    ]
     caption = voice.gettext("All plan settings")
     blocks: list[Block] = columns("plan", caption, voice.gettext("Choice"), options)
     silent = {said.message: said for _, estimate in found for said in estimate.model.assumptions}
@@ -324,19 +314,25 @@ def plans(content: ProposalContent, voice: Voice) -> list[Block]:
     return blocks
 
 
+def choices(estimate: Estimate, names: Sequence[str], voice: Voice) -> list[tuple[str, str]]:
+    """Return choices of a plan by their fields, in words."""
+    plan = {} if estimate.plan is None else estimate.plan.model_dump()
+    return [(name, written(plan[name], voice, "plan")) for name in names if name in plan]
+
+
 def behind(row: ComparisonRow, voice: Voice) -> str:
     """Return what committed figures rest on: model, workload, network, software and plan."""
     estimate = row.estimate
     if estimate is None or estimate.plan is None:
         return ""
-    plan, system = estimate.plan.model_dump(), estimate.system
+    system = estimate.system
     stated = [
         (voice.gettext("Model"), estimate.model.name),
         (voice.gettext("System"), f"{voice.number(system.count)} × {system.name}"),
         (voice.label("system.fabric"), named(system.fabric, voice)),
         (voice.gettext("Software profile"), named(estimate.software, voice)),
         (voice.gettext("Precision"), estimate.precision_used or ""),
-        *((voice.label(name), written(plan[name], voice, "plan")) for name in BEHIND),
+        *((voice.label(name), said) for name, said in choices(estimate, BEHIND, voice)),
     ]
     colon = voice.sign(": ")
     return " · ".join(f"{name}{colon}{said}" for name, said in stated if said)
