@@ -128,9 +128,6 @@ class PlanReason:
     total: float
     """Seconds of a step the other takes more. [s]"""
     parts: Sequence[Part]
-    scale: Scale
-    largest: float
-    """Largest difference of a part. [s]"""
     figure: FigureView
 
 
@@ -310,8 +307,6 @@ def why_of(search: Search, place: int, voice: Voice) -> PlanReason | None:
         uncertain=_uncertain(search, other, place, voice),
         total=sum(one.seconds for one in other.more),
         parts=parts,
-        scale=scale_of(largest, "s"),
-        largest=largest,
         figure=view("difference", title, drawn),
     )
 

@@ -33,8 +33,7 @@ from app.features.studies.model import MAX_OPTIONS, Study, StudyContent
 from app.features.studies.service import Recent, create_study, recent_studies
 from app.features.uploads.service import get_workload, upload_profile, upload_workload
 from app.features.workloads import filling
-from app.features.workloads.drafts import Draft, filled_draft
-from app.features.workloads.filling import chosen_model, known_profile
+from app.features.workloads.filling import Draft, chosen_model, filled_draft, known_profile
 from app.features.workloads.suggestions import least_counts
 from app.platform.catalogue_model import Model, System
 from app.platform.json_bodies import as_app_error

@@ -50,8 +50,6 @@ class StudyFilter:
     """Part of the name or of the customer's."""
     archived: bool = False
     saved: bool = True
-    customer: str = ""
-    """The whole name of a customer."""
 
 
 class StudyQueries(Queries):
@@ -143,8 +141,6 @@ class StudyQueries(Queries):
         query = select(StudyRecord).where(
             col(StudyRecord.archived) == chosen.archived, col(StudyRecord.saved) == chosen.saved
         )
-        if chosen.customer:
-            query = query.where(col(StudyRecord.customer) == chosen.customer)
         for word in folded(chosen.sought).split():
             query = query.where(col(StudyRecord.sought).contains(word, autoescape=True, escape=ESCAPE))
         return self.stretch(query, StudyRecord, limit, after)

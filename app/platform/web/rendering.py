@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib.util
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from app.platform.web.rights import may
 from app.platform.wording.voice import LANGUAGES, agree, voice
 from app.platform.wording.voice import written as written_value
 from app.platform.workbench import LruCache
+from app.profiles.presets import beside
 
 VERSIONED = ("fonts/", "vendor/")
 """Folders of static files whose names or folders carry a version."""
@@ -58,15 +58,6 @@ class Assets(StaticFiles):
         return response
 
 
-def folder(name: str) -> Path:
-    """Return a folder beside the package: in the repository, or inside the installed package."""
-    found = importlib.util.find_spec("app")
-    assert found is not None and found.submodule_search_locations is not None
-    package = Path(next(iter(found.submodule_search_locations)))
-    bundled = package / "_bundled" / name
-    return bundled if bundled.is_dir() else package.parent / name
-
-
 PARAMETER = "chart"
 
 DARK = "dark.svg"
@@ -81,7 +72,7 @@ def fonts() -> tuple[str, ...]:
     found = [
         path
         for name in ("Pretendard-*", "NotoSansCJKSC-*")
-        for path in sorted(folder("static").glob(f"fonts/print/{name}.otf"))
+        for path in sorted(beside("static").glob(f"fonts/print/{name}.otf"))
     ]
     return tuple(str(path) for path in found)
 
@@ -161,7 +152,7 @@ def asset(pattern: str) -> str:
     Files without a version in their name or folder carry that of Rackline as a query, so that an update is
     not read from a browser's store.
     """
-    root = folder("static")
+    root = beside("static")
     found = sorted(root.glob(pattern))
     path = found[-1].relative_to(root).as_posix() if found else pattern
     return f"/static/{path}" if path.startswith(VERSIONED) else f"/static/{path}?v={app.__version__}"
@@ -180,7 +171,7 @@ DOCUMENTS = {"methodology": "methodology", "accuracy": "accuracy.md"}
 @functools.cache
 def documents() -> Mapping[str, Path]:
     """Return the documents that are there, for the foot of every page."""
-    found = {name: folder("docs") / place for name, place in DOCUMENTS.items()}
+    found = {name: beside("docs") / place for name, place in DOCUMENTS.items()}
     return {name: path for name, path in found.items() if path.exists()}
 
 
@@ -189,7 +180,7 @@ def environment(language: str) -> Environment:
     """Return the templates in one language: strings through gettext, numbers through its voice."""
     speaker = voice(language)
     made = Environment(
-        loader=FileSystemLoader(folder("templates")),
+        loader=FileSystemLoader(beside("templates")),
         extensions=["jinja2.ext.i18n"],
         autoescape=True,
         undefined=StrictUndefined,
