@@ -20,9 +20,10 @@ from app.platform.catalogue import Catalogue
 from app.platform.listing import start_of
 from app.platform.web.contexts import Choice, FigureView
 from app.platform.web.deps import BenchDep, CursorQuery
-from app.platform.web.documents import WrittenDocument, page_of, written
+from app.platform.web.documents import WrittenDocument, document_page, written
 from app.platform.web.locale import voice_of
 from app.platform.web.rendering import render
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 
@@ -338,11 +339,6 @@ def show_accuracy(request: Request, bench: BenchDep, query: QueryDep) -> Respons
     return render(request, "accuracy/accuracy.html", page, lasting=bench.pages)
 
 
-@router.get(f"{REPORT}.json")
-def show_report_data() -> WrittenDocument:
+@resource(router, REPORT, "document.html", lambda *_: document_page("accuracy"))
+def show_report() -> WrittenDocument:
     return written("accuracy")
-
-
-@router.get(REPORT, response_class=HTMLResponse)
-def show_report(request: Request) -> Response:
-    return page_of(request, "accuracy", REPORT)

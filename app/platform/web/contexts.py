@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.errors import FieldError, Message
+from app.errors import AppError, FieldError, Message
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.platform.charts.figures import Figure
 from app.platform.charts.svg import Drawing
@@ -125,10 +125,7 @@ class DrawingView:
 class ProblemPage:
     """Why a page cannot be shown, and where to go."""
 
-    status: int
-    title: str
-    message: Message
-    errors: Sequence[FieldError]
+    error: AppError
     request_id: str
     """Identifier of the request, by which the log tells more."""
 

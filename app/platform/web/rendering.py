@@ -7,7 +7,7 @@ import functools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -66,17 +66,6 @@ TYPES = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=u
 """Form of a file → its media type."""
 
 
-@cache
-def fonts() -> tuple[str, ...]:
-    """Return the files of the letters that pictures are written with."""
-    found = [
-        path
-        for name in ("Pretendard-*", "NotoSansCJKSC-*")
-        for path in sorted(beside("static").glob(f"fonts/print/{name}.otf"))
-    ]
-    return tuple(str(path) for path in found)
-
-
 def figures(value: Any) -> Iterator[FigureView | DrawingView]:
     """Give the charts and drawings of a page, wherever they stand in it."""
     if isinstance(value, FigureView | DrawingView):
@@ -119,8 +108,8 @@ def charted(view: FigureView, form: str) -> bytes:
     from app.platform.charts.stills import darkened, still
 
     if form == "png":
-        return still(view.figure, "png", fonts())
-    drawn = still(view.figure, "svg", fonts(), title=view.caption)
+        return still(view.figure, "png")
+    drawn = still(view.figure, "svg", title=view.caption)
     return darkened(drawn) if form == DARK else drawn
 
 
@@ -132,7 +121,7 @@ def drawn(view: DrawingView, form: str) -> bytes:
         return written(view.drawing, view.id).encode()
     from app.platform.charts.still_files import sketch
 
-    return sketch(view.drawing, fonts())
+    return sketch(view.drawing)
 
 
 def chart_address(request: Request, view: FigureView | DrawingView, form: str) -> str:
