@@ -193,7 +193,6 @@ def software(profile: SoftwareProfile, catalog: Catalog, runs: Sequence[Measured
 
 
 def software_figure(fact: ProfileFigure, source: SourceRef) -> SoftwareFigure:
-    """Return one figure of a software profile with its 80 % band."""
     reach = NINETIETH * fact.deviation
     if fact.parameter in ABSOLUTE:
         low, high = max(fact.value - reach, 0.0), min(fact.value + reach, 1.0)
@@ -204,7 +203,6 @@ def software_figure(fact: ProfileFigure, source: SourceRef) -> SoftwareFigure:
 
 
 def shared(catalog: Catalog, entry: Entry) -> dict[str, Any]:
-    """Return what every entry's document has."""
     figures = (figure(catalog, fact) for fact in entry.figures)
     return {
         "id": entry.id,

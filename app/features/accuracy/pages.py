@@ -164,7 +164,6 @@ def accuracy_page(
 def filters(
     allowed: Mapping[str, Sequence[str]], catalogue: Catalogue, voice: Voice
 ) -> dict[str, list[Choice]]:
-    """Return the lists to choose from."""
     chips = catalogue.chips.documents
 
     def called(field: str, value: str) -> str:
@@ -208,7 +207,6 @@ def run_view(one: Prediction, kind: str, reasons: Mapping[str, str], voice: Voic
 
 
 def shown(value: float | None) -> float | None:
-    """Return a value to the digits that are shown."""
     return None if value is None else float(f"{value:.{DIGITS}g}")
 
 
@@ -309,7 +307,6 @@ def cursor_behind(start: int, count: int) -> str | None:
 
 @router.get(f"{ADDRESS}.json")
 def show_accuracy_data(bench: BenchDep, query: QueryDep) -> AccuracyData:
-    """Return predictions against measured runs."""
     found, report = dict(findings_of(query.choice, bench.sizing)), written("accuracy")
     runs = found["runs"]
     start = query.start_in([one.id for one in runs])
@@ -319,7 +316,6 @@ def show_accuracy_data(bench: BenchDep, query: QueryDep) -> AccuracyData:
 
 @router.get(ADDRESS, response_class=HTMLResponse)
 def show_accuracy(request: Request, bench: BenchDep, query: QueryDep) -> Response:
-    """Show predictions against measured runs."""
     speaker = voice_of(request)
 
     def made() -> AccuracyPage:

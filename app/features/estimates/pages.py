@@ -208,7 +208,6 @@ def plan_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
 
 
 def basis_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
-    """Return what the cost rests on."""
     if estimate.cost is None:
         return []
     basis = dict(estimate.cost.basis)

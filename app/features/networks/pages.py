@@ -227,7 +227,6 @@ def network_knobs(option: FabricOption, frame: StudyFrame) -> dict[str, str]:
 
 
 def exposed_time(exposed: Exposed) -> float:
-    """Return all exposed communication of a step. [s]"""
     return exposed.tensor + exposed.pipeline + exposed.data
 
 

@@ -198,7 +198,6 @@ def address(frame: StudyFrame, values: Values, changes: Mapping[str, str], ancho
 
 
 def chips_of(frame: StudyFrame, values: Values, voice: Voice) -> list[FilterChip]:
-    """Return the filters that are on."""
     return [
         FilterChip(name, value_in_words(values[name], voice), address(frame, values, {name: ""}))
         for name in FILTERS

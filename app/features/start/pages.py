@@ -296,7 +296,6 @@ def refused(request: Request, bench: Workbench, workspace: str, draft: Draft, er
 
 @router.get("/studies/new")
 def show_old_guide(request: Request) -> Response:
-    """Go to the page that starts a study."""
     query = request.url.query
     return RedirectResponse(f"/?{query}" if query else "/", 303)
 
@@ -310,7 +309,6 @@ def show_old_decisions() -> Response:
 @router.post("/examples/{identifier}", response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
 def open_example(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Make the study of an example and go there."""
     if identifier not in EXAMPLES:
         raise NotFound.named("example", identifier, EXAMPLES)
     example, base, options = EXAMPLES[identifier]

@@ -87,7 +87,8 @@ def _at_knobs(content: StudyContent, knobs: Mapping[str, str], prefix: str = "")
     except AppError as error:
         found = [(f"{prefix}{one.field}", one.message) for one in error.errors]
         if knobs:
-            found = [(field_of_knobs(field, content, knobs), message) for field, message in found]
+            keys = [option.key for option in content.options]
+            found = [(field_of_knobs(field, keys, knobs), message) for field, message in found]
         error.errors = tuple(FieldError(field, message) for field, message in found)
         raise
 

@@ -65,7 +65,6 @@ def listed(values: Any) -> list[Any]:
 
 
 def lines(text: object) -> str:
-    """Return text of a figure, its breaks as lines of their own."""
     return str(text).replace("<br>", "\n")
 
 

@@ -81,7 +81,6 @@ def systems(catalogue: Catalogue) -> list[SystemGroup]:
 
 
 def heading(system: System) -> str:
-    """Return the group a system is offered in."""
     if system.acquisition == "rent":
         return RENTED
     return system.maker if system.id in COMMON else OTHER

@@ -45,17 +45,14 @@ class Form:
     errors: Sequence[FieldError] = ()
 
     def get(self, name: str, default: str = "") -> str:
-        """Return the first value of a field."""
         values = self.values.get(name, ())
         return values[0] if values else default
 
     @property
     def firsts(self) -> dict[str, str]:
-        """The first value of each field."""
         return {name: values[0] for name, values in self.values.items() if values}
 
     def has(self, name: str, value: str) -> bool:
-        """Tell whether a value was chosen."""
         return value in self.values.get(name, ())
 
     def wrong(self, *names: str) -> list[Message]:
@@ -175,5 +172,4 @@ def refusal_of(estimate: Estimate | None) -> CheckWarning | None:
 
 
 def view(name: str, caption: str, figure: Figure, note: str = "", table: str = "") -> FigureView:
-    """Return a figure with its place on the page."""
     return FigureView(f"figure-{name}", caption, figure, note, table)

@@ -36,7 +36,6 @@ MEANING = "glossary."
 
 @router.get("/glossary", response_class=HTMLResponse)
 def show_glossary(request: Request) -> Response:
-    """Show what the terms of the field mean."""
     terms = [code.removeprefix(MEANING) for code in LABELS if code.startswith(MEANING)]
     return render(request, "glossary.html", terms)
 
@@ -139,7 +138,6 @@ def opened_table(
 def closed_table(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
 ) -> str:
-    """Close a table and its box."""
     return "</table></div>"
 
 

@@ -51,7 +51,6 @@ class Assets(StaticFiles):
     """Static files; those with a version in their address are kept for a year."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """Return a file with what browsers may do with it."""
         response = await super().get_response(path, scope)
         versioned = path.startswith(VERSIONED) or "v" in QueryParams(scope["query_string"])
         response.headers["Cache-Control"] = KEPT if versioned else ASKED_AGAIN
@@ -101,7 +100,6 @@ def forms(view: FigureView | DrawingView) -> list[str]:
 
 
 def charted(view: FigureView, form: str) -> bytes:
-    """Return a chart as a file."""
     if form == "csv":
         return figure_csv(view.figure).encode("utf-8-sig")
     # Few requests draw, and what draws takes half a second to load.
@@ -114,7 +112,6 @@ def charted(view: FigureView, form: str) -> bytes:
 
 
 def drawn(view: DrawingView, form: str) -> bytes:
-    """Return a drawing as a file."""
     if form == "csv":
         return rows_csv(view.rows).encode("utf-8-sig")
     if form == "svg":
@@ -125,13 +122,17 @@ def drawn(view: DrawingView, form: str) -> bytes:
 
 
 def chart_address(request: Request, view: FigureView | DrawingView, form: str) -> str:
-    """Return where a chart of a page can be had as a file."""
     address = request.url.include_query_params(**{PARAMETER: f"{view.id}.{form}"})
     return f"{address.path}?{address.query}"
 
 
 DISPLAY_PARAMS = frozenset({LANGUAGE, PARAMETER})
 """The language, and the chart that is wanted as a file; no page may take them for a question."""
+
+
+def displayed(request: Request) -> list[tuple[str, str]]:
+    """Return what an address says of how a page is shown."""
+    return [(name, text) for name, text in request.query_params.multi_items() if name in DISPLAY_PARAMS]
 
 
 @functools.cache

@@ -201,7 +201,6 @@ class Voice:
         return said if template.startswith("{") else said[:1].upper() + said[1:]
 
     def ended(self, sentence: str) -> str:
-        """Return a sentence with what ends it."""
         return f"{sentence}{self.sign('.')}"
 
     def sign(self, sign: str) -> str:
