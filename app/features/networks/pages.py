@@ -277,7 +277,7 @@ def turning_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
     ]
 
 
-SWITCH_FORM = QueryForm(FabricRequest, {})
+SWITCH_FORM = QueryForm(FabricRequest)
 
 TWENTY = {"nodes": "20", "ports_per_node": "8", "port_gbps": "200", "switch_ports": "40"}
 

@@ -25,7 +25,7 @@ OFFERED = ("tensor", "pipeline", "recompute", "sharding", "offload", "phases")
 
 AGAINST = "against"
 
-FORM = QueryForm(PlanQuestion, {})
+FORM = QueryForm(PlanQuestion)
 
 FEWEST_KEPT = 1
 

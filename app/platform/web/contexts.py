@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.errors import AppError, FieldError, Message
-from app.estimating.documents import CheckWarning, Estimate, Text
+from app.estimating.documents import CheckWarning, Text
 from app.platform.charts.figures import Figure
 from app.platform.charts.svg import Drawing
 
@@ -162,13 +162,6 @@ def grouped(warnings: Iterable[tuple[str, CheckWarning]]) -> list[WarningGroup]:
         lines.setdefault(warning.message, WarningLine(warning.text, known))
     found = [WarningGroup(code, severity, list(lines.values())) for (code, severity), lines in groups.items()]
     return sorted(found, key=lambda group: SEVERITIES.index(group.severity))
-
-
-def refusal_of(estimate: Estimate | None) -> CheckWarning | None:
-    """Return why an estimate cannot run, if it cannot."""
-    if estimate is None or estimate.fits:
-        return None
-    return next((warning for warning in estimate.warnings if warning.code == REFUSAL), None)
 
 
 def view(name: str, caption: str, figure: Figure, note: str = "", table: str = "") -> FigureView:
