@@ -41,10 +41,10 @@ from app.platform.web import problems
 from app.platform.web.event_stream import Streams
 from app.platform.web.needs import RateHeaders
 from app.platform.web.observing import Observer
-from app.platform.web.rendering import Assets, folder
+from app.platform.web.rendering import Assets
 from app.platform.web.security import HEADERS_OF_FAULTS, Guard, ServerAccess
 from app.platform.workbench import Workbench
-from app.profiles.presets import models_directory
+from app.profiles.presets import beside, models_directory
 from app.settings import LOOPBACK, Settings
 from app.telemetry import count_connections
 
@@ -107,7 +107,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.router.routes += operation.router.routes
     app.router.routes += [*routes.OPEN_ROUTES, *routes.API_ROUTES, *routes.PAGE_ROUTES]
     app.state.paths = frozenset(getattr(route, "path", "") for route in app.router.routes)
-    app.mount("/static", Assets(directory=folder("static")), name="static")
+    app.mount("/static", Assets(directory=beside("static")), name="static")
     describe(app, bench)
     return app
 

@@ -7,15 +7,14 @@ from contextlib import contextmanager
 from typing import Annotated, get_args
 
 import typer
-from pydantic import ValidationError
 
 from app.commands.text import table
 from app.errors import BadInput
 from app.features.integrations import keys
 from app.features.integrations.model import ApiKey, KeyRequest, KeyScope, RotationRequest
 from app.main import make_bench
-from app.platform.json_bodies import from_validation
 from app.platform.store.trail import Actor, acting
+from app.platform.web.forms import checked
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench, no_such
 from app.settings import Settings
 
@@ -61,10 +60,7 @@ def create(
 ) -> None:
     """Create a key and print it. It is shown only once."""
     asked = {"name": name, "scopes": scopes or ["read"], "expires_in_days": days or None}
-    try:
-        request = KeyRequest.model_validate(asked)
-    except ValidationError as error:
-        raise from_validation(error.errors(include_url=False)) from None
+    request = checked(KeyRequest, asked)
     with opened(workspace) as bench:
         made = keys.create_key(bench, workspace, request)
     typer.echo(f"{made.id} may {', '.join(made.scopes)}; it is not shown again:", err=True)
@@ -111,10 +107,7 @@ def rotate(
     workspace: OfWorkspace = LOCAL_WORKSPACE,
 ) -> None:
     """Replace a key and print the new one. It is shown only once."""
-    try:
-        request = RotationRequest(grace_hours=grace)
-    except ValidationError as error:
-        raise from_validation(error.errors(include_url=False)) from None
+    request = checked(RotationRequest, {"grace_hours": grace})
     with opened(workspace) as bench:
         made = keys.rotate_key(bench, workspace, named(bench, workspace, key).id, request)
     typer.echo(f"{made.id} takes its place; the old key works for {grace} h more:", err=True)

@@ -35,7 +35,7 @@ from app.platform.catalogue_model import (
     Statement,
     System,
 )
-from app.platform.listing import Item, Page, stretch
+from app.platform.listing import Item, Page, filled, stretch
 from app.profiles.model import ModelProfile, Published
 from app.profiles.presets import presets
 
@@ -51,7 +51,6 @@ class Shelf(Generic[Item]):
     documents: Mapping[str, Item]
 
     def page(self, limit: int, cursor: str | None) -> Page[Item]:
-        """Return a stretch of them."""
         return stretch(list(self.documents.values()), limit, cursor)
 
     def get(self, identifier: str) -> Item:
@@ -71,22 +70,18 @@ class Catalogue:
 
     @cached_property
     def chips(self) -> Shelf[Chip]:
-        """Every chip."""
         return Shelf("chip", {name: chip(self.catalog, name) for name in self.catalog.names("chip")})
 
     @cached_property
     def machines(self) -> Shelf[Machine]:
-        """Every machine."""
         return Shelf("machine", {name: machine(self.catalog, name) for name in self.catalog.names("machine")})
 
     @cached_property
     def systems(self) -> Shelf[System]:
-        """Every system."""
         return Shelf("system", {name: system(self.catalog, name) for name in self.catalog.names("system")})
 
     @cached_property
     def fabrics(self) -> Shelf[Fabric]:
-        """Every fabric."""
         return Shelf("fabric", {name: fabric(self.catalog, name) for name in self.catalog.names("fabric")})
 
     @cached_property
@@ -97,7 +92,6 @@ class Catalogue:
 
     @cached_property
     def software(self) -> Shelf[Software]:
-        """Every software profile."""
         found = {
             name: software(profile, self.catalog, [run for run in self.runs if name in run.profiles])
             for name, profile in self.profiles.items()
@@ -106,63 +100,51 @@ class Catalogue:
 
     @cached_property
     def sources(self) -> Shelf[SourceRef]:
-        """Every source."""
         return Shelf("source", {source.id: source_ref(source) for source in self.catalog.sources()})
 
     def model_with_operators(self, identifier: str) -> ModelWithOperators:
-        """Return one model preset with its operators."""
         shown = self.models.get(identifier)
-        return ModelWithOperators(**dict(shown), operators=operators(presets()[identifier]))
+        return ModelWithOperators(
+            **dict(shown),
+            operators=operators(presets()[identifier]),
+        )
 
 
 def chip(catalog: Catalog, identifier: str) -> Chip:
-    """Return one chip as a document."""
     entry = catalog.chip(identifier)
     follows = derived(catalog.chip_derived(entry.id))
     return Chip(**shared(catalog, entry), kind=entry.kind.value, derived=follows)
 
 
 def machine(catalog: Catalog, identifier: str) -> Machine:
-    """Return one machine as a document."""
     entry = catalog.machine_entry(identifier)
     return Machine(**shared(catalog, entry), chip=entry.chip, devices=entry.devices, intra=entry.intra.value)
 
 
 def fabric(catalog: Catalog, identifier: str) -> Fabric:
-    """Return one fabric as a document."""
     entry = catalog.fabric_entry(identifier)
     return Fabric(**shared(catalog, entry), protocol=entry.protocol)
 
 
 def system(catalog: Catalog, identifier: str) -> System:
-    """Return one system as a document."""
     entry = catalog.system(identifier)
-    return System(
+    return filled(
+        System,
+        entry,
         **shared(catalog, entry),
-        machine=entry.machine,
-        machines=entry.machines,
-        devices=entry.devices,
-        devices_per_machine=entry.devices_per_machine,
-        chip=entry.chip,
         chip_kind=entry.chip_kind.value,
         intra=entry.intra.value,
-        hosts=entry.hosts,
-        fabric=entry.fabric,
-        ports_per_node=entry.ports_per_node,
         acquisition=entry.acquisition.value,
-        availability=entry.availability,
         price=spread(entry.price),
         price_hour=figure(catalog, entry.price_hour),
         power_typical=spread(entry.power_typical),
         power_max=spread(entry.power_max),
-        rack_units=entry.rack_units,
         bill=[bill_line(catalog, line) for line in entry.bill],
         derived=derived(catalog.derived(entry.id)),
     )
 
 
 def model(profile: ModelProfile, catalog: Catalog) -> Model:
-    """Return one model preset as a document."""
     source, published = profile.source, profile.published
     return Model(
         id=profile.id,
@@ -182,30 +164,15 @@ def model(profile: ModelProfile, catalog: Catalog) -> Model:
 
 
 def published_training(published: Published, catalog: Catalog) -> PublishedTraining:
-    """Return how a model was trained, as a document."""
     figures = (figure(catalog, fact) for fact in published.training)
-    return PublishedTraining(
-        workload=published.workload,
-        seq_len=published.seq_len,
-        image_size=published.image_size,
-        tokens=published.tokens,
-        samples=published.samples,
-        target=published.target,
-        global_batch=published.global_batch,
-        assumed=published.assumed,
-        figures=[found for found in figures if found is not None],
-    )
+    return filled(PublishedTraining, published, figures=[found for found in figures if found is not None])
 
 
 def published_parameters(published: Published) -> PublishedParameters | None:
-    """Return the parameters a model's authors give, as a document."""
-    if published.parameters is None:
-        return None
-    return PublishedParameters(parameters=published.parameters, note=published.note)
+    return None if published.parameters is None else filled(PublishedParameters, published)
 
 
 def operators(profile: ModelProfile) -> list[OperatorSummary]:
-    """Return the operators of a model as documents."""
     return [OperatorSummary.model_validate(row) for row in profile.summary()]
 
 
@@ -226,27 +193,16 @@ def software(profile: SoftwareProfile, catalog: Catalog, runs: Sequence[Measured
 
 
 def software_figure(fact: ProfileFigure, source: SourceRef) -> SoftwareFigure:
-    """Return one figure of a software profile with its 80 % band."""
     reach = NINETIETH * fact.deviation
     if fact.parameter in ABSOLUTE:
         low, high = max(fact.value - reach, 0.0), min(fact.value + reach, 1.0)
     else:
         low, high = fact.value * math.exp(-reach), fact.value * math.exp(reach)
-    return SoftwareFigure(
-        parameter=fact.parameter,
-        value=fact.value,
-        low=low,
-        high=high,
-        unit=figure_unit(fact.parameter),
-        status=fact.status,
-        note=fact.note,
-        profile=fact.profile,
-        source=source,
-    )
+    unit = figure_unit(fact.parameter)
+    return filled(SoftwareFigure, fact, low=low, high=high, unit=unit, source=source)
 
 
 def shared(catalog: Catalog, entry: Entry) -> dict[str, Any]:
-    """Return what every entry's document has."""
     figures = (figure(catalog, fact) for fact in entry.figures)
     return {
         "id": entry.id,
@@ -291,44 +247,24 @@ def statement_fields(fact: Figure) -> dict[str, Any]:
 
 
 def source_ref(source: Source) -> SourceRef:
-    """Return a source as a document."""
-    return SourceRef(
-        id=source.id,
-        kind=source.kind.value,
-        title=source.title,
-        publisher=source.publisher,
-        published=source.published,
-        url=source.url,
-    )
+    return filled(SourceRef, source, kind=source.kind.value)
 
 
 def derived(figures: Iterable[Derived]) -> list[DerivedFigure]:
-    """Return computed figures as documents."""
     return [
-        DerivedFigure(
-            name=entry.name,
-            value=entry.value,
-            unit=entry.unit,
-            formula=entry.formula,
-            inputs=[Statement(**statement_fields(fact)) for fact in entry.inputs],
-        )
+        filled(DerivedFigure, entry, inputs=[Statement(**statement_fields(fact)) for fact in entry.inputs])
         for entry in figures
     ]
 
 
 def spread(amount: Spread | None) -> Quantity | None:
-    """Return a sum with its range as a quantity."""
-    if amount is None:
-        return None
-    return Quantity(value=amount.value, low=amount.low, high=amount.high, unit=amount.unit)
+    return None if amount is None else filled(Quantity, amount)
 
 
 def bill_line(catalog: Catalog, line: SystemPart) -> BillOfSystem:
-    """Return one line of a system's bill."""
-    return BillOfSystem(
-        item=line.item,
-        name=line.name,
-        count=line.count,
+    return filled(
+        BillOfSystem,
+        line,
         price=figure(catalog, line.price),
         power_typical=figure(catalog, line.power_typical),
         rack_units=figure(catalog, line.rack_units),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import unicodedata
 from pathlib import Path
+
+from app.profiles.presets import beside
 
 FAMILIES = ("Pretendard", "Noto Sans CJK KR", "Noto Sans CJK SC")
 """In the order they are tried: text, Hanja in their Korean form, everything else of Chinese."""
@@ -23,12 +24,7 @@ SPACES = {"\t", "\n", "\v", "\f", "\r", "\u0085", "\u2028", "\u2029"}
 
 
 def font_folder() -> Path:
-    """Return the folder of the fonts: in the repository, or inside the installed package."""
-    found = importlib.util.find_spec("app")
-    assert found is not None and found.submodule_search_locations is not None
-    package = Path(next(iter(found.submodule_search_locations)))
-    bundled = package / "_bundled" / PLACE
-    return bundled if bundled.is_dir() else package.parent / PLACE
+    return beside(PLACE)
 
 
 def font_files() -> list[Path]:

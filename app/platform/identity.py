@@ -98,9 +98,9 @@ def checked_email(email: str, field: str = "email") -> str:
     return found
 
 
-def checked_name(name: str, field: str = "name") -> str:
+def checked_name(name: str) -> str:
     """Return a name that can be shown."""
     found = " ".join(name.split())
     if not found or len(found) > MOST_NAME or not found.isprintable():
-        raise BadInput.at(field, "must have 1 to {most} printable characters", most=MOST_NAME)
+        raise BadInput.at("name", "must have 1 to {most} printable characters", most=MOST_NAME)
     return found

@@ -31,27 +31,9 @@ def read_json(text: bytes) -> Any:
     except ValueError:
         # Not text in a Unicode encoding, or a number of thousands of digits.
         raise BadInput("the body is not UTF-8 JSON, or contains an out-of-range number") from None
-    wrong = places(value, out_of_bounds)
-    if wrong:
-        raise BadInput(
-            "every number must be finite",
-            [FieldError(place, Message("must be a finite number")) for place in wrong[:20]],
-        )
-    wrong = places(value, halved)
-    if wrong:
-        raise BadInput(
-            "text must consist of complete characters",
-            [
-                FieldError(place, Message("contains an incomplete character; send UTF-8"))
-                for place in wrong[:20]
-            ],
-        )
-    wrong = places(value, nulled)
-    if wrong:
-        raise BadInput(
-            "text must not contain the character U+0000",
-            [FieldError(place, Message("contains the character U+0000; remove it")) for place in wrong[:20]],
-        )
+    for is_wrong, of_body, of_field in UNREADABLE:
+        if wrong := places(value, is_wrong):
+            raise BadInput(of_body, [FieldError(place, of_field) for place in wrong[:20]])
     return quoted(value)
 
 
@@ -108,6 +90,22 @@ def nulled(item: Any) -> bool:
 def texts(item: Any) -> Iterable[str]:
     """Return a JSON value that is a text, and the names in an object."""
     return item if isinstance(item, dict) else [item] if isinstance(item, str) else []
+
+
+UNREADABLE = (
+    (out_of_bounds, Message("every number must be finite"), Message("must be a finite number")),
+    (
+        halved,
+        Message("text must consist of complete characters"),
+        Message("contains an incomplete character; send UTF-8"),
+    ),
+    (
+        nulled,
+        Message("text must not contain the character U+0000"),
+        Message("contains the character U+0000; remove it"),
+    ),
+)
+"""What no request may hold: what finds it, and what is said of the body and of the field."""
 
 
 def whole(text: str) -> str:

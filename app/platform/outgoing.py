@@ -217,7 +217,6 @@ class HttpSender:
         return self._given or httpx.create_ssl_context(trust_env=False)
 
     def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """Post a body and return the answer."""
         try:
             target = checked_url("url", url, http=self._http)
         except BadInput as error:

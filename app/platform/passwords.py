@@ -91,16 +91,16 @@ def matches(password: str, kept: str | None) -> bool:
     return right and kept is not None
 
 
-def check_password(password: str, *, email: str, name: str = "", field: str = "password") -> None:
+def check_password(password: str, *, email: str, name: str) -> None:
     """Refuse a password that is too short or is what everybody knows of its owner."""
     if len(prepared(password)) < LEAST:
-        raise BadInput.at(field, "must have at least {least} characters", least=LEAST)
+        raise BadInput.at("password", "must have at least {least} characters", least=LEAST)
     if len(prepared(password)) > MOST:
-        raise BadInput.at(field, "must have at most {most} characters", most=MOST)
+        raise BadInput.at("password", "must have at most {most} characters", most=MOST)
     folded = prepared(password).casefold()
     known = {email.casefold(), email.casefold().partition("@")[0], name.casefold()} - {""}
     if folded in known or len(set(folded)) < LEAST // 3:
-        raise BadInput.at(field, "is too easy to guess; use several words that only you would combine")
+        raise BadInput.at("password", "is too easy to guess; use several words that only you would combine")
 
 
 LONGEST = timedelta(minutes=15)

@@ -38,7 +38,6 @@ class Sealer:
 
     @cached_property
     def _secret(self) -> bytes:
-        """The server's secret, read when it is first needed."""
         return self._read_secret()
 
     def _derived(self, purpose: str) -> bytes:

@@ -12,11 +12,15 @@ from app.errors import CatalogError, Message, NotFound
 from app.profiles.model import ModelProfile
 
 
-def models_directory() -> Path:
-    """Return data/models of the installed package, or of the working tree beside it."""
+def beside(place: str) -> Path:
+    """Return a file or folder that goes with the package: of the installed one, or of the working tree."""
     package = Path(__file__).resolve().parents[1]
-    bundled = package / "_bundled" / "data" / "models"
-    return bundled if bundled.is_dir() else package.parent / "data" / "models"
+    bundled = package / "_bundled" / place
+    return bundled if bundled.exists() else package.parent / place
+
+
+def models_directory() -> Path:
+    return beside("data/models")
 
 
 @lru_cache(maxsize=1)

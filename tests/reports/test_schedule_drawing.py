@@ -19,7 +19,6 @@ from app.features.estimates.schedule import excerpt, pipeline_drawing, schedule_
 from app.platform.charts.figure_tables import rows_csv
 from app.platform.charts.still_files import sketch
 from app.platform.charts.svg import Area, Box, Label, written
-from app.platform.web.rendering import fonts
 from app.platform.wording.voice import voice
 
 Kind = Literal["one_forward_one_backward", "interleaved", "lockstep"]
@@ -149,8 +148,8 @@ def test_stages_begin_one_after_the_other_and_the_first_ends_last() -> None:
 def test_a_drawing_is_a_picture_and_its_rows_are_a_table() -> None:
     drawn = schedule("interleaved", 4, 64, 2)
     drawing = pipeline_drawing(drawn, voice("ko"))
-    picture = sketch(drawing, fonts())
-    assert picture == sketch(drawing, fonts())
+    picture = sketch(drawing)
+    assert picture == sketch(drawing)
     with Image.open(io.BytesIO(picture)) as opened:
         assert opened.width == round(2 * drawing.width)
         assert len(opened.convert("RGB").getcolors(1 << 20) or ()) > 5

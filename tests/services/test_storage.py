@@ -161,11 +161,14 @@ def test_a_study_goes_with_what_only_it_used(bench: Workbench) -> None:
         archive_study(bench, "ws_one", study.id, True)
         with pytest.raises(NotFound):
             deletions.delete_study(bench, "ws_two", study.id)
-    gone = deletions.delete_study(bench, "ws_one", first.id)
-    assert (gone.profiles, gone.workloads) == ((mine,), (sample,))
-    assert deletions.delete_study(bench, "ws_one", second.id).profiles == ()
+    for study in (first, second):
+        deletions.delete_study(bench, "ws_one", study.id)
     with pytest.raises(NotFound):
         get_study(bench, "ws_one", first.id)
+    with pytest.raises(NotFound):
+        uploads.get_profile(bench, "ws_one", mine)
+    with pytest.raises(NotFound):
+        uploads.get_workload(bench, "ws_one", sample)
     assert uploads.get_profile(bench, "ws_one", shared).id == shared
     assert len(kept(bench)) == 1
     assert list(check_store(bench)) == []

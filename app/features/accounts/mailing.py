@@ -40,7 +40,6 @@ class CommandMailer:
         return True
 
     def written(self, address: str, subject: str, text: str) -> bytes:
-        """Return a mail as it goes over the line."""
         message = EmailMessage(policy=SMTP)
         message["To"] = address
         if self.sender:

@@ -87,7 +87,6 @@ router = page_router()
 
 
 async def token_of(request: Request) -> str:
-    """Return the token of this browser's session."""
     return request.cookies.get(cookie_name(request), "")
 
 
@@ -132,7 +131,6 @@ def account_page(
 
 @resource(router, "/account", "accounts/account.html", account_page, right=Right.OWN, headers=PRIVATE)
 def show_account(identity: IdentityDep, account_id: AccountDep, token: TokenDep) -> AccountDocument:
-    """Return the account of the person who asks."""
     return people.get_account(identity, account_id, token)
 
 
@@ -148,7 +146,6 @@ def refused(request: Request, account: AccountDocument, form: str, error: AppErr
 def rename_account(
     request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
 ) -> Response:
-    """Call the person something else."""
     try:
         accounts.rename(identity, account_id, text_of(form, "name"))
     except BadInput as error:
@@ -198,7 +195,6 @@ def second_factor_page(offered: Enrolment, form: Form) -> SecondFactorPage:
 @router.get("/account/second-factor", response_class=HTMLResponse)
 @needs(Right.OWN)
 def show_second_factor(request: Request, identity: IdentityDep, account_id: AccountDep) -> Response:
-    """Offer a new second factor."""
     offered = people.offer_second_factor(identity, account_id)
     return show(request, "second_factor", second_factor_page(offered, Form()))
 
@@ -226,7 +222,6 @@ def turn_on(
 def turn_off(
     request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
 ) -> Response:
-    """Go without a second factor again."""
     try:
         second_factor.turn_off(identity, account_id, secret_of(form, "password"))
     except (BadInput, TooMany) as error:
@@ -239,7 +234,6 @@ def turn_off(
 def other_codes(
     request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
 ) -> Response:
-    """Make new recovery codes in the place of all earlier ones."""
     try:
         codes = second_factor.other_recovery_codes(identity, account_id, secret_of(form, "password"))
     except (BadInput, Conflict, TooMany) as error:
@@ -251,7 +245,6 @@ def other_codes(
 @router.post("/account/sessions/{identifier}/end", response_class=HTMLResponse)
 @needs(Right.OWN)
 def end_session(identity: IdentityDep, account_id: AccountDep, identifier: str) -> Response:
-    """Sign one browser out."""
     sessions.end_session(identity, account_id, identifier)
     return go("/account?done=session")
 
@@ -271,7 +264,6 @@ def leave_everywhere(request: Request, identity: IdentityDep, account_id: Accoun
 def switch(
     identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep, who: PrincipalDep
 ) -> Response:
-    """Work in another workspace of the account."""
     sessions.switch_workspace(identity, account_id, token, text_of(form, "workspace"))
     return go("/")
 
@@ -280,7 +272,6 @@ ROLES = [role.value for role in (Role.CONSULTANT, Role.VIEWER, Role.OWNER)]
 
 
 def role_of(form: FormData) -> Role:
-    """Return the role that was chosen."""
     given = text_of(form, "role")
     if given not in ROLES:
         raise Unprocessable.at("role", "must be one of {roles}", roles=", ".join(ROLES))
@@ -311,7 +302,6 @@ def people_page(
 
 @resource(router, "/people", "accounts/people.html", people_page, right=Right.MANAGE, headers=PRIVATE)
 def show_people(identity: IdentityDep, owner: OwnerDep) -> People:
-    """Return who works in the workspace and who is invited."""
     return people.list_people(identity, owner.workspace_id)
 
 
@@ -345,7 +335,6 @@ def invite(request: Request, identity: IdentityDep, owner: OwnerDep, form: FormD
 @router.post("/people/invitations/{identifier}/withdraw", response_class=HTMLResponse)
 @needs(Right.MANAGE)
 def withdraw(identity: IdentityDep, owner: OwnerDep, identifier: str) -> Response:
-    """Take an invitation back."""
     people.withdraw(identity, owner.workspace_id, identifier)
     return go("/people")
 
@@ -355,7 +344,6 @@ def withdraw(identity: IdentityDep, owner: OwnerDep, identifier: str) -> Respons
 def change_role(
     request: Request, identity: IdentityDep, owner: OwnerDep, form: FormDep, identifier: str
 ) -> Response:
-    """Let a member do more or less."""
     try:
         people.change_role(identity, owner.workspace_id, identifier, role_of(form))
     except (BadInput, Conflict) as error:
@@ -377,7 +365,6 @@ def remove(request: Request, identity: IdentityDep, owner: OwnerDep, identifier:
 @router.post("/people/workspace", response_class=HTMLResponse)
 @needs(Right.MANAGE)
 def rename_workspace(request: Request, identity: IdentityDep, owner: OwnerDep, form: FormDep) -> Response:
-    """Call the workspace something else."""
     try:
         people.rename_workspace(identity, owner.workspace_id, text_of(form, "name"))
     except BadInput as error:

@@ -38,11 +38,8 @@ class Member(Document):
     """A person of a workspace."""
 
     id: str
-    """Identifier of the account."""
     name: str
-    """What the person is called."""
     email: str
-    """E-mail address."""
     role: Role
     """What the person may do here."""
     disabled: bool
@@ -57,9 +54,7 @@ class Invited(Document):
     """An invitation that waits."""
 
     id: str
-    """Identifier."""
     email: str
-    """Who is invited."""
     role: Role
     """What the person will be able to do."""
     expires_at: datetime
@@ -70,9 +65,7 @@ class People(Document):
     """Who works in a workspace."""
 
     workspace_id: str
-    """Identifier of the workspace."""
     workspace: str
-    """What the workspace is called."""
     members: list[Member]
     """Members, the first one first."""
     invitations: list[Invited]
@@ -258,7 +251,6 @@ class SessionDocument(Document):
     """A browser that is signed in."""
 
     id: str
-    """Identifier."""
     here: bool
     """Whether it is the one that asks."""
     address: str
@@ -266,7 +258,6 @@ class SessionDocument(Document):
     user_agent: str
     """What the browser calls itself."""
     created_at: datetime
-    """When it signed in."""
     seen_at: datetime
     """When it last asked for something, to the minute."""
     expires_at: datetime
@@ -279,9 +270,7 @@ class Place(Document):
     """A workspace of the account."""
 
     id: str
-    """Identifier."""
     name: str
-    """Name."""
     role: Role
     """What the account may do there."""
 
@@ -290,11 +279,8 @@ class AccountDocument(Document):
     """The account of the person who asks."""
 
     id: str
-    """Identifier."""
     name: str
-    """What the person is called."""
     email: str
-    """E-mail address."""
     second_factor: bool
     """Whether a second factor protects it."""
     recovery_codes: int

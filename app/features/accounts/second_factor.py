@@ -165,7 +165,6 @@ def purpose(account: Account) -> str:
 
 
 def recovery_code() -> str:
-    """Return a code in groups of four letters and digits."""
     text = base64.b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode().lower()
     return "-".join(text[start : start + 4] for start in range(0, len(text), 4))
 

@@ -231,7 +231,6 @@ def begin_reset(identity: Identity, visitor: Visitor) -> None:
 
 
 def led_to(identity: Identity, token: str) -> Account:
-    """Return whose password a link sets."""
     with identity.store.identity() as queries:
         account = queries.people.password_link(token_hash(token), now())
     if account is None:

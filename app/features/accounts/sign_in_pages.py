@@ -102,7 +102,6 @@ def sign_in_page(
     form: Form | None = None,
     error: AppError | None = None,
 ) -> Response:
-    """Return the form that asks for address and password."""
     page = SignInPage(
         form=form or Form(),
         message=error.message if error else None,
@@ -143,13 +142,11 @@ class CodePage:
 
 @router.get("/sign-in/code", response_class=HTMLResponse)
 def show_code(request: Request, identity: OpenIdentityDep, following: NextQuery = "/") -> Response:
-    """Ask for a code of the second factor."""
     return show(request, "sign_in_code", CodePage(form=Form(), following=local(following)))
 
 
 @router.post("/sign-in/code", response_class=HTMLResponse)
 def enter_code(request: Request, identity: OpenIdentityDep, form: FormDep) -> Response:
-    """Complete a session by a code."""
     token, following = request.cookies.get(cookie_name(request), ""), local(text_of(form, "next"))
     try:
         started = sign_in.give_code(identity, token, text_of(form, "code"), visitor_of(request))
@@ -164,7 +161,6 @@ def enter_code(request: Request, identity: OpenIdentityDep, form: FormDep) -> Re
 
 @router.post("/sign-out", response_class=HTMLResponse)
 def leave(request: Request, identity: OpenIdentityDep) -> Response:
-    """End this browser's session."""
     token = request.cookies.get(cookie_name(request))
     if token:
         sessions.sign_out(identity, token)
@@ -182,7 +178,6 @@ Text = Annotated[str, Query(max_length=2000)]
 
 
 def get_single(request: Request) -> SingleSignOn:
-    """Return the provider of the server."""
     single: SingleSignOn | None = request.app.state.single_sign_on
     if single is None:
         raise NotFound("this server has no sign-in provider")
@@ -199,7 +194,6 @@ def leave_for_provider(
     single: SingleDep,
     following: Annotated[str, Query(alias="next", max_length=2000)] = "/",
 ) -> Response:
-    """Send a browser to the provider."""
     try:
         leaving = oidc.begin(identity, single, local(following))
     except AppError as error:
@@ -259,7 +253,6 @@ def check_mails(identity: Identity) -> None:
 
 @router.get("/forgotten", response_class=HTMLResponse)
 def show_forgotten(request: Request, identity: OpenIdentityDep) -> Response:
-    """Ask where to send a link for a new password."""
     check_mails(identity)
     return show(request, "forgotten", ForgottenPage())
 
@@ -291,7 +284,6 @@ class PasswordPage:
 
 @router.get("/password/{token}", response_class=HTMLResponse)
 def show_password(request: Request, identity: OpenIdentityDep, token: str) -> Response:
-    """Show the form that sets a password."""
     return password_page(request, identity, token)
 
 
@@ -332,14 +324,12 @@ class InvitationPage:
 
 @router.get("/invitations/{token}", response_class=HTMLResponse)
 def show_invitation(request: Request, identity: OpenIdentityDep, token: str) -> Response:
-    """Show what an invitation offers, and the form that accepts it."""
     return invitation_page(request, identity, token, Form())
 
 
 def invitation_page(
     request: Request, identity: Identity, token: str, form: Form, error: AppError | None = None
 ) -> Response:
-    """Return the form that accepts an invitation."""
     offered, principal = people.open_invitation(identity, token), known_principal(request)
     mine = False
     if principal is not None and principal.account_id is not None:
@@ -362,7 +352,6 @@ def general(error: AppError | None) -> Message | None:
 
 @router.post("/invitations/{token}", response_class=HTMLResponse)
 def accept(request: Request, identity: OpenIdentityDep, form: FormDep, token: str) -> Response:
-    """Make the account an invitation is for."""
     name, earlier = text_of(form, "name"), request.cookies.get(cookie_name(request))
     try:
         password = same_twice(form)

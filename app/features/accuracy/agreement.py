@@ -376,13 +376,7 @@ def ranking(found: Iterable[Chain]) -> Ranking:
     A pair counts where the measured values differ by more than three repeat deviations; the growth
     with the number of devices is taken out, for any model would rank that.
     """
-    pairs = right = with_pairs = 0
-    for chain in found:
-        clear = clear_pairs(chain.points, chain.repeat_deviation)
-        pairs += len(clear)
-        right += sum(measured * predicted > 0 for measured, predicted in clear)
-        with_pairs += bool(clear)
-    return Ranking(pairs, right, with_pairs)
+    return ranked((chain.points, chain.repeat_deviation) for chain in found)
 
 
 class ChainOutcome(Protocol):
@@ -395,6 +389,13 @@ class ChainOutcome(Protocol):
     @property
     def predicted(self) -> float:
         """Predicted throughput."""
+
+
+def ranked(sets: Iterable[tuple[Sequence[ChainOutcome], float]]) -> Ranking:
+    """Return how many pairs of one set that differ clearly are predicted in the right order."""
+    found = [clear for outcomes, deviation in sets if (clear := clear_pairs(outcomes, deviation))]
+    right = sum(measured * predicted > 0 for clear in found for measured, predicted in clear)
+    return Ranking(sum(map(len, found)), right, len(found))
 
 
 def clear_pairs(outcomes: Sequence[ChainOutcome], deviation: float) -> list[tuple[float, float]]:

@@ -137,7 +137,6 @@ def with_answers(
 
 
 def request_shown(text: str, page: str) -> EstimateRequest:
-    """Return the first request that a page shows."""
     shown = REQUEST.search(text)
     if shown is None:
         raise CatalogError(f"{page} shows no request")
@@ -145,7 +144,6 @@ def request_shown(text: str, page: str) -> EstimateRequest:
 
 
 def filled(text: str, parts: dict[str, str], page: str) -> str:
-    """Return a page with each of its generated parts put in."""
     unknown = {found["name"] for found in PART.finditer(text)} ^ set(parts)
     if unknown:
         raise CatalogError(f"{page}: generated parts do not match: {', '.join(sorted(unknown))}")
@@ -186,7 +184,6 @@ def advice(request: EstimateRequest, context: SizingContext) -> str:
 
 
 def said(code: str, warnings: list[CheckWarning]) -> str:
-    """Return the sentence of a warning, with its code."""
     message = next(warning.message for warning in warnings if warning.code == code)
     return f"{message} (`{code}`)"
 

@@ -21,7 +21,6 @@ def escaped(cell: str) -> str:
 
 
 def percent(share: float | None, *, signed: bool = False) -> str:
-    """Return a share as a percentage with one decimal."""
     if share is None:
         return UNKNOWN
     # No minus sign on what rounds to nothing.
@@ -30,7 +29,6 @@ def percent(share: float | None, *, signed: bool = False) -> str:
 
 
 def whole_percent(share: float | None) -> str:
-    """Return a share as a whole percentage."""
     return UNKNOWN if share is None else f"{100.0 * share:.0f} %"
 
 

@@ -20,9 +20,10 @@ from app.platform.catalogue import Catalogue
 from app.platform.listing import start_of
 from app.platform.web.contexts import Choice, FigureView
 from app.platform.web.deps import BenchDep, CursorQuery
-from app.platform.web.documents import WrittenDocument, page_of, written
+from app.platform.web.documents import WrittenDocument, document_page, written
 from app.platform.web.locale import voice_of
 from app.platform.web.rendering import render
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 
@@ -163,7 +164,6 @@ def accuracy_page(
 def filters(
     allowed: Mapping[str, Sequence[str]], catalogue: Catalogue, voice: Voice
 ) -> dict[str, list[Choice]]:
-    """Return the lists to choose from."""
     chips = catalogue.chips.documents
 
     def called(field: str, value: str) -> str:
@@ -207,7 +207,6 @@ def run_view(one: Prediction, kind: str, reasons: Mapping[str, str], voice: Voic
 
 
 def shown(value: float | None) -> float | None:
-    """Return a value to the digits that are shown."""
     return None if value is None else float(f"{value:.{DIGITS}g}")
 
 
@@ -308,7 +307,6 @@ def cursor_behind(start: int, count: int) -> str | None:
 
 @router.get(f"{ADDRESS}.json")
 def show_accuracy_data(bench: BenchDep, query: QueryDep) -> AccuracyData:
-    """Return predictions against measured runs."""
     found, report = dict(findings_of(query.choice, bench.sizing)), written("accuracy")
     runs = found["runs"]
     start = query.start_in([one.id for one in runs])
@@ -318,7 +316,6 @@ def show_accuracy_data(bench: BenchDep, query: QueryDep) -> AccuracyData:
 
 @router.get(ADDRESS, response_class=HTMLResponse)
 def show_accuracy(request: Request, bench: BenchDep, query: QueryDep) -> Response:
-    """Show predictions against measured runs."""
     speaker = voice_of(request)
 
     def made() -> AccuracyPage:
@@ -338,11 +335,6 @@ def show_accuracy(request: Request, bench: BenchDep, query: QueryDep) -> Respons
     return render(request, "accuracy/accuracy.html", page, lasting=bench.pages)
 
 
-@router.get(f"{REPORT}.json")
-def show_report_data() -> WrittenDocument:
+@resource(router, REPORT, "document.html", lambda *_: document_page("accuracy"))
+def show_report() -> WrittenDocument:
     return written("accuracy")
-
-
-@router.get(REPORT, response_class=HTMLResponse)
-def show_report(request: Request) -> Response:
-    return page_of(request, "accuracy", REPORT)

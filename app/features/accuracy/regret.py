@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.features.accuracy.agreement import ChainPoint, Ranking, clear_pairs, point_of, repeat_deviation
+from app.features.accuracy.agreement import ChainPoint, Ranking, point_of, ranked, repeat_deviation
 from app.features.accuracy.markdown import percent, table, whole_percent
 from app.features.accuracy.predictions import GROUP_LEFT_OUT, IN_SAMPLE, Pattern, Prediction
 
@@ -136,14 +136,7 @@ def _outcome(plan: str, points: Sequence[ChainPoint]) -> PlanOutcome:
 
 
 def pairs_of_plans(sets: Iterable[PlanSet]) -> Ranking:
-    """Return how many pairs of plans of one set that differ clearly are predicted in the right order."""
-    pairs = right = with_pairs = 0
-    for plan_set in sets:
-        clear = clear_pairs(plan_set.plans, plan_set.repeat_deviation)
-        pairs += len(clear)
-        right += sum(measured * predicted > 0 for measured, predicted in clear)
-        with_pairs += bool(clear)
-    return Ranking(pairs, right, with_pairs)
+    return ranked((plan_set.plans, plan_set.repeat_deviation) for plan_set in sets)
 
 
 def regret_section(

@@ -37,7 +37,7 @@ from app.platform.workbench import Workbench
 
 router = page_router()
 
-FORM = QueryForm(OptionBillRequest, {})
+FORM = QueryForm(OptionBillRequest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,7 +69,7 @@ def completed(found: dict[str, str]) -> dict[str, str]:
     return kept
 
 
-FORM = QueryForm(BreakEvenRequest, {}, complete=completed)
+FORM = QueryForm(BreakEvenRequest, complete=completed)
 
 
 def open_folds(form: Form) -> frozenset[str]:

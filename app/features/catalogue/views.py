@@ -262,7 +262,6 @@ def facts_of(document: Document, voice: Voice) -> list[Fact]:
 
 
 def model_facts(model: Model, voice: Voice) -> list[Fact]:
-    """Return the facts of a model preset."""
     _ = voice.gettext
     rows = [
         (_("Family"), model.family, ""),

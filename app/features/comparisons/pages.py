@@ -1,35 +1,19 @@
-"""Options side by side: the comparisons that were made, and each of them."""
+"""The data of a comparison, at what an address states as people write it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
 from urllib.parse import urlencode
-
-from fastapi import Depends
 
 from app.errors import BadInput
 from app.features.comparisons.model import Comparison
 from app.features.comparisons.one_basis import BasisAsked
-from app.features.comparisons.service import USUAL_BASIS, get_comparison
+from app.features.comparisons.service import get_comparison
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.rights import page_router
 
 router = page_router()
 
-PARAMETER, UTILISATION, YEARS = ASKED = ("scaling_efficiency", "utilisation", "term_years")
-
-
-@dataclass(frozen=True, slots=True)
-class TypedBasis:
-    """What an address states of the basis, as it was typed."""
-
-    scaling_efficiency: str = ""
-    utilisation: str = ""
-    term_years: str = ""
-
-
-TypedDep = Annotated[TypedBasis, Depends()]
+PARAMETER, UTILISATION, YEARS = "scaling_efficiency", "utilisation", "term_years"
 
 
 def share_of(text: str, field: str = PARAMETER) -> float:
@@ -44,17 +28,10 @@ def share_of(text: str, field: str = PARAMETER) -> float:
     return share
 
 
-def address(identifier: str, share: float, basis: BasisAsked = USUAL_BASIS) -> str:
-    """Return the one address of a comparison at a scaling efficiency, its costs on a basis."""
-    scaled = [] if share == 1 else [(PARAMETER, f"{share:.6g}")]
-    query = urlencode([*scaled, *stated(basis)])
-    return f"/comparisons/{identifier}" + (f"?{query}" if query else "")
-
-
-def stated(basis: BasisAsked) -> list[tuple[str, str]]:
-    """Return what an address holds of a basis."""
-    asked = {UTILISATION: basis.utilisation, YEARS: basis.term_years}
-    return [(name, f"{value:.6g}") for name, value in asked.items() if value is not None]
+def address(identifier: str, share: float) -> str:
+    """Return the one address of a comparison at a scaling efficiency."""
+    query = "" if share == 1 else f"?{urlencode({PARAMETER: f'{share:.6g}'})}"
+    return f"/comparisons/{identifier}{query}"
 
 
 def basis_of(utilisation: str, term_years: str) -> BasisAsked:
@@ -72,7 +49,12 @@ def basis_of(utilisation: str, term_years: str) -> BasisAsked:
 
 @router.get("/comparisons/{identifier}.json")
 def show_comparison_data(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: str, typed: TypedDep
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: str,
+    scaling_efficiency: str = "",
+    utilisation: str = "",
+    term_years: str = "",
 ) -> Comparison:
-    basis = basis_of(typed.utilisation, typed.term_years)
-    return get_comparison(bench, workspace, identifier, share_of(typed.scaling_efficiency), basis).comparison
+    basis = basis_of(utilisation, term_years)
+    return get_comparison(bench, workspace, identifier, share_of(scaling_efficiency), basis).comparison

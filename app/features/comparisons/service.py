@@ -24,7 +24,7 @@ from app.features.comparisons.model import (
 from app.features.comparisons.one_basis import BasisAsked, on_one_basis
 from app.features.estimates.service import make_estimate, save_estimate
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ComparisonRecord, EstimateRow
@@ -149,16 +149,7 @@ def list_comparisons(
     with bench.store.transaction(workspace_id) as repository:
         listing = repository.page(ComparisonRecord, limit, read_cursor(cursor))
         labels = repository.shown.labels(row.id for row in listing.rows)
-    items = [
-        ComparisonSummary(
-            id=row.id,
-            title=row.title,
-            labels=labels.get(row.id, []),
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-        )
-        for row in listing.rows
-    ]
+    items = [filled(ComparisonSummary, row, labels=labels.get(row.id, [])) for row in listing.rows]
     return Page(items=items, next=write_cursor(listing.next))
 
 

@@ -134,39 +134,6 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
     )
 
 
-MOST_OF_CAPACITY = 250.0
-"""Where bars of memory leave the figure: what is far too large would squeeze all others. [%]"""
-
-
-def memory(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
-    """Return the memory of the fullest device of each option over what it may fill, by part.
-
-    Devices differ by two orders of magnitude in memory, so that shares of the capacity are drawn.
-    """
-    known = [(label, one.memory) for label, one in estimates if one.memory is not None]
-    parts = dict.fromkeys([*figures.MEMORY, *(part.part for _, one in known for part in one.parts)])
-    traces = []
-    for part in parts:
-        sizes = [sum(one.value for one in whole.parts if one.part == part) for _, whole in known]
-        if not any(sizes):
-            continue
-        name = voice.label(part, "memory")
-        shares = [100 * size / whole.capacity.value for size, (_, whole) in zip(sizes, known, strict=True)]
-        texts = [voice.value(size, "B", exact=False) for size in sizes]
-        style = figures.MEMORY.get(part, (figures.SILVER, ""))
-        traces.append(figures.bar(name, shares, range(len(known)), style, texts))
-    fullest = max((100 * one.per_device.value / one.capacity.value for _, one in known), default=100.0)
-    title = axis(
-        voice.gettext("Share of device memory"),
-        (),
-        voice.number,
-        unit="%",
-        ends=(0, min(max(fullest, 100.0) * 1.05, MOST_OF_CAPACITY)),
-    )
-    labels = [label for label, _ in known]
-    return figures.stacked(traces, labels, title, shapes=[figures.upright(100)])
-
-
 LOW, HIGH = 10.0, 90.0
 """Ends of a range. [%]"""
 

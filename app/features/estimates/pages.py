@@ -26,7 +26,6 @@ from app.platform.web.contexts import (
     FigureView,
     WarningGroup,
     grouped,
-    refusal_of,
     view,
 )
 from app.platform.web.deps import BenchDep, WorkspaceDep, workbench_of
@@ -125,7 +124,7 @@ def estimate_page(request: Request, estimate: Estimate, frame: object | None = N
         schedule=schedule_view(estimate, voice),
         stage_times=stage_times(schedule) if schedule else (),
         superstep=figures.share_bar(schedule.superstep or ()) if schedule else (),
-        refusal=refusal_of(estimate),
+        refusal=next((one for one in estimate.warnings if one.code == REFUSAL), None),
         warnings=grouped(("", warning) for warning in estimate.warnings if warning.code != REFUSAL),
         all_searched=estimate.plan is not None and set(estimate.plan.searched) >= SEARCHED,
         plan=plan_rows(estimate, voice),
@@ -208,7 +207,6 @@ def plan_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
 
 
 def basis_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
-    """Return what the cost rests on."""
     if estimate.cost is None:
         return []
     basis = dict(estimate.cost.basis)

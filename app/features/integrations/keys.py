@@ -11,7 +11,7 @@ from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.errors import BadInput, Conflict, Unavailable
+from app.errors import Conflict, Unavailable
 from app.features.integrations.model import (
     ApiKey,
     KeyRequest,
@@ -22,7 +22,7 @@ from app.features.integrations.model import (
 )
 from app.platform.admission import Admission, Credentials, Principal, Role, Scope
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.identity import new_token, token_hash
+from app.platform.identity import checked_name, new_token, token_hash
 from app.platform.listing import Page, filled, page_of
 from app.platform.store.account_tables import ApiKeyRecord
 from app.platform.store.database import Store
@@ -102,7 +102,7 @@ def create_key(
     Its secret is not kept, only its hash. A repeated request therefore gets the answer without it.
     """
     once = IdempotentCall.of("keys", idempotency, request)
-    name = shown_name(request.name)
+    name = checked_name(request.name)
     secret, record = new_key(bench.store, workspace_id, name, sorted(set(request.scopes)))
     if request.expires_in_days is not None:
         record.expires_at = record.created_at + timedelta(days=request.expires_in_days)
@@ -116,14 +116,6 @@ def create_key(
 
     answer = keep(bench, workspace_id, once, NewApiKey, make)
     return answer.model_copy(update={"secret": secret}) if answer.id == record.id else answer
-
-
-def shown_name(text: str) -> str:
-    """Return a name without spaces around it; refuse one that cannot be shown."""
-    name = text.strip()
-    if not name or not name.isprintable():
-        raise BadInput.at("name", "enter a name of printable characters")
-    return name
 
 
 def check_room(repository: Repository, moment: datetime) -> None:

@@ -272,7 +272,6 @@ def refused(
 def change_webhook(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
 ) -> Response:
-    """Change a webhook by what was typed."""
     values = typed(form)
     try:
         patch = asked(WebhookPatch, {"name": [""], "url": [""], **values}, "events")
@@ -285,7 +284,6 @@ def change_webhook(
 @router.post("/webhooks/{identifier}/switch")
 @needs(Right.MANAGE)
 def switch_webhook(bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str) -> Response:
-    """Switch a webhook on or off."""
     patch = WebhookPatch(active=form.get("active") == "true")
     webhooks.change_webhook(bench, workspace, identifier, patch)
     return RedirectResponse(f"/webhooks/{identifier}", 303)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlmodel import col
 
-from app.errors import BadInput, Conflict, Message
+from app.errors import Conflict, Message
 from app.estimating.documents import Text
 from app.features.integrations.model import (
     Delivery,
@@ -24,6 +24,7 @@ from app.features.integrations.model import (
     WebhookRequest,
 )
 from app.platform.idempotency import IdempotentCall, Save, keep
+from app.platform.identity import checked_name
 from app.platform.listing import Page, filled, page_of
 from app.platform.outgoing import SECRET_MARK, Sender, Undelivered, checked_url, signed_headers
 from app.platform.sealing import Unsealable
@@ -77,11 +78,8 @@ def create_webhook(
 
 
 def shown_name(text: str) -> str:
-    """Return a name without spaces around it; refuse one that cannot be shown."""
-    name = text.strip()
-    if not name.isprintable():
-        raise BadInput.at("name", "enter a name of printable characters")
-    return name
+    """Return a name that can be shown; empty where none is given."""
+    return checked_name(text) if text.strip() else ""
 
 
 def new_secret() -> str:

@@ -50,7 +50,7 @@ class NetworkForm(QueryForm[NetworkTerms]):
             raise placed(error) from None
 
 
-FORM = NetworkForm(NetworkTerms, {})
+FORM = NetworkForm(NetworkTerms)
 
 
 def body_of(values: Mapping[str, str]) -> dict[str, Any]:

@@ -247,7 +247,6 @@ def network_knobs(option: FabricOption, frame: StudyFrame) -> dict[str, str]:
 
 
 def exposed_time(exposed: Exposed) -> float:
-    """Return all exposed communication of a step. [s]"""
     return exposed.tensor + exposed.pipeline + exposed.data
 
 
@@ -298,7 +297,7 @@ def turning_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
     ]
 
 
-SWITCH_FORM = QueryForm(FabricRequest, {})
+SWITCH_FORM = QueryForm(FabricRequest)
 
 TWENTY = {"nodes": "20", "ports_per_node": "8", "port_gbps": "200", "switch_ports": "40"}
 

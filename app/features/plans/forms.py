@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from app.errors import AppError, BadInput, FieldError
@@ -11,7 +11,8 @@ from app.estimating.request import PlanInput
 from app.features.plans.model import PlanQuestion, Search, SearchRequest
 from app.features.studies.frame import StudyQuestion
 from app.features.studies.knobs import plan_text
-from app.features.workloads.filling import AMOUNT, FOR, fill
+from app.features.workloads.filling import AMOUNT, known_profile
+from app.features.workloads.suggestions import training_of
 from app.platform.web.contexts import Form
 from app.platform.web.forms import nested, plain_number
 from app.platform.web.query_forms import QueryForm
@@ -24,7 +25,7 @@ OFFERED = ("tensor", "pipeline", "recompute", "sharding", "offload", "phases")
 
 AGAINST = "against"
 
-FORM = QueryForm(PlanQuestion, {})
+FORM = QueryForm(PlanQuestion)
 
 FEWEST_KEPT = 1
 
@@ -130,9 +131,9 @@ def study_of_search(bench: Workbench, given: Values) -> tuple[dict[str, Any], di
     """
     values = {**(given if "model" in given else {**EXAMPLE, **given})}
     if not set(AMOUNT) & set(values):
-        as_form: dict[str, Sequence[str]] = {name: [text] for name, text in values.items()}
-        filled, _ = fill(bench, "", as_form, prefix="")
-        values |= {name: one[0] for name, one in filled.items() if name != FOR}
+        profile = known_profile(bench, "", values["model"])
+        training = training_of(bench, profile).workload if profile else {}
+        values |= {name: str(value) for name, value in training.items() if not values.get(name)}
     found = {path: _written(name, values[name]) for name, path in QUESTION.items() if values.get(name)}
     body = nested(found)
     model = bench.catalogue.models.documents.get(values["model"])

@@ -168,7 +168,7 @@ MAPPED = study_view(
     router,
     "mapping",
     "plans/plans.html",
-    QueryForm(MappingRequest, {}),
+    QueryForm(MappingRequest),
     Mapping,
     usual=lambda question: mapping_of(estimate_of(question)),
     answer=lambda question, asked: map_onto_ipus(question.bench, asked),

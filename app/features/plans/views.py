@@ -128,9 +128,6 @@ class PlanReason:
     total: float
     """Seconds of a step the other takes more. [s]"""
     parts: Sequence[Part]
-    scale: Scale
-    largest: float
-    """Largest difference of a part. [s]"""
     figure: FigureView
 
 
@@ -201,7 +198,6 @@ def address(frame: StudyFrame, values: Values, changes: Mapping[str, str], ancho
 
 
 def chips_of(frame: StudyFrame, values: Values, voice: Voice) -> list[FilterChip]:
-    """Return the filters that are on."""
     return [
         FilterChip(name, value_in_words(values[name], voice), address(frame, values, {name: ""}))
         for name in FILTERS
@@ -310,8 +306,6 @@ def why_of(search: Search, place: int, voice: Voice) -> PlanReason | None:
         uncertain=_uncertain(search, other, place, voice),
         total=sum(one.seconds for one in other.more),
         parts=parts,
-        scale=scale_of(largest, "s"),
-        largest=largest,
         figure=view("difference", title, drawn),
     )
 

@@ -33,8 +33,7 @@ from app.features.studies.model import MAX_OPTIONS, Study, StudyContent
 from app.features.studies.service import Recent, create_study, recent_studies
 from app.features.uploads.service import get_workload, upload_profile, upload_workload
 from app.features.workloads import filling
-from app.features.workloads.drafts import Draft, filled_draft
-from app.features.workloads.filling import chosen_model, known_profile
+from app.features.workloads.filling import Draft, chosen_model, filled_draft, known_profile
 from app.features.workloads.suggestions import least_counts
 from app.platform.catalogue_model import Model, System
 from app.platform.json_bodies import as_app_error
@@ -297,7 +296,6 @@ def refused(request: Request, bench: Workbench, workspace: str, draft: Draft, er
 
 @router.get("/studies/new")
 def show_old_guide(request: Request) -> Response:
-    """Go to the page that starts a study."""
     query = request.url.query
     return RedirectResponse(f"/?{query}" if query else "/", 303)
 
@@ -311,7 +309,6 @@ def show_old_decisions() -> Response:
 @router.post("/examples/{identifier}", response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
 def open_example(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Make the study of an example and go there."""
     if identifier not in EXAMPLES:
         raise NotFound.named("example", identifier, EXAMPLES)
     example, base, options = EXAMPLES[identifier]

@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from app.errors import BadInput, FieldError, Message
 from app.estimating.request import WorkloadInput
 from app.features.studies.model import MAX_OPTIONS, StudyContent
-from app.features.workloads.drafts import WORKLOAD, Draft
-from app.features.workloads.filling import chosen_model, known_profile
+from app.features.workloads.filling import WORKLOAD, Draft, chosen_model, known_profile
 from app.features.workloads.suggestions import starting_counts, suggested_systems
 from app.platform.web import choices
 from app.platform.web.choices import SystemChoice

@@ -20,7 +20,7 @@ from app.features.studies.service import NAME_LENGTH, unsaved_study
 from app.platform.rates import CostClass
 from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep
 from app.platform.web.needs import needs
-from app.platform.web.rendering import DISPLAY_PARAMS
+from app.platform.web.rendering import displayed
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
 
@@ -89,11 +89,6 @@ def without(part: Schema, known: dict[str, Any]) -> dict[str, Any]:
 def show_comparisons(request: Request) -> Response:
     display = urlencode(displayed(request))
     return RedirectResponse("/studies" + (f"?{display}" if display else ""), 303)
-
-
-def displayed(request: Request) -> list[tuple[str, str]]:
-    """Return what an address says of how a page is shown."""
-    return [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
 
 
 def study_of_comparison(bench: Workbench, workspace: str, identifier: str) -> Study:

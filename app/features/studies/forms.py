@@ -43,10 +43,10 @@ AMOUNT = ("target", "tokens", "samples", "epochs", "dataset", "length", "image")
 PRICES = ("utilisation", "years", "electricity", "currency")
 
 
-def address(identifier: str, query: Iterable[tuple[str, str]]) -> str:
-    """Return the address of a state."""
+def address(identifier: str, query: Iterable[tuple[str, str]], place: str = "") -> str:
+    """Return the address of a state; ``place`` is what follows the address of the study."""
     state = urlencode(list(query))
-    return f"/studies/{identifier}?{state}" if state else f"/studies/{identifier}"
+    return f"/studies/{identifier}{place}" + (f"?{state}" if state else "")
 
 
 def without(query: Sequence[tuple[str, str]], knob: str) -> list[tuple[str, str]]:

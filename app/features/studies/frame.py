@@ -32,7 +32,7 @@ from app.platform.web.forms import checked
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import needs
 from app.platform.web.query_forms import Answered, QueryForm
-from app.platform.web.rendering import DISPLAY_PARAMS, data_path, render
+from app.platform.web.rendering import DISPLAY_PARAMS, data_path, displayed, render
 from app.platform.wording.voice import Voice, written
 from app.platform.workbench import Workbench
 
@@ -150,10 +150,7 @@ class StudyFrame:
 
 
 def view_address(identifier: str, view: str, query: Sequence[tuple[str, str]]) -> str:
-    if not view:
-        return address(identifier, query)
-    state = urlencode(list(query))
-    return f"/studies/{identifier}/{view}" + (f"?{state}" if state else "")
+    return address(identifier, query, f"/{view}" if view else "")
 
 
 def option_query(content: StudyContent, key: str) -> list[tuple[str, str]]:
@@ -475,10 +472,8 @@ def led(
     body, fields = placed
     if study is None or not is_there(bench, workspace, study):
         study = unsaved_study(bench, workspace, "unsaved", checked(StudyContent, body), strict=strict).id
-    shown = [(name, text) for name, text in request.query_params.items() if name in DISPLAY_PARAMS]
-    asked = urlencode([*fields.items(), *shown])
-    found = f"/studies/{study}{f'/{view}' if view else ''}{ending}"
-    return RedirectResponse(f"{found}?{asked}" if asked else found, 303)
+    asked = [*fields.items(), *displayed(request)]
+    return RedirectResponse(address(study, asked, f"/{view}{ending}" if view else ending), 303)
 
 
 def is_there(bench: Workbench, workspace: str, study: str) -> bool:

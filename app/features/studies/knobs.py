@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ from app.features.studies.model import (
     stated,
     tree_of,
 )
+from app.platform.json_bodies import as_app_error
 
 Kind = Literal["whole", "number", "share", "days", "word", "plan"]
 
@@ -85,6 +86,8 @@ KNOBS: Mapping[str, Knob] = {
 
 BESIDE = ("limits.", "baseline")
 """Paths beside the base of a study."""
+
+MOST_DAYS = 100_000
 
 LONGEST, LONGEST_PLAN = 100, 400
 """Letters that a knob may be turned to."""
@@ -169,7 +172,11 @@ def turn(content: StudyContent, knobs: Mapping[str, KnobValue]) -> Turned:
     try:
         turned = StudyContent.model_validate(tree)
     except ValidationError as error:
-        raise as_knobs(error, tree) from None
+        refused, keys = as_app_error(error), [option["key"] for option in tree["options"]]
+        refused.errors = tuple(
+            FieldError(field_of_knobs(one.field, keys, knobs), one.message) for one in refused.errors
+        )
+        raise refused from None
     return Turned(turned, {name: kept for name in ordered if (kept := _kept(name, before, tree)) is not None})
 
 
@@ -290,6 +297,8 @@ def _value(kind: Kind, name: str, given: KnobValue) -> KnobValue:
             raise BadInput.at(name, "must be above 0 and at most 100")
     elif number < 0:
         raise BadInput.at(name, "must be at least 0")
+    elif kind == "days" and number > MOST_DAYS:
+        raise BadInput.at(name, "must be at most {most}", most=MOST_DAYS)
     return number * DAY if kind == "days" else number
 
 
@@ -357,14 +366,17 @@ def knob_at(path: str, key: str | None) -> str | None:
     return None
 
 
-def field_of_knobs(field: str, content: StudyContent, turned: Collection[str]) -> str:
-    """Return the knob at which an error of a study is shown, the field itself where there is none."""
+def field_of_knobs(field: str, keys: Sequence[str], turned: Collection[str]) -> str:
+    """Return the knob at which an error of a study is shown, the field itself where there is none.
+
+    Options are known by their place: ``keys`` are those of all of them.
+    """
     parts = field.split(".")
     if parts[0] == "options" and len(parts) > 2 and parts[1].isdecimal():
         number, path = int(parts[1]), ".".join(parts[2:])
-        if number >= len(content.options):
+        if number >= len(keys):
             return field
-        key = content.options[number].key
+        key = keys[number]
         own, shared = knob_at(path, key), knob_at(path, None)
         if shared in turned and own not in turned:
             return shared or field
@@ -372,33 +384,6 @@ def field_of_knobs(field: str, content: StudyContent, turned: Collection[str]) -
             return f"{ADD}.{key}"
         return own or field
     return knob_at(field.removeprefix("base."), None) or field
-
-
-def as_knobs(error: ValidationError, tree: Mapping[str, Any]) -> AppError:
-    """Return what the schema complains of, at the knobs."""
-    found = []
-    kind: type[AppError] = BadInput
-    for item in error.errors(include_url=False):
-        parts = [str(part) for part in item["loc"]]
-        key = None
-        if parts[0] == "options" and len(parts) > 1 and parts[1].isdecimal():
-            key = tree["options"][int(parts[1])]["key"]
-            parts = parts[2:]
-        elif parts[0] == "base":
-            parts = parts[1:]
-        path = ".".join(parts)
-        name = knob_at(path, key) or path
-        if item["type"] == "literal_error":
-            kind = Unprocessable
-            message = Message(
-                "must be one of {expected}", {"expected": item.get("ctx", {}).get("expected", "")}
-            )
-        elif item["type"] in {"greater_than", "greater_than_equal", "less_than", "less_than_equal"}:
-            message = Message("is out of range")
-        else:
-            message = Message("cannot be used here")
-        found.append(FieldError(name, message))
-    return kind(_whole(found), found)
 
 
 def check(content: StudyContent, catalog: Catalog) -> None:

@@ -52,7 +52,7 @@ from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep, workbench_of
 from app.platform.web.forms import FormDep, plain_number, typed, whole
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
-from app.platform.web.rendering import DISPLAY_PARAMS, FOR_GOOD, DeletePage, deleted, render
+from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, displayed, render
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
@@ -77,6 +77,10 @@ def answered(
     return Shown(state, states.answer_state(bench, workspace, state, pair, strict=strict), pair)
 
 
+def query_of(bench: Workbench, workspace: str, shown: Shown) -> list[tuple[str, str]]:
+    return [*state_query(bench, workspace, shown.state), *(("pair", key) for key in shown.pair or ())]
+
+
 def render_study(
     request: Request,
     bench: Workbench,
@@ -89,13 +93,12 @@ def render_study(
     clash: Clash | None = None,
     status: int = 200,
 ) -> Response:
-    query = [*state_query(bench, workspace, shown.state), *(("pair", key) for key in shown.pair or ())]
     page = study_page(
         bench,
         workspace,
         shown.answer,
         frame_of(bench, workspace, shown.state, "", voice_of(request)),
-        query,
+        query_of(bench, workspace, shown),
         voice_of(request),
         typed=typed or {},
         errors=errors,
@@ -122,10 +125,9 @@ def show_study(
         shown = answered(bench, workspace, identifier, query)
     except (AppError, ValidationError) as error:
         return refused(request, bench, workspace, identifier, as_app_error(error))
-    canonical = [*state_query(bench, workspace, shown.state), *(("pair", key) for key in shown.pair or ())]
+    canonical = query_of(bench, workspace, shown)
     if sorted(canonical) != sorted(query_without(request)):
-        display = [(name, value) for name, value in query.multi_items() if name in DISPLAY_PARAMS]
-        return RedirectResponse(address(identifier, [*canonical, *display]), 303)
+        return RedirectResponse(address(identifier, [*canonical, *displayed(request)]), 303)
     return render_study(request, bench, workspace, shown)
 
 
@@ -244,7 +246,6 @@ def detailed(
 def show_details_data(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
 ) -> Estimate:
-    """Return the estimate of an option."""
     return detailed(request, bench, workspace, identifier)[1]
 
 
@@ -339,7 +340,6 @@ def study_file(form: FormData) -> StudyFile:
 
 @router.get("/studies/{identifier}/export.json")
 def export_file(bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
-    """Send a version as a file."""
     file = studies.export_study(bench, workspace, identifier, version_in(query))
     headers = {"Content-Disposition": f'attachment; filename="{identifier}.json"'}
     body = file.model_dump_json(indent=1, exclude_unset=True)

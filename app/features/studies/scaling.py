@@ -108,7 +108,6 @@ def scaling_figures(curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> l
 def show_scaling_data(
     bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
 ) -> dict[str, list[Estimate]]:
-    """Return estimates of each modelled option at fewer and more systems, by its key."""
     return curves_of(bench, workspace, read_state(bench, workspace, identifier, query, plain=False))
 
 

@@ -32,7 +32,7 @@ from app.features.studies.model import (
     tree_of,
 )
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.store.document_queries import StudyFilter
 from app.platform.store.queries import After, new_id, now
 from app.platform.store.repository import Repository
@@ -87,7 +87,8 @@ def _at_knobs(content: StudyContent, knobs: Mapping[str, str], prefix: str = "")
     except AppError as error:
         found = [(f"{prefix}{one.field}", one.message) for one in error.errors]
         if knobs:
-            found = [(field_of_knobs(field, content, knobs), message) for field, message in found]
+            keys = [option.key for option in content.options]
+            found = [(field_of_knobs(field, keys, knobs), message) for field, message in found]
         error.errors = tuple(FieldError(field, message) for field, message in found)
         raise
 
@@ -189,13 +190,11 @@ def get_study(bench: Workbench, workspace_id: str, identifier: str, version: int
 
 
 def _study(record: StudyRecord, found: StudyVersionRecord) -> Study:
-    return Study(
-        id=record.id,
-        saved=record.saved,
+    return filled(
+        Study,
+        record,
         version=found.version,
         latest=record.version,
-        archived=record.archived,
-        created_at=record.created_at,
         changed_at=found.created_at,
         content=StudyContent.model_validate(found.content),
     )
@@ -215,19 +214,7 @@ def list_studies(
     place = None if after is None else (after.created_at, after.id)
     with bench.store.transaction(workspace_id) as repository:
         rows, following = repository.studies.listing(StudyFilter(sought, archived, saved), limit, place)
-    items = [
-        StudySummary(
-            id=row.id,
-            name=row.name,
-            customer=row.customer,
-            version=row.version,
-            options=row.options,
-            archived=row.archived,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-        )
-        for row in rows
-    ]
+    items = [filled(StudySummary, row) for row in rows]
     return Page(items=items, next=write_cursor(None if following is None else After(*following)))
 
 
@@ -399,19 +386,7 @@ def existing(repository: Repository, identifier: str) -> StudyRecord:
     return record
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
-    """What went with something that was deleted."""
-
-    profiles: tuple[str, ...] = ()
-    """Uploaded models."""
-    workloads: tuple[str, ...] = ()
-    """Uploaded samples of the data."""
-
-
-def delete_study(
-    bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None
-) -> Deleted:
+def delete_study(bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None) -> None:
     """Delete an archived study, its versions, and uploads that nothing else names.
 
     Comparisons and proposals made of it stand on their own and stay. With a version, only where that is the
@@ -428,20 +403,16 @@ def delete_study(
         if not record.archived:
             raise Conflict("only an archived study can be deleted: archive it first")
         stated = [json.dumps(content) for content in repository.uploads.delete_study(identifier)]
-        profiles, workloads = [], []
         for profile in sorted(identifiers(stated, "prf")):
             known = repository.uploads.has_profile(profile)
             if known and not repository.uploads.named_anywhere(profile):
                 addresses.append(repository.uploads.delete_profile(profile))
-                profiles.append(profile)
         for sample in sorted(identifiers(stated, "wkl")):
             known = repository.uploads.has_sample(sample)
             if known and not repository.uploads.named_anywhere(sample):
                 repository.uploads.delete_sample(sample)
-                workloads.append(sample)
     bench.forget_uploads()
     remove_files(bench, workspace_id, addresses)
-    return Deleted(tuple(profiles), tuple(workloads))
 
 
 def drop_unsaved(bench: Workbench, workspace_id: str, identifier: str) -> None:

@@ -230,7 +230,7 @@ def _columns(panel: KnobPanel, frame: StudyFrame) -> list[OptionColumn]:
         dropped = [*query, (f"drop.{option.key}", "1")]
         rest = without(query, f"add.{option.key}") if added else dropped
         own = next((cost for cost in option.costs if cost.own), None)
-        trace = urlencode([*query, ("option", option.key), ("figure", "")])
+        trace = [*query, ("option", option.key), ("figure", "")]
         columns.append(
             OptionColumn(
                 option=option,
@@ -246,7 +246,7 @@ def _columns(panel: KnobPanel, frame: StudyFrame) -> list[OptionColumn]:
                     else [*query, ("baseline", "" if answer.content.baseline == option.key else option.key)],
                 ),
                 detail_url=frame.url("details", option=option.key),
-                trace_url=f"/studies/{answer.id}/trace?{trace}",
+                trace_url=address(answer.id, trace, "/trace"),
                 own_cost=own,
                 lines={line.item: line for line in own.lines} if own else {},
             )
@@ -255,7 +255,6 @@ def _columns(panel: KnobPanel, frame: StudyFrame) -> list[OptionColumn]:
 
 
 def _address_without(change: StudyChange, panel: KnobPanel) -> str:
-    """Return the address of the state without a change; empty where no knob makes it."""
     return address(panel.answer.id, without(panel.query, change.knob)) if change.knob else ""
 
 
@@ -365,11 +364,11 @@ def trace_page(request: Request, trace: StudyTrace) -> StudyTracePage:
     """Return where a figure comes from: a part of the workspace for htmx, a page of its own otherwise."""
     voice = voice_of(request)
     query = query_without(request, "option", "figure")
-    figure = urlencode([*query, ("option", trace.option), ("figure", "")])
+    figure = [*query, ("option", trace.option), ("figure", "")]
     return StudyTracePage(
         trace=trace,
         back_url=address(trace.id, query),
-        base_url=f"/studies/{trace.id}/trace?{figure}",
+        base_url=address(trace.id, figure, "/trace"),
         figures=list(FIGURES) if trace.kind == "modelled" else ["time_to_train"],
         claims=[(one, statement_view(one.figure, voice, one.figure.description)) for one in trace.claims],
         panel="HX-Request" in request.headers,

@@ -46,7 +46,7 @@ FIVE_TEAMS = {
 }
 """Shown to who asks for nothing."""
 
-PARTITION_FORM = QueryForm(PartitionRequest, {}, rows=("requests", "team", MOST_REQUESTS))
+PARTITION_FORM = QueryForm(PartitionRequest, rows=("requests", "team", MOST_REQUESTS))
 
 
 def usual_partitions(question: StudyQuestion) -> dict[str, str]:
@@ -210,7 +210,7 @@ def figures_of(answer: QueueAnswer, voice: Voice) -> list[FigureView]:
     ]
 
 
-QUEUE_FORM = QueryForm(QueueRequest, {}, rows=("teams", "team", MOST_TEAMS))
+QUEUE_FORM = QueryForm(QueueRequest, rows=("teams", "team", MOST_TEAMS))
 
 
 def usual_queue(question: StudyQuestion) -> dict[str, str]:

@@ -115,7 +115,6 @@ def show_trail_csv(bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep) ->
 
 
 def trail_page(request: Request, found: Page[TrailEvent]) -> TrailPage:
-    """Return the page of a stretch of events."""
     bench, workspace, voice = workbench_of(request), workspace_of(request), voice_of(request)
     values = {
         name: text.strip() for name, text in request.query_params.items() if name in FILTERS and text.strip()
@@ -139,7 +138,6 @@ def show_trail(
 
 
 def line_of(event: TrailEvent, voice: Voice) -> TrailLine:
-    """Return an event as a line."""
     place = PLACES.get(event.object.kind)
     return TrailLine(
         at=event.at.strftime("%Y-%m-%d %H:%M:%S"),

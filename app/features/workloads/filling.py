@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from pydantic import ValidationError
 
 from app.errors import AppError, Message
+from app.estimating.request import WorkloadInput
 from app.estimating.schema import SourceRef
 from app.features.workloads.suggestions import targets_for, training_of
 from app.platform.catalogue import source_ref
-from app.platform.web.contexts import Choice
-from app.platform.web.forms import plain_number
+from app.platform.web.contexts import Choice, Form
+from app.platform.web.forms import plain_number, refused
+from app.platform.web.query_forms import FormFields
 from app.platform.workbench import Workbench
 from app.profiles.model import LONGEST_TAKEN, ModelProfile
 from app.profiles.presets import presets
@@ -42,6 +46,8 @@ class Filled:
 
 PREFIX = "workload."
 
+WORKLOAD = FormFields(WorkloadInput, PREFIX)
+
 AMOUNT = ("target", "tokens", "samples", "epochs", "dataset_samples")
 """Fields that say how much is trained."""
 
@@ -57,9 +63,7 @@ LENGTH = "length"
 Values = Mapping[str, Sequence[str]]
 
 
-def fill(
-    bench: Workbench, workspace: str, values: Values, prefix: str = PREFIX
-) -> tuple[dict[str, Sequence[str]], Filled | None]:
+def fill(bench: Workbench, workspace: str, values: Values) -> tuple[dict[str, Sequence[str]], Filled | None]:
     """Return a form with the training of its model in the fields that nobody typed into.
 
     What was filled in for another model gives way; what was cleared stays empty.
@@ -70,23 +74,23 @@ def fill(
     if profile is None:
         return found, None
     if before and before != chosen:
-        for name, text in _written(bench, known_profile(bench, workspace, before), prefix).items():
+        for name, text in _written(bench, known_profile(bench, workspace, before)).items():
             if _same(found.get(name, ()), text):
                 del found[name]
-    written = _written(bench, profile, prefix)
-    amount = tuple(f"{prefix}{name}" for name in AMOUNT)
+    written = _written(bench, profile)
+    amount = tuple(f"{PREFIX}{name}" for name in AMOUNT)
     if before != chosen:
         stated = any(found.get(name) for name in amount)
         for name, text in written.items():
             if not found.get(name) and not (stated and name in amount):
                 found[name] = [text]
-    _give_way(found, written, prefix)
+    _give_way(found, written)
     for length in found.pop(LENGTH, ())[:1]:
-        found[f"{prefix}seq_len"] = [length]
+        found[f"{PREFIX}seq_len"] = [length]
     found[FOR] = [chosen]
     training = training_of(bench, profile)
     limit = profile.default_seq_len if profile.limited else None
-    length = plain_number(next(iter(found.get(f"{prefix}seq_len", ())), ""))
+    length = plain_number(next(iter(found.get(f"{PREFIX}seq_len", ())), ""))
     return found, Filled(
         model=profile.name,
         why=training.why,
@@ -100,13 +104,13 @@ def fill(
     )
 
 
-def _give_way(found: dict[str, Sequence[str]], written: Mapping[str, str], prefix: str) -> None:
+def _give_way(found: dict[str, Sequence[str]], written: Mapping[str, str]) -> None:
     """Take out the amount that was filled in where another way to say it was typed."""
 
     def filled(name: str) -> bool:
         return name in written and _same(found.get(name, ()), written[name])
 
-    ways = [[f"{prefix}{name}" for name in way] for way in WAYS]
+    ways = [[f"{PREFIX}{name}" for name in way] for way in WAYS]
     typed = [way for way in ways if any(any(found.get(name, ())) and not filled(name) for name in way)]
     for way in ways if typed else []:
         for name in way:
@@ -114,17 +118,17 @@ def _give_way(found: dict[str, Sequence[str]], written: Mapping[str, str], prefi
                 del found[name]
 
 
-def targets(bench: Workbench, workspace: str, values: Values, prefix: str = PREFIX) -> list[Choice]:
+def targets(bench: Workbench, workspace: str, values: Values) -> list[Choice]:
     """Return the targets to choose from: those of the model, and the one that was chosen whosever it is."""
     profile, catalog = known_profile(bench, workspace, chosen_model(values)), bench.sizing.catalog
     own = targets_for(bench, profile)
-    chosen = [name for name in values.get(f"{prefix}target", ()) if name in catalog.items]
+    chosen = [name for name in values.get(f"{PREFIX}target", ()) if name in catalog.items]
     return [Choice(name, catalog.items[name].name) for name in dict.fromkeys([*own, *chosen])]
 
 
 def chosen_model(values: Values) -> str:
     """Return the identifier of a preset or of an upload."""
-    names = ("model.profile_id", "model.preset", "model")
+    names = ("model.profile_id", "model.preset")
     return next((values[name][0] for name in names if values.get(name)), "")
 
 
@@ -137,16 +141,36 @@ def known_profile(bench: Workbench, workspace: str, identifier: str) -> ModelPro
         return None
 
 
-def _written(bench: Workbench, profile: ModelProfile | None, prefix: str) -> dict[str, str]:
+def _written(bench: Workbench, profile: ModelProfile | None) -> dict[str, str]:
     """Return the training of a model as the fields of a form show it."""
     if profile is None:
         return {}
     workload = training_of(bench, profile).workload
     return {
-        f"{prefix}{name}": value if isinstance(value, str) else f"{value:,}"
+        f"{PREFIX}{name}": value if isinstance(value, str) else f"{value:,}"
         for name, value in workload.items()
     }
 
 
 def _same(typed: Sequence[str], text: str) -> bool:
     return bool(typed) and plain_number(typed[0]) == plain_number(text)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A form, what of it was filled in, and why it was refused."""
+
+    form: Form
+    filled: Filled | None = None
+    message: Message | None = None
+
+    def refused(self, error: AppError | ValidationError, systems: Sequence[str] = ()) -> Draft:
+        """Return the draft with what is wrong, for the form to show."""
+        message = error.message if isinstance(error, AppError) else Message("some fields are invalid")
+        return replace(self, form=refused(self.form.values, error, systems), message=message)
+
+
+def filled_draft(bench: Workbench, workspace: str, values: Mapping[str, Sequence[str]]) -> Draft:
+    """Return what was typed with the training of the model in the fields that were left alone."""
+    found, filled = fill(bench, workspace, values)
+    return Draft(Form(found), filled)

@@ -162,10 +162,8 @@ HOLDERS = ("dgx-a100-640gb", "ipu-pod16", "ipu-pod64")
 MOST_HOLDING = 512
 
 
-def least_counts(
-    model: Model, workload: Mapping[str, object], context: SizingContext, systems: Iterable[str] = HOLDERS
-) -> dict[str, int]:
-    """Return the smallest count of each system that holds the model; those that never do are left out.
+def least_counts(model: Model, workload: Mapping[str, object], context: SizingContext) -> dict[str, int]:
+    """Return the smallest count of common systems that holds the model; those that never do are left out.
 
     A request that cannot be answered as it stands has none.
     """
@@ -193,11 +191,11 @@ def least_counts(
 
     def make() -> dict[str, int]:
         try:
-            return {system: count for system in systems if (count := smallest(system))}
+            return {system: count for system in HOLDERS if (count := smallest(system))}
         except (AppError, ValidationError):
             return {}
 
-    found: dict[str, int] = context.remember(("least", json.dumps([model, asked]), tuple(systems)), make)
+    found: dict[str, int] = context.remember(("least", json.dumps([model, asked])), make)
     return found
 
 

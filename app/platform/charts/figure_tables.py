@@ -71,7 +71,6 @@ def figure_table(figure: Figure) -> tuple[list[str], list[list[str]]]:
 
 
 def rows_csv(rows: Sequence[Sequence[Cell]]) -> str:
-    """Return rows as CSV (RFC 4180)."""
     lines = io.StringIO()
     csv.writer(lines).writerows([written(cell) for cell in row] for row in rows)
     return lines.getvalue()

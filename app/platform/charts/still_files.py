@@ -28,9 +28,9 @@ WIDEST = 4000.0
 ALIGNED = {"start": "left", "middle": "center", "end": "right"}
 
 
-def sketch(drawing: Drawing, fonts: tuple[str, ...] = ()) -> bytes:
+def sketch(drawing: Drawing) -> bytes:
     """Return a drawing as PNG; the same drawing gives the same bytes."""
-    learn_fonts(fonts)
+    learn_fonts()
     size = (drawing.width / PIXELS, drawing.height / PIXELS)
     dots = DOTS * min(1.0, WIDEST / max(drawing.width, drawing.height))
     with DRAWING, matplotlib.rc_context(SETTINGS):

@@ -65,7 +65,6 @@ def listed(values: Any) -> list[Any]:
 
 
 def lines(text: object) -> str:
-    """Return text of a figure, its breaks as lines of their own."""
     return str(text).replace("<br>", "\n")
 
 
@@ -297,21 +296,19 @@ DRAWING = threading.Lock()
 
 
 @cache
-def learn_fonts(files: tuple[str, ...]) -> None:
-    """Tell matplotlib of font files, once."""
-    for file in files:
-        font_manager.fontManager.addfont(file)
+def learn_fonts() -> None:
+    """Tell matplotlib of the fonts that pictures are written with, once."""
+    for file in font_files():
+        font_manager.fontManager.addfont(str(file))
 
 
-def still(
-    figure: Figure, form: Format, fonts: tuple[str, ...] = (), *, outlines: bool = True, title: str = ""
-) -> bytes:
+def still(figure: Figure, form: Format, *, title: str = "") -> bytes:
     """Return a figure as a picture; the same figure gives the same bytes."""
-    learn_fonts(fonts)
+    learn_fonts()
     names = list(figures.legend(figure["data"])) if figure["layout"]["showlegend"] else []
     lines_of_legend = math.ceil(len(names) / _columns(names)) if names else 0
     size = (WIDTH, figure["layout"]["height"] / PIXELS + LEGEND_LINE * lines_of_legend)
-    with DRAWING, matplotlib.rc_context({**SETTINGS, "svg.fonttype": "path" if outlines else "none"}):
+    with DRAWING, matplotlib.rc_context({**SETTINGS, "svg.fonttype": "path"}):
         canvas = Canvas(figsize=size, dpi=DOTS, layout="constrained", facecolor="white")
         axes = canvas.add_subplot()
         handles, labels = _draw(axes, figure)
@@ -330,7 +327,7 @@ def still(
 
 def printed(figure: Figure) -> str:
     """Return a figure of named rows as SVG for a printed page: text stays text, the paper is the ground."""
-    learn_fonts(tuple(str(file) for file in font_files()))
+    learn_fonts()
     rows = len(figure["layout"]["yaxis"]["ticktext"])
     names = figures.legend(figure["data"]) if figure["layout"]["showlegend"] else ()
     height = PRINT_HEAD + PRINT_ROW * rows + PRINT_LEGEND * math.ceil(len(names) / PRINT_COLUMNS)

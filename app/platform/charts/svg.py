@@ -101,7 +101,6 @@ class Drawing:
 
 
 def number(value: float) -> str:
-    """Write a coordinate."""
     return f"{value:.1f}".rstrip("0").rstrip(".")
 
 
@@ -112,7 +111,6 @@ def attributes(**values: object) -> Markup:
 
 
 def shape(one: Box | Line | Label | Area) -> Markup:
-    """Write one shape."""
     if isinstance(one, Box):
         known = attributes(
             class_=f"box-{one.kind}",
@@ -183,5 +181,4 @@ def written(drawing: Drawing, identifier: str) -> Markup:
 
 
 def joined(shapes: Iterable[Box | Line | Label | Area]) -> Markup:
-    """Write shapes one behind the other."""
     return Markup("").join(shape(one) for one in shapes)

@@ -299,7 +299,6 @@ class SessionQueries(Statements):
             self._session.delete(session)
 
     def end_one(self, account_id: str, identifier: str) -> bool:
-        """End the session of an account that has this identifier; tell whether there was one."""
         return self.delete_rows(AccountSession, account_id=account_id, id=identifier) == 1
 
     def end_all(self, account_id: str) -> int:
@@ -307,7 +306,6 @@ class SessionQueries(Statements):
         return self.delete_rows(AccountSession, account_id=account_id)
 
     def attempts(self, subject_sha256: str) -> LoginAttempt | None:
-        """Return the failed attempts of a subject."""
         return self._session.get(LoginAttempt, subject_sha256, populate_existing=True)
 
     def take_attempt(self, attempt: LoginAttempt, failures: int) -> bool:

@@ -50,15 +50,12 @@ class StudyFilter:
     """Part of the name or of the customer's."""
     archived: bool = False
     saved: bool = True
-    customer: str = ""
-    """The whole name of a customer."""
 
 
 class StudyQueries(Queries):
     """Studies: lists, versions, and edits that cannot overwrite each other unseen."""
 
     def add(self, record: StudyRecord, content: dict[str, Any], changes: list[dict[str, Any]]) -> None:
-        """Keep a new study with its first version."""
         record.sought = sought(record.name, record.customer, *content.get("tags", ()))
         self._add(record)
         self._session.flush()
@@ -143,8 +140,6 @@ class StudyQueries(Queries):
         query = select(StudyRecord).where(
             col(StudyRecord.archived) == chosen.archived, col(StudyRecord.saved) == chosen.saved
         )
-        if chosen.customer:
-            query = query.where(col(StudyRecord.customer) == chosen.customer)
         for word in folded(chosen.sought).split():
             query = query.where(col(StudyRecord.sought).contains(word, autoescape=True, escape=ESCAPE))
         return self.stretch(query, StudyRecord, limit, after)
@@ -188,7 +183,6 @@ class BookQueries(Queries):
     """Price books and their versions."""
 
     def add(self, record: PriceBookRecord, version: PriceBookVersion) -> None:
-        """Keep a new price book with its first version."""
         self._add(record)
         self._session.flush()
         self._add(version)
@@ -309,7 +303,6 @@ class SweepQueries(Queries):
         self._session.add_all(rows)
 
     def keys(self) -> set[str]:
-        """Return the keys of the points that have a row."""
         return set(self.values(SweepRowRecord, SweepRowRecord.key, sweep_id=self._sweep_id))
 
     def refused(self) -> int:

@@ -71,7 +71,6 @@ class RateQueries(Queries):
         return int(self._session.connection().execute(statement).scalar_one())
 
     def hits(self, name: str, position: int) -> int:
-        """Return how many requests a window has."""
         return sum(self.values(RateWindow, RateWindow.hits, name=name, position=position))
 
     def clear(self, name: str) -> None:

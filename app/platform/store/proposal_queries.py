@@ -158,11 +158,9 @@ class ProposalQueries(Queries):
         return self.every(ProposalEventRecord, order=in_order, proposal_id=self._proposal_id)
 
     def add_artifact(self, kind: str, sha256: str, data: bytes) -> None:
-        """Keep a file."""
         self._add(ProposalArtifact(proposal_id=self._proposal_id, kind=kind, sha256=sha256, data=data))
 
     def artifact(self, kind: str) -> bytes | None:
-        """Return a file."""
         kept = self.first(ProposalArtifact, proposal_id=self._proposal_id, kind=kind)
         return None if kept is None else kept.data
 
@@ -170,7 +168,6 @@ class ProposalQueries(Queries):
         return self.every(ProposalArtifact, proposal_id=self._proposal_id)
 
     def add_share(self, share: ProposalShare) -> None:
-        """Keep a link."""
         self._session.add(share)
 
     def share(self, moment: datetime) -> ProposalShare | None:

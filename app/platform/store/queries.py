@@ -155,7 +155,6 @@ class Queries(Statements):
         return super().criteria(table, *criteria, workspace_id=self._workspace_id, **equal)
 
     def _add(self, *rows: Any) -> None:
-        """Keep rows in the workspace."""
         for row in rows:
             row.workspace_id = self._workspace_id
             self._session.add(row)

@@ -100,7 +100,6 @@ class Repository(Queries):
         return self._session.get(Workspace, self._workspace_id) is not None
 
     def add(self, *rows: Any) -> None:
-        """Keep rows in the workspace."""
         self._add(*rows)
 
     def get(self, table: type[Listed], identifier: str, *, whole: bool = False) -> Listed | None:
@@ -110,7 +109,6 @@ class Repository(Queries):
         return self._session.exec(query.options(*(defer(column, raiseload=True) for column in left))).first()
 
     def named(self, table: type[Listed], identifiers: Iterable[str]) -> dict[str, Listed]:
-        """Return rows by identifier."""
         return {row.id: row for row in self.every(table, col(table.id).in_(list(identifiers)))}
 
     def page(
@@ -151,7 +149,6 @@ class Repository(Queries):
         self.replace_options(record.id, options)
 
     def comparison_options(self, identifier: str) -> Sequence[ComparisonOption]:
-        """Return the options of a comparison in their order."""
         return self.every(ComparisonOption, order=[col(ComparisonOption.position)], comparison_id=identifier)
 
     def change_comparison(self, identifier: str, version: int, values: dict[str, Any]) -> bool:
@@ -161,7 +158,6 @@ class Repository(Queries):
     def replace_options(
         self, identifier: str, options: Iterable[tuple[dict[str, object], str | None]]
     ) -> None:
-        """Give a comparison other options."""
         self._session.flush()
         self.delete_rows(ComparisonOption, comparison_id=identifier)
         self._add(

@@ -198,7 +198,6 @@ def named(row: Any) -> dict[str, str]:
 
 
 def changed(row: Any) -> set[str]:
-    """Return the columns of a row that are about to change."""
     state = sa.inspect(row)
     return {column.key for column in state.attrs if column.history.has_changes()}
 
@@ -247,7 +246,6 @@ class TrailQueries(Queries):
     """The trail of one workspace."""
 
     def note(self, action: str, kind: str, identifier: str, **detail: Any) -> None:
-        """Write down what is done."""
         self._session.add(made(self._workspace_id, action, kind, identifier, detail))
 
     def note_once(self, stretch: timedelta, action: str, kind: str, identifier: str, **detail: Any) -> None:

@@ -54,7 +54,6 @@ class UploadFiles:
         self.directory = directory
 
     def path(self, workspace_id: str, sha256: str) -> Path:
-        """Return where a file is kept."""
         if not WORKSPACE.fullmatch(workspace_id) or not ADDRESS.fullmatch(sha256):
             raise ValueError("no address of an upload")
         return self.directory / workspace_id / sha256[:2] / sha256
@@ -149,7 +148,6 @@ class UploadFiles:
 
 
 def content_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file of any size."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):
@@ -172,7 +170,6 @@ def forced(folder: Path) -> None:
 
 
 def not_written(error: OSError) -> Unavailable:
-    """Return the error for a file that cannot be kept."""
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return Unavailable("there is no space left for the file; nothing was saved, try again once there is")
     return Unavailable("the file cannot be written here; nothing was saved, try again once it can")

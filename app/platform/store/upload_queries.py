@@ -121,15 +121,12 @@ class UploadQueries(Queries):
         return None if file is None else file.sha256
 
     def delete_sample(self, identifier: str) -> None:
-        """Delete what was counted in a sample of the data."""
         self._delete(WorkloadSample, identifier)
 
     def addresses(self) -> set[str]:
-        """Return the addresses of all files that are named."""
         return set(self.values(UploadFile, UploadFile.sha256))
 
     def is_named(self, sha256: str) -> bool:
-        """Tell whether any upload of the workspace names a file."""
         return self.exists(UploadFile, sha256=sha256)
 
     def delete_study(self, identifier: str) -> Sequence[dict[str, Any]]:
@@ -193,7 +190,6 @@ class RetentionQueries(Queries):
         return int(deleted.rowcount)
 
     def sweeps_before(self, moment: datetime) -> list[str]:
-        """Return sweeps that ended before a moment."""
         ended = (col(JobRecord.status).in_(ENDED), col(JobRecord.updated_at) < moment)
         return self.values(JobRecord, JobRecord.id, *ended, kind="sweep")
 

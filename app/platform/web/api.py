@@ -319,7 +319,6 @@ class StrictRequest(Request):
     """A request whose JSON body is read by :func:`read_json`."""
 
     async def json(self) -> Any:
-        """Return the body, read once."""
         if not hasattr(self, "_strict"):
             self._strict = read_json(await self.body())
         return self._strict
@@ -329,7 +328,6 @@ class StrictRoute(APIRoute):
     """A route of the API: refuses bodies it cannot read before the framework looks at them."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler with the strict body in front."""
         handle = super().get_route_handler()
 
         async def strictly(request: Request) -> Response:

@@ -24,31 +24,26 @@ BEARER = "bearer "
 
 
 def reach_of(request: Request) -> ServerAccess:
-    """Return how the server is reached."""
     reach = request.app.state.reach
     assert isinstance(reach, ServerAccess)
     return reach
 
 
 def cookie_name(request: Request) -> str:
-    """Return the name of the session's cookie."""
     return SECURE_COOKIE if reach_of(request).https else SESSION_COOKIE
 
 
 def credentials_of(request: Request) -> Credentials:
-    """Return what a request brings to say who it is."""
     authorization = request.headers.get("authorization", "")
     bearer = authorization[len(BEARER) :].strip() if authorization.lower().startswith(BEARER) else None
     return Credentials(request.cookies.get(cookie_name(request)), bearer, address_of(request))
 
 
 def address_of(request: Request) -> str:
-    """Return the network address a request came from."""
     return request.client.host if request.client else ""
 
 
 def visitor_of(request: Request) -> Visitor:
-    """Return where a request came from."""
     return Visitor(address_of(request), request.headers.get("user-agent", ""))
 
 
@@ -72,7 +67,6 @@ def get_principal(request: Request) -> Principal:
 
 
 def get_identity(request: Request) -> Identity:
-    """Return the accounts of the server."""
     identity = request.app.state.identity
     assert isinstance(identity, Identity)
     return identity
@@ -115,7 +109,6 @@ def keep_session(request: Request, response: Response, started: Started) -> None
 
 
 def drop_session(request: Request, response: Response) -> None:
-    """Let the browser forget the session's token."""
     response.delete_cookie(
         cookie_name(request), path="/", secure=reach_of(request).https, httponly=True, samesite="lax"
     )

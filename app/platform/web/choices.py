@@ -1,4 +1,4 @@
-"""What the forms offer: models by family, targets, systems by maker."""
+"""What the forms offer: software, and systems by maker."""
 
 from __future__ import annotations
 
@@ -54,17 +54,8 @@ RENTED = "Cloud"
 OTHER = "Other machines"
 
 
-def models(catalogue: Catalogue, voice: Voice) -> list[ChoiceGroup]:
-    """Return the model presets by family with their parameters."""
-    groups: dict[str, list[Choice]] = {}
-    for model in catalogue.models.documents.values():
-        detail = voice.count(model.parameters.value)
-        groups.setdefault(model.family, []).append(Choice(model.id, model.name, detail))
-    return [ChoiceGroup(family, found) for family, found in groups.items()]
-
-
-def softwares(bench: Workbench, voice: Voice, kind: str = "") -> list[ChoiceGroup]:
-    """Return the software profiles of a kind, or of both, each with its date and what it was fitted on.
+def softwares(bench: Workbench, voice: Voice, kind: str) -> list[ChoiceGroup]:
+    """Return the software profiles of a kind, each with its date and what it was fitted on.
 
     What profiles are put together from or start from is left out.
     """
@@ -72,7 +63,7 @@ def softwares(bench: Workbench, voice: Voice, kind: str = "") -> list[ChoiceGrou
     groups: dict[str, list[Choice]] = {}
     for one in bench.catalogue.software.documents.values():
         profile = profiles[one.id]
-        if kind in ("", one.kind) and profile.extends and profile.complete:
+        if kind == one.kind and profile.extends and profile.complete:
             families = ", ".join(voice.label(family) for family in one.families)
             detail = " · ".join(filter(None, (one.as_of[:7], families)))
             groups.setdefault(f"software.{one.kind}", []).append(Choice(one.id, one.name, detail))
@@ -90,7 +81,6 @@ def systems(catalogue: Catalogue) -> list[SystemGroup]:
 
 
 def heading(system: System) -> str:
-    """Return the group a system is offered in."""
     if system.acquisition == "rent":
         return RENTED
     return system.maker if system.id in COMMON else OTHER

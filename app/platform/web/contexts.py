@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.errors import FieldError, Message
-from app.estimating.documents import CheckWarning, Estimate, Text
+from app.errors import AppError, FieldError, Message
+from app.estimating.documents import CheckWarning, Text
 from app.platform.charts.figures import Figure
 from app.platform.charts.svg import Drawing
 
@@ -45,17 +45,14 @@ class Form:
     errors: Sequence[FieldError] = ()
 
     def get(self, name: str, default: str = "") -> str:
-        """Return the first value of a field."""
         values = self.values.get(name, ())
         return values[0] if values else default
 
     @property
     def firsts(self) -> dict[str, str]:
-        """The first value of each field."""
         return {name: values[0] for name, values in self.values.items() if values}
 
     def has(self, name: str, value: str) -> bool:
-        """Tell whether a value was chosen."""
         return value in self.values.get(name, ())
 
     def wrong(self, *names: str) -> list[Message]:
@@ -125,10 +122,7 @@ class DrawingView:
 class ProblemPage:
     """Why a page cannot be shown, and where to go."""
 
-    status: int
-    title: str
-    message: Message
-    errors: Sequence[FieldError]
+    error: AppError
     request_id: str
     """Identifier of the request, by which the log tells more."""
 
@@ -170,13 +164,5 @@ def grouped(warnings: Iterable[tuple[str, CheckWarning]]) -> list[WarningGroup]:
     return sorted(found, key=lambda group: SEVERITIES.index(group.severity))
 
 
-def refusal_of(estimate: Estimate | None) -> CheckWarning | None:
-    """Return why an estimate cannot run, if it cannot."""
-    if estimate is None or estimate.fits:
-        return None
-    return next((warning for warning in estimate.warnings if warning.code == REFUSAL), None)
-
-
 def view(name: str, caption: str, figure: Figure, note: str = "", table: str = "") -> FigureView:
-    """Return a figure with its place on the page."""
     return FigureView(f"figure-{name}", caption, figure, note, table)

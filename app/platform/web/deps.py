@@ -15,7 +15,6 @@ from app.platform.workbench import Workbench
 
 
 def workbench_of(request: Request) -> Workbench:
-    """Return the server's workbench."""
     bench = request.app.state.workbench
     assert isinstance(bench, Workbench)
     return bench
@@ -29,7 +28,6 @@ def workspace_of(request: Request) -> str:
 
 # Coroutines, though they wait for nothing: what is not one is handed to a thread and waited for.
 async def get_workbench(request: Request) -> Workbench:
-    """Return the server's workbench to a route."""
     return workbench_of(request)
 
 

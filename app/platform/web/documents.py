@@ -24,6 +24,7 @@ from app.estimating.schema import Document
 from app.platform.listing import Page
 from app.platform.web.contexts import Contents, DocumentPage, ProblemPage
 from app.platform.web.rendering import DOCUMENTS, GLOSSARY, documents, render
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 
 router = page_router()
@@ -31,7 +32,6 @@ router = page_router()
 
 @router.get("/glossary", response_class=HTMLResponse)
 def show_glossary(request: Request) -> Response:
-    """Show what the terms of the field mean."""
     return render(request, "glossary.html", GLOSSARY)
 
 
@@ -133,7 +133,6 @@ def opened_table(
 def closed_table(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
 ) -> str:
-    """Close a table and its box."""
     return "</table></div>"
 
 
@@ -216,38 +215,20 @@ def cut(path: Path, several: bool) -> list[DocumentSection]:
     ]
 
 
-def page_of(request: Request, name: str, address: str = "") -> Response:
-    """Return the page of a document; its address is its name unless it has another."""
+def document_page(name: str) -> DocumentPage:
     body, contents = rendered(name)
-    page = DocumentPage(
-        title=name,
-        body=body,
-        contents=contents,
-    )
-    return render(request, "document.html", page)
+    return DocumentPage(title=name, body=body, contents=contents)
 
 
-@router.get("/methodology.json")
-def show_methodology_data() -> WrittenDocument:
+@resource(router, "/methodology", "document.html", lambda *_: document_page("methodology"))
+def show_methodology() -> WrittenDocument:
     """Return how the numbers are made, as it was written."""
     return written("methodology")
 
 
-@router.get("/methodology", response_class=HTMLResponse)
-def show_methodology(request: Request) -> Response:
-    """Show how the numbers are made."""
-    return page_of(request, "methodology")
-
-
 def problem_page(request: Request, error: AppError) -> Response:
     """Return an error as a page: what happened, what is near it, where to go."""
-    page = ProblemPage(
-        status=error.status,
-        title=error.title,
-        message=error.message,
-        errors=error.errors,
-        request_id=getattr(request.state, "request_id", ""),
-    )
+    page = ProblemPage(error=error, request_id=getattr(request.state, "request_id", ""))
     return render(request, "problem.html", page, status=error.status)
 
 

@@ -122,7 +122,6 @@ def placed(errors: Iterable[FieldError], systems: Sequence[str]) -> list[FieldEr
 def refused(
     values: Mapping[str, Sequence[str]], error: AppError | ValidationError, systems: Sequence[str]
 ) -> Form:
-    """Return a form with what was typed and what is wrong with it."""
     return Form(values, placed(as_app_error(error).errors, systems))
 
 

@@ -36,7 +36,6 @@ def language_of(request: Request, offered: Sequence[str] = LANGUAGES) -> str:
 
 
 def voice_of(request: Request) -> Voice:
-    """Return the voice a reader is answered in."""
     return voice(language_of(request))
 
 

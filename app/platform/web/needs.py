@@ -59,7 +59,6 @@ MARK = "__needs__"
 
 
 def needs_of(endpoint: object) -> Needs:
-    """Return what was said of a route."""
     found: Needs = getattr(endpoint, MARK, Needs(None, None))
     return found
 
@@ -114,8 +113,6 @@ class RateHeaders:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on and add the header fields."""
-
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(scope.get("state", {}).get(STATE, {}))

@@ -44,7 +44,6 @@ class Observer:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Give the request an identifier, pass it on, and say how it went."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -74,7 +73,6 @@ def request_id(headers: Mapping[str, str]) -> str:
 
 
 def route_of(scope: Scope) -> str:
-    """Return the template of the address."""
     path = getattr(scope.get("route"), "path", None)
     if path is None and scope.get("path", "").startswith(FILES):
         # Files lie under a mount, which is no route.
@@ -83,7 +81,6 @@ def route_of(scope: Scope) -> str:
 
 
 def note(scope: Scope, route: str, status: int, seconds: float) -> None:
-    """Log and count a request that has been answered."""
     method = scope["method"] if scope["method"] in METHODS else "(other)"
     REQUESTS.labels(method, route, str(status)).observe(seconds)
     severity = logging.ERROR if status >= 500 else logging.INFO

@@ -134,7 +134,6 @@ class Problem(BaseModel):
 
     @classmethod
     def of(cls, error: AppError) -> Problem:
-        """Return the problem of an error of our own."""
         return cls(
             type=f"/problems/{error.slug}",
             title=error.title,

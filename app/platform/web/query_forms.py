@@ -104,8 +104,7 @@ class FormFields:
 
     def __init__(self, schema: type[BaseModel], above: str = "", without: Container[str] = ()) -> None:
         """Take a schema, the path that its fields lie below, and names of the form that are left out."""
-        found = {leaf.name: leaf for leaf in leaves(schema, above)}
-        self._leaves = {name: leaf for name, leaf in found.items() if name not in without}
+        self._leaves = {leaf.name: leaf for leaf in leaves(schema, above) if leaf.name not in without}
 
     def __iter__(self) -> Iterator[str]:
         """Give the names of the form."""
@@ -146,34 +145,23 @@ class QueryForm(Generic[Asked]):
     def __init__(
         self,
         schema: type[Asked],
-        example: Mapping[str, str],
         *,
         complete: Callable[[dict[str, str]], dict[str, str]] = dict,
-        implied: Callable[[dict[str, Any]], dict[str, Any]] = dict,
         rows: tuple[str, str, int] | None = None,
     ) -> None:
-        """Take a schema, and what is shown to who asks for nothing.
+        """Take a schema; ``complete`` works on what was typed.
 
-        ``complete`` works on what was typed, ``implied`` adds to the body what goes without saying; ``rows``
-        names a list of objects, the field that says whose row it is, and the most rows.
+        ``rows`` names a list of objects, the field that says whose row it is, and the most rows.
         """
         self.schema = schema
-        self.example = example
         self._complete = complete
-        self._implied = implied
         self._rows = rows
         self._leaves = {leaf.name: leaf for leaf in leaves(schema)}
         self._names = {leaf.path: name for name, leaf in self._leaves.items()}
 
     def values(self, query: QueryParams | Mapping[str, Sequence[str]]) -> dict[str, str]:
-        """Return the fields of the form, the example's where nothing was typed."""
         given = typed(query) if isinstance(query, QueryParams) else query
-        found = {name: one[0] for name, one in given.items() if self._leaf(name) is not None}
-        if self._rows is None:
-            return self._complete(found or dict(self.example))
-        in_rows = any(ROW.search(name) for name in found)
-        start = {name: one for name, one in self.example.items() if not (in_rows and ROW.search(name))}
-        return self._complete({**start, **found})
+        return self._complete({name: one[0] for name, one in given.items() if self._leaf(name) is not None})
 
     def request(self, values: Mapping[str, str]) -> Asked:
         """Return what the fields of a form ask for."""
@@ -185,7 +173,7 @@ class QueryForm(Generic[Asked]):
         tree = nested(found)
         if self._rows is not None:
             tree[self._rows[0]] = [self._row(values, row) for row in self.filled_rows(values)]
-        return checked(self.schema, self._implied(tree))
+        return checked(self.schema, tree)
 
     def form(self, values: Mapping[str, str], error: AppError | None = None) -> Form:
         """Return what was typed, with errors at the names it was typed under."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib.util
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -36,6 +35,7 @@ from app.platform.web.rights import may
 from app.platform.wording.voice import LABELS, LANGUAGES, agree, voice
 from app.platform.wording.voice import written as written_value
 from app.platform.workbench import LruCache
+from app.profiles.presets import beside
 
 VERSIONED = ("fonts/", "vendor/")
 """Folders of static files whose names or folders carry a version."""
@@ -51,20 +51,10 @@ class Assets(StaticFiles):
     """Static files; those with a version in their address are kept for a year."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """Return a file with what browsers may do with it."""
         response = await super().get_response(path, scope)
         versioned = path.startswith(VERSIONED) or "v" in QueryParams(scope["query_string"])
         response.headers["Cache-Control"] = KEPT if versioned else ASKED_AGAIN
         return response
-
-
-def folder(name: str) -> Path:
-    """Return a folder beside the package: in the repository, or inside the installed package."""
-    found = importlib.util.find_spec("app")
-    assert found is not None and found.submodule_search_locations is not None
-    package = Path(next(iter(found.submodule_search_locations)))
-    bundled = package / "_bundled" / name
-    return bundled if bundled.is_dir() else package.parent / name
 
 
 PARAMETER = "chart"
@@ -73,17 +63,6 @@ DARK = "dark.svg"
 
 TYPES = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8", DARK: "image/svg+xml"}
 """Form of a file → its media type."""
-
-
-@cache
-def fonts() -> tuple[str, ...]:
-    """Return the files of the letters that pictures are written with."""
-    found = [
-        path
-        for name in ("Pretendard-*", "NotoSansCJKSC-*")
-        for path in sorted(folder("static").glob(f"fonts/print/{name}.otf"))
-    ]
-    return tuple(str(path) for path in found)
 
 
 def figures(value: Any) -> Iterator[FigureView | DrawingView]:
@@ -121,37 +100,39 @@ def forms(view: FigureView | DrawingView) -> list[str]:
 
 
 def charted(view: FigureView, form: str) -> bytes:
-    """Return a chart as a file."""
     if form == "csv":
         return figure_csv(view.figure).encode("utf-8-sig")
     # Few requests draw, and what draws takes half a second to load.
     from app.platform.charts.stills import darkened, still
 
     if form == "png":
-        return still(view.figure, "png", fonts())
-    drawn = still(view.figure, "svg", fonts(), title=view.caption)
+        return still(view.figure, "png")
+    drawn = still(view.figure, "svg", title=view.caption)
     return darkened(drawn) if form == DARK else drawn
 
 
 def drawn(view: DrawingView, form: str) -> bytes:
-    """Return a drawing as a file."""
     if form == "csv":
         return rows_csv(view.rows).encode("utf-8-sig")
     if form == "svg":
         return written(view.drawing, view.id).encode()
     from app.platform.charts.still_files import sketch
 
-    return sketch(view.drawing, fonts())
+    return sketch(view.drawing)
 
 
 def chart_address(request: Request, view: FigureView | DrawingView, form: str) -> str:
-    """Return where a chart of a page can be had as a file."""
     address = request.url.include_query_params(**{PARAMETER: f"{view.id}.{form}"})
     return f"{address.path}?{address.query}"
 
 
 DISPLAY_PARAMS = frozenset({LANGUAGE, PARAMETER})
 """The language, and the chart that is wanted as a file; no page may take them for a question."""
+
+
+def displayed(request: Request) -> list[tuple[str, str]]:
+    """Return what an address says of how a page is shown."""
+    return [(name, text) for name, text in request.query_params.multi_items() if name in DISPLAY_PARAMS]
 
 
 @functools.cache
@@ -161,7 +142,7 @@ def asset(pattern: str) -> str:
     Files without a version in their name or folder carry that of Rackline as a query, so that an update is
     not read from a browser's store.
     """
-    root = folder("static")
+    root = beside("static")
     found = sorted(root.glob(pattern))
     path = found[-1].relative_to(root).as_posix() if found else pattern
     return f"/static/{path}" if path.startswith(VERSIONED) else f"/static/{path}?v={app.__version__}"
@@ -186,7 +167,7 @@ DOCUMENTS = {"methodology": "methodology", "accuracy": "accuracy.md"}
 @functools.cache
 def documents() -> Mapping[str, Path]:
     """Return the documents that are there, for the foot of every page."""
-    found = {name: folder("docs") / place for name, place in DOCUMENTS.items()}
+    found = {name: beside("docs") / place for name, place in DOCUMENTS.items()}
     return {name: path for name, path in found.items() if path.exists()}
 
 
@@ -195,7 +176,7 @@ def environment(language: str) -> Environment:
     """Return the templates in one language: strings through gettext, numbers through its voice."""
     speaker = voice(language)
     made = Environment(
-        loader=FileSystemLoader(folder("templates")),
+        loader=FileSystemLoader(beside("templates")),
         extensions=["jinja2.ext.i18n"],
         autoescape=True,
         undefined=StrictUndefined,

@@ -103,15 +103,12 @@ async def with_link(request: Request) -> AsyncIterator[None]:
 
 
 def name_of(route: APIRoute) -> str:
-    """Return what an operation is called: as its function."""
     return route.name
 
 
 def page_router() -> APIRouter:
-    """Return a router of pages for members only."""
     return APIRouter(include_in_schema=False, dependencies=[Depends(admitted)])
 
 
 def routes_of(routers: Iterable[APIRouter]) -> list[BaseRoute]:
-    """Return the routes of routers, in their order."""
     return [route for router in routers for route in router.routes]

@@ -45,11 +45,9 @@ class ServerAccess:
 
     @property
     def https(self) -> bool:
-        """Whether people reach it by https."""
         return self.public_url.startswith("https://")
 
     def trusts(self, address: str) -> bool:
-        """Tell whether an address is that of a trusted proxy."""
         found = plain_address(address)
         return found is not None and not self.alone and any(found in one for one in self.proxies)
 
@@ -122,7 +120,6 @@ class PatientProtocol(H11Protocol):
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for a first request."""
         super().connection_made(transport)
         self._waiting = self.loop.call_later(HEAD, self._give_up)
 
@@ -145,7 +142,6 @@ class PatientProtocol(H11Protocol):
             self._waiting = self.loop.call_later(HEAD, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
         self._stop_waiting()
         super().connection_lost(exc)
 
@@ -247,7 +243,6 @@ class Guard:
         self.max_upload = max_upload
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or pass on and add the headers."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -351,7 +346,6 @@ def crosses_sites(headers: Headers, public_url: str = "") -> bool:
 
 
 def too_large(limit: int) -> TooLarge:
-    """Return the error for a body over the limit."""
     return TooLarge(Sentence("the body is larger than {limit} bytes", {"limit": limit}))
 
 

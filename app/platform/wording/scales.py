@@ -145,7 +145,7 @@ class Grouping:
         return f"{decimal(known, max(self.decimals, 0), trim)}{self.word}"
 
 
-def compact(amount: float, currency: str, language: str, trim: bool = False) -> str:
+def compact(amount: float, currency: str, language: str) -> str:
     """Write an amount in three significant digits.
 
     >>> compact(437_800_000, "KRW", "ko")
@@ -160,7 +160,7 @@ def compact(amount: float, currency: str, language: str, trim: bool = False) -> 
         grouping = Grouping(1.0, "", min(grouping.decimals, 0))
     elif not grouping.word and abs(amount) >= 1:
         grouping = Grouping(1.0, "", 2 if abs(amount) < 1000 else grouping.decimals)
-    sign, digits = "-" if amount < 0 else "", grouping.digits(abs(amount), trim)
+    sign, digits = "-" if amount < 0 else "", grouping.digits(abs(amount))
     if grouping.word and currency == "USD" and language in DOLLARS:
         return f"{sign}{digits}{DOLLARS[language]}"
     return f"{sign}{SYMBOLS[currency]}{digits}"

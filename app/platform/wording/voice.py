@@ -6,7 +6,6 @@ import csv
 import datetime
 import functools
 import gettext
-import importlib.util
 import io
 import re
 from collections.abc import Mapping
@@ -27,17 +26,13 @@ from app.estimating.ranges import COUNTS, MONEY, SENTENCES, chance
 from app.estimating.schema import Quantity
 from app.platform.wording import scales
 from app.platform.wording.scales import Scale, decimal, decimals_of, scale_of
+from app.profiles.presets import beside
 
 LOCALE_FOLDER = "data/locale"
 
 
 def folder() -> Path:
-    """Return the folder of labels and catalogues: in the repository, or inside the installed package."""
-    found = importlib.util.find_spec("app")
-    assert found is not None and found.submodule_search_locations is not None
-    package = Path(next(iter(found.submodule_search_locations)))
-    bundled = package / "_bundled" / LOCALE_FOLDER
-    return bundled if bundled.is_dir() else package.parent / LOCALE_FOLDER
+    return beside(LOCALE_FOLDER)
 
 
 def _read() -> dict[str, str]:
@@ -206,7 +201,6 @@ class Voice:
         return said if template.startswith("{") else said[:1].upper() + said[1:]
 
     def ended(self, sentence: str) -> str:
-        """Return a sentence with what ends it."""
         return f"{sentence}{self.sign('.')}"
 
     def sign(self, sign: str) -> str:

@@ -132,19 +132,6 @@ def test_efficiency_compares_samples_that_belong_together() -> None:
     assert estimates_charts.efficiency(one, one.model_copy(update={"time_to_train": None})) is None
 
 
-def test_memory_of_every_option_stands_against_its_own_capacity() -> None:
-    options = [("a", documents.estimate()), ("b", documents.estimate(fits=False))]
-    drawn = estimates_charts.memory(options, ENGLISH)
-    filled = [sum(trace["x"][place] for trace in traces(drawn)) for place in (0, 1)]
-    assert filled == [
-        pytest.approx(100 * sum(part.value for part in one.memory.parts) / one.memory.capacity.value)
-        for _, one in options
-    ]
-    (line,) = drawn["layout"]["shapes"]
-    assert line["x0"] == line["x1"] == 100
-    assert drawn["layout"]["xaxis"]["range"][1] > filled[1] > 100
-
-
 def test_every_part_of_the_time_has_a_colour_of_its_own() -> None:
     assert len(set(palette.PARTS.values())) == len(palette.PARTS)
 

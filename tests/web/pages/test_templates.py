@@ -31,10 +31,11 @@ from app.features.sweeps import pages as sweep_contexts
 from app.features.tenancy import pages as tenancy_contexts
 from app.features.uploads import pages as uploads_pages
 from app.platform.web import contexts
-from app.platform.web.rendering import embedded, environment, folder
+from app.platform.web.rendering import embedded, environment
+from app.profiles.presets import beside
 
 TEMPLATES = sorted(
-    path.relative_to(folder("templates")).as_posix() for path in folder("templates").rglob("*.html")
+    path.relative_to(beside("templates")).as_posix() for path in beside("templates").rglob("*.html")
 )
 
 CONTEXTS = {
@@ -87,7 +88,7 @@ CONTEXTS = {
 
 
 def text(name: str) -> str:
-    return Path(folder("templates") / name).read_text(encoding="utf-8")
+    return Path(beside("templates") / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("language", ["ko", "en"])
@@ -138,7 +139,7 @@ def test_embedded_data_cannot_end_its_element() -> None:
 
 def test_styles_close_what_they_open() -> None:
     """A media query that stays open takes all rules after it along, and no browser complains."""
-    styles = (folder("static") / "css" / "rackline.css").read_text(encoding="utf-8")
+    styles = (beside("static") / "css" / "rackline.css").read_text(encoding="utf-8")
     bare = re.sub(r"/\*.*?\*/", "", styles, flags=re.DOTALL)
     assert "/*" not in bare and "*/" not in bare
     depth = 0

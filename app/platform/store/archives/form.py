@@ -272,5 +272,4 @@ def quoted(connection: sa.Connection, name: str) -> str:
 
 
 def names_of(connection: sa.Connection, table: ArchiveTable) -> str:
-    """Return the names of a table's columns as statements have them."""
     return ", ".join(quoted(connection, column.name) for column in table.columns)
