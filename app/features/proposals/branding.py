@@ -30,7 +30,6 @@ STEP = 0.96
 
 
 def branding_of(asked: BrandingInput, logo: Logo | None, customer_logo: Logo | None = None) -> Branding:
-    """Return how a proposal looks, with a note where the accent is not the one asked for."""
     accent, note = accent_of(asked.accent)
     return Branding(
         accent=accent, footer=asked.footer or None, logo=logo, customer_logo=customer_logo, note=note

@@ -46,7 +46,6 @@ PLACES = {
 
 
 def line_name(section: str, name: str, voice: Voice) -> str:
-    """Return what a line is about, in words."""
     if name.endswith(RANGE):
         return f"{line_name(section, name.removesuffix(RANGE), voice)} ({voice.gettext('80 % interval')})"
     if section == "acceptance":
@@ -181,7 +180,6 @@ def fingerprint(proposal: Proposal) -> str:
 
 
 def facts(proposal: Proposal, voice: Voice) -> list[tuple[str, str]]:
-    """Return what stands on the cover: who offers what to whom, when, and for how long."""
     content, sender = proposal.content, proposal.content.sender
     until = content.valid_until
     reached = (
@@ -232,7 +230,6 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def recommendation(content: ProposalContent, rows: Sequence[ComparisonRow]) -> Message:
-    """Return what is recommended, in one sentence."""
     if not rows:
         if all(row.hours is None for row in content.comparison.rows):
             return Message("none of the options can run the model, so none is offered")
@@ -369,7 +366,6 @@ HEADLINES = 4
 
 
 def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[tuple[str, str, str]]:
-    """Return the figures of the recommended option."""
     estimate, cost = row.estimate, row.estimate.cost if row.estimate is not None else None
     scale = scale_of_times(content)
 
@@ -390,7 +386,6 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
 
 
 def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return all reasons for the recommendation, what was allowed, and what not to buy."""
     advice = content.advice
     why = [voice.sentence(reason) for reason in advice.reasons] if content.offered else []
     blocks: list[Block] = [Points(voice.gettext("Why this choice"), why)] if why else []
@@ -408,7 +403,6 @@ def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def committed(kept: Commitment, content: ProposalContent, voice: Voice) -> str:
-    """Return the value that is committed to."""
     scale = scale_of_times(content) if kept.figure == "time_to_train" else None
     return voice.value(kept.committed, kept.expected.unit, scale, exact=False)
 
@@ -454,7 +448,6 @@ def acceptance(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def signatures(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return where both parties sign."""
     sender = (content.sender.organization if content.sender else None) or ""
     parties = [(voice.gettext("Supplier"), sender), (voice.gettext("Customer"), content.customer)]
     lines = [
