@@ -138,17 +138,14 @@ def label_of(row: ComparisonRow | None) -> str | None:
 
 
 def joined(rows: Sequence[ComparisonRow]) -> str:
-    """Return the labels of options as one string."""
     return ", ".join(row.label for row in rows)
 
 
 def texts(messages: Sequence[Message]) -> list[Text]:
-    """Return sentences as documents keep them."""
     return [Text.of(message) for message in messages]
 
 
 def amount(row: ComparisonRow) -> float | None:
-    """Return the central cost of a run, where it is known."""
     cost = row.run_cost
     return None if cost is None else cost.value
 
@@ -190,7 +187,6 @@ def apart(row: ComparisonRow, other: ComparisonRow, comparison: Comparison, metr
 
 
 def measure(row: ComparisonRow, metric: Metric) -> float:
-    """Return the central time or cost of an option that has one."""
     return seconds(row) if metric == "time" else amount(row) or 0.0
 
 
@@ -203,7 +199,6 @@ def ranked(rows: Sequence[ComparisonRow], comparison: Comparison, metric: Metric
 
 
 def only(rows: Sequence[ComparisonRow]) -> ComparisonRow | None:
-    """Return the one option that leads, none where several tie."""
     return rows[0] if len(rows) == 1 else None
 
 
@@ -271,7 +266,6 @@ def main_reasons(taken: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
 
 
 def tied(choice: AdvisedChoice) -> Message:
-    """Return between which options nothing decides."""
     both = {"options": joined(choice.costs_or_times)}
     if choice.cheapest:
         return Message("nothing separates {options} in cost and time; each of them is offered", both)
@@ -342,7 +336,6 @@ def reasons_against(row: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
 
 
 def does_not_fit(row: ComparisonRow) -> Message:
-    """Return how far a model is from fitting."""
     memory = None if row.estimate is None else row.estimate.memory
     if memory is None:
         return Message("cannot run the model")

@@ -30,25 +30,19 @@ STEP = 0.96
 
 
 def branding_of(asked: BrandingInput, logo: Logo | None, customer_logo: Logo | None = None) -> Branding:
-    """Return how a proposal looks, with a note where the accent is not the one asked for."""
     accent, note = accent_of(asked.accent)
-    return Branding(
-        accent=accent, footer=asked.footer or None, logo=logo, customer_logo=customer_logo, note=note
-    )
+    footer = asked.footer or None
+    return Branding(accent=accent, footer=footer, logo=logo, customer_logo=customer_logo, note=note)
 
 
 def accent_of(asked: str | None) -> tuple[str, Text | None]:
     """Return the accent that is used, and a note where it is not the one asked for."""
-    if asked is None:
-        return ACCENT, None
-    used = readable(asked)
-    if used == asked.lower():
+    used = ACCENT if asked is None else readable(asked)
+    if asked is None or used == asked.lower():
         return used, None
-    note = Message(
-        "The accent colour {asked} is too light to read on white; it is darkened to {used}",
-        {"asked": asked.lower(), "used": used},
-    )
-    return used, Text.of(note)
+    colours = {"asked": asked.lower(), "used": used}
+    template = "The accent colour {asked} is too light to read on white; it is darkened to {used}"
+    return used, Text.of(Message(template, colours))
 
 
 def readable(colour: str) -> str:
@@ -161,14 +155,10 @@ def png(data: bytes) -> Logo:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
-                if picture.width * picture.height > MAX_PIXELS:
-                    raise BadInput.at(
-                        FIELD,
-                        "has {width} × {height} pixels; the limit is {most} pixels",
-                        width=picture.width,
-                        height=picture.height,
-                        most=MAX_PIXELS,
-                    )
+                width, height = picture.size
+                if width * height > MAX_PIXELS:
+                    said = "has {width} × {height} pixels; the limit is {most} pixels"
+                    raise BadInput.at(FIELD, said, width=width, height=height, most=MAX_PIXELS)
                 drawn = picture.convert("RGBA")
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise BadInput.at(FIELD, "has more than {most} pixels", most=MAX_PIXELS) from None
@@ -190,9 +180,8 @@ def svg(data: bytes) -> Logo:
     try:
         root = fromstring(data.decode("utf-8"), forbid_dtd=True)
     except (DefusedXmlException, ParseError, UnicodeDecodeError, ValueError):
-        raise BadInput.at(
-            FIELD, "is not a readable SVG; use plain XML in UTF-8 without document type or entities"
-        ) from None
+        said = "is not a readable SVG; use plain XML in UTF-8 without document type or entities"
+        raise BadInput.at(FIELD, said) from None
     if root.tag != f"{{{SVG}}}svg":
         raise BadInput.at(FIELD, "is not an SVG: its root element is a different one")
     count = 0
@@ -201,20 +190,15 @@ def svg(data: bytes) -> Logo:
         nonlocal count
         count += 1
         if depth > MAX_DEPTH or count > MAX_ELEMENTS:
-            raise BadInput.at(
-                FIELD,
-                "has more than {elements} elements, or is nested deeper than {depth} levels",
-                elements=MAX_ELEMENTS,
-                depth=MAX_DEPTH,
-            )
+            said = "has more than {elements} elements, or is nested deeper than {depth} levels"
+            raise BadInput.at(FIELD, said, elements=MAX_ELEMENTS, depth=MAX_DEPTH)
         name = found.tag.rpartition("}")[2]
         kept = Element(name) if parent is None else SubElement(parent, name)
         for attribute, value in found.attrib.items():
             if (allowed := kept_attribute(name, attribute, value)) is not None:
                 kept.set(*allowed)
-        for child in found:
-            if drawable(child):
-                copy(child, kept, depth + 1)
+        for child in filter(drawable, found):
+            copy(child, kept, depth + 1)
         return kept
 
     kept = copy(root, None, 0)
@@ -231,43 +215,32 @@ def drawable(found: Any) -> bool:
     if namespace != f"{{{SVG}" or name in DROPPED:
         return False
     if name not in SHAPES:
-        raise BadInput.at(
-            FIELD,
+        said = (
             "contains the element “{name}”; only shapes, paths, groups and gradients are "
-            "allowed: convert text to paths",
-            name=name[:40],
+            "allowed: convert text to paths"
         )
+        raise BadInput.at(FIELD, said, name=name[:40])
     return True
 
 
 def kept_attribute(element: str, attribute: str, value: str) -> tuple[str, str] | None:
     """Return an attribute that draws; others are left out, those that act or lead outside are refused."""
-    name = attribute.rpartition("}")[2]
+    name, value = attribute.rpartition("}")[2], value.strip()
     if name.lower().startswith("on") or name == "href":
-        raise BadInput.at(
-            FIELD,
-            "contains the attribute “{name}”; a logo must not run anything or link elsewhere",
-            name=name[:40],
-        )
-    if attribute != name:
-        return None
-    if name == "style":
+        said = "contains the attribute “{name}”; a logo must not run anything or link elsewhere"
+        raise BadInput.at(FIELD, said, name=name[:40])
+    if attribute == name == "style":
         raise BadInput.at(FIELD, "contains styles; set colors as attributes such as fill")
-    if name not in ATTRIBUTES:
+    if attribute != name or name not in ATTRIBUTES:
         return None
-    if not ATTRIBUTES[name].fullmatch(value.strip()):
-        raise BadInput.at(
-            FIELD,
-            "the attribute “{name}” of “{element}” has an unreadable value",
-            name=name,
-            element=element,
-        )
+    if not ATTRIBUTES[name].fullmatch(value):
+        said = "the attribute “{name}” of “{element}” has an unreadable value"
+        raise BadInput.at(FIELD, said, name=name, element=element)
     numeric = ATTRIBUTES[name] in (NUMERIC, PATH, TRANSFORM)
     if numeric and any(abs(float(number)) > MAX_NUMBER for number in NUMBER.findall(value)):
-        raise BadInput.at(
-            FIELD, "the attribute “{name}” contains a number beyond {most}", name=name, most=MAX_NUMBER
-        )
-    return name, value.strip()
+        said = "the attribute “{name}” contains a number beyond {most}"
+        raise BadInput.at(FIELD, said, name=name, most=MAX_NUMBER)
+    return name, value
 
 
 def size_of(root: Element) -> tuple[int, int]:

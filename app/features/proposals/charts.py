@@ -20,7 +20,6 @@ from app.platform.wording.voice import MISSING, Voice
 
 
 def proposal_figures(content: ProposalContent, voice: Voice) -> dict[str, Figure]:
-    """Return the charts there is something to show in, by name."""
     estimates = running(content)
     found = {"time": time_to_train(content.comparison, voice)}
     if any(estimate.cost for _, estimate in estimates):
@@ -36,7 +35,6 @@ def proposal_figures(content: ProposalContent, voice: Voice) -> dict[str, Figure
 
 
 def term_cost(term: Term, currency: str, voice: Voice) -> Figure:
-    """Return what each option costs over the term, part by part."""
     items = list(dict.fromkeys(line.item for option in term.options for line in option.lines if line.amount))
     traces = []
     for index, item in enumerate(items):

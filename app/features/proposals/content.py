@@ -78,7 +78,6 @@ def build_content(
     number: str | None = None,
     named: Named = NOTHING_NAMED,
 ) -> ProposalContent:
-    """Return what a proposal says."""
     catalog = context.catalog
     labels = row_labels(options)
     whole = compare(
@@ -325,7 +324,6 @@ def bought(label: str, bill: Bill) -> OptionBill:
 
 
 def rented(label: str, entry: SystemEntry, count: int, context: SizingContext, currency: str) -> OptionBill:
-    """Return a rented system: one line, at the price of an hour."""
     figure = entry.price_hour
     won = context.catalog.cost_defaults(entry.chip_kind).won_per_dollar
     rates = (won.si, won.si_low, won.si_high) if currency == "KRW" else (1.0, 1.0, 1.0)
@@ -375,7 +373,6 @@ def assumptions_of(rows: Sequence[ComparisonRow]) -> list[Assumption]:
 def sources_of(
     estimates: Iterable[Estimate], bills: Iterable[OptionBill], evidence: Evidence | None
 ) -> list[SourceRef]:
-    """Return every source, by identifier."""
     found: list[SourceRef | None] = []
     for estimate in estimates:
         found += [source for step in estimate.trace for source in step.source]

@@ -55,7 +55,6 @@ def evidence_of(named: Named, context: SizingContext) -> Evidence | None:
 
 
 def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
-    """Return measured alternatives with their verdict."""
     reference = next(option for option in answer.options if option.label == answer.reference)
     best = max((option for option in answer.options if option is not reference), key=lambda one: one.mean)
     worth = answer.recommendation == best.label
@@ -76,7 +75,6 @@ def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
 
 
 def of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
-    """Return networks with the advice between them."""
     options = {option.id: option for option in choice.options}
     gains = {gain.option: gain.gain.value for gain in choice.gains}
     taken, against = options.get(advice.recommendation or ""), options.get(advice.against or "")
@@ -112,7 +110,6 @@ def gain_found(**known: Any) -> GainFound:
 
 
 def network_option(option: FabricOption, gain: float) -> WeighedOption:
-    """Return one network with its runs and its price."""
     runs = {"predicted": option.throughput} if option.measured is None else dict(option.measured)
     bought = {} if option.network is None else dict(option.network)
     return weighed_option(**runs, **bought, label=option.label, fabric=option.fabric, gain=gain)
@@ -125,7 +122,6 @@ def weighed_option(**known: Any) -> WeighedOption:
 
 
 def of_fit(answer: CalibrationAnswer) -> FitFound:
-    """Return a fitted profile with the runs it rests on; their places keep apart those on one system."""
     runs = [
         FittedRun.model_validate({**dict(run), "label": f"{place}. {run.count} × {run.system_name}"})
         for place, run in enumerate(answer.runs, start=1)

@@ -55,7 +55,6 @@ def asked_body(form: FormData) -> dict[str, Any]:
 
 
 def version_of(values: Mapping[str, Sequence[str]]) -> int:
-    """Return the version that an edit builds on."""
     version = whole(values.get("version", [""])[0])
     if version is None:
         raise BadInput.at("version", "the form is incomplete; open the proposal again")
@@ -95,7 +94,6 @@ def without_nulls(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
-    """Return a draft as the form shows it."""
     content = proposal.content
     advice, sender = content.advice, content.sender.model_dump() if content.sender else {}
     fields: dict[str, str | None] = {
@@ -165,13 +163,11 @@ def with_texts(proposal: Proposal, texts: Mapping[str, str]) -> Proposal:
 
 
 def calibration_of(proposal: Proposal) -> str | None:
-    """Return the identifier of the runs that a draft names."""
     evidence = proposal.content.evidence
     found = () if evidence is None else (evidence.fit, *evidence.gains)
     return next((one.calibration_id for one in found if one is not None and one.calibration_id), None)
 
 
 def has_networks(proposal: Proposal) -> bool:
-    """Tell whether a draft weighs networks."""
     evidence = proposal.content.evidence
     return evidence is not None and any(gain.basis == "networks" for gain in evidence.gains)

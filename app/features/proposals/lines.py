@@ -211,7 +211,6 @@ def canonical(content: ProposalContent) -> bytes:
 
 
 def content_hash(content: ProposalContent) -> str:
-    """Return the SHA-256 of the canonical JSON."""
     return hashlib.sha256(canonical(content)).hexdigest()
 
 
@@ -231,7 +230,6 @@ ROUNDING = 1e-9
 
 
 def changes_between(then: ProposalContent, now: ProposalContent) -> tuple[int, list[ReplayChange]]:
-    """Return how many lines were compared, and those that differ."""
     before, after = _by_subject(then), _by_subject(now)
     subjects = dict.fromkeys([*before, *after])
     changes = [_change(before.get(subject), after.get(subject)) for subject in subjects]

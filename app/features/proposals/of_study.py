@@ -117,14 +117,12 @@ def usual(request: Request, view: OpenView) -> dict[str, Sequence[str]]:
 def show_proposals_data(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
 ) -> Page[ProposalSummary]:
-    """Return the proposals made of a study, newest first."""
     view = open_view(request, bench, workspace, identifier, VIEW, None)
     return proposals.list_proposals(bench, workspace, LISTED, None, study=view.state.study.id)
 
 
 @router.get(PATH, response_class=HTMLResponse)
 def show_view(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show the proposals made of a study, and the form for another."""
     view = open_view(request, bench, workspace, identifier, VIEW, None)
     return render_view(request, view, Form({**usual(request, view), **typed(request.query_params)}))
 

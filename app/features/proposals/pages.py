@@ -232,7 +232,6 @@ def review(
 def share(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
 ) -> Response:
-    """Make a link and show it, this once."""
     values = typed(form)
     try:
         wanted = ShareRequest.model_validate({name: one[0] for name, one in values.items()})

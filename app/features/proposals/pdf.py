@@ -34,7 +34,6 @@ PIECE, BREAK = 12, "\u200b"
 
 
 def payload(proposal: Proposal, view: View, voice: Voice) -> dict[str, Any]:
-    """Return the data of the template."""
     content = proposal.content
     sections = [
         {**dataclasses.asdict(one), "paragraphs": one.paragraphs} for one in view.sections if one.printed

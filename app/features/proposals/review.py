@@ -71,7 +71,6 @@ def take_step(
 
 
 def next_state(before: Review, step: Step) -> Review:
-    """Return where a step leads, or refuse it."""
     allowed = STEPS.get(before, {})
     if step in allowed:
         return allowed[step]

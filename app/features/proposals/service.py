@@ -164,7 +164,6 @@ def read_logo_at(name: str, asked: LogoInput | None) -> Logo | None:
 
 
 def check_day(day: date | None) -> None:
-    """Refuse a last day that is over."""
     if day is not None and day < now().date():
         raise BadInput.at(
             "valid_until", "{day} is in the past; enter today's date or a later one", day=day.isoformat()
@@ -234,7 +233,6 @@ def get_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Propos
 
 
 def answered(record: ProposalRecord, share: ProposalShare | None = None) -> Proposal:
-    """Return a record as an answer, with the link that works now."""
     review = review_of(record)
     link = share and {**dict(share), "passphrase": share.passphrase_hash is not None}
     found = {

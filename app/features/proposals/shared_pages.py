@@ -42,13 +42,11 @@ HEADERS = {
 
 
 def private(response: Response) -> Response:
-    """Keep an answer out of search engines and stores."""
     response.headers.update(HEADERS)
     return response
 
 
 def cookie_of(token: str) -> str:
-    """Return the name of the cookie of a link, which does not tell the link."""
     return COOKIE.format(link=token_hash(token)[:16])
 
 
@@ -101,7 +99,6 @@ for file_kind in FILE_KINDS:
 
 @router.get("/s/{token}", response_class=HTMLResponse)
 def show_shared(request: Request, bench: BenchDep, token: str) -> Response:
-    """Show the proposal of a link, or ask for its passphrase."""
     found = opened(request, bench, token, "page")
     if found.proposal is None:
         return locked(request, LockedPage(token=token, message=None))

@@ -189,7 +189,6 @@ def pause_left(share: ProposalShare, moment: datetime) -> int:
 
 
 def led_to(bench: Workbench, token: str) -> tuple[str, str]:
-    """Return workspace and proposal of a link."""
     shared = bench.store.shared_by(token_hash(token)) if len(token) <= MOST_TOKEN else None
     if shared is None:
         raise no_link()

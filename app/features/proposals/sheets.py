@@ -139,7 +139,6 @@ def put_row(page: Worksheet, row: int, values: Sequence[Value]) -> None:
 
 
 def formula(page: Worksheet, row: int, column: int, text: str, bold: bool = False) -> None:
-    """Write a formula of our own."""
     cell = page.cell(row, column)
     cell.value = text
     cell.number_format = MONEY
@@ -147,7 +146,6 @@ def formula(page: Worksheet, row: int, column: int, text: str, bold: bool = Fals
 
 
 def head(page: Worksheet, row: int, *columns: tuple[str, int]) -> None:
-    """Write the head of a table: names and widths of its columns. [characters]"""
     for column, (name, width) in enumerate(columns, start=1):
         put(page, row, column, name, bold=True)
         page.cell(row, column).fill = PatternFill("solid", start_color="EEF1F5")

@@ -87,7 +87,6 @@ def proposal_page(
 
 
 def detail_of(event: ProposalEvent, speaker: Voice) -> str:
-    """Return what there is to say about an event."""
     detail = event.detail
     if event.kind == "frozen":
         return str(detail.get("sha256", ""))[:12]

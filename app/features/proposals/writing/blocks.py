@@ -95,8 +95,6 @@ class VerdictBlock:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Short sentences under a title."""
-
     title: str
     lines: Sequence[str]
     type: Literal["points"] = "points"
@@ -114,8 +112,6 @@ class Signatures:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """Options not to buy, each with its reasons."""
-
     title: str
     options: Sequence[tuple[str, Sequence[str]]]
     type: Literal["against"] = "against"
@@ -123,8 +119,6 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A warning."""
-
     code: str
     severity: str
     word: str
@@ -142,8 +136,6 @@ class Flags:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A source."""
-
     id: str
     kind: str
     title: str
@@ -153,8 +145,6 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """Sources."""
-
     entries: Sequence[Reference]
     type: Literal["references"] = "references"
 
@@ -179,8 +169,6 @@ Block = Grid | Paragraph | VerdictBlock | Points | Against | Flags | References 
 
 @dataclass(frozen=True, slots=True)
 class SectionBlock:
-    """A part of the document."""
-
     id: str
     title: str
     blocks: Sequence[Block]

@@ -46,7 +46,6 @@ def bill(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def standing(option: OptionBill, voice: Voice) -> str:
-    """Return how a system stands and what it draws."""
     said = [
         voice.say(Message("{count} racks", {"count": option.racks})),
         voice.value(option.rack_units, "U"),
@@ -79,7 +78,6 @@ def sums(option: OptionBill, options: Sequence[OptionBill], voice: Voice) -> lis
 
 
 def by_part(option: OptionBill, index: int, voice: Voice) -> Grid:
-    """Return the parts of one option."""
     unknown = voice.gettext("price unknown")
     whole = voice.gettext("Total") if option.complete else voice.gettext("Total, at least")
     return table(
@@ -124,7 +122,6 @@ def term(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def totals(term: Term, voice: Voice) -> Grid:
-    """Return the options over the term."""
 
     def runs(option: OptionTerm) -> str:
         return MISSING if option.runs is None else voice.number(float(f"{option.runs:.3g}"))

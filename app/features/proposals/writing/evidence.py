@@ -17,7 +17,6 @@ DIGITS = 4
 
 
 def measured_rate(value: float | None, voice: Voice) -> str:
-    """Return a throughput somebody measured."""
     return MISSING if value is None else f"{measured_run(value, voice)}{voice.unit(RATE)}"
 
 
@@ -27,7 +26,6 @@ def measured_run(value: float, voice: Voice) -> str:
 
 
 def measured(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return the customer's own runs and what follows from them."""
     evidence = content.evidence
     if evidence is None:
         return []
@@ -61,7 +59,6 @@ def verdict(gain: GainFound, place: int, voice: Voice) -> list[Block]:
 
 
 def verdict_facts(gain: GainFound, voice: Voice) -> list[str]:
-    """Return gain, threshold and what is saved, each with its name."""
     facts = [] if gain.gain is None else [f"{voice.gettext('Gain')} {voice.quantity(gain.gain)}"]
     facts.append(f"{voice.gettext('Threshold')} {voice.percent(gain.threshold)}")
     if gain.money_saved is not None:
@@ -73,7 +70,6 @@ def verdict_facts(gain: GainFound, voice: Voice) -> list[str]:
 
 
 def option_row(option: WeighedOption, gain: GainFound, voice: Voice) -> list[Cell]:
-    """Return one alternative as a row."""
     runs = " · ".join(measured_run(run, voice) for run in option.runs)
     spread = "" if option.deviation is None else f"± {voice.value(option.deviation, RATE)}"
     reference = option.label == gain.reference
@@ -89,7 +85,6 @@ def option_row(option: WeighedOption, gain: GainFound, voice: Voice) -> list[Cel
 
 
 def left_out(gain: GainFound, place: int, voice: Voice) -> Grid:
-    """Return the parts that are not bought."""
     unknown = voice.gettext("price unknown")
     return table(
         f"left-out-{place}",
@@ -134,7 +129,6 @@ NEAREST = 3
 
 
 def risks(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return every warning."""
     flags = [
         kinds.Flag(
             code=said.code,
@@ -153,7 +147,6 @@ def risks(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def assumptions(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return everything that was taken for granted."""
     if not content.assumptions:
         nothing = voice.gettext(
             "The options are published figures; nothing is assumed beyond what their sources state."
@@ -180,7 +173,6 @@ def assumptions(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def sources(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return where the figures come from."""
     said = voice.gettext("Published figures come from these sources; fitted figures are fitted to them.")
     blocks: list[Block] = [Paragraph(said)]
     stated = [
@@ -248,7 +240,6 @@ def method(proposal: Proposal, voice: Voice) -> list[Block]:
 
 
 def nearest(validation: Validation, content: ProposalContent, voice: Voice) -> str:
-    """Return the measured runs closest to an estimate."""
     return ", ".join(
         f"{run.model} · {content.names.get(run.system, run.system)} × {voice.number(run.accelerators)}"
         for run in validation.nearest_measured[:NEAREST]

@@ -95,7 +95,6 @@ def comparison(content: ProposalContent, voice: Voice, charted: bool = False) ->
 
 
 def time_chart(content: ProposalContent, voice: Voice) -> ChartBlock:
-    """Return the chart of the times."""
     scale = scale_of_times(content)
     entries = [
         f"{row.label} {voice.quantity(hours_of(row), scale)} ({voice.label(row.kind)})"
@@ -146,7 +145,6 @@ def standing(row: ComparisonRow, comparison: Comparison, voice: Voice) -> str:
 
 
 def ratios(content: ProposalContent, voice: Voice) -> Grid:
-    """Return how many times as long one option takes as another."""
 
     def pair(ratio: Ratio) -> str:
         return voice.say(Message("{faster} vs. {slower}", {"faster": ratio.faster, "slower": ratio.slower}))
@@ -270,7 +268,6 @@ def parts(
 
 
 def breakdown_chart(found: Sequence[tuple[str, Estimate]], voice: Voice) -> ChartBlock:
-    """Return the chart of where the time of each option goes."""
     entries = []
     for label, estimate in found:
         total = sum(part.seconds for part in estimate.breakdown or ()) or 1.0
@@ -284,7 +281,6 @@ def breakdown_chart(found: Sequence[tuple[str, Estimate]], voice: Voice) -> Char
 
 
 def sensitivity_chart(estimate: Estimate, voice: Voice) -> ChartBlock:
-    """Return the chart of what the time of an option hangs on."""
     option = {"option": estimate.label}
     entries = [
         f"{voice.label(one.input)} {voice.value(one.low, 's', exact=False)}–"

@@ -13,7 +13,7 @@ from app.estimating.schema import Quantity
 from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.lines import ProposalLine
-from app.features.proposals.model import Commitment, Proposal, ProposalContent, SectionInput
+from app.features.proposals.model import Commitment, Proposal, ProposalContent, SectionInput, Sender
 from app.features.proposals.texts import templates
 from app.features.proposals.writing import costs, evidence, options
 from app.features.proposals.writing.blocks import (
@@ -21,7 +21,6 @@ from app.features.proposals.writing.blocks import (
     Block,
     Cell,
     ChartBlock,
-    Grid,
     Head,
     Paragraph,
     Points,
@@ -30,6 +29,7 @@ from app.features.proposals.writing.blocks import (
     VerdictBlock,
     View,
     figure,
+    table,
 )
 from app.features.proposals.writing.evidence import measured_rate, measured_run
 from app.features.proposals.writing.options import scale_of_times, weighed
@@ -46,7 +46,6 @@ PLACES = {
 
 
 def line_name(section: str, name: str, voice: Voice) -> str:
-    """Return what a line is about, in words."""
     if name.endswith(RANGE):
         return f"{line_name(section, name.removesuffix(RANGE), voice)} ({voice.gettext('80 % interval')})"
     if section == "acceptance":
@@ -149,8 +148,6 @@ def write_proposal(proposal: Proposal, voice: Voice) -> View:
         "plan": options.plans(content, voice),
         "signature": signatures(content, voice),
     }
-    if not content.offered:
-        computed = {name: blocks for name, blocks in computed.items() if name not in OFFER}
     # What was frozen before sections could be chosen has those that are computed.
     chosen = content.sections or [SectionInput.model_validate({"id": name}) for name in computed]
     sections = [
@@ -181,22 +178,17 @@ def fingerprint(proposal: Proposal) -> str:
 
 
 def facts(proposal: Proposal, voice: Voice) -> list[tuple[str, str]]:
-    """Return what stands on the cover: who offers what to whom, when, and for how long."""
-    content, sender = proposal.content, proposal.content.sender
-    until = content.valid_until
-    reached = (
-        " · ".join(said for said in (sender.contact, sender.email, sender.phone) if said) if sender else ""
-    )
+    content, until = proposal.content, proposal.content.valid_until
+    sender = content.sender or Sender()
+    day = (proposal.frozen_at or proposal.updated_at).date().isoformat()
+    unlimited = voice.gettext("not limited")
     found = [
         (voice.gettext("Customer"), content.customer),
-        (voice.gettext("Sender"), (sender.organization if sender else None) or ""),
-        (voice.gettext("Contact"), reached),
+        (voice.gettext("Sender"), sender.organization or ""),
+        (voice.gettext("Contact"), " · ".join(filter(None, (sender.contact, sender.email, sender.phone)))),
         (voice.gettext("Reference number"), content.number or ""),
-        (voice.gettext("Date"), voice.date((proposal.frozen_at or proposal.updated_at).date().isoformat())),
-        (
-            voice.gettext("Valid until"),
-            voice.date(until.isoformat()) if until else voice.gettext("not limited"),
-        ),
+        (voice.gettext("Date"), voice.date(day)),
+        (voice.gettext("Valid until"), voice.date(until.isoformat()) if until else unlimited),
         (voice.gettext("Currency"), content.currency),
         (voice.gettext("Hash"), fingerprint(proposal) or voice.gettext("not frozen yet")),
     ]
@@ -216,17 +208,16 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     rows = rows_offered(content)
     sentence = voice.ended(voice.sentence(recommendation(content, rows)))
     figures = headline(rows[0], content, voice) if len(rows) == 1 else ()
-    blocks: list[Block] = [VerdictBlock(voice.gettext("Recommendation"), sentence, figures)]
-    blocks.append(Points(voice.gettext("What is trained, and within which limits"), basis(content, voice)))
-    blocks.append(Points(voice.gettext("Reasons"), main_reasons(content, rows, voice)))
-    if not rows:
-        blocks.append(Points(voice.gettext("What would fit"), fitting(content, voice)))
-    else:
-        blocks.append(
-            Points(voice.gettext("Cost"), [line for row in rows for line in paid(row, content, voice)])
-        )
-        blocks.append(Points(voice.gettext("Completion"), [finished(row, content, voice) for row in rows]))
-    blocks.append(Points(voice.gettext("What could change this"), changing(content, voice)))
+    costs = [line for row in rows for line in paid(row, content, voice)]
+    times = [finished(row, content, voice) for row in rows]
+    offer = [Points(voice.gettext("Cost"), costs), Points(voice.gettext("Completion"), times)]
+    blocks: list[Block] = [
+        VerdictBlock(voice.gettext("Recommendation"), sentence, figures),
+        Points(voice.gettext("What is trained, and within which limits"), basis(content, voice)),
+        Points(voice.gettext("Reasons"), main_reasons(content, rows, voice)),
+        *(offer if rows else [Points(voice.gettext("What would fit"), fitting(content, voice))]),
+        Points(voice.gettext("What could change this"), changing(content, voice)),
+    ]
     if len(rows) == 1 and len(content.comparison.rows) <= MOST_CHARTED:
         blocks.append(options.time_chart(content, voice))
     return blocks
@@ -256,7 +247,6 @@ def basis(content: ProposalContent, voice: Voice) -> list[str]:
 
 
 def recommendation(content: ProposalContent, rows: Sequence[ComparisonRow]) -> Message:
-    """Return what is recommended, in one sentence."""
     if not rows:
         if all(row.hours is None for row in content.comparison.rows):
             return Message("none of the options can run the model, so none is offered")
@@ -292,21 +282,14 @@ def main_reasons(content: ProposalContent, rows: Sequence[ComparisonRow], voice:
     estimate = rows[0].estimate
     if estimate is not None and estimate.memory is not None:
         memory = estimate.memory
-        fits = Message(
-            "the model fits: {need} of {have} usable memory per device",
-            {
-                "need": voice.central(memory.per_device),
-                "have": voice.central(memory.usable or memory.capacity),
-            },
-        )
+        usable = voice.central(memory.usable or memory.capacity)
+        used = {"need": voice.central(memory.per_device), "have": usable}
+        fits = Message("the model fits: {need} of {have} usable memory per device", used)
         said.append(voice.sentence(fits))
     if estimate is not None and estimate.validation.family_error is not None:
         error = {"error": voice.percent(estimate.validation.family_error)}
-        said.append(
-            voice.sentence(
-                Message("published runs of its kind were predicted within {error} (median)", error)
-            )
-        )
+        median = Message("published runs of its kind were predicted within {error} (median)", error)
+        said.append(voice.sentence(median))
     return said[:MOST_REASONS]
 
 
@@ -316,15 +299,13 @@ def fitting(content: ProposalContent, voice: Voice) -> list[str]:
     for warning in content.warnings:
         remedy = warning.text.values.get("remedy")
         if isinstance(remedy, dict):
-            options_of = " · ".join(warning.options)
-            found.append(f"{options_of}{voice.sign(': ')}{voice.sentence(remedy)}")
+            found.append(f"{' · '.join(warning.options)}{voice.sign(': ')}{voice.sentence(remedy)}")
     return found or [voice.gettext("Other options, or wider limits: see the comparison of the options.")]
 
 
 def paid(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[str]:
     """Return what it costs to buy an option, and over the term."""
     bill = next((one for one in content.bills if one.label == row.label), None)
-    before = f"{row.label}{voice.sign(': ')}" if len(content.offered) > 1 else ""
     found = []
     if bill is not None and bill.total is not None and bill.groups:
         template = (
@@ -339,19 +320,21 @@ def paid(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[str
         found.append(Message("per training run: {cost}", {"cost": voice.quantity(row.run_cost)}))
     if not found:
         found.append(Message("the cost is unknown: nobody publishes a price"))
-    return [before + voice.sentence(one) for one in found]
+    return [of_option(row, content, voice) + voice.sentence(one) for one in found]
+
+
+def of_option(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
+    """Return the option that a line is about, where several are offered."""
+    return f"{row.label}{voice.sign(': ')}" if len(content.offered) > 1 else ""
 
 
 def finished(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
     """Return when an option has trained the model, and how sure that is."""
-    scale = scale_of_times(content)
-    time = hours_of(row)
-    before = f"{row.label}{voice.sign(': ')}" if len(content.offered) > 1 else ""
+    time, scale, before = hours_of(row), scale_of_times(content), of_option(row, content, voice)
     said: dict[str, object] = {"time": voice.central(time, scale)}
     if time is None or time.low == time.high:
-        return before + voice.sentence(
-            Message("{time} after the start of training, without a known range", said)
-        )
+        unsure = Message("{time} after the start of training, without a known range", said)
+        return before + voice.sentence(unsure)
     said["late"] = voice.value(time.high, "s", scale, exact=False)
     sure = Message(
         "{time} after the start of training, and within {late} with a probability of 90 % (P90)", said
@@ -359,26 +342,22 @@ def finished(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
     deadline = content.advice.deadline_s
     if deadline is None:
         return before + voice.sentence(sure)
-    limit = {"limit": voice.value(deadline, "s")}
-    kept = (
-        Message("the deadline of {limit} is met with a probability of at least 90 %", limit)
+    template = (
+        "the deadline of {limit} is met with a probability of at least 90 %"
         if time.high <= deadline
-        else Message("the deadline of {limit} is met with a probability of less than 90 %", limit)
+        else "the deadline of {limit} is met with a probability of less than 90 %"
     )
+    kept = Message(template, {"limit": voice.value(deadline, "s")})
     return f"{before}{voice.ended(voice.sentence(sure))} {voice.sentence(kept)}"
 
 
 def changing(content: ProposalContent, voice: Voice) -> list[str]:
     """Return what could change the result: the strongest inputs, warnings, prices."""
-    found = []
-    shown = weighed(content)
+    found, shown, scale = [], weighed(content), scale_of_times(content)
     ranked = sorted(shown.sensitivity if shown else (), key=lambda one: -abs(one.high - one.low))
     for one in ranked[:MOST_CHANGES]:
-        values = {
-            "input": voice.label(one.input),
-            "low": voice.value(one.low, "s", scale_of_times(content), exact=False),
-            "high": voice.value(one.high, "s", scale_of_times(content), exact=False),
-        }
+        ends = {name: voice.value(getattr(one, name), "s", scale, exact=False) for name in ("low", "high")}
+        values = {"input": voice.label(one.input), **ends}
         found.append(voice.sentence(Message("{input}: training time between {low} and {high}", values)))
     severities = [said.severity for said in content.warnings]
     counted = Message(
@@ -393,28 +372,22 @@ HEADLINES = 4
 
 
 def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[tuple[str, str, str]]:
-    """Return the figures of the recommended option."""
-    estimate, cost = row.estimate, row.estimate.cost if row.estimate is not None else None
-    scale = scale_of_times(content)
-
-    def told(name: str, quantity: Quantity | None, scale: Scale | None = None) -> tuple[str, str, str]:
-        return name, voice.central(quantity, scale), voice.spread(quantity, scale)
-
-    figures = [told(voice.gettext("Training time"), hours_of(row), scale)]
-    if cost is not None:
-        figures.append(told(voice.gettext("Cost per run"), row.run_cost))
+    estimate, scale = row.estimate, scale_of_times(content)
     bought = next((one.total for one in content.bills if one.label == row.label and one.groups), None)
-    if bought is not None:
-        figures.append(told(voice.gettext("Total purchase"), bought))
-    if (whole := term_cost(row, content)) is not None:
-        figures.append(told(voice.gettext("Cost over the term"), whole))
-    if estimate is not None and estimate.system.power is not None:
-        figures.append(told(voice.gettext("Power"), estimate.system.power))
-    return figures[:HEADLINES]
+    figures = [
+        (voice.gettext("Training time"), hours_of(row)),
+        (voice.gettext("Cost per run"), row.run_cost if estimate and estimate.cost else None),
+        (voice.gettext("Total purchase"), bought),
+        (voice.gettext("Cost over the term"), term_cost(row, content)),
+        (voice.gettext("Power"), estimate.system.power if estimate else None),
+    ]
+    known = [(name, one, scale if one.unit == "s" else None) for name, one in figures if one is not None]
+    return [
+        (name, voice.central(one, size), voice.spread(one, size)) for name, one, size in known[:HEADLINES]
+    ]
 
 
 def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return all reasons for the recommendation, what was allowed, and what not to buy."""
     advice = content.advice
     why = [voice.sentence(reason) for reason in advice.reasons] if content.offered else []
     blocks: list[Block] = [Points(voice.gettext("Why this choice"), why)] if why else []
@@ -425,42 +398,38 @@ def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def committed(kept: Commitment, content: ProposalContent, voice: Voice) -> str:
-    """Return the value that is committed to."""
-    scale = scale_of_times(content) if kept.figure == "time_to_train" else None
-    return voice.value(kept.committed, kept.expected.unit, scale, exact=False)
+    return voice.value(kept.committed, kept.expected.unit, scale_of_kept(kept, content), exact=False)
+
+
+def scale_of_kept(kept: Commitment, content: ProposalContent) -> Scale | None:
+    return scale_of_times(content) if kept.figure == "time_to_train" else None
 
 
 def acceptance(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return what is committed to, with the plan behind it and how sure it is."""
-    heads = [
-        Head(voice.gettext("Figure"), width=1.8),
-        Head(voice.gettext("Estimate"), True, 1.8),
-        Head(voice.gettext("Committed value"), True, 1.6),
-        Head(voice.gettext("Commitment level"), True, 1.0),
-    ]
+    bounds = {"at_most": voice.gettext("at most"), "at_least": voice.gettext("at least")}
+    value = Head(voice.gettext("Committed value"), True, 1.6)
     blocks: list[Block] = []
     for place, row in enumerate(rows_offered(content)):
         found = [one for one in content.acceptance if one.option == row.label]
         if not found:
-            none = Message(
-                "{option}: no figure is committed to; its published time has no range", {"option": row.label}
-            )
+            option = {"option": row.label}
+            none = Message("{option}: no figure is committed to; its published time has no range", option)
             blocks.append(Paragraph(voice.sentence(none)))
             continue
-        cells = []
-        for one in found:
-            bound = voice.gettext("at most") if one.bound == "at_most" else voice.gettext("at least")
-            scale = scale_of_times(content) if one.figure == "time_to_train" else None
-            cells.append(
-                [
-                    Cell(voice.label(one.figure, "line")),
-                    figure(one.expected, voice, scale),
-                    Cell(committed(one, content, voice), bound),
-                    Cell(f"P{round(100 * one.level)}"),
-                ]
-            )
-        blocks.append(Grid(f"acceptance-{place}", row.label, heads, cells))
-        blocks.append(Paragraph(options.behind(row, voice)))
+        grid = table(
+            f"acceptance-{place}",
+            row.label,
+            found,
+            (Head(voice.gettext("Figure"), width=1.8), lambda one: voice.label(one.figure, "line")),
+            (
+                Head(voice.gettext("Estimate"), True, 1.8),
+                lambda one: figure(one.expected, voice, scale_of_kept(one, content)),
+            ),
+            (value, lambda one: Cell(committed(one, content, voice), bounds[one.bound])),
+            (Head(voice.gettext("Commitment level"), True), lambda one: f"P{round(100 * one.level)}"),
+        )
+        blocks += [grid, Paragraph(options.behind(row, voice))]
     if content.acceptance:
         said = voice.gettext(
             "P90 is the value that is kept with a probability of 90 %, not the middle of the estimate: the "
@@ -471,13 +440,7 @@ def acceptance(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def signatures(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return where both parties sign."""
     sender = (content.sender.organization if content.sender else None) or ""
     parties = [(voice.gettext("Supplier"), sender), (voice.gettext("Customer"), content.customer)]
-    lines = [
-        voice.gettext("Name"),
-        voice.gettext("Job title"),
-        voice.gettext("Signature"),
-        voice.gettext("Date"),
-    ]
-    return [Signatures(parties, lines)]
+    person = [voice.gettext("Name"), voice.gettext("Job title")]
+    return [Signatures(parties, [*person, voice.gettext("Signature"), voice.gettext("Date")])]
