@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from app.catalog.books import BookRow, PriceBook
 from app.catalog.software import SoftwareProfile
-from app.errors import FieldError, Message, NotFound
+from app.errors import Message, NotFound, fields_at
 from app.estimating.calibrated import profile_from_json
 from app.estimating.context import SizingContext
 from app.estimating.documents import Estimate
@@ -139,10 +139,8 @@ def existing(repository: Repository, table: type[Listed], identifier: str, kind:
 
 def found(load: Callable[[str, str], Upload], workspace_id: str, field: str, identifier: str) -> Upload:
     """Return an upload that a field of a request names, or say so at that field."""
-    try:
+    with fields_at(lambda _: field):
         return load(workspace_id, identifier)
-    except NotFound as error:
-        raise NotFound(error.message, [FieldError(field, error.message)]) from None
 
 
 def _nobody(name: str) -> None:

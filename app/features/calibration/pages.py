@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from fastapi import Request
@@ -143,11 +144,7 @@ def usual_row(view: OpenView) -> dict[str, str]:
     asked = None if view.question is None else view.question.request
     if asked is None:
         return {}
-    known = {
-        "system.count": asked.system.count,
-        "workload.global_batch": asked.workload.global_batch,
-        "workload.seq_len": asked.workload.seq_len,
-    }
+    known = {name: attrgetter(name)(asked) for name in NUMBERS}
     return {name: str(value) for name, value in known.items() if value is not None}
 
 
