@@ -23,7 +23,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
@@ -78,6 +79,17 @@ class AppError(Exception):
         if [item.message for item in self.errors] == [self.message]:
             return f"{self.errors[0].field}: {said}"
         return said
+
+
+@contextmanager
+def fields_at(place: Callable[[str], str]) -> Iterator[None]:
+    """Say what a field that is found wrong is called; a fault of no field has the empty name."""
+    try:
+        yield
+    except AppError as error:
+        faults = error.errors or (FieldError("", error.message),)
+        error.errors = tuple(FieldError(place(one.field), one.message) for one in faults)
+        raise
 
 
 class BadInput(AppError):

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from app.catalog.books import BookRow, PriceBook
 from app.catalog.software import SoftwareProfile
-from app.errors import FieldError, Message, NotFound
+from app.errors import Message, NotFound, fields_at
 from app.estimating.calibrated import profile_from_json
 from app.estimating.context import SizingContext
 from app.estimating.documents import Estimate
@@ -129,9 +129,11 @@ def no_such(kind: str, identifier: str) -> NotFound:
     return NotFound(Message("there is no {kind} “{name}”", {"kind": Message(kind), "name": identifier[:80]}))
 
 
-def existing(repository: Repository, table: type[Listed], identifier: str, kind: str) -> Listed:
+def existing(
+    repository: Repository, table: type[Listed], identifier: str, kind: str, *, whole: bool = False
+) -> Listed:
     """Return a row of the workspace, or say that there is none of this kind."""
-    row = repository.get(table, identifier)
+    row = repository.get(table, identifier, whole=whole)
     if row is None:
         raise no_such(kind, identifier)
     return row
@@ -139,10 +141,8 @@ def existing(repository: Repository, table: type[Listed], identifier: str, kind:
 
 def found(load: Callable[[str, str], Upload], workspace_id: str, field: str, identifier: str) -> Upload:
     """Return an upload that a field of a request names, or say so at that field."""
-    try:
+    with fields_at(lambda _: field):
         return load(workspace_id, identifier)
-    except NotFound as error:
-        raise NotFound(error.message, [FieldError(field, error.message)]) from None
 
 
 def _nobody(name: str) -> None:

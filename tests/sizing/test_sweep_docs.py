@@ -31,7 +31,7 @@ def test_every_field_and_column_is_documented() -> None:
     for schema in (SweepRequest, SweepModel, SweepSystem, Prices, SweepScenario):
         assert words >= set(schema.model_fields)
     first_cells = re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)
-    assert first_cells[-len(columns()) :] == [column.name for column in columns()]
+    assert first_cells[-len(columns()) :] == list(columns())
 
 
 def test_settings_and_limits_are_those_of_the_code() -> None:

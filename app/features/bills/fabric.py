@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.engine.fat_tree import FatTree, fat_tree
-from app.errors import BadInput, FieldError, Message
+from app.errors import Message, fields_at
 from app.estimating.documents import CheckWarning
 from app.features.bills.model import FabricPlan, FabricRequest
 
@@ -27,10 +27,8 @@ OTHERWISE = {
 
 def plan_fabric(request: FabricRequest) -> FabricPlan:
     """Return switches and cables of a network."""
-    try:
+    with fields_at(lambda _: "nodes"):
         tree = fat_tree(request.nodes, request.ports_per_node, request.switch_ports, request.oversubscription)
-    except BadInput as error:
-        raise BadInput(error.message, [FieldError("nodes", error.message)]) from None
     return fabric_plan(
         tree, request.nodes, request.switch_ports, request.port_gbps, request.declared_switches
     )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from app.catalog.catalog import Catalog
 from app.catalog.entries import HOST, ChipKind, SystemEntry, total
 from app.catalog.figures import Figure
-from app.errors import BadInput, FieldError, Message
+from app.errors import Message, fields_at
 from app.estimating.network_parts import CABLING, DOLLAR, BillPart, Group, adapters, network_bill, part
 
 CLUSTER = "cluster-defaults"
@@ -152,7 +152,7 @@ def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: 
     # Hosts reach storage where a pod has them.
     reaching = count * (system.hosts if is_pod else system.machines)
     ports = round((own_ports or catalog.figure(CLUSTER, "storage_ports")).si)
-    try:
+    with fields_at(lambda _: "storage_tb"):
         network = network_bill(
             catalog,
             fabric=fabric,
@@ -161,8 +161,6 @@ def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: 
             group="storage_network",
             spread_over=reaching + servers,
         )
-    except BadInput as error:
-        raise BadInput(error.message, [FieldError("storage_tb", error.message)]) from None
     for line in network.lines:
         yield replace(line, use=f"storage_{line.use}") if line.group == "cables" else line
     if not is_pod and own_ports is None:

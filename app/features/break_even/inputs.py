@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ from app.catalog.figures import Figure
 from app.engine.cost.break_even import BuildOrRent
 from app.engine.records import FloatLike, Floats
 from app.engine.units import HOUR, HOURS_PER_YEAR, KILOWATT, KILOWATT_HOUR, MONTHS, YEAR
-from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
+from app.errors import BadInput, Message, Unprocessable, fields_at
 from app.estimating.capital import capital_of, terms_of
 from app.estimating.context import SizingContext
 from app.estimating.documents import Default, Text
@@ -158,7 +157,7 @@ class Amounts:
 
     def _system(self, part: str, asked: HardwareInput | CloudInput) -> Hardware:
         fabric = asked.fabric if isinstance(asked, HardwareInput) else None
-        with fields_below(part):
+        with fields_at(lambda field: f"{part}.{FIELDS.get(field, 'system')}"):
             return self.context.hardware.system(asked.system, asked.count, fabric)
 
     def _read(self) -> None:
@@ -345,18 +344,6 @@ class Amounts:
 
 FIELDS = {"system.id": "system", "system.count": "count", "system.fabric": "fabric"}
 """Field of an estimate → field of a part of this request."""
-
-
-@contextmanager
-def fields_below(part: str) -> Iterator[None]:
-    """Refuse a system at the field of this request that names it."""
-    try:
-        yield
-    except AppError as error:
-        places = [
-            FieldError(f"{part}.{FIELDS.get(one.field, 'system')}", one.message) for one in error.errors
-        ]
-        raise type(error)(error.message, places) from None
 
 
 def line(item: str, amount: float, rule: Message) -> AmountLine:

@@ -24,6 +24,8 @@ from app.features.studies.frame import OpenView, StudyFrame, old_address, study_
 from app.platform.rates import CostClass
 from app.platform.web.choices import RENTED, system_names
 from app.platform.web.contexts import ChoiceGroup, FigureView, Form, view
+from app.platform.web.examples import BREAK_EVEN
+from app.platform.web.forms import dotted
 from app.platform.web.locale import CSV, attachment, voice_of
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rights import page_router
@@ -195,19 +197,9 @@ study_view(
 )
 
 
-ARTICLE = {
-    "currency": "KRW",
-    "capex": "4,378,000,000",
-    "onprem_monthly": "50,000,000",
-    "cloud_monthly": "300,000,000",
-    "horizon_months": "48",
-}
-"""A platform team's twenty machines against its cloud bill; what the old address shows without fields."""
-
-
 def study_of_purchase(given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
     """Return a study of what an old address buys, and the fields of its view."""
-    asked = dict(given) or ARTICLE
+    asked = dict(given) or dotted(BREAK_EVEN)
     chosen = asked.get("hardware.system", "")
     system = {
         "id": chosen or "dgx-a100-320gb",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +19,7 @@ from app.catalog.software import (
 )
 from app.engine.calibration import effective_parameters, log_spread
 from app.engine.records import Floats
-from app.errors import AppError, BadInput, FieldError, Message
+from app.errors import BadInput, Message, fields_at
 from app.estimating.calibrated import MeasuredStep, ProfileFit, fit_profile
 from app.estimating.context import SizingContext
 from app.estimating.deciding import Decision, decide
@@ -149,16 +148,6 @@ def check_measurement(run: CalibrationRun, position: int) -> None:
         )
 
 
-@contextmanager
-def below(place: str) -> Iterator[None]:
-    """Name the part of the request in the fields of what is wrong with it."""
-    try:
-        yield
-    except AppError as error:
-        error.errors = tuple(FieldError(f"{place}.{one.field}", one.message) for one in error.errors)
-        raise
-
-
 def decided(request: EstimateRequest, context: SizingContext) -> Decision:
     """Return a request with its workload, software and plan decided."""
     return decide(request, resolve_model(request.model, context), hardware_of(request, context), context)
@@ -179,7 +168,7 @@ def prepared(
         if (system, workload, plan) not in known:
             changes = {"system": system, "workload": workload, "plan": plan}
             changed = asked.model_copy(update={**changes, "software": target.scenario.software.id})
-            with below(f"runs.{position}"):
+            with fields_at(f"runs.{position}.{{}}".format):
                 _check_kind(system, target, context)
                 decision = decided(changed, context)
             known[system, workload, plan] = decision, _prediction(decision, asked)
@@ -259,7 +248,7 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
         )
     for position, run in enumerate(request.runs):
         check_measurement(run, position)
-    with below("estimate"):
+    with fields_at("estimate.{}".format):
         target = decided(asked, context)
         before = estimate(asked, context)
     prior = target.scenario.software

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from weakref import WeakKeyDictionary
 
 from app.errors import NotFound
 from app.estimating.request import EstimateRequest, Locale
@@ -14,21 +13,16 @@ from app.features.comparisons.model import Comparison, ComparisonRequest, Publis
 from app.features.comparisons.service import create_comparison
 from app.platform.workbench import Workbench
 
-_KEPT: WeakKeyDictionary[Workbench, tuple[str, Estimates]] = WeakKeyDictionary()
-"""Estimates by server with the version of the catalogue they are made with."""
-
 _MAKING = threading.Lock()
 """Held while estimates may be made, so that two readers do not make the same ones."""
 
 
 def estimates(bench: Workbench) -> Estimates:
     """Return the estimates of claims, each made once for a version of the catalogue."""
-    version = bench.sizing.catalog.version
-    known = _KEPT.get(bench)
-    if known is None or known[0] != version:
-        known = (version, Estimates(bench.sizing))
-        _KEPT[bench] = known
-    return known[1]
+    made: Estimates = bench.pages.get(
+        ("claims", bench.sizing.catalog.version), lambda: Estimates(bench.sizing)
+    )
+    return made
 
 
 def list_claims(bench: Workbench, workspace_id: str, asked: ClaimsRequest) -> VendorClaims:

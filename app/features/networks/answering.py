@@ -10,7 +10,7 @@ import numpy as np
 from app import __version__
 from app.engine.collectives import node_bandwidth
 from app.engine.records import GpuSystem
-from app.errors import AppError, BadInput, Conflict
+from app.errors import AppError, BadInput, Conflict, fields_at
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning
 from app.estimating.estimate import estimate
@@ -20,7 +20,6 @@ from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
 from app.estimating.summaries import plan_summary, system_summary
 from app.estimating.workload import resolve_model, summarise
-from app.features.calibration.fitting import below
 from app.features.calibration.gain import gain_option
 from app.features.networks.advice import advice_of
 from app.features.networks.checks import fabric_checks, validation_of_fabric
@@ -51,14 +50,14 @@ from app.platform.workbench import Workbench, key_of
 def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> FabricChoice:
     """Return every network with what it gains and costs, and which to take."""
     asked = _at_book(request, context)
-    with below("estimate"):
+    with fields_at("estimate.{}".format):
         cluster = _cluster(asked, context.at_prices(asked.assumptions))
     options = network_options(request, cluster.hardware, cluster.context.catalog)
     runs = by_network(request.measured, options, "measured")
     named = None if request.reference is None else named_network(request.reference, options, "reference")
     own_network = (cluster.hardware.fabric, cluster.hardware.ports_per_node)
     own = next((option for option in options if (option.fabric, option.ports) == own_network), options[0])
-    with below("estimate"):
+    with fields_at("estimate.{}".format):
         base = cluster.decided(own)
     if not base.choice.fits:
         return _too_large(request, cluster)

@@ -17,7 +17,7 @@ from app.features.sizings.model import (
     check,
 )
 from app.features.sizings.service import find_sizing, judged_sizing, sizing_id, stored_sizing
-from app.features.studies.model import StudyBase, StudyContent, merged, stated
+from app.features.studies.model import StudyContent, stated, training_of
 from app.platform.web.forms import checked, whole
 from app.platform.workbench import Workbench
 
@@ -25,9 +25,6 @@ logger = logging.getLogger("rackline.sizing")
 
 KINDS = ("gpu", "ipu", "cloud")
 """Kinds of systems to choose from: owned ones by their chips, and rented ones."""
-
-AMOUNTS = ("tokens", "samples", "epochs", "target")
-"""Fields of a workload that say how long to train."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +113,8 @@ def question_of(
 
 
 def asked_of(content: StudyContent) -> dict[str, Any] | None:
-    """Return what a study asks as a sizing states it; its first system says what its base leaves open."""
-    base: StudyBase = content.base
-    first = next((option for option in content.options if option.system is not None), None)
-    model, workload = stated(base.model), stated(base.workload)
-    if first is not None:
-        model = model or (stated(first.model) if first.model else {})
-        if not any(name in workload for name in AMOUNTS):
-            workload = merged(first.workload, base.workload)
+    """Return what a study asks as a sizing states it; None where it has no model."""
+    base, (model, workload) = content.base, training_of(content)
     if not model:
         return None
     parts = {"assumptions": stated(base.assumptions), "software": base.software}

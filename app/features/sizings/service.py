@@ -86,7 +86,7 @@ def stored_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Store
 
     def load() -> StoredSizing:
         with bench.store.transaction(workspace_id) as repository:
-            row = existing(repository, SizingRow, identifier, "sizing")
+            row = existing(repository, SizingRow, identifier, "sizing", whole=True)
             document, samples = Sizing.model_validate(row.document), samples_of(row.samples)
         options = [sampled_option(option, samples.get(option.id)) for option in document.options]
         return StoredSizing(document, options)

@@ -324,6 +324,22 @@ def merged(base: Schema, change: Schema) -> dict[str, Any]:
     return {**stated(base), **stated(change)}
 
 
+AMOUNTS = ("tokens", "samples", "epochs", "target")
+"""Fields of a workload that say how long to train."""
+
+
+def training_of(content: StudyContent) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return model and workload of a study; its first system says what its base leaves open."""
+    base = content.base
+    model, workload = stated(base.model), stated(base.workload)
+    first = next((option for option in content.options if option.system is not None), None)
+    if first is not None:
+        model = model or (stated(first.model) if first.model else {})
+        if not any(name in workload for name in AMOUNTS):
+            workload = merged(first.workload, base.workload)
+    return model, workload
+
+
 def stated(part: Schema) -> dict[str, Any]:
     """Return the fields of a part of a request that were stated; null states nothing."""
     found: Mapping[str, Any] = part.model_dump(exclude_unset=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import Body, Path, Query, Request
+from fastapi import Body, Depends, Path, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.responses import Response
 
@@ -40,6 +40,27 @@ OrderQuery = Annotated[
     sweeps.RowOrder,
     Query(description="Figure by which rows are sorted; rows without it come last.", examples=["cost"]),
 ]
+
+
+class RowFilter:
+    """Which rows are wanted, and in which order."""
+
+    def __init__(
+        self,
+        model: LabelQuery = None,
+        system: LabelQuery = None,
+        price: LabelQuery = None,
+        scenario: LabelQuery = None,
+        order: OrderQuery = "position",
+    ) -> None:
+        given: dict[sweeps.RowLabel, str | None] = {
+            "model": model, "system": system, "price": price, "scenario": scenario
+        }  # fmt: skip
+        self.labels = {name: label for name, label in given.items() if label}
+        self.order = order
+
+
+FilterDep = Annotated[RowFilter, Depends()]
 
 CSV = "text/csv; charset=utf-8"
 
@@ -113,21 +134,16 @@ def get_sweep(
     workspace: WorkspaceDep,
     identifier: SweepId,
     response: Response,
+    wanted: FilterDep,
     limit: LimitQuery = USUAL,
     cursor: CursorQuery = None,
-    order: OrderQuery = "position",
-    model: LabelQuery = None,
-    system: LabelQuery = None,
-    price: LabelQuery = None,
-    scenario: LabelQuery = None,
 ) -> SweepAnswer:
     """Return the progress of a sweep and one page of its available rows; use the ETag in
     If-None-Match.
     """
-    labels = sweeps.stated(model, system, price, scenario)
-    place = sweeps.read_place(cursor, order)
+    place = sweeps.read_place(cursor, wanted.order)
     found = sweeps.get_sweep(
-        bench, workspace, identifier, limit=limit, after=place, order=order, labels=labels
+        bench, workspace, identifier, limit=limit, after=place, order=wanted.order, labels=wanted.labels
     )
     response.headers["ETag"] = write_tag(found.done)
     return found

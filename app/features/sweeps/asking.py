@@ -11,11 +11,11 @@ from starlette.datastructures import FormData
 
 from app.errors import BadInput, FieldError, Message
 from app.features.price_books.service import list_books
-from app.features.studies.model import StudyContent, StudyOption, merged, stated
+from app.features.studies.model import AMOUNTS, StudyContent, StudyOption, stated, training_of
 from app.features.sweeps.model import MOST_COUNTS, SweepRequest
 from app.features.uploads.service import list_profiles
+from app.features.workloads import suggestions
 from app.features.workloads.filling import known_profile
-from app.features.workloads.suggestions import training_of
 from app.platform.web.contexts import Choice
 from app.platform.web.forms import checked, whole
 from app.platform.workbench import Workbench
@@ -28,8 +28,6 @@ SPARE, LEAST, MOST = 2, 3, 30
 
 CATALOGUE = "catalogue"
 """Names the prices of the catalogue among the price books."""
-
-AMOUNTS = ("tokens", "samples", "epochs", "target")
 
 NETWORK = ("fabric", "ports_per_node", "streaming_memory_gb")
 """Fields of a system that go with it."""
@@ -160,12 +158,8 @@ def request_of(
 ) -> SweepRequest:
     """Return the sweep that a form asks for on top of what its study says."""
     offer, reading, base = offer_of(bench, workspace), _Reading(), content.base
-    first = next((option for option in content.options if option.system is not None), None)
-    workload = stated(base.workload)
-    if first is not None and not any(name in workload for name in AMOUNTS):
-        workload = merged(first.workload, base.workload)
+    own_model, workload = training_of(content)
     workload.pop("global_batch", None)
-    own_model = stated(base.model) or (stated(first.model) if first and first.model else {})
     models: list[dict[str, Any]] = []
     if form.own and own_model:
         models.append({"label": own_name[:200], "model": own_model, "workload": workload})
@@ -178,7 +172,7 @@ def request_of(
         if "target" in workload or not any(amount in workload for amount in AMOUNTS):
             # A target belongs to one model: others are trained as they are known to be.
             profile = known_profile(bench, workspace, chosen.id)
-            asked = dict(training_of(bench, profile).workload) if profile is not None else {}
+            asked = dict(suggestions.training_of(bench, profile).workload) if profile is not None else {}
             if not asked:
                 message = Message("no training is known for this model; give the study tokens or samples")
                 reading.wrong.append(FieldError(field, message))

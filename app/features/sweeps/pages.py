@@ -16,6 +16,7 @@ from app.features.studies.frame import OpenView, StudyFrame, led, open_view, vie
 from app.features.studies.model import MAX_OPTIONS, stated
 from app.features.studies.service import get_study
 from app.features.sweeps import service as sweeps
+from app.features.sweeps.api import FilterDep
 from app.features.sweeps.asking import ManyForm, Offer, offer_of, request_of
 from app.features.sweeps.charts import time_against_cost
 from app.features.sweeps.model import MOST_POINTS, SweepRequest
@@ -158,17 +159,9 @@ def study_of_sweep(bench: Workbench, asked: SweepRequest) -> Mapping[str, Any]:
 class RowParameters:
     """Which rows a page shows: parameters of its address."""
 
-    def __init__(
-        self,
-        model: Annotated[str, Query(max_length=200)] = "",
-        system: Annotated[str, Query(max_length=200)] = "",
-        price: Annotated[str, Query(max_length=200)] = "",
-        scenario: Annotated[str, Query(max_length=200)] = "",
-        order: sweeps.RowOrder = "position",
-        first: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 1,
-    ) -> None:
-        self.labels = sweeps.stated(model, system, price, scenario)
-        self.order = order
+    def __init__(self, wanted: FilterDep, first: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 1) -> None:
+        self.labels = wanted.labels
+        self.order = wanted.order
         self.first = first
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from app.catalog.books import PriceBook
 from app.catalog.software import SoftwareProfile
-from app.errors import BadInput, FieldError, NotFound
+from app.errors import BadInput, fields_at
 from app.estimating.context import SizingContext, unknown_book, unknown_profile, unknown_workload
 from app.estimating.request import (
     AssumptionsInput,
@@ -93,7 +93,7 @@ class Sweep:
         _labels_differ("scenarios", [one.label for one in request.scenarios])
         _systems_differ(request.systems)
         _priced_systems_are_asked_for(request)
-        return cls(request, total, _digest(request)[:16])
+        return cls(request, total, _digest(request))
 
     def labels(self) -> dict[str, list[str]]:
         """Return the labels of models, systems, prices and scenarios in their order."""
@@ -359,10 +359,8 @@ class UploadSet:
 def _keep(found: dict[str, Found], name: str | None, find: Callable[[str], Found], place: str) -> None:
     if name is None or name in found:
         return
-    try:
+    with fields_at(lambda _: place):
         found[name] = find(name)
-    except NotFound as error:
-        raise NotFound(error.message, [FieldError(place, error.message)]) from None
 
 
 def _among(known: Mapping[str, Found], names: Iterable[str | None]) -> dict[str, Found]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Literal, get_args
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from app import __version__
 from app.errors import AppError, Message
@@ -183,24 +183,17 @@ def _value(quantity: Quantity | None) -> float | None:
     return quantity.value if quantity is not None else None
 
 
-class SweepColumn(BaseModel):
-    """One column of the results as a table."""
-
-    name: str
-    kind: type = Field(description="Type of its values: str, int, float or bool.")
-
-
-def columns() -> list[SweepColumn]:
-    """Return the columns of the results: the fields of a row, a problem as two of them."""
-    found: list[SweepColumn] = []
+def columns() -> dict[str, type]:
+    """Return the columns of the results with their types: the fields of a row, a problem as two of them."""
+    found: dict[str, type] = {}
     for name, field in SweepRow.model_fields.items():
         if name == "problem":
-            found += [SweepColumn(name="problem_field", kind=str), SweepColumn(name="problem", kind=str)]
+            found |= {"problem_field": str, "problem": str}
         elif name == "warnings":
-            found.append(SweepColumn(name=name, kind=str))
+            found[name] = str
         else:
-            kinds = [kind for kind in (get_args(field.annotation) or (field.annotation,)) if kind]
-            found.append(SweepColumn(name=name, kind=next(kind for kind in kinds if kind is not type(None))))
+            kinds = get_args(field.annotation) or (field.annotation,)
+            found[name] = next(kind for kind in kinds if kind is not None and kind is not type(None))
     return found
 
 
@@ -273,7 +266,7 @@ def csv_lines(rows: Iterable[SweepRow]) -> Iterator[str]:
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow(column.name for column in columns())
+    writer.writerow(columns())
     for row in rows:
         yield taken(buffer)
         writer.writerow(written(value) for value in cells(row))
@@ -285,7 +278,7 @@ def parquet(rows: Iterable[SweepRow]) -> bytes:
     import polars
 
     types = {str: polars.String, int: polars.Int64, float: polars.Float64, bool: polars.Boolean}
-    schema = {column.name: types[column.kind] for column in columns()}
+    schema = {name: types[kind] for name, kind in columns().items()}
     frame = polars.DataFrame([list(cells(row)) for row in rows], schema=schema, orient="row")
     buffer = io.BytesIO()
     frame.write_parquet(buffer)

@@ -29,6 +29,9 @@ from app.platform.workbench import Workbench, existing, found
 RowOrder: TypeAlias = Order
 """What rows can be sorted by."""
 
+RowLabel: TypeAlias = Label
+"""What they can be narrowed by."""
+
 MOST_POSITION = 2**31
 
 BATCH = 500
@@ -164,14 +167,6 @@ def read_place(cursor: str | None, order: Order) -> RowPlace | None:
     if found != order or not 0 <= place.position < MOST_POSITION or not math.isfinite(place.value or 0.0):
         raise BadInput.at("cursor", "use the “next” value of an earlier response")
     return place
-
-
-def stated(
-    model: str | None, system: str | None, price: str | None, scenario: str | None
-) -> dict[Label, str]:
-    """Return the labels that rows are narrowed by; an empty one narrows nothing."""
-    given: dict[Label, str | None] = {"model": model, "system": system, "price": price, "scenario": scenario}
-    return {name: label for name, label in given.items() if label}
 
 
 def best_rows(

@@ -27,6 +27,8 @@ from app.features.tenancy.service import share_devices, share_time, slice_names
 from app.platform.rates import CostClass
 from app.platform.web.contexts import DrawingView, FigureView, Form
 from app.platform.web.contexts import view as figure_view
+from app.platform.web.examples import QUEUE
+from app.platform.web.forms import dotted
 from app.platform.web.locale import voice_of
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rights import page_router
@@ -271,27 +273,10 @@ def study_of_teams(fields: Mapping[str, str]) -> tuple[dict[str, Any], dict[str,
 old_address(router, "/partitions", "partitions", study_of_teams)
 
 
-DGX = {
-    "teams.0.team": "A",
-    "teams.0.jobs_per_month": "20",
-    "teams.0.devices": "8",
-    "teams.0.hours": "24",
-    "teams.1.team": "B",
-    "teams.1.jobs_per_month": "4",
-    "teams.1.devices": "16",
-    "teams.1.hours": "72",
-    "teams.1.hours_deviation": "48",
-    "teams.2.team": "C",
-    "teams.2.jobs_per_month": "60",
-    "teams.2.devices": "4",
-    "teams.2.hours": "6",
-}
-"""Three teams on four machines; what the old address shows without fields."""
-
-
 def study_of_jobs(fields: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
     """Return an example study on the system of an old address, and the teams with their jobs."""
-    rest = dict(fields) if any(name.startswith("teams.") for name in fields) else {**DGX, **fields}
+    teams = {} if any(name.startswith("teams.") for name in fields) else dotted(QUEUE["teams"], "teams")
+    rest = {**teams, **fields}
     chosen = rest.pop("system", "")
     body, _ = study_of_teams({"system": chosen or "dgx-a100-640gb"})
     body["options"][0]["system"]["count"] = rest.pop("count", "1" if chosen else "4")
