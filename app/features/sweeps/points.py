@@ -93,7 +93,7 @@ class Sweep:
         _labels_differ("scenarios", [one.label for one in request.scenarios])
         _systems_differ(request.systems)
         _priced_systems_are_asked_for(request)
-        return cls(request, total, _digest(request))
+        return cls(request, total, _digest(request)[:16])
 
     def labels(self) -> dict[str, list[str]]:
         """Return the labels of models, systems, prices and scenarios in their order."""
