@@ -46,14 +46,21 @@ async def pages(client: httpx.AsyncClient) -> list[str]:
         answers.append(f"/comparisons/{made['id']}")
     rows = (await client.get(f"{answers[-2]}.json")).json()["rows"]
     estimates = [f"/estimates/{row['estimate']['id']}" for row in rows if row["estimate"]]
-    answers += [f"{answers[-2]}/scaling", *estimates[:2]]
+    answers += [await landed(client, f"{answers[-2]}/scaling"), *estimates[:2]]
     for old in (f"{estimates[1]}/plans", f"{estimates[0]}/fabrics"):
-        answers.append((await client.get(old)).headers["location"])
+        answers.append(await landed(client, old))
     answers.append(f"{estimates[0]}/costs")
     for kind, body in (("calibrations", CALIBRATION), ("calibrations", FABRIC_GAIN), ("sizings", SIZING)):
         made = (await client.post(f"/api/v1/{kind}", json=body)).json()
-        answers.append(f"/{kind}/{made['id']}")
+        answers.append(await landed(client, f"/{kind}/{made['id']}"))
     return answers
+
+
+async def landed(client: httpx.AsyncClient, path: str) -> str:
+    """Return where the redirects of an address lead."""
+    while (answer := await client.get(path)).is_redirect:
+        path = answer.headers["location"]
+    return path
 
 
 def test_pages_come_quickly(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.loops import run
 
 pytestmark = pytest.mark.benchmark
 
-SHARE = 0.5
+SHARE = 0.6
 """Share of the time of all options that a knob on one of them may take at most."""
 
 SYSTEMS = [

@@ -8,12 +8,17 @@ import pytest
 
 from app.errors import TooMany
 from app.estimating.context import load_context
-from app.features.proposals.sharing import MOST_FAILURES, WrongPassphrase, open_share, unlock_share
-from app.features.proposals.sharing import new_share as share_row
+from app.features.proposals.sharing import (
+    MOST_FAILURES,
+    WrongPassphrase,
+    open_share,
+    passphrase_hash,
+    unlock_share,
+)
 from app.platform.identity import token_hash
 from app.platform.store.database import Store
 from app.platform.store.queries import now
-from app.platform.store.tables import ProposalRecord
+from app.platform.store.tables import ProposalRecord, ProposalShare
 from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory
 from tests.clocks import Moved, moved_clock
@@ -33,7 +38,11 @@ def shared(bench: Workbench, clock: Moved) -> str:
             )
         )  # fmt: skip
     with bench.store.transaction("ws_one") as repository:
-        row = share_row(token, "prp_a", "ws_one", "open sesame", now(), now() + timedelta(days=1))
+        row = ProposalShare(
+            token_sha256=token_hash(token), workspace_id="ws_one", proposal_id="prp_a", passphrase_salt="00",
+            passphrase_hash=passphrase_hash("open sesame", "00"), created_at=now(),
+            expires_at=now() + timedelta(days=1), opened=0, failures=0,
+        )  # fmt: skip
         repository.of_proposal("prp_a").add_share(row)
     return token
 

@@ -71,7 +71,7 @@ def test_every_version_is_kept_with_what_changed(bench: Workbench, study: Study)
     found = studies.list_versions(bench, HERE, study.id)
     assert [one.version for one in found.items] == [3, 2, 1]
     assert [change.field for change in found.items[0].changes] == ["name", "notes"]
-    assert found.items[1].changes[0].message == "option a, system.count: 2 → 4"
+    assert found.items[1].changes[0].message == "option “a”, system.count: 2 → 4"
     assert studies.get_study(bench, HERE, study.id, 1).content == study.content
     assert studies.get_study(bench, HERE, study.id).content.name == "BERT in Busan"
 
@@ -93,7 +93,7 @@ def test_of_two_edits_the_second_is_told_what_the_first_changed(bench: Workbench
         studies.change_study(bench, HERE, study.id, StudyPatch(knobs={"batch": 2048}), 1)
     told = {one.field: str(one.message) for one in caught.value.errors}
     assert "version 2, not 1" in told["If-Match"]
-    assert told["options.a.system.count"] == "option a, system.count: 2 → 4"
+    assert told["options.a.system.count"] == "option “a”, system.count: 2 → 4"
     assert studies.get_study(bench, HERE, study.id).version == 2
 
 

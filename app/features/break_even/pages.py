@@ -25,7 +25,6 @@ from app.platform.rates import CostClass
 from app.platform.web.choices import RENTED, system_names
 from app.platform.web.contexts import ChoiceGroup, FigureView, Form, view
 from app.platform.web.examples import BREAK_EVEN
-from app.platform.web.forms import dotted
 from app.platform.web.locale import CSV, attachment, voice_of
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rights import page_router
@@ -199,7 +198,8 @@ study_view(
 
 def study_of_purchase(given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
     """Return a study of what an old address buys, and the fields of its view."""
-    asked = dict(given) or dotted(BREAK_EVEN)
+    example = {name: f"{value:,}" if isinstance(value, int) else value for name, value in BREAK_EVEN.items()}
+    asked = dict(given) or example
     chosen = asked.get("hardware.system", "")
     system = {
         "id": chosen or "dgx-a100-320gb",
