@@ -41,7 +41,8 @@ def shared(bench: Workbench, clock: Moved) -> str:
         row = ProposalShare(
             token_sha256=token_hash(token), workspace_id="ws_one", proposal_id="prp_a", passphrase_salt="00",
             passphrase_hash=passphrase_hash("open sesame", "00"), created_at=now(),
-            expires_at=now() + timedelta(days=1), opened=0, failures=0,
+            expires_at=now() + timedelta(days=1), revoked_at=None, opened=0, noted_at=None, failures=0,
+            failed_at=None,
         )  # fmt: skip
         repository.of_proposal("prp_a").add_share(row)
     return token
