@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from app.errors import AppError, FieldError, Overtaken
 from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
-from app.features.comparisons.compare import ComparisonEntry, check_row_count, compare
+from app.features.comparisons.compare import ComparisonEntry, check_row_count, compare, row_labels
 from app.features.comparisons.model import (
     Comparison,
     ComparisonPatch,
@@ -98,11 +98,21 @@ def get_comparison(
     return Versioned(comparison, record.version)
 
 
-def get_rows(bench: Workbench, workspace_id: str, identifier: str) -> list[EstimateRequest | PublishedFigure]:
-    """Return what the rows of a comparison ask, in order."""
+@dataclass(frozen=True, slots=True)
+class AskedRows:
+    """What a comparison asks, without its answer: its rows by their labels, in order."""
+
+    title: str
+    currency: str
+    rows: dict[str, EstimateRequest | PublishedFigure]
+
+
+def get_rows(bench: Workbench, workspace_id: str, identifier: str) -> AskedRows:
     with bench.store.transaction(workspace_id) as repository:
-        existing(repository, identifier)
-        return [option.request for option in stored(repository, identifier)]
+        record = existing(repository, identifier)
+        options = stored(repository, identifier)
+    rows = dict(zip(row_labels(options), (option.request for option in options), strict=True))
+    return AskedRows(record.title, record.currency, rows)
 
 
 def change_comparison(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,8 +11,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import QueryParams
 
 from app.estimating.request import EstimateRequest, Schema
-from app.features.comparisons.model import Comparison, PublishedFigure
-from app.features.comparisons.service import get_comparison, get_rows
+from app.features.comparisons.model import PublishedFigure
+from app.features.comparisons.service import AskedRows, get_rows
 from app.features.studies.frame import view_address
 from app.features.studies.model import Study, StudyContent, free_keys, stated
 from app.features.studies.pages import show_study
@@ -30,14 +30,12 @@ RENAMED = {"term_years": "years"}
 """Name in the address of a comparison → knob of a study."""
 
 
-def study_of_rows(
-    comparison: Comparison, requests: Sequence[EstimateRequest | PublishedFigure]
-) -> StudyContent:
+def study_of_rows(asked_rows: AskedRows) -> StudyContent:
     """Return the study that asks what the rows of a comparison ask.
 
     What all estimates state alike is the base; where their models differ, each has its own.
     """
-    estimates = [one for one in requests if isinstance(one, EstimateRequest)]
+    estimates = [one for one in asked_rows.rows.values() if isinstance(one, EstimateRequest)]
     workload, assumptions = (
         shared([getattr(one, part) for one in estimates]) for part in ("workload", "assumptions")
     )
@@ -45,13 +43,13 @@ def study_of_rows(
     model = models[0] if models else {}
     software = {one.software for one in estimates}
     base: dict[str, Any] = {"model": model, "workload": workload, "assumptions": assumptions}
-    base |= {"currency": comparison.currency}
+    base |= {"currency": asked_rows.currency}
     if len(software) == 1:
         base["software"] = software.pop()
-    keys = dict(zip((row.label for row in comparison.rows), free_keys(set()), strict=False))
+    keys = dict(zip(asked_rows.rows, free_keys(set()), strict=False))
     options = []
-    for row, asked in zip(comparison.rows, requests, strict=True):
-        option: dict[str, Any] = {"key": keys[row.label], "label": row.label}
+    for label, asked in asked_rows.rows.items():
+        option: dict[str, Any] = {"key": keys[label], "label": label}
         if isinstance(asked, PublishedFigure):
             figure = {name: value for name, value in stated(asked).items() if name != "label"}
             if asked.scaled_from is not None:
@@ -67,7 +65,7 @@ def study_of_rows(
             option["software"] = asked.software
         options.append(option)
     return StudyContent.model_validate(
-        {"name": comparison.title[:NAME_LENGTH], "base": base, "options": options}
+        {"name": asked_rows.title[:NAME_LENGTH], "base": base, "options": options}
     )
 
 
@@ -93,8 +91,7 @@ def show_comparisons(request: Request) -> Response:
 
 def study_of_comparison(bench: Workbench, workspace: str, identifier: str) -> Study:
     """Return the unsaved study of a comparison, another one once its rows have changed."""
-    comparison = get_comparison(bench, workspace, identifier).comparison
-    content = study_of_rows(comparison, get_rows(bench, workspace, identifier))
+    content = study_of_rows(get_rows(bench, workspace, identifier))
     return unsaved_study(bench, workspace, f"/comparisons/{identifier}", content)
 
 
