@@ -77,6 +77,14 @@ class OptionAmounts:
     def running_monthly(self) -> float:
         return sum(self.running.values())
 
+    def share_of(self, bill: float) -> float:
+        """Return the share of the time for which the runs that a cloud bill pays for use the option.
+
+        Above 1 they are more than the option can do.
+        """
+        assert self.cloud is not None, "only runs that can be rented are paid for by a bill"
+        return bill / self.cloud.monthly.value * self.utilisation
+
 
 def is_owned(bench: Workbench, option: StudyOption) -> bool:
     """Tell whether an option is bought rather than rented."""
@@ -213,10 +221,8 @@ def decide_of_study(question: StudyQuestion, asked: BreakEvenRequest) -> BreakEv
     warnings = [one for one in answer.warnings if one.code != "capacity_not_checked"]
     more: dict[str, object] = {"warnings": [*capacity(question, body, answer, found), *warnings]}
     if found is not None and body.utilisation != asked.utilisation:
-        why = Message(
-            "share of the time for which the study uses the system; the cloud bill is for the same runs"
-        )
-        more["defaults"] = [*answer.defaults, Default.of("utilisation", found.utilisation, why)]
+        why = Message("share of the time for which the runs that the cloud bill pays for use the system")
+        more["defaults"] = [*answer.defaults, Default.of("utilisation", body.utilisation, why)]
     return answer.model_copy(update=more)
 
 
@@ -241,8 +247,13 @@ def completed_by(
                 ranges[name] = RangeInput(low=min(amount.low, value), high=max(amount.high, value))
     if "capex" in more and asked.capex_includes_fabric is None:
         more["capex_includes_fabric"] = True
-    if bill is not None and found is not None and "cloud_monthly" in more and asked.utilisation is None:
-        more["utilisation"] = found.utilisation
+    if found is not None and bill is not None and asked.utilisation is None:
+        typed = None if "cloud_monthly" in more else asked.cloud_monthly
+        if typed is None:
+            more["utilisation"] = found.utilisation
+        elif "capex" in more:
+            # What the study buys can do only so much; a purchase that is typed may be of anything.
+            more["utilisation"] = found.share_of(typed)
     if asked.onprem is not None:
         more["onprem"] = running_of(question, asked)
     elif asked.onprem_monthly is None and found is not None:
@@ -280,7 +291,7 @@ def capacity(
         message = Message("the capacity of the cluster is not checked against the work behind the cloud bill")
         yield CheckWarning.of("capacity_not_checked", "caution", message, "cloud_monthly")
         return
-    share = answer.cloud_monthly / found.cloud.monthly.value * found.utilisation
+    share = found.share_of(answer.cloud_monthly)
     values = {
         "own": question.label,
         "cloud": found.cloud.label,

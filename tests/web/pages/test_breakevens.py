@@ -199,6 +199,18 @@ def test_what_is_typed_is_kept_and_an_empty_field_is_the_study_s(reader: Reader)
     assert "in the study" in page.find(id="cloud_monthly-hint").get_text()
 
 
+def test_only_the_work_that_the_purchase_can_do_is_counted(reader: Reader) -> None:
+    address = reader.study(OWN, CLOUD)
+    full, more = (
+        reader.data(f"{reader.landed(f'{address}/rent?cloud_monthly={bill}')}".replace("?", ".json?"))
+        for bill in (5_000_000, 10_000_000)
+    )
+    assert more["cloud_monthly"] == 2 * full["cloud_monthly"]
+    assert more["replaced_monthly"] == pytest.approx(full["replaced_monthly"])
+    assert more["months"] == pytest.approx(full["months"])
+    assert "capacity_short" in {one["code"] for one in more["warnings"]}
+
+
 def test_a_rented_study_has_nothing_to_buy(reader: Reader) -> None:
     address = reader.study(CLOUD)
     assert "bought system" in reader.page(f"{address}/rent").select_one(".notice").get_text()
