@@ -45,6 +45,7 @@ class Catalog(Lookup):
     chip_derived = entries.chip_derived
     gpu_chip = records.gpu_chip
     ipu_chip = records.ipu_chip
+    domain_devices = records.domain_devices
     machine = records.machine
     machine_figures = records.machine_figures
     host_memory = records.host_memory

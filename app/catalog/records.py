@@ -18,6 +18,9 @@ PEAKS = {
     Precision.FP16: "peak_fp16_dense",
     Precision.TF32: "peak_tf32_dense",
     Precision.FP32: "peak_fp32",
+    Precision.FP8: "peak_fp8_dense",
+    Precision.MXFP8: "peak_fp8_dense",
+    Precision.NVFP4: "peak_nvfp4_dense",
 }
 Figures = Mapping[str, Figure]
 """Figure by the name of the record's field."""
@@ -43,7 +46,9 @@ def gpu_figures(lookup: Lookup, chip_id: str) -> Figures:
         raise NotFound.named(
             "GPU", chip_id, (name for name in lookup.names("chip") if not is_ipu(lookup, name))
         )
-    figures = _same_named(lookup, chip_id, GpuChip, {"name", "matrix_peak"})
+    figures = _same_named(lookup, chip_id, GpuChip, {"name", "matrix_peak", "narrow_clock"})
+    narrow = lookup.find(chip_id, "sustained_clock", "fp8")
+    figures["narrow_clock"] = figures["sustained_clock"] if narrow is None else narrow
     for precision, parameter in PEAKS.items():
         peak = lookup.find(chip_id, parameter)
         if peak is not None:
@@ -120,9 +125,17 @@ def machine_figures(lookup: Lookup, name: str, devices: int | None = None) -> Fi
     return figures
 
 
+def domain_devices(lookup: Lookup, name: str) -> int:
+    """Return the accelerators that the fast links of a machine join, those of other machines included."""
+    machine_id = machine_name(lookup, name)
+    wider = lookup.find(machine_id, "domain_devices")
+    return round((lookup.figure(machine_id, "devices") if wider is None else wider).si)
+
+
 def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool = False) -> Machine:
+    """Return the engine's record of a machine, of all that its fast links join unless devices are named."""
     figures = machine_figures(lookup, name, devices)
-    fitted = round(figures["devices"].si)
+    fitted = domain_devices(lookup, name)
     count = fitted if devices is None else devices
     if count < 1:
         raise BadInput.at("devices", "a machine needs at least 1 accelerator, not {devices}", devices=count)

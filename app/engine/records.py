@@ -29,6 +29,9 @@ class Precision(StrEnum):
     TF32 = "tf32"
     FP32 = "fp32"
     FP16_16 = "fp16.16"
+    FP8 = "fp8"
+    MXFP8 = "mxfp8"
+    NVFP4 = "nvfp4"
 
 
 class Intra(StrEnum):
@@ -49,6 +52,8 @@ class GpuChip:
     """Dense matrix rate by precision. [FLOP/s]"""
     sustained_clock: float
     """Share of the peak clock held under a matrix load (power limit). [-]"""
+    narrow_clock: float
+    """The same of products in 8 or 4 bit. [-]"""
     multiprocessors: int
     memory_bandwidth: float
     """[B/s]"""
@@ -112,6 +117,7 @@ class Machine:
 
     name: str
     devices: int
+    """Accelerators that its fast links join, those of other machines included where links reach further."""
     intra: Intra
     allreduce_bytes: Floats
     """Message sizes of the measured all-reduce sweep over all devices, rising. [B]"""
@@ -303,6 +309,9 @@ class GpuSystem:
     kernels: GpuKernels
     machine: Machine
     fabric: Fabric
+    """As all devices of the machine's fast links see it."""
+    host_devices: float
+    """Devices that one host feeds. [-]"""
     host_memory: float
     """Share of one device of its host's memory; 0 where it is not known. [B]"""
     host_memory_bandwidth: float

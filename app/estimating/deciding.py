@@ -174,7 +174,7 @@ def choose(
         scenario,
         allowed,
         devices=hardware.devices,
-        per_node=hardware.devices_per_machine,
+        per_node=hardware.devices_nearby,
         global_batch=divided,
         spare=True,
         any_batch=searched,

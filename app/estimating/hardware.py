@@ -134,6 +134,13 @@ class Hardware:
     def devices_per_machine(self) -> int:
         return self.entry.devices_per_machine
 
+    @property
+    def devices_nearby(self) -> int:
+        """Devices that the fast links of a machine join, those of other machines included."""
+        if isinstance(self.engine, IpuChip):
+            return self.devices_per_machine
+        return min(self.engine.machine.devices, self.devices)
+
     def machines_used(self, plans: Plans) -> Floats:
         """Return the machines that the devices of each plan fill."""
         return np.ceil(plans.devices / self.devices_per_machine)
@@ -210,11 +217,17 @@ class HardwareFinder:
                 ports=ports,
                 most=MOST_PORTS,
             )
-        gpu = self._gpu(entry, entry.devices_per_machine, self.network(entry, name, ports))
+        nearby = self.catalog.domain_devices(entry.id)
+        gpu = self._gpu(entry, nearby, self.network(entry, name, ports))
         return Hardware(entry, count, gpu, name, ports)
 
     def measured(
-        self, system_id: str, devices_per_node: int, network: Mapping[str, str] | None, interconnect: str
+        self,
+        system_id: str,
+        devices: int,
+        devices_per_node: int,
+        network: Mapping[str, str] | None,
+        interconnect: str,
     ) -> GpuSystem | IpuChip:
         """Return the hardware a measured run names, with as many devices in a machine as it had."""
         entry = self.catalog.system(system_id)
@@ -224,6 +237,9 @@ class HardwareFinder:
         if network is not None:
             fabric, ports = network["fabric"], int(network["ports"])
         bridged = BRIDGE in interconnect.upper()
+        nearby = self.catalog.domain_devices(entry.id)
+        if nearby > entry.devices_per_machine:
+            devices_per_node = min(nearby, devices)
         return self._gpu(entry, devices_per_node, self.catalog.fabric(fabric, ports), bridged=bridged)
 
     def network(self, entry: SystemEntry, fabric: str, ports: int, oversubscription: float = 1.0) -> Fabric:
@@ -241,17 +257,21 @@ class HardwareFinder:
 
     def _gpu(self, entry: SystemEntry, devices: int, fabric: Fabric, *, bridged: bool = False) -> GpuSystem:
         fitted = entry.devices_per_machine
-        usual = self.catalog.machine(entry.id, fitted, bridged)
+        usual = self.catalog.machine(entry.id, None, bridged)
         if devices > fitted and usual.intra is Intra.PCIE:
             # More boards behind the same root share its bandwidth.
             machine = replace(usual, devices=devices, bus_bandwidth=usual.bus_bandwidth * fitted / devices)
         else:
             machine = self.catalog.machine(entry.id, devices, bridged)
+        if usual.devices > fitted:
+            # All machines that the fast links join bring their ports.
+            fabric = replace(fabric, ports_per_node=fabric.ports_per_node * max(devices / fitted, 1.0))
         return GpuSystem(
             chip=self.catalog.gpu_chip(entry.chip),
             kernels=self.software.kernels,
             machine=machine,
             fabric=fabric,
+            host_devices=float(min(devices, fitted) if usual.devices > fitted else devices),
             host_memory=self.catalog.host_memory(entry.id) / fitted,
             host_memory_bandwidth=self.catalog.host_memory_bandwidth(entry.id) / fitted,
         )

@@ -169,7 +169,7 @@ class WorkloadInput(Schema):
     """Side length of an image; if omitted, that of the target or model. [pixels]"""
     mean_tokens: Number | None = None
     """Mean number of real tokens per sample, if padding is removed or rows are packed."""
-    precision: Literal["bf16", "fp16", "tf32", "fp32", "fp16.16"] | None = None
+    precision: Literal["bf16", "fp16", "tf32", "fp32", "fp16.16", "fp8", "mxfp8", "nvfp4"] | None = None
     """Requested number format; each system uses the nearest one that it supports."""
     optimizer: Literal["sgd", "momentum", "adam", "lamb", "adafactor", "distributed-shampoo"] | None = None
     """Optimizer; if omitted, that of the target or of published recipes."""

@@ -31,12 +31,17 @@ LARGEST_IMAGE = 16_384
 OPTIMIZERS = {"bert": "lamb", "dlrm": "sgd"}
 """Optimizers of the published recipes of these families; momentum for convolutions, else Adam."""
 
+MIXED = (Precision.BF16, Precision.FP16, Precision.FP16_16, Precision.FP32)
+
 NEAREST = {
-    Precision.BF16: (Precision.BF16, Precision.FP16, Precision.FP16_16, Precision.FP32),
+    Precision.BF16: MIXED,
     Precision.FP16: (Precision.FP16, Precision.BF16, Precision.FP16_16, Precision.FP32),
     Precision.TF32: (Precision.TF32, Precision.FP32),
     Precision.FP32: (Precision.FP32,),
     Precision.FP16_16: (Precision.FP16_16, Precision.FP16, Precision.BF16, Precision.FP32),
+    Precision.FP8: (Precision.FP8, *MIXED),
+    Precision.MXFP8: (Precision.MXFP8, Precision.FP8, *MIXED),
+    Precision.NVFP4: (Precision.NVFP4, Precision.MXFP8, Precision.FP8, *MIXED),
 }
 """Formats in the order in which they stand in for one another."""
 

@@ -300,8 +300,8 @@ def test_fewer_samples_than_devices_are_cut_into_parts(devices: int, batch: int,
 
 def test_machines_of_more_boards_than_sold_share_their_root() -> None:
     hardware = sizing_context().hardware
-    eight = hardware.measured("a100-pcie-80gb", 8, None, "")
-    sixteen = hardware.measured("a100-pcie-80gb", 16, None, "")
+    eight = hardware.measured("a100-pcie-80gb", 8, 8, None, "")
+    sixteen = hardware.measured("a100-pcie-80gb", 16, 16, None, "")
     assert isinstance(eight, GpuSystem)
     assert isinstance(sixteen, GpuSystem)
     assert sixteen.machine.devices == 16

@@ -159,8 +159,14 @@ class Case(NamedTuple):
     host_bandwidth: float
     dequantise_factor: float
     host_memory_bandwidth: float
+    host_devices: float
+    """Devices that one host feeds. [-]"""
     size: float
     """Bytes of one activation or weight in the products. [B]"""
+    narrow_peak: float
+    """Matrix rate of the layers' products in 8 or 4 bit; 0 where they are not. [FLOP/s]"""
+    narrow_size: float
+    """Bytes of one of their operands. [B]"""
     update_traffic: float
     """Bytes an update moves per parameter. [B]"""
     state_bytes: float
@@ -215,7 +221,13 @@ OF_KERNELS, OF_SOFTWARE = (
 """Fields of a case that are fields of kernel libraries and of software."""
 
 
+NARROW_BYTES = {Precision.FP8: 1.0, Precision.MXFP8: 1.0 + 1.0 / 32.0, Precision.NVFP4: 0.5 + 1.0 / 16.0}
+"""Bytes of an operand in 8 or 4 bit with its scale: one for a tensor, one of 8 bit for each 32 elements, or
+for each 16 (Rouhani et al. 2023; NVIDIA 2025, "Pretraining large language models with NVFP4")."""
+
+
 def element_bytes(precision: Precision) -> float:
+    """Return the bytes of an activation; what stands around products in 8 or 4 bit has 16."""
     return 4.0 if precision in (Precision.TF32, Precision.FP32) else 2.0
 
 
@@ -349,7 +361,8 @@ def _case(
     table: OperatorTable, system: GpuSystem, software: GpuSoftware, precision: Precision, optimizer: str
 ) -> Case:
     chip, kernels = system.chip, system.kernels
-    peak = chip.matrix_peak[precision]
+    narrow = NARROW_BYTES.get(precision, 0.0)
+    peak = chip.matrix_peak[Precision.BF16 if narrow else precision]
     if not chip.matrix_units:
         # Mixed precision sums in single precision, which the vector units do at their plain rate.
         peak = min(peak, chip.matrix_peak[Precision.FP32])
@@ -366,7 +379,10 @@ def _case(
         multiprocessors=float(chip.multiprocessors),
         launch=chip.kernel_overhead,
         host_memory_bandwidth=system.host_memory_bandwidth,
+        host_devices=system.host_devices,
         size=size,
+        narrow_peak=chip.matrix_peak[precision] * chip.narrow_clock if narrow else 0.0,
+        narrow_size=narrow,
         update_traffic=traffic,
         state_bytes=state,
         kept_gradient_bytes=gradient,

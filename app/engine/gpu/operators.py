@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from app.compiled import Matrix, inner, record
 from app.engine.gpu.case import LOSS, UNPACKING, Case, GpuOperator, MicroBatch, Software
-from app.engine.gpu.gemm import misalignment, roofline_time, tiled_gemm_time
+from app.engine.gpu.gemm import misalignment, narrowing_time, roofline_time, tiled_gemm_time
 from app.engine.gpu.passes import SOFTMAX_PASSES
-from app.engine.operators.table import Kind, Split
+from app.engine.operators.table import Kind, Section, Split
 from app.engine.plans import Bound
 
 FUSED_BACKWARD = 2.5
@@ -35,8 +35,11 @@ LOOP_KERNELS = 2.0
 GROUP_WIDTH = 16.0
 """Channels of a group that fill a matrix unit."""
 
-COSTS = 7
-"""Columns of an operator's costs: matrix units and memory of three products, a pass over the image. [s]"""
+COSTS = 9
+"""Columns of an operator's costs: matrix units and memory of three products, a pass over the image, and what
+turns activations and gradients into the format of products in 8 or 4 bit. [s]"""
+
+MATMUL, LAYER = float(Kind.MATMUL), float(Section.LAYER)
 
 CONVOLUTION, DEPTHWISE, ATTENTION = float(Kind.CONVOLUTION), float(Kind.DEPTHWISE), float(Kind.ATTENTION)
 
@@ -106,6 +109,8 @@ def _gemm_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matrix, p
     looped = row.steps if row.kind == RECURRENT else 1.0
     inner = channels * row.kernel_area
     spread = row.stride**2
+    narrow = case.narrow_peak > 0.0 and row.kind == MATMUL and row.section == LAYER
+    peak, size = (case.narrow_peak, case.narrow_size) if narrow else (case.peak, case.size)
     slow = misalignment(columns, inner, case.misaligned_8) if row.aligned > 0.0 else 1.0
     image = micro.samples * row.image
     for product in range(3):
@@ -120,15 +125,19 @@ def _gemm_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matrix, p
             n,
             k,
             batch,
-            case.peak,
+            peak,
             case.multiprocessors,
             case.tiles,
             case.tile_prologue,
             case.split_bandwidth,
         )
-        moved = image + columns * inner * batch if convolution else (m * k + k * n + m * n) * batch
+        read = image + columns * inner * batch if convolution else (m * k + k * n) * batch
+        written = 0.0 if convolution else m * n * batch
         costs[place, product] = compute * slow
-        costs[place, 3 + product] = case.size * moved / case.bandwidth
+        costs[place, 3 + product] = (size * read + case.size * written) / case.bandwidth
+    if narrow:
+        costs[place, 7] = narrowing_time(rows * inner * batch, case.size, size, case.bandwidth)
+        costs[place, 8] = narrowing_time(rows * columns * batch, case.size, size, case.bandwidth)
     if convolution:
         costs[place, 6] = case.size * image / case.bandwidth
 
@@ -211,9 +220,11 @@ def operator_time(
     # (NVIDIA, "Convolutional layers user's guide," 2023, section on tensor layouts).
     moved = software.layout_passes * costs[place, 6]
     forward = roofline_time(costs[place, 0], software.matrix_efficiency, costs[place, 3], 1.0) + moved
+    forward += costs[place, 7] * factor
     if _is_grouped(row):
         return forward, (1.0 + row.trained) * forward
     by_input = roofline_time(costs[place, 1], software.matrix_efficiency, costs[place, 4], 1.0) + moved
+    by_input += costs[place, 8] * factor
     by_weights = roofline_time(costs[place, 2], software.matrix_efficiency, costs[place, 5], 1.0) + moved
     if row.kind == RECURRENT:
         # The steps of a loop wait for one another; the gradient of their weights is one product at the end.

@@ -9,6 +9,7 @@ from app.compiled import formula, inner
 from app.engine.collectives import exposed_time
 from app.engine.gpu.case import GRADIENT_BYTES, Case, Software, devices_of
 from app.engine.gpu.collectives import CopyCollectives, Weights
+from app.engine.gpu.gemm import narrowing_time
 from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
 from app.engine.gpu.work import Work
 from app.engine.pipeline import bubble_slots, stage_transfer_time
@@ -94,10 +95,12 @@ def step_time(
     after = alone * (work.head_gemm + work.head_attention + work.head_memory)
     data = exposed_collective_time(case, plan, software, collectives, stage_time, after)
     update = update_time(case, plan, software, weights)
+    if case.narrow_peak > 0.0:
+        update += narrowing_time(weights.layers, case.size, case.narrow_size, case.bandwidth)
     updates = update_kernels(case, plan, software)
     waiting = exposed_dispatch_time(updates, software.dispatch_interval, update)
     several = software.multi_device_overhead if devices_of(plan) > 1.0 else 0.0
-    sharers = input_sharers(plan.tensor, plan.pipeline, plan.data, case.links.devices)
+    sharers = input_sharers(plan.tensor, plan.pipeline, plan.data, case.host_devices)
     per_sample = max(software.host_time_per_sample, software.input_time_per_sample * sharers)
     return GpuStep(
         (gemm + alone * work.head_gemm) * accumulation,

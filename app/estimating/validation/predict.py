@@ -47,7 +47,9 @@ def build(
     tokens = _tokens(case, model)
     table = model.operators(tokens, case.image_size)
     network = context.rules.network({"interconnect": case.interconnect, "chip": case.chip})
-    found = context.hardware.measured(case.system, case.devices_per_node, network, case.interconnect)
+    found = context.hardware.measured(
+        case.system, case.devices, case.devices_per_node, network, case.interconnect
+    )
     overrides: dict[str, FloatLike] = {}
     if network is not None and profile.kind == "gpu":
         stack = float(profile.figures["network_efficiency"].value)
