@@ -305,3 +305,11 @@ def status_of(
         return "unvalidated"
     borne_out = not contradicted and (error is None or error <= LARGE_FAMILY_ERROR)
     return "validated" if borne_out and nearest <= FAR and not set(regimes) - MEASURED else "extrapolated"
+
+
+def claimed(status: Status, software_presumed: bool) -> Status:
+    """Return the status that is claimed: runs bear out the stacks they ran, not one that nobody named.
+
+    Stacks of GPUs differ; an IPU runs its maker's.
+    """
+    return "extrapolated" if status == "validated" and software_presumed else status
