@@ -274,8 +274,13 @@ def nearest_runs(
     devices: int,
     parameters: float,
 ) -> list[NearestRun]:
-    """Return the measured runs nearest to a case, whatever their software."""
-    ranked = ((distance(run, family, chip, devices, parameters), run.id, run) for run in runs)
+    """Return the measured runs nearest to a case on chips of its kind, whatever their software."""
+    kind = chip in IPU_SERIES
+    ranked = (
+        (distance(run, family, chip, devices, parameters), run.id, run)
+        for run in runs
+        if (run.chip in IPU_SERIES) == kind
+    )
     return [
         NearestRun(
             id=run.id,

@@ -88,14 +88,14 @@ def test_a_given_plan_that_does_not_fit_is_told_that_another_would() -> None:
 
 def test_streaming_memory_that_overflows_is_named() -> None:
     plan = {"tensor": 8, "pipeline": 8, "data": 4}
-    system = {"id": "ipu-pod256"}
+    system = {"id": "ipu-pod256", "streaming_memory_gb": 16}
     found = answer(**GPT3, system=system, plan=plan)
     assert found.fits is False
     assert found.memory is not None
     assert found.memory.streaming is not None
     assert found.memory.streaming_capacity is not None
     assert found.memory.streaming.value > found.memory.streaming_capacity.value
-    assert "of streaming memory per device, of 32 GB available" in warning(found, "does_not_fit").message
+    assert "of streaming memory per device, of 4 GB available" in warning(found, "does_not_fit").message
     wider = answer(**GPT3, system=system | {"streaming_memory_gb": 512}, plan=plan)
     assert wider.fits
     assert "does_not_fit" not in codes(wider)
