@@ -237,7 +237,12 @@ def time_checks(
 
 
 def validation_checks(
-    status: str, family_error: float | None, kind: ChipKind, contradicted: bool = False
+    status: str,
+    family_error: float | None,
+    kind: ChipKind,
+    contradicted: bool = False,
+    *,
+    software_presumed: bool = False,
 ) -> Iterator[CheckWarning]:
     """Yield how far an estimate is from anything measured."""
     if family_error is not None and family_error > LARGE_FAMILY_ERROR:
@@ -254,6 +259,13 @@ def validation_checks(
             "no measured run of this kind exists on IPUs; the range is a judgement"
             if kind is ChipKind.IPU
             else "no measured run of this kind exists; the range is a judgement",
+        )
+    if status == "validated" and software_presumed:
+        yield info(
+            "software_unnamed",
+            "software",
+            "no software is named, so the range covers what differs between stacks; name yours, or measure "
+            "three steps, for a narrower one",
         )
     if status == "extrapolated" and not contradicted:
         yield info(

@@ -27,6 +27,7 @@ from app.estimating.deciding import Decision, decide
 from app.estimating.defaults import assumption_defaults, plan_defaults, system_defaults
 from app.estimating.documents import Default, Estimate, Text, Validation
 from app.estimating.hardware import Hardware, Reliability, reliability
+from app.estimating.nearest import claimed
 from app.estimating.ranges import (
     common_normals,
     quantity,
@@ -299,9 +300,15 @@ def _complete(decision: Decision, context: SizingContext) -> Estimate:
         )
     figures = measurable(decision, run)
     validation = validation_summary(decision, context, timing.regimes, figures)
+    presumed = validation.software_presumed and not scenario.is_ipu
     warnings += validation_checks(
-        validation.status, validation.family_error, hardware.entry.chip_kind, validation.contradicted
+        validation.status,
+        validation.family_error,
+        hardware.entry.chip_kind,
+        validation.contradicted,
+        software_presumed=presumed,
     )
+    validation = validation.model_copy(update={"status": claimed(validation.status, presumed)})
     warnings += outside_checks(validation)
     warnings += model_checks(scenario)
     expense = run_expense(request, hardware, run.total, run.total_samples, context, warnings, profile.family)

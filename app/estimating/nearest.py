@@ -274,8 +274,13 @@ def nearest_runs(
     devices: int,
     parameters: float,
 ) -> list[NearestRun]:
-    """Return the measured runs nearest to a case, whatever their software."""
-    ranked = ((distance(run, family, chip, devices, parameters), run.id, run) for run in runs)
+    """Return the measured runs nearest to a case on chips of its kind, whatever their software."""
+    kind = chip in IPU_SERIES
+    ranked = (
+        (distance(run, family, chip, devices, parameters), run.id, run)
+        for run in runs
+        if (run.chip in IPU_SERIES) == kind
+    )
     return [
         NearestRun(
             id=run.id,
@@ -305,3 +310,11 @@ def status_of(
         return "unvalidated"
     borne_out = not contradicted and (error is None or error <= LARGE_FAMILY_ERROR)
     return "validated" if borne_out and nearest <= FAR and not set(regimes) - MEASURED else "extrapolated"
+
+
+def claimed(status: Status, software_presumed: bool) -> Status:
+    """Return the status that is claimed: runs bear out the stacks they ran, not one that nobody named.
+
+    Stacks of GPUs differ; an IPU runs its maker's.
+    """
+    return "extrapolated" if status == "validated" and software_presumed else status

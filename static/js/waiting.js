@@ -27,6 +27,8 @@
     if (event.target.id !== "waiting") begin(event.target);
   });
   for (const name of ["htmx:after:request", "htmx:finally:request", "htmx:error"]) document.addEventListener(name, done);
+  // A request of a panel that was closed reports its end nowhere.
+  document.addEventListener("close", done, true);
   // Uploads show their own progress, and files that are saved leave the page as it is.
   document.addEventListener("submit", (event) => {
     if (!event.defaultPrevented && !event.target.matches("[hx-get], [enctype]")) begin(event.target);

@@ -87,10 +87,7 @@ def test_runs_as_predicted_move_nothing_and_make_the_range_narrower() -> None:
     assert all(abs(figure.deviations) < 0.01 for figure in found.answer.moved)
     assert width(after(found)) < 0.9 * width(found.answer)
     assert codes(found) == []
-    assert (
-        after(found).validation.status
-        == estimate(EstimateRequest.model_validate(TARGET), sizing_context()).validation.status
-    )
+    assert after(found).validation.status == "validated", "the stack has been measured"
 
 
 @pytest.mark.parametrize("factor", [0.85, 1.2, 1.35])

@@ -250,7 +250,7 @@ def test_a_network_of_blocks_that_no_ipu_plan_holds_is_said_not_to_fit() -> None
         SearchRequest.model_validate(
             {
                 "model": {"preset": "unet3d"},
-                "workload": {"global_batch": 1536},
+                "workload": {"global_batch": 1536, "image_size": 256},
                 "system": {"id": "bow-pod16"},
             }
         ),

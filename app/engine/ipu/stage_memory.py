@@ -6,6 +6,7 @@ part that no formula of the plan gives, program and vertex state, is a share of 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from app.compiled import inner
@@ -141,13 +142,45 @@ def total_memory(m: StageMemory) -> float:
 
 
 @inner
-def streamed_memory(case: IpuCase, loads: Loads, plan: Plan, weights: float) -> float:
-    """Return the bytes the heaviest stage keeps in streaming memory."""
+def stored_between_phases(case: IpuCase, plan: Plan, weights: float) -> float:
+    """Return the bytes the heaviest stage keeps in streaming memory whatever the micro-batches of a step."""
     kept = 0.0
     if plan.offload > 0.0 or plan.phases > 1.0:
         kept = case.state * weights / plan.rts_optimizer
     if plan.phases > 1.0:
-        # Between phases wait the weights, their gradients and the activations of every micro-batch.
-        handed_on = plan.accumulation * plan.phases * loads.boundary / plan.tensor
-        kept += 2.0 * case.size * weights / plan.rts + handed_on
+        kept += 2.0 * case.size * weights / plan.rts
+    return kept
+
+
+@inner
+def phase_rounds(case: IpuCase, loads: Loads, plan: Plan, weights: float) -> float:
+    """Return how often a step runs through its phases: once while streaming memory holds what waits.
+
+    Between phases wait the activations of the micro-batches of a round. Where those of the whole step are
+    too many they come in several rounds.
+
+    >>> from app.engine.ipu.examples import case
+    >>> loads = Loads(1e6, *[0.0] * 10)._replace(boundary=1e6)
+    >>> def plan(accumulation: float) -> Plan:
+    ...     return Plan(*[1.0] * 15)._replace(phases=10.0, accumulation=accumulation)
+    >>> [phase_rounds(case(), loads, plan(count), 1e6) for count in (1000.0, 4096.0)]
+    [1.0, 2.0]
+    """
+    if plan.phases <= 1.0 or case.streaming_capacity == 0.0:
+        return 1.0
+    each = plan.phases * loads.boundary / plan.tensor
+    room = case.streaming_capacity - stored_between_phases(case, plan, weights)
+    if each <= 0.0 or room < each:
+        # Nothing waits, or not even one micro-batch has room: the plan does not fit.
+        return 1.0
+    return float(math.ceil(plan.accumulation / math.floor(room / each)))
+
+
+@inner
+def streamed_memory(case: IpuCase, loads: Loads, plan: Plan, weights: float) -> float:
+    """Return the bytes the heaviest stage keeps in streaming memory."""
+    kept = stored_between_phases(case, plan, weights)
+    if plan.phases > 1.0:
+        waiting = math.ceil(plan.accumulation / phase_rounds(case, loads, plan, weights))
+        kept += waiting * plan.phases * loads.boundary / plan.tensor
     return kept

@@ -16,6 +16,7 @@ import numpy as np
 
 from app.compiled import Vector, formula, inner
 from app.engine.ipu.case import IpuCase
+from app.engine.ipu.stage_memory import phase_rounds
 from app.engine.ipu.work import LINKS, PARTS, Loads, allreduce_time
 from app.engine.plans import Plan
 
@@ -165,7 +166,7 @@ def step_of(
 ) -> IpuStep:
     """Return the time of one step from its slowest stages and the parameters of the heaviest.
 
-    Weights sharded over replicas are gathered once per pass and micro-batch, or once per phase and step. A
+    Weights sharded over replicas are gathered once per pass and micro-batch, or once per phase and round. A
     phase lasts as long as the longer of its computation and of the streaming of its weights.
     """
     turns = turns_of(case, plan, loads, slowest, speed)
@@ -176,9 +177,12 @@ def step_of(
     )
     optimizer = 0.0
     if plan.phases > 1.0:
-        loaded = message / plan.rts / case.streaming_bandwidth + gathered
+        # Every round loads the weights again, and sums its gradients with those of the rounds before.
+        rounds = phase_rounds(case, loads, plan, weights)
+        loaded = rounds * (message / plan.rts / case.streaming_bandwidth + gathered)
         optimizer = max(loaded - plan.accumulation * turns.forward, 0.0)
         optimizer += max(loaded - plan.accumulation * turns.backward, 0.0)
+        optimizer += (rounds - 1.0) * 2.0 * message / plan.rts / case.streaming_bandwidth
     else:
         reduced += 2.0 * plan.accumulation * gathered
     if plan.phases > 1.0 or plan.offload > 0.0:

@@ -26,7 +26,7 @@ from app.estimating.costing import Charges, system_power
 from app.estimating.deciding import Decision, PlanQuestion, choose, question_of
 from app.estimating.documents import CheckWarning
 from app.estimating.hardware import Hardware, Reliability, known_id, reliability
-from app.estimating.nearest import Status, distance, runs_of_kind, status_of
+from app.estimating.nearest import Status, claimed, distance, runs_of_kind, status_of
 from app.estimating.plan_search import memory_of
 from app.estimating.prices import prices
 from app.estimating.ranges import (
@@ -344,8 +344,12 @@ class SystemSearch:
             seen = validation_summary(decision, context, names, measurable(decision, run))
             status, contradicted = seen.status, seen.contradicted
             warnings += outside_checks(seen)
-        warnings += validation_checks(status, error, hardware.entry.chip_kind, contradicted)
+        presumed = scenario.software.presumed and not scenario.is_ipu
+        warnings += validation_checks(
+            status, error, hardware.entry.chip_kind, contradicted, software_presumed=presumed
+        )
         warnings += model_checks(scenario)
+        status = claimed(status, presumed)
         return GroupFinding(decision, run, status, tuple(dict.fromkeys(warning.code for warning in warnings)))
 
     def _nearest(self, chip: str, software: SoftwareProfile, devices: int) -> float:

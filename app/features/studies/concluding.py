@@ -230,13 +230,26 @@ def _within(
             {"wanted": certainty, "options": names},
         )
     nearest = max(able, key=lambda option: (option.meets or 0.0, -_excess(option, limits)))
-    values = {**_values(nearest), "chance": chance(nearest.meets or 0.0)}
+    values = {**_values(nearest), "chance": chance(nearest.meets or 0.0), "wanted": certainty}
+    currency = nearest.cost.unit if nearest.cost is not None else ""
+    if limits.deadline_s is not None:
+        values["deadline"] = duration(limits.deadline_s)
+    if limits.budget is None:
+        return Message(
+            "No option is done within {deadline} with {wanted} certainty; {option} comes closest: {time} "
+            "({chance} certain).",
+            values,
+        )
+    values["budget"] = money(limits.budget, currency)
     if limits.deadline_s is None:
-        return Message("No option meets the limits; {option} comes closest ({chance} certain).", values)
-    values["deadline"] = duration(limits.deadline_s)
+        return Message(
+            "No option stays below {budget} with {wanted} certainty; {option} comes closest ({chance} "
+            "certain).",
+            values,
+        )
     return Message(
-        "No option meets the limits; {option} comes closest: {time}, where {deadline} are allowed ({chance} "
-        "certain).",
+        "No option is done within {deadline} and below {budget} with {wanted} certainty; {option} comes "
+        "closest: {time} ({chance} certain).",
         values,
     )
 

@@ -166,7 +166,7 @@ def trace_figure(bench: Workbench, answer: StudyAnswer, option: str, name: str) 
         make, read, prefixes = FIGURES[name]
         head, value = make(found.estimate), read(found.estimate)
         own = head.name if head else ""
-        steps = [one for one in found.estimate.trace if one.name.startswith(prefixes) and one.name != own]
+        steps = [one for one in _until(found.estimate, own) if one.name.startswith(prefixes)]
         claims = _claims(bench, found.estimate, [*steps, *([head] if head else [])], name)
     elif name != "time_to_train":
         value = None
@@ -185,6 +185,12 @@ def trace_figure(bench: Workbench, answer: StudyAnswer, option: str, name: str) 
         steps=steps,
         claims=claims,
     )
+
+
+def _until(estimate: Estimate, own: str) -> list[TraceStep]:
+    """Return the steps before a figure's own; costs come after the time they are reckoned from."""
+    names = [step.name for step in estimate.trace]
+    return estimate.trace[: names.index(own) if own in names else len(names)]
 
 
 def _stated(answer: StudyAnswer, found: StudyOptionAnswer) -> TraceStep | None:
@@ -262,4 +268,5 @@ def _claim(bench: Workbench, fact: Figure) -> TraceClaim | None:
         return None
     shelf = next((SHELVES[kind] for kind in item.kinds if kind in SHELVES), "")
     address = f"/catalog/{shelf}/{fact.item}#{fact.parameter}" if shelf else ""
-    return TraceClaim(item=fact.item, name=item.name, address=address, figure=shown)
+    name = catalog.chip(fact.item).name if shelf == SHELVES["chip"] else item.name
+    return TraceClaim(item=fact.item, name=name, address=address, figure=shown)

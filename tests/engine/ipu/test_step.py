@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.engine.ipu.evaluate import ipu_operator_times, ipu_step
+from app.engine.ipu.evaluate import ipu_memory, ipu_operator_times, ipu_step
 from app.engine.ipu.step import IpuStep
 from app.engine.ipu.work import CYCLE_PARTS
 from app.engine.plans import Plans
@@ -111,6 +111,17 @@ def test_phases_hide_their_weights_behind_enough_micro_batches(bow: IpuChip, pop
     state = 2 * 8 * table.parameters / bow.streaming_bandwidth
     assert float(streamed[1]) == pytest.approx(state)
     assert float(streamed[0]) > state
+
+
+def test_a_larger_batch_in_phases_is_never_slower_by_sample(bow: IpuChip, popart: IpuSoftware) -> None:
+    """What waits between phases fills the streaming memory at some batch; then a step takes several rounds."""
+    table = transformer(24, 1024, 512, scored=512.0)
+    counts = 2.0 ** np.arange(16)
+    plans = Plans.of(phases=24, micro_batch=1, accumulation=counts, recompute=1, offload=1)
+    by_sample = ipu_step(table, plans, bow, popart).total / counts
+    assert np.all(np.diff(by_sample) < 0.01 * by_sample[1:])
+    waiting = ipu_memory(table, plans, bow, popart).streaming
+    assert waiting[-1] <= bow.streaming_capacity < 2.0 * waiting[-1]
 
 
 def test_sharded_weights_are_gathered(bow: IpuChip, popart: IpuSoftware) -> None:
