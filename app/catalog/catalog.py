@@ -43,6 +43,7 @@ class Catalog(Lookup):
     fabric_entry = entries.fabric_entry
     derived = entries.system_derived
     chip_derived = entries.chip_derived
+    usual_peak = entries.usual_peak
     gpu_chip = records.gpu_chip
     ipu_chip = records.ipu_chip
     domain_devices = records.domain_devices
@@ -50,6 +51,7 @@ class Catalog(Lookup):
     machine_figures = records.machine_figures
     host_memory = records.host_memory
     host_memory_bandwidth = records.host_memory_bandwidth
+    idle_power = records.idle_power
     fabric = records.fabric
     fabric_figures = records.fabric_figures
     convergence = defaults.convergence_target

@@ -7,12 +7,17 @@ from pathlib import Path
 
 from app.catalog.figures import RECALLED, Direction, FigureStatus, SourceKind
 from app.catalog.files import UNDATED, DataProblem, DataRow, Sheets, date_problems, numbers, read_sheets
+from app.catalog.records import USUAL
 from app.catalog.vendor_ratios import ratio_problems
 
 REQUIRED = {
     "chip": (
         "a100-sxm-40gb", "a100-sxm-80gb", "a100-pcie-40gb", "a100-pcie-80gb", "gc200", "bow",
-        "v100", "p100",
+        "v100", "p100", "h100-sxm-80gb", "h100-sxm-96gb", "h100-pcie-80gb", "h100-nvl-94gb",
+        "h200-sxm-141gb", "h200-nvl-141gb", "h800-sxm-80gb", "gh200-96gb", "b200-sxm-180gb", "gb200",
+        "b300-sxm-270gb", "gb300", "mi250", "mi250x", "mi300x", "mi325x", "mi350x", "mi355x", "gaudi1",
+        "gaudi2", "gaudi3", "tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7-ironwood",
+        "trainium1", "a30", "a40", "a10g", "l4", "l40", "l40s", "rtx-a5000", "rtx-4090", "rtx-pro-6000",
     ),
     "system": (
         "dgx-a100-320gb", "dgx-a100-640gb", "dgx1-v100", "big-basin-p100", "ipu-m2000", "ipu-pod4",
@@ -20,6 +25,11 @@ REQUIRED = {
         "bow-pod128", "bow-pod256", "bow-pod1024", "a100-sxm-40gb", "a100-sxm-80gb",
         "a100-pcie-40gb", "a100-pcie-80gb", "aws-p4d", "aws-p4de", "azure-nd96amsr",
         "azure-nd96asr", "gcp-a2-highgpu-8g", "gcp-a2-ultragpu-8g", "lambda-8xa100",
+        "dgx-h100", "dgx-h200", "dgx-b200", "dgx-b300", "gb200-nvl72", "gb300-nvl72",
+        "h100-pcie-80gb-8", "l40s-8", "mi300x-8", "mi325x-8", "mi355x-8", "gaudi2-8", "gaudi3-8",
+        "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "trn1", "aws-p5", "aws-p5e", "aws-p5en",
+        "aws-p6-b200", "azure-nd-h100-v5", "azure-nd-h200-v5", "gcp-a3-high", "gcp-a3-mega",
+        "gcp-a3-ultra", "gcp-a4",
     ),
     "fabric": (
         "hdr-infiniband", "edr-infiniband", "ndr-infiniband", "roce-200", "roce-100",
@@ -39,7 +49,12 @@ ITEM_PARAMETERS = {
     "target": ("model", "law_samples", "law_batch", "law_exponent", "run_scatter"),
     "switch": ("ports", "port_rate", "power_typical", "price"),
 }  # fmt: skip
-"""Parameters without which an item of the kind cannot be used."""
+"""Parameters without which an item of the kind cannot be used, unless it has a usual value."""
+
+GPU_PARAMETERS = ("memory_capacity", "memory_bandwidth", "multiprocessors")
+"""What every chip without tiles needs, beside a half-precision peak."""
+
+HALF_PEAKS = ("peak_bf16_dense", "peak_fp16_dense")
 
 NOT_FOUND = "not found"
 """How the note of a row without a value begins."""
@@ -267,5 +282,13 @@ def _presence(sheets: Sheets) -> Iterator[DataProblem]:
     for row in sheets.rows["items"]:
         for kind in row["kinds"].split():
             for parameter in ITEM_PARAMETERS.get(kind, ()):
-                if (row["item"], parameter) not in known:
+                alone = parameter == "machine" and "machine" in row["kinds"].split()
+                stated = (row["item"], parameter) in known or (USUAL.get(kind), parameter) in known
+                if not stated and not alone:
                     yield row.problem("item", f"{kind} “{row['item']}” has no accepted {parameter}")
+        if "chip" in row["kinds"].split() and (row["item"], "tiles") not in known:
+            missing = [name for name in GPU_PARAMETERS if (row["item"], name) not in known]
+            if not any((row["item"], name) in known for name in HALF_PEAKS):
+                missing.append(" or ".join(HALF_PEAKS))
+            for name in missing:
+                yield row.problem("item", f"chip “{row['item']}” has no accepted {name}")

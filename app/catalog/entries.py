@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import Any
 
 from app.catalog.figures import Derived, Figure, Lookup, Spread
-from app.catalog.records import PEAKS, is_ipu
+from app.catalog.records import PEAKS, USUAL, is_ipu, known_figure, machine_name, usual_figures
 from app.engine.records import Intra, Precision
+from app.errors import NotFound
 
 HOST = "host-server"
 """Identifier of the server that IPU machines are driven by."""
@@ -112,10 +113,16 @@ def entry_of(lookup: Lookup, kind: str, name: str) -> Entry:
 
 def _shared(lookup: Lookup, kind: str, name: str) -> dict[str, Any]:
     item = lookup.item(kind, name)
-    figures = {"figures": lookup.figures_of(name), "rejected": lookup.rejected(name)}
+    usual = usual_figures(lookup, kind, name) if kind in USUAL and _of_gpus(lookup, kind, name) else ()
+    figures = {"figures": (*lookup.figures_of(name), *usual), "rejected": lookup.rejected(name)}
     # A generic server bears the identifier of its chips, but not their name.
     own = lookup.find(name, "chip_name") if kind == "chip" else None
     return {"id": item.id, "name": own.text if own else item.name, "maker": item.maker, **figures}
+
+
+def _of_gpus(lookup: Lookup, kind: str, name: str) -> bool:
+    chip = name if kind == "chip" else lookup.figure(machine_name(lookup, name), "chip").text
+    return not is_ipu(lookup, chip)
 
 
 def chip_entry(lookup: Lookup, name: str) -> ChipEntry:
@@ -140,12 +147,12 @@ def system_entry(lookup: Lookup, name: str) -> SystemEntry:
     shared = _shared(lookup, "system", name)
 
     def count(parameter: str) -> int:
-        return round(lookup.figure(name, parameter).si)
+        return round(known_figure(lookup, "system", name, parameter).si)
 
     def text(parameter: str) -> str:
-        return lookup.figure(name, parameter).text
+        return known_figure(lookup, "system", name, parameter).text
 
-    machine = machine_entry(lookup, text("machine"))
+    machine = machine_entry(lookup, machine_name(lookup, name))
     bill = _bill(lookup, name, machine.id, count("machines"), count("hosts"))
     acquisition = Acquisition(text("acquisition"))
     owned = acquisition is Acquisition.OWN
@@ -205,7 +212,15 @@ FMA = 2.0
 FP32_SHARE = 4.0
 """fp16.16 products per fp32 product on an IPU."""
 
-SPARSE = {"fp16_sparse": "peak_fp16_sparse", "tf32_sparse": "peak_tf32_sparse"}
+OTHER_PEAKS = {
+    "fp8_dense": "peak_fp8_dense",
+    "nvfp4_dense": "peak_nvfp4_dense",
+    "fp16_sparse": "peak_fp16_sparse",
+    "tf32_sparse": "peak_tf32_sparse",
+}
+
+USUAL_PEAKS = ("fp16_dense", "bf16_dense")
+"""Half-precision peaks that a chip is usually measured by, the first it has; TPUs have bf16 alone."""
 
 
 def chip_peaks(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
@@ -227,11 +242,20 @@ def chip_peaks(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
         for precision, parameter in PEAKS.items()
     }
     peaks = []
-    for name, parameter in (named | SPARSE).items():
+    for name, parameter in (named | OTHER_PEAKS).items():
         figure = lookup.find(chip, parameter)
         if figure is not None:
             peaks.append(Derived(name, figure.si, "FLOP/s", "as published", (figure,)))
     return tuple(peaks)
+
+
+def usual_peak(lookup: Lookup, chip: str) -> Derived:
+    """Return the dense half-precision peak of a chip."""
+    peaks = {peak.name: peak for peak in chip_peaks(lookup, chip)}
+    name = next((name for name in USUAL_PEAKS if name in peaks), "")
+    if not name:
+        raise NotFound.named("peak", USUAL_PEAKS[0], peaks)
+    return peaks[name]
 
 
 def chip_derived(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
@@ -242,7 +266,7 @@ def chip_derived(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
     if chip_entry(lookup, chip).kind is ChipKind.GPU:
         bandwidth = lookup.figure(chip, "memory_bandwidth")
         for peak in peaks:
-            if peak.name in ("fp16_dense", "tf32_dense"):
+            if peak.name in (usual_peak(lookup, chip).name, "tf32_dense"):
                 ridge = peak.value / bandwidth.si
                 inputs = (*peak.inputs, bandwidth)
                 text = "dense peak / memory bandwidth"
@@ -273,7 +297,7 @@ def chip_derived(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
 def system_derived(lookup: Lookup, system: str) -> tuple[Derived, ...]:
     """Return what follows for a system: accelerators, peaks, memory totals, rails, ridge points."""
     entry = system_entry(lookup, system)
-    machines = lookup.figure(system, "machines")
+    machines = known_figure(lookup, "system", system, "machines")
     each = lookup.figure(entry.machine, "devices")
     count = (machines, each)
     derived = [Derived("accelerators", entry.devices, "1", "machines × accelerators per machine", count)]

@@ -25,18 +25,71 @@ PEAKS = {
 Figures = Mapping[str, Figure]
 """Figure by the name of the record's field."""
 
+USUAL_SERVER = "usual-server"
+
+USUAL = {"chip": "usual-accelerator", "machine": USUAL_SERVER, "system": USUAL_SERVER}
+"""Item whose figures stand in for those nobody states of a GPU chip, machine or system."""
+
+
+def usual_condition(lookup: Lookup, kind: str, item: str) -> str:
+    """Return what the usual figures of a kind depend on: the maker of a chip, the links of a machine."""
+    if kind == "chip":
+        return lookup.items[item].maker
+    links = lookup.find(item, "intra") if kind == "machine" else None
+    return links.text if links else ""
+
+
+def usual_figure(lookup: Lookup, kind: str, item: str, parameter: str) -> Figure | None:
+    """Return the usual figure, that of the item's maker or links before the one of all.
+
+    It keeps the item ``usual-…``, so that a trace names it as what it is.
+    """
+    usual = USUAL[kind]
+    own = lookup.find(usual, parameter, usual_condition(lookup, kind, item))
+    return own or lookup.find(usual, parameter)
+
+
+def known_figure(lookup: Lookup, kind: str, item: str, parameter: str) -> Figure:
+    """Return a figure of an item, and where nobody states one what is usual."""
+    found = lookup.find(item, parameter) or usual_figure(lookup, kind, item, parameter)
+    return lookup.figure(item, parameter) if found is None else found
+
+
+def usual_figures(lookup: Lookup, kind: str, item: str) -> tuple[Figure, ...]:
+    """Return the usual figures that stand in for what nobody states of an item."""
+    parameters = dict.fromkeys(name for usual, name in lookup.by_parameter if usual == USUAL[kind])
+    missing = (name for name in parameters if lookup.find(item, name) is None)
+    found = (usual_figure(lookup, kind, item, name) for name in missing if name in OF_KIND[kind])
+    return tuple(figure for figure in found if figure is not None)
+
+
+OF_KIND = {
+    "chip": ("achieved_bandwidth", "kernel_overhead", "matrix_units", "sustained_clock"),
+    "machine": ("collective_latency", "adapter_slot", "idle_share", "weight"),
+    "system": ("machines", "hosts", "acquisition"),
+}
+"""Figures of a kind that have a usual value."""
+
+
+def idle_power(lookup: Lookup, item: str) -> tuple[float, Figure] | None:
+    """Return what a machine draws idle and the figure it rests on; None for other parts. [W]"""
+    own = lookup.find(item, "power_idle")
+    if own is not None:
+        return own.si, own
+    if "machine" not in lookup.items[item].kinds:
+        return None
+    share = known_figure(lookup, "machine", item, "idle_share")
+    return share.si * lookup.figure(item, "power_typical").si, share
+
 
 def is_ipu(lookup: Lookup, chip_id: str) -> bool:
     """Tell an IPU from a GPU by its tiles."""
     return lookup.find(chip_id, "tiles") is not None
 
 
-def _same_named(
-    lookup: Lookup, item: str, record: type[Any], skipped: Collection[str] = ()
-) -> dict[str, Figure]:
-    """Return the figures of an item that are called as the fields of a record."""
-    names = (field.name for field in dataclasses.fields(record) if field.name not in skipped)
-    return {name: lookup.figure(item, name) for name in names}
+def _names(record: type[Any], skipped: Collection[str]) -> list[str]:
+    """Return the fields of a record that figures are called after."""
+    return [field.name for field in dataclasses.fields(record) if field.name not in skipped]
 
 
 def gpu_figures(lookup: Lookup, chip_id: str) -> Figures:
@@ -46,7 +99,8 @@ def gpu_figures(lookup: Lookup, chip_id: str) -> Figures:
         raise NotFound.named(
             "GPU", chip_id, (name for name in lookup.names("chip") if not is_ipu(lookup, name))
         )
-    figures = _same_named(lookup, chip_id, GpuChip, {"name", "matrix_peak", "narrow_clock"})
+    names = _names(GpuChip, {"name", "matrix_peak", "narrow_clock"})
+    figures = {name: known_figure(lookup, "chip", chip_id, name) for name in names}
     narrow = lookup.find(chip_id, "sustained_clock", "fp8")
     figures["narrow_clock"] = figures["sustained_clock"] if narrow is None else narrow
     for precision, parameter in PEAKS.items():
@@ -71,7 +125,8 @@ def ipu_figures(lookup: Lookup, chip_id: str) -> Figures:
     lookup.item("chip", chip_id)
     if not is_ipu(lookup, chip_id):
         raise NotFound.named("IPU", chip_id, (name for name in lookup.names("chip") if is_ipu(lookup, name)))
-    figures = _same_named(lookup, chip_id, IpuChip, {"name", "streaming_capacity"})
+    names = _names(IpuChip, {"name", "streaming_capacity"})
+    figures = {name: lookup.figure(chip_id, name) for name in names}
     figures["streaming_capacity"] = lookup.figure(home_machine(lookup, chip_id), "streaming_memory")
     return figures
 
@@ -98,7 +153,9 @@ def machine_name(lookup: Lookup, name: str) -> str:
     """Return the machine a system is made of; a machine's own identifier stays."""
     found = lookup.items.get(name)
     if found is not None and "system" in found.kinds:
-        return lookup.figure(name, "machine").text
+        stated = lookup.find(name, "machine")
+        # A machine that is sold alone is the system of the same identifier.
+        return name if stated is None and "machine" in found.kinds else lookup.figure(name, "machine").text
     return lookup.item("machine", name).id
 
 
@@ -118,7 +175,7 @@ def machine_figures(lookup: Lookup, name: str, devices: int | None = None) -> Fi
     )
     condition = next((text for measured, text in smaller if wanted <= measured), "")
     figures["bus_bandwidth"] = lookup.figure(machine_id, "bus_bandwidth", condition)
-    figures["latency"] = lookup.figure(machine_id, "collective_latency")
+    figures["latency"] = known_figure(lookup, "machine", machine_id, "collective_latency")
     curve = lookup.find(machine_id, "allreduce_curve")
     if curve is not None:
         figures["allreduce_seconds"] = curve
@@ -144,7 +201,7 @@ def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool
         raise Conflict.at("devices", message, devices=count, machine=figures["devices"].item, fitted=fitted)
     bandwidth = figures["bus_bandwidth"].si
     if bridged:
-        bandwidth *= lookup.figure(figures["devices"].item, "bridge_gain").si
+        bandwidth *= known_figure(lookup, "machine", figures["devices"].item, "bridge_gain").si
     size, seconds = _curve(lookup, figures)
     if count > 1:
         seconds = seconds * ((count - 1) / count) / ((fitted - 1) / fitted)

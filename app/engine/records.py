@@ -40,6 +40,10 @@ class Intra(StrEnum):
     NVSWITCH = "nvswitch"
     NVLINK = "nvlink"
     PCIE = "pcie"
+    MESH = "mesh"
+    """Every pair has links of its own: Infinity Fabric, Ethernet on the chip."""
+    TORUS = "torus"
+    """Links to neighbours alone, in rings along two or three axes."""
     IPU_LINK = "ipu-link"
 
 

@@ -32,8 +32,6 @@ from app.estimating.summaries import system_summary
 from app.estimating.trace import source_refs
 from app.estimating.workload import ADAPTER_PAPERS
 
-DEFAULT_PEAK = "fp16_dense"
-
 UNKNOWN = dict.fromkeys(
     (
         *("plan", "software", "precision_used", "memory", "step_time", "throughput", "tokens_per_second"),
@@ -64,7 +62,8 @@ def bare_estimate(
         why = Message("no run reaches the peak; actual runs reach 30 to 55 %")
         defaults.append(Default.of("assumptions.utilization", 1.0, why))
     chip = hardware.entry.chip
-    dense = context.catalog.peak(chip, DEFAULT_PEAK).value
+    usual = context.catalog.usual_peak(chip)
+    dense = usual.value
     sources = []
     if asked.peak_flops is not None:
         if not 0 < asked.peak_flops < 1e30:
@@ -76,7 +75,7 @@ def bare_estimate(
         per_device = peak / hardware.devices
         name = "peak_flops"
     else:
-        name = asked.peak or DEFAULT_PEAK
+        name = asked.peak or usual.name
         derived = context.catalog.peak(chip, name, "assumptions.peak")
         per_device = derived.value
         peak, formula = per_device * hardware.devices, f"{name} × devices"
@@ -84,7 +83,7 @@ def bare_estimate(
         if asked.peak is None:
             why = Message("the dense half-precision peak")
             defaults.append(Default.of("assumptions.peak", name, why))
-    if "sparse" in name or per_device > 1.05 * dense:
+    if "sparse" in name or (asked.peak_flops is not None and per_device > 1.05 * dense):
         seconds_dense = total_flop / (dense * hardware.devices * utilization)
         warnings.append(
             serious(

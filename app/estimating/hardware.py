@@ -12,6 +12,7 @@ from app.catalog.catalog import Catalog
 from app.catalog.defaults import ReliabilityDefaults
 from app.catalog.entries import ChipKind, SystemEntry
 from app.catalog.figures import Figure
+from app.catalog.records import known_figure
 from app.catalog.software import SoftwareCatalog
 from app.engine.gpu.case import MASTER_BYTES, STATE_BYTES
 from app.engine.plans import Plans
@@ -248,11 +249,9 @@ class HardwareFinder:
         return replace(found, port_bandwidth=min(float(found.port_bandwidth), self.slot(entry, fabric)))
 
     def slot(self, entry: SystemEntry, fabric: str) -> float:
-        """Return what a machine's slots carry for a port of a fabric; infinite where not known. [B/s]"""
-        link = self.catalog.find(entry.machine, "adapter_slot")
+        """Return what a machine's slots carry for a port of a fabric. [B/s]"""
+        link = known_figure(self.catalog, "machine", entry.machine, "adapter_slot")
         adapters = self.catalog.find(fabric, "adapters")
-        if link is None:
-            return math.inf
         return self.catalog.figure(link.text, "best_bus_bandwidth").si * (adapters.si if adapters else 1.0)
 
     def _gpu(self, entry: SystemEntry, devices: int, fabric: Fabric, *, bridged: bool = False) -> GpuSystem:
@@ -279,4 +278,5 @@ class HardwareFinder:
 
 MOST_DEVICES = 65_536
 """Accelerators beyond which no estimate is given; the largest IPU system Graphcore describes."""
-MOST_PORTS = 16
+MOST_PORTS = 32
+"""Ports of a machine's fabric; eight accelerators with three on the chip have 24."""

@@ -10,6 +10,7 @@ from typing import Literal
 from app.catalog.catalog import Catalog
 from app.catalog.entries import total
 from app.catalog.figures import Figure, Spread
+from app.catalog.records import known_figure
 from app.engine.fat_tree import FatTree, fat_tree
 from app.errors import BadInput, FieldError, Message
 from app.estimating.money import Currency
@@ -90,7 +91,12 @@ class ExchangeRate:
 
 def part(catalog: Catalog, item: str, group: Group, use: str, count: int, rule: Message) -> BillPart:
     """Return a line with the figures the catalogue has of its item."""
-    figures = ("price", "power_typical", "power_max", "rack_units", "weight")
+    figures = {
+        name: catalog.find(item, name)
+        for name in ("price", "power_typical", "power_max", "rack_units", "weight")
+    }
+    if "machine" in catalog.items[item].kinds:
+        figures["weight"] = known_figure(catalog, "machine", item, "weight")
     return BillPart(
         item=item,
         name=catalog.items[item].name,
@@ -98,7 +104,7 @@ def part(catalog: Catalog, item: str, group: Group, use: str, count: int, rule: 
         use=use,
         count=count,
         rule=rule,
-        **{name: catalog.find(item, name) for name in figures},
+        **figures,
     )
 
 

@@ -200,8 +200,9 @@ def mean_power(hardware: Hardware, catalog: Catalog, utilisation: float, family:
     training = training_power(hardware, catalog, family).value
     idle = 0.0
     for part in hardware.entry.bill:
-        figure = catalog.find(part.item, "power_idle") or part.power_typical
-        idle += 0.0 if figure is None else part.count * figure.si * hardware.count
+        known = catalog.idle_power(part.item)
+        steady = 0.0 if part.power_typical is None else part.power_typical.si
+        idle += (steady if known is None else known[0]) * part.count * hardware.count
     return float(average_power(min(idle, training), training, utilisation))
 
 
@@ -287,8 +288,8 @@ def _figures(
     if terms.owned:
         machines = {part.item: part.power_typical for part in hardware.entry.bill}
         drawn: list[Basis] = [figure for figure in machines.values() if figure is not None]
-        idle = [catalog.find(item, "power_idle") for item in machines]
-        drawn += [figure for figure in idle if figure is not None]
+        idle = [catalog.idle_power(item) for item in machines]
+        drawn += [known[1] for known in idle if known is not None]
         common[2:2] = [
             basis("residual_share", "1", defaults.residual),
             basis("utilisation", "1", defaults.utilisation),

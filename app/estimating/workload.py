@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,8 +37,8 @@ MIXED = (Precision.BF16, Precision.FP16, Precision.FP16_16, Precision.FP32)
 NEAREST = {
     Precision.BF16: MIXED,
     Precision.FP16: (Precision.FP16, Precision.BF16, Precision.FP16_16, Precision.FP32),
-    Precision.TF32: (Precision.TF32, Precision.FP32),
-    Precision.FP32: (Precision.FP32,),
+    Precision.TF32: (Precision.TF32, Precision.FP32, Precision.BF16),
+    Precision.FP32: (Precision.FP32, Precision.BF16),
     Precision.FP16_16: (Precision.FP16_16, Precision.FP16, Precision.BF16, Precision.FP32),
     Precision.FP8: (Precision.FP8, *MIXED),
     Precision.MXFP8: (Precision.MXFP8, Precision.FP8, *MIXED),
@@ -454,13 +455,18 @@ def lengths_at(sample: LengthSample, seq_len: int) -> tuple[float, float]:
     return float(np.average(lengths, weights=bins[:, 2])), float(np.average(lengths**2, weights=bins[:, 2]))
 
 
+def nearest_format(wanted: Precision, available: Collection[Precision]) -> Precision:
+    """Return the format a chip has that stands in best for another."""
+    return next((form for form in NEAREST[wanted] if form in available), Precision.FP32)
+
+
 def _precision(
     asked: WorkloadInput, chip: GpuChip | IpuChip, defaults: list[Default], warnings: list[CheckWarning]
 ) -> Precision:
     ipu = {Precision.FP16_16, Precision.FP32}
     available = ipu if isinstance(chip, IpuChip) else set(chip.matrix_peak)
     wanted = Precision(asked.precision) if asked.precision else Precision.BF16
-    used = next((form for form in NEAREST[wanted] if form in available), Precision.FP32)
+    used = nearest_format(wanted, available)
     if asked.precision is None:
         defaults.append(
             Default.of(

@@ -12,7 +12,7 @@ from app.catalog.entries import ChipKind
 from app.catalog.software import SoftwareProfile
 from app.engine.operators.table import Kind
 from app.engine.plans import Plans
-from app.engine.records import FloatLike, Floats, Precision, Tokens
+from app.engine.records import FloatLike, Floats, IpuChip, Precision, Tokens
 from app.engine.search.space import divisors
 from app.errors import AppError
 from app.estimating.context import SizingContext
@@ -22,6 +22,7 @@ from app.estimating.plan_search import choose_plan, search_space, space_of
 from app.estimating.runtime import evaluations_time, samples_at_batch
 from app.estimating.scenario import Scenario
 from app.estimating.validation.cases import MeasurementCase, Unsupported, find_model
+from app.estimating.workload import nearest_format
 from app.profiles.model import ModelProfile
 
 LARGEST_MICRO_BATCH = 64.0
@@ -67,8 +68,9 @@ def build(
         overrides=overrides,
         stage_layers=tuple(float(layers) for layers in case.completed.get("stage_layers", "").split()),
     )
-    if not scenario.is_ipu and scenario.precision not in scenario.hardware.chip.matrix_peak:  # type: ignore[union-attr]
-        scenario = replace(scenario, precision=Precision.FP16)
+    if not isinstance(found, IpuChip):
+        used = nearest_format(scenario.precision, found.chip.matrix_peak)
+        scenario = replace(scenario, precision=used)
     return scenario, model, _plans(case, scenario, context)
 
 

@@ -18,7 +18,6 @@ from app.estimating.prices import staff_posts
 from app.estimating.ranges import quantity, significant
 from app.estimating.schema import Quantity
 from app.features.break_even.deciding import break_even
-from app.features.break_even.inputs import PEAK
 from app.features.break_even.model import (
     BreakEven,
     BreakEvenRequest,
@@ -189,7 +188,7 @@ MULTIPLES = (1, 2, 4)
 
 def peak_of(catalog: Catalog, entry: SystemEntry) -> float:
     """Return the dense peak of a system. [FLOP/s]"""
-    return catalog.peak(entry.chip, PEAK).value * entry.devices
+    return catalog.usual_peak(entry.chip).value * entry.devices
 
 
 def usual_fields(question: StudyQuestion) -> dict[str, str]:

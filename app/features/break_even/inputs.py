@@ -32,7 +32,6 @@ from app.features.break_even.model import (
 
 HOURS_PER_MONTH = HOURS_PER_YEAR / MONTHS
 KILOWATT_MONTH = KILOWATT * YEAR / MONTHS
-PEAK = "fp16_dense"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ def used_share(own: Hardware, rented: Hardware, hours: float, context: SizingCon
     """
 
     def rate(hardware: Hardware) -> float:
-        return context.catalog.peak(hardware.entry.chip, PEAK).value * hardware.devices
+        return context.catalog.usual_peak(hardware.entry.chip).value * hardware.devices
 
     if ChipKind.IPU in (own.entry.chip_kind, rented.entry.chip_kind):
         return None

@@ -141,11 +141,17 @@ def _explored(
     return search
 
 
+LATTICE = Message("powers of two and multiples of 20 nodes; powers of two for pods")
+
+COARSE = Message("powers of two; also multiples of 20 nodes for systems that no other beats")
+"""Where every system is tried."""
+
+
 def _defaults(request: SizingRequest, *, batch_searched: bool) -> list[Default]:
     given = request.model_fields_set
     entries = (
         ("systems", "all", Message("every system in the catalogue")),
-        ("counts", "lattice", Message("powers of two and multiples of 20 nodes; powers of two for pods")),
+        ("counts", "lattice", LATTICE if request.systems else COARSE),
         ("most_accelerators", request.most_accelerators, Message("largest system size considered")),
         ("probability", request.probability, Message("80 % by default")),
         ("currency", request.currency, Message("US dollars by default")),

@@ -177,9 +177,15 @@ class SystemSearch:
         return found
 
     def explore(self, *, refine: bool) -> None:
-        """Search the lattice, then counts between one that misses and the next that meets."""
+        """Search the lattice, then counts between one that misses and the next that meets.
+
+        Where no systems are named, every system of the catalogue is tried at powers of two, and at all its
+        counts where one of those is on the front.
+        """
         systems = self.systems()
-        self._search((name, count) for name in systems for count in systems[name])
+        self._search((name, count) for name in systems for count in self._first(systems[name]))
+        if self._coarse and self.options:
+            self._search((name, count) for name in self._on_front() for count in self._rest(name, systems))
         if refine:
             self.refine(systems)
         if not self.options:
@@ -191,15 +197,34 @@ class SystemSearch:
         """Search counts between one that misses and the next that meets, of the systems on the front."""
         if not self.request.limited or not self.options:
             return
+        self._search(
+            [(name, count) for name in self._on_front() for count in self._finer(name, systems[name])]
+        )
+
+    @property
+    def _coarse(self) -> bool:
+        """True where so many systems are tried that only those on the front are tried at every count."""
+        return self.request.systems is None and self.request.counts is None
+
+    def _first(self, counts: Sequence[int]) -> list[int]:
+        """Return the counts every system is tried at."""
+        return [count for count in counts if not self._coarse or is_power_of_two(count)]
+
+    def _rest(self, system: str, systems: Mapping[str, Sequence[int]]) -> list[int]:
+        first = set(self._first(systems[system]))
+        return [count for count in systems[system] if count not in first]
+
+    def _on_front(self) -> list[str]:
         on_front = judge(self.options, self.request).front
-        names = {self.options[index].document.system for index in np.flatnonzero(on_front)}
-        self._search([(name, count) for name in sorted(names) for count in self._finer(name, systems[name])])
+        return sorted({self.options[index].document.system for index in np.flatnonzero(on_front)})
 
     def _finer(self, system: str, counts: Sequence[int]) -> list[int]:
         """Return counts between one of the lattice that misses and the next, which meets."""
         if self.context.catalog.system(system).chip_kind is ChipKind.IPU:
             return []
         known = by_count(self.options, system)
+        # A system that came to the front only now has not been tried at all its counts.
+        counts = sorted({*self._first(counts), *known})
         meets = dict(zip(known, judge(list(known.values()), self.request).meets, strict=True))
         return [
             count
@@ -491,13 +516,18 @@ def lattice(entry: SystemEntry, most: int) -> list[int]:
     """Return the counts of a system that are considered, rising.
 
     IPU systems are sold and partitioned by powers of two; nodes are counted by powers of two and by scalable
-    units of twenty.
+    units of twenty. Of pods of several nodes powers of two are counted as well.
     """
     counts = range(1, most // entry.devices + 1)
     if entry.chip_kind is ChipKind.IPU:
         return [count for count in counts if is_power_of_two(count)]
-    nodes = ((count, count * entry.machines) for count in counts)
-    return [count for count, number in nodes if is_power_of_two(number) or number % SCALABLE_UNIT == 0]
+    return [
+        count
+        for count in counts
+        if is_power_of_two(count)
+        or is_power_of_two(count * entry.machines)
+        or count * entry.machines % SCALABLE_UNIT == 0
+    ]
 
 
 def is_power_of_two(number: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from app.catalog.catalog import Catalog
+from app.catalog.records import known_figure
 from app.engine.partition import fragmentation
 from app.engine.queueing import utilisation
 from app.errors import Message
@@ -229,9 +230,11 @@ def rules_of(
 def figures_of(site: Site, catalog: Catalog) -> Iterator[PlanFigure]:
     """Give what a system is made of, each figure with its source and competing claims."""
     entry = site.entry
-    figures = [("systems", entry.id, "machines"), ("machines", entry.machine, "devices")]
-    for shelf, item, parameter in [*figures, *(("chips", entry.chip, name) for name in CHIP_FIGURES)]:
+    parts = [("systems", entry.id, "machines"), ("machines", entry.machine, "devices")]
+    for shelf, item, parameter in [*parts, *(("chips", entry.chip, name) for name in CHIP_FIGURES)]:
         figure = catalog.find(item, parameter)
+        if figure is None and parameter == "machines":
+            figure = known_figure(catalog, "system", item, parameter)
         if figure is None:
             continue
         yield PlanFigure(
