@@ -13,6 +13,7 @@ from typing import cast
 
 from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import Message, Unprocessable
+from app.profiles.architectures.hybrid import ATTENTION, EXPERTS, FEED_FORWARD, LETTERS, STATE_SPACE
 from app.profiles.bodies import ArchitectureBody, TransformerBody
 from app.profiles.documents import flag, printable, shown, whole
 from app.profiles.model import LONGEST_TAKEN, ModelProfile, Scored
@@ -286,6 +287,8 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
     reader = Reader(document, where)
     if model_type == "swin":
         return _swin(reader, printable(str(title), 80))
+    if model_type == "nemotron_h":
+        return _hybrid(reader, printable(str(title), 80))
     traits = MODEL_TYPES.get(model_type or "") or _by_fields(reader, model_type)
     return _profile(reader, traits, printable(str(title), 80))
 
@@ -518,6 +521,78 @@ def _swin(reader: Reader, title: str) -> ModelProfile:
         body=ArchitectureBody("swin", tuple(sorted(options.items()))),
         assumptions=tuple(reader.assumptions),
         default_image_size=whole(document, "image_size", where=where, least=32, most=1e5) or 224,
+    )
+
+
+BLOCKS = {"mamba": STATE_SPACE, "attention": ATTENTION, "mlp": FEED_FORWARD, "moe": EXPERTS}
+"""Letters of the layers that newer configurations list by name."""
+
+
+def _pattern(reader: Reader, letters: str, names: str, usual: str | None = None) -> str:
+    """Return the layers of a hybrid as letters, from either of the fields that hold them."""
+    listed = reader.document.get(names)
+    if isinstance(listed, list):
+        found = "".join(BLOCKS.get(str(name), "?") for name in listed)
+    else:
+        found = str(reader.document.get(letters) or usual or "")
+    if not 1 <= len(found) <= MOST["layers"] or not set(found) <= LETTERS:
+        raise Unprocessable.at(
+            f"{reader.where}.{letters}",
+            "{field} must name every layer by one of {letters}",
+            field=letters,
+            letters=" ".join(sorted(LETTERS)),
+        )
+    return found
+
+
+def _hybrid(reader: Reader, title: str) -> ModelProfile:
+    """Return a hybrid of state spaces, attention and feed-forward blocks or experts (Nemotron-H)."""
+    document, where = reader.document, reader.where
+    hidden, heads = reader.need("hidden"), reader.need("heads")
+    feed_forward = whole(document, "intermediate_size", where=where, most=MOST["feed_forward"]) or 4 * hidden
+
+    def width(name: str, usual: int, least: int = 1) -> int:
+        value = whole(document, name, where=where, least=least, most=MOST["feed_forward"])
+        return usual if value is None else value
+
+    options: dict[str, int | str] = {
+        "pattern": _pattern(reader, "hybrid_override_pattern", "layers_block_type"),
+        "hidden": hidden,
+        "vocabulary": reader.need("vocabulary"),
+        "heads": heads,
+        "key_heads": _key_heads(reader, heads),
+        "head_dimension": reader.get("head_dimension") or 128,
+        "feed_forward": feed_forward,
+        "state_heads": width("mamba_num_heads", 128),
+        "state_head_dimension": width("mamba_head_dim", 64),
+        "state": width("ssm_state_size", 128),
+        "groups": width("n_groups", 8),
+        "chunk": width("chunk_size", 128),
+    }
+    experts = _experts(reader, reader.get("feed_forward") or feed_forward)
+    if experts:
+        options |= {name: experts[name] for name in ("experts", "experts_per_token", "shared_feed_forward")}
+        options["expert_feed_forward"] = reader.get("feed_forward") or feed_forward
+        options["latent"] = width("moe_latent_size", 0, 0)
+    predictions = reader.get("prediction_layers") or 0
+    if predictions:
+        options["predictions"] = predictions
+        options["prediction_pattern"] = _pattern(
+            reader, "mtp_hybrid_override_pattern", "mtp_layers_block_type", "*E"
+        )
+    reader.assume(
+        "samples of {usual} tokens are assumed; the {value} positions are a limit, not a training length",
+        usual=LONGEST_TAKEN,
+        value=reader.get("context") or LONGEST_TAKEN,
+    )
+    return ModelProfile(
+        id="config",
+        name=title,
+        family="gpt",
+        origin="config",
+        body=ArchitectureBody("hybrid", tuple(sorted(options.items()))),
+        assumptions=tuple(reader.assumptions),
+        default_seq_len=LONGEST_TAKEN,
     )
 
 

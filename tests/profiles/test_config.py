@@ -106,6 +106,21 @@ CONFIGS: list[tuple[str, dict[str, Any], float]] = [
                   "num_hidden_layers": 96, "num_attention_heads": 96, "num_key_value_heads": 8,
                   "hidden_act": "relu2", "vocab_size": 256000, "max_position_embeddings": 4096,
                   "tie_word_embeddings": False}, 341_000_000_000),
+    ("nemotron hybrid", {
+        "model_type": "nemotron_h", "hidden_size": 4096, "num_hidden_layers": 88, "vocab_size": 131072,
+        "hybrid_override_pattern": "MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*"
+                                   "EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME",
+        "mamba_num_heads": 128, "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128,
+        "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128, "n_routed_experts": 512,
+        "n_shared_experts": 1, "num_experts_per_tok": 22, "moe_latent_size": 1024,
+        "moe_intermediate_size": 2688, "intermediate_size": 2688, "moe_shared_expert_intermediate_size": 5376,
+        "mtp_hybrid_override_pattern": "*E", "num_nextn_predict_layers": 1,
+        "max_position_embeddings": 262144}, 123_611_012_096),
+    ("nemotron hybrid by name", {
+        "model_type": "nemotron_h", "hidden_size": 4096, "vocab_size": 131072, "mamba_num_heads": 128,
+        "layers_block_type": [{"M": "mamba", "-": "mlp", "*": "attention"}[letter] for letter in
+                              "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-"],
+        "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 21504}, 8_100_852_736),
     ("vit", {"model_type": "vit", "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
              "num_attention_heads": 12, "image_size": 224, "patch_size": 16, "num_channels": 3,
              "num_labels": 1000}, 86_567_656),
@@ -175,6 +190,12 @@ def test_the_language_part_of_a_multimodal_model_is_counted() -> None:
         ({"model_type": 7}, Unprocessable, "model.config.model_type"),
         ({"model_type": "albert"}, Unprocessable, "model.config.model_type"),
         ({"model_type": "swin", "depths": "no"}, Unprocessable, "model.config.depths"),
+        ({"model_type": "nemotron_h"}, Unprocessable, "model.config.hybrid_override_pattern"),
+        (
+            {"model_type": "nemotron_h", "layers_block_type": ["mamba", "conv"]},
+            Unprocessable,
+            "model.config.hybrid_override_pattern",
+        ),
     ],
 )
 def test_the_wrong_field_is_named(change: dict[str, Any], error: type[BadInput], field: str) -> None:
