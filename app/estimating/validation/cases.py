@@ -6,7 +6,7 @@ import csv
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.engine.operators.transformer import Stack, TransformerShape
@@ -337,9 +337,10 @@ GATED_ROUNDING = 256
 def find_model(case: MeasurementCase) -> ModelProfile:
     """Return the profile of a measured model; raise Unsupported where the columns do not tell."""
     columns = case.family in TRANSFORMERS and bool(case.hidden and case.layers and case.heads)
-    known, named = presets(), case.preset
-    if named in known and not (columns and _differs(known[named], case)):
-        return known[named]
+    named = presets().get(case.preset or "")
+    fitting = named and _resized(named, case)
+    if fitting:
+        return fitting
     if columns:
         return transformer_from_columns(case)
     raise Unsupported(
@@ -347,17 +348,20 @@ def find_model(case: MeasurementCase) -> ModelProfile:
     )
 
 
-def _differs(profile: ModelProfile, case: MeasurementCase) -> bool:
+def _resized(profile: ModelProfile, case: MeasurementCase) -> ModelProfile | None:
+    """Return a preset with the layers and the vocabulary of a row; None where the row has other widths."""
     body = profile.body
     if not isinstance(body, TransformerBody):
-        return False
-    stated = (
-        case.hidden,
-        case.layers,
-        case.heads,
-        int(case.completed.get("vocabulary", body.shape.vocabulary)),
-    )
-    return stated != (body.shape.hidden, body.shape.layers, body.shape.heads, body.shape.vocabulary)
+        return profile
+    shape = body.shape
+    if (case.hidden or shape.hidden, case.heads or shape.heads) != (shape.hidden, shape.heads):
+        return None
+    stated: dict[str, int] = {"layers": case.layers} if case.layers else {}
+    if case.hidden and case.family in TRANSFORMERS and "vocabulary" in case.completed:
+        stated["vocabulary"] = int(case.completed["vocabulary"])
+    if all(getattr(shape, name) == value for name, value in stated.items()):
+        return profile
+    return replace(profile, body=replace(body, shape=replace(shape, **stated)))
 
 
 def transformer_from_columns(case: MeasurementCase) -> ModelProfile:
