@@ -13,6 +13,7 @@ from typing import cast
 
 from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import Message, Unprocessable
+from app.profiles.architectures.hybrid import ATTENTION, EXPERTS, FEED_FORWARD, LETTERS, STATE_SPACE
 from app.profiles.bodies import ArchitectureBody, TransformerBody
 from app.profiles.documents import flag, printable, shown, whole
 from app.profiles.model import LONGEST_TAKEN, ModelProfile, Scored
@@ -41,11 +42,20 @@ class Traits:
     """True for a masked-word head with its hidden × hidden layer."""
     pooler: bool = False
     image: bool = False
+    head_norms: bool = False
+    prediction: bool = False
+    """True where the layers that predict further tokens are trained with the others."""
 
 
 LLAMA = Traits(family="llama", gated=True, rotary=True, biases=False, rms_norm=True, tied=False)
 
 GEMMA = Traits(family="llama", gated=True, rotary=True, biases=False, rms_norm=True)
+
+QWEN3 = replace(LLAMA, head_norms=True)
+
+DEEPSEEK = replace(LLAMA, prediction=True)
+
+NEMOTRON = Traits(family="gpt", rotary=True, biases=False, tied=False)
 
 NEOX = Traits(family="gpt", rotary=True, tied=False)
 
@@ -95,8 +105,18 @@ MODEL_TYPES: dict[str, Traits] = {
     "mixtral": LLAMA,
     "qwen2": LLAMA,
     "qwen2_moe": LLAMA,
-    "qwen3": LLAMA,
-    "qwen3_moe": LLAMA,
+    "qwen3": QWEN3,
+    "qwen3_moe": QWEN3,
+    "deepseek_v2": LLAMA,
+    "deepseek_v3": DEEPSEEK,
+    "gpt_oss": replace(LLAMA, biases=True),
+    "llama4": LLAMA,
+    "llama4_text": LLAMA,
+    "chatglm": LLAMA,
+    "glm": LLAMA,
+    "glm4": LLAMA,
+    "nemotron": NEMOTRON,
+    "starcoder2": Traits(family="gpt", rotary=True),
     "internlm": LLAMA,
     "internlm2": LLAMA,
     "baichuan": LLAMA,
@@ -145,8 +165,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "hidden": ("hidden_size", "n_embd", "d_model", "dim", "model_dim"),
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "encoder_layers", "num_layers"),
     "heads": ("num_attention_heads", "n_head", "n_heads", "encoder_attention_heads", "num_heads"),
-    "key_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv"),
-    "head_dimension": ("head_dim", "d_kv"),
+    "key_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"),
+    "head_dimension": ("head_dim", "d_kv", "kv_channels"),
     "feed_forward": (
         "moe_intermediate_size",
         "intermediate_size",
@@ -171,6 +191,11 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "experts": ("num_local_experts", "num_experts", "n_routed_experts"),
     "experts_per_token": ("num_experts_per_tok", "num_experts_per_token", "moe_top_k"),
     "window": ("sliding_window",),
+    "dense_layers": ("first_k_dense_replace",),
+    "dense_feed_forward": ("intermediate_size_mlp", "intermediate_size"),
+    "shared_feed_forward": ("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"),
+    "expert_every": ("interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_freq"),
+    "prediction_layers": ("num_nextn_predict_layers",),
 }
 """Names under which configurations carry one dimension, the usual one first."""
 
@@ -190,8 +215,16 @@ MOST = {
     "experts": 1e4,
     "experts_per_token": 1e4,
     "window": 1e8,
+    "dense_layers": 1e4,
+    "dense_feed_forward": 1e7,
+    "shared_feed_forward": 1e7,
+    "expert_every": 1e4,
+    "prediction_layers": 100.0,
 }
 """Largest value read of each dimension."""
+
+MAY_BE_NONE = frozenset({"dense_layers", "shared_feed_forward", "prediction_layers"})
+"""Dimensions that may be 0."""
 
 
 class Reader:
@@ -205,7 +238,8 @@ class Reader:
     def get(self, dimension: str) -> int | None:
         """Return a dimension, or None where no field of it is given."""
         for name in ALIASES[dimension]:
-            value = whole(self.document, name, where=self.where, most=MOST[dimension])
+            least = 0 if dimension in MAY_BE_NONE else 1
+            value = whole(self.document, name, where=self.where, least=least, most=MOST[dimension])
             if value is not None:
                 return value
         return None
@@ -253,6 +287,8 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
     reader = Reader(document, where)
     if model_type == "swin":
         return _swin(reader, printable(str(title), 80))
+    if model_type == "nemotron_h":
+        return _hybrid(reader, printable(str(title), 80))
     traits = MODEL_TYPES.get(model_type or "") or _by_fields(reader, model_type)
     return _profile(reader, traits, printable(str(title), 80))
 
@@ -291,12 +327,13 @@ def _profile(reader: Reader, traits: Traits, title: str) -> ModelProfile:
 def _shape(reader: Reader, traits: Traits, context: int) -> TransformerShape:
     document, where = reader.document, reader.where
     hidden, layers, heads = reader.need("hidden"), reader.need("layers"), reader.need("heads")
-    head_dimension = reader.get("head_dimension")
+    latent = _latent(reader)
+    head_dimension = latent.get("head_dimension") or reader.get("head_dimension")
     if head_dimension is None:
         head_dimension = must_divide(
             hidden, heads, field_name=f"{where}.{ALIASES['heads'][0]}", whole_name="hidden_size"
         )
-    key_heads = _key_heads(reader, heads)
+    key_heads = heads if latent else _key_heads(reader, heads)
     feed_forward = reader.get("feed_forward")
     if feed_forward is None:
         feed_forward = 4 * hidden
@@ -305,14 +342,6 @@ def _shape(reader: Reader, traits: Traits, context: int) -> TransformerShape:
         )
     projection = str(document.get("feed_forward_proj", ""))
     gated = traits.gated or projection.startswith("gated")
-    experts = reader.get("experts") or 1
-    visited = reader.get("experts_per_token") or (2 if experts > 1 else 1)
-    if visited > experts:
-        visited = experts
-    if experts > 1 and document.get("n_shared_experts", document.get("shared_expert_intermediate_size")):
-        reader.assume("experts shared by all tokens are not counted")
-    if document.get("kv_lora_rank"):
-        reader.assume("latent attention is counted as ordinary attention with the same heads")
     both = traits.stack is Stack.ENCODER_DECODER
     if both:
         reader.assume(
@@ -339,8 +368,10 @@ def _shape(reader: Reader, traits: Traits, context: int) -> TransformerShape:
         tied=flag(document, "tie_word_embeddings", traits.tied, where=where) and not traits.image,
         positions=positions,
         segments=_segments(reader, traits),
-        experts=experts,
-        experts_per_token=visited,
+        **_experts(reader, feed_forward),
+        **{name: value for name, value in latent.items() if name != "head_dimension"},
+        head_norms=traits.head_norms,
+        prediction_layers=(reader.get("prediction_layers") or 0) if traits.prediction else 0,
         decoder_layers=(reader.get("decoder_layers") or layers) if both else 0,
         target_tokens=context * TARGET_SHARE if both else 0.0,
         head_transform=traits.masked,
@@ -348,7 +379,59 @@ def _shape(reader: Reader, traits: Traits, context: int) -> TransformerShape:
         embedding_norm=traits.embedding_norm,
         final_norm=traits.final_norm,
         window=window or 0,
+        full_every=_full_every(reader, layers) if window else 0,
     )
+
+
+def _experts(reader: Reader, feed_forward: int) -> dict[str, int]:
+    """Return the fields of a mixture of experts; none where there is one feed-forward block."""
+    experts = reader.get("experts") or 1
+    if experts == 1:
+        return {}
+    every = reader.get("expert_every") or 1
+    dense = reader.get("dense_layers") or 0
+    shared = reader.get("shared_feed_forward") or feed_forward * (
+        whole(reader.document, "n_shared_experts", where=reader.where, least=0, most=1000) or 0
+    )
+    if str(reader.document.get("model_type", "")).startswith("llama4"):
+        shared = feed_forward
+    return {
+        "experts": experts,
+        "experts_per_token": min(reader.get("experts_per_token") or 2, experts),
+        "expert_every": every,
+        "dense_layers": dense,
+        "dense_feed_forward": (reader.get("dense_feed_forward") or 0) if every > 1 or dense else 0,
+        "shared_feed_forward": shared,
+    }
+
+
+def _latent(reader: Reader) -> dict[str, int]:
+    """Return the fields of latent attention; none where attention is ordinary."""
+    document, where = reader.document, reader.where
+    rank = whole(document, "kv_lora_rank", where=where, least=0, most=1e6)
+    if not rank:
+        return {}
+    plain, turned, values = (
+        whole(document, name, where=where, most=1e5) or usual
+        for name, usual in (("qk_nope_head_dim", 128), ("qk_rope_head_dim", 64), ("v_head_dim", 128))
+    )
+    return {
+        "key_rank": rank,
+        "query_rank": whole(document, "q_lora_rank", where=where, least=0, most=1e6) or 0,
+        "head_dimension": plain + turned,
+        "rotary_dimension": turned,
+        "value_dimension": values,
+    }
+
+
+def _full_every(reader: Reader, layers: int) -> int:
+    """Return that each so many-th layer attends without the window; 0 where all have it."""
+    pattern = whole(reader.document, "sliding_window_pattern", where=reader.where, most=1e4)
+    kinds = reader.document.get("layer_types")
+    if isinstance(kinds, list) and kinds:
+        full = sum(kind == "full_attention" for kind in kinds)
+        return round(len(kinds) / full) if full else 0
+    return pattern or (2 if reader.document.get("model_type") == "gemma2" else 0)
 
 
 def _key_heads(reader: Reader, heads: int) -> int:
@@ -438,6 +521,78 @@ def _swin(reader: Reader, title: str) -> ModelProfile:
         body=ArchitectureBody("swin", tuple(sorted(options.items()))),
         assumptions=tuple(reader.assumptions),
         default_image_size=whole(document, "image_size", where=where, least=32, most=1e5) or 224,
+    )
+
+
+BLOCKS = {"mamba": STATE_SPACE, "attention": ATTENTION, "mlp": FEED_FORWARD, "moe": EXPERTS}
+"""Letters of the layers that newer configurations list by name."""
+
+
+def _pattern(reader: Reader, letters: str, names: str, usual: str | None = None) -> str:
+    """Return the layers of a hybrid as letters, from either of the fields that hold them."""
+    listed = reader.document.get(names)
+    if isinstance(listed, list):
+        found = "".join(BLOCKS.get(str(name), "?") for name in listed)
+    else:
+        found = str(reader.document.get(letters) or usual or "")
+    if not 1 <= len(found) <= MOST["layers"] or not set(found) <= LETTERS:
+        raise Unprocessable.at(
+            f"{reader.where}.{letters}",
+            "{field} must name every layer by one of {letters}",
+            field=letters,
+            letters=" ".join(sorted(LETTERS)),
+        )
+    return found
+
+
+def _hybrid(reader: Reader, title: str) -> ModelProfile:
+    """Return a hybrid of state spaces, attention and feed-forward blocks or experts (Nemotron-H)."""
+    document, where = reader.document, reader.where
+    hidden, heads = reader.need("hidden"), reader.need("heads")
+    feed_forward = whole(document, "intermediate_size", where=where, most=MOST["feed_forward"]) or 4 * hidden
+
+    def width(name: str, usual: int, least: int = 1) -> int:
+        value = whole(document, name, where=where, least=least, most=MOST["feed_forward"])
+        return usual if value is None else value
+
+    options: dict[str, int | str] = {
+        "pattern": _pattern(reader, "hybrid_override_pattern", "layers_block_type"),
+        "hidden": hidden,
+        "vocabulary": reader.need("vocabulary"),
+        "heads": heads,
+        "key_heads": _key_heads(reader, heads),
+        "head_dimension": reader.get("head_dimension") or 128,
+        "feed_forward": feed_forward,
+        "state_heads": width("mamba_num_heads", 128),
+        "state_head_dimension": width("mamba_head_dim", 64),
+        "state": width("ssm_state_size", 128),
+        "groups": width("n_groups", 8),
+        "chunk": width("chunk_size", 128),
+    }
+    experts = _experts(reader, reader.get("feed_forward") or feed_forward)
+    if experts:
+        options |= {name: experts[name] for name in ("experts", "experts_per_token", "shared_feed_forward")}
+        options["expert_feed_forward"] = reader.get("feed_forward") or feed_forward
+        options["latent"] = width("moe_latent_size", 0, 0)
+    predictions = reader.get("prediction_layers") or 0
+    if predictions:
+        options["predictions"] = predictions
+        options["prediction_pattern"] = _pattern(
+            reader, "mtp_hybrid_override_pattern", "mtp_layers_block_type", "*E"
+        )
+    reader.assume(
+        "samples of {usual} tokens are assumed; the {value} positions are a limit, not a training length",
+        usual=LONGEST_TAKEN,
+        value=reader.get("context") or LONGEST_TAKEN,
+    )
+    return ModelProfile(
+        id="config",
+        name=title,
+        family="gpt",
+        origin="config",
+        body=ArchitectureBody("hybrid", tuple(sorted(options.items()))),
+        assumptions=tuple(reader.assumptions),
+        default_seq_len=LONGEST_TAKEN,
     )
 
 

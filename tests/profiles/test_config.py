@@ -20,6 +20,30 @@ LLAMA: dict[str, Any] = {
     "hidden_act": "silu",
 }
 
+DEEPSEEK: dict[str, Any] = {
+    "model_type": "deepseek_v3",
+    "hidden_size": 7168,
+    "intermediate_size": 18432,
+    "moe_intermediate_size": 2048,
+    "num_hidden_layers": 61,
+    "num_attention_heads": 128,
+    "num_key_value_heads": 128,
+    "q_lora_rank": 1536,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "n_routed_experts": 256,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 8,
+    "first_k_dense_replace": 3,
+    "moe_layer_freq": 1,
+    "num_nextn_predict_layers": 1,
+    "vocab_size": 129280,
+    "max_position_embeddings": 163840,
+    "tie_word_embeddings": False,
+}
+
 CONFIGS: list[tuple[str, dict[str, Any], float]] = [
     ("llama", LLAMA, 6_738_415_616),
     ("mistral", {**LLAMA, "model_type": "mistral", "intermediate_size": 14336, "num_key_value_heads": 8,
@@ -61,6 +85,42 @@ CONFIGS: list[tuple[str, dict[str, Any], float]] = [
     ("bart", {"model_type": "bart", "d_model": 1024, "encoder_layers": 12, "decoder_layers": 12,
               "encoder_attention_heads": 16, "encoder_ffn_dim": 4096, "vocab_size": 50265,
               "max_position_embeddings": 1024}, 406_291_456),
+    ("qwen3 mixture", {"model_type": "qwen3_moe", "hidden_size": 2048, "intermediate_size": 6144,
+                       "moe_intermediate_size": 768, "num_hidden_layers": 48, "num_attention_heads": 32,
+                       "num_key_value_heads": 4, "head_dim": 128, "num_experts": 128,
+                       "num_experts_per_tok": 8, "decoder_sparse_step": 1, "vocab_size": 151936,
+                       "max_position_embeddings": 40960, "tie_word_embeddings": False}, 30_532_122_624),
+    ("gpt-oss", {"model_type": "gpt_oss", "hidden_size": 2880, "intermediate_size": 2880,
+                 "num_hidden_layers": 36, "num_attention_heads": 64, "num_key_value_heads": 8,
+                 "head_dim": 64, "num_local_experts": 128, "num_experts_per_tok": 4, "sliding_window": 128,
+                 "layer_types": ["sliding_attention", "full_attention"] * 18, "attention_bias": True,
+                 "vocab_size": 201088, "max_position_embeddings": 131072, "tie_word_embeddings": False},
+     116_829_156_672),
+    ("deepseek", {**DEEPSEEK, "num_nextn_predict_layers": 0}, 671_026_404_352),
+    ("llama 4", {"text_config": {"model_type": "llama4_text", "hidden_size": 5120, "intermediate_size": 8192,
+                 "intermediate_size_mlp": 16384, "num_hidden_layers": 48, "num_attention_heads": 40,
+                 "num_key_value_heads": 8, "head_dim": 128, "num_local_experts": 128,
+                 "num_experts_per_tok": 1, "interleave_moe_layer_step": 2, "vocab_size": 202048,
+                 "max_position_embeddings": 1048576, "tie_word_embeddings": False}}, 400_712_000_000),
+    ("nemotron", {"model_type": "nemotron", "hidden_size": 18432, "intermediate_size": 73728,
+                  "num_hidden_layers": 96, "num_attention_heads": 96, "num_key_value_heads": 8,
+                  "hidden_act": "relu2", "vocab_size": 256000, "max_position_embeddings": 4096,
+                  "tie_word_embeddings": False}, 341_000_000_000),
+    ("nemotron hybrid", {
+        "model_type": "nemotron_h", "hidden_size": 4096, "num_hidden_layers": 88, "vocab_size": 131072,
+        "hybrid_override_pattern": "MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*"
+                                   "EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME",
+        "mamba_num_heads": 128, "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128,
+        "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128, "n_routed_experts": 512,
+        "n_shared_experts": 1, "num_experts_per_tok": 22, "moe_latent_size": 1024,
+        "moe_intermediate_size": 2688, "intermediate_size": 2688, "moe_shared_expert_intermediate_size": 5376,
+        "mtp_hybrid_override_pattern": "*E", "num_nextn_predict_layers": 1,
+        "max_position_embeddings": 262144}, 123_611_012_096),
+    ("nemotron hybrid by name", {
+        "model_type": "nemotron_h", "hidden_size": 4096, "vocab_size": 131072, "mamba_num_heads": 128,
+        "layers_block_type": [{"M": "mamba", "-": "mlp", "*": "attention"}[letter] for letter in
+                              "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-"],
+        "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 21504}, 8_100_852_736),
     ("vit", {"model_type": "vit", "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
              "num_attention_heads": 12, "image_size": 224, "patch_size": 16, "num_channels": 3,
              "num_labels": 1000}, 86_567_656),
@@ -82,6 +142,24 @@ def test_a_mixture_uses_two_of_its_eight_experts() -> None:
     profile = config_profile(CONFIGS[2][1])
     # Jiang et al. 2024: 13 billion active parameters.
     assert profile.active_parameters == pytest.approx(12.9e9, rel=0.01)
+
+
+def test_a_layer_that_predicts_a_further_token_comes_on_top() -> None:
+    profile = config_profile(DEEPSEEK)
+    without = config_profile({**DEEPSEEK, "num_nextn_predict_layers": 0})
+    # The released weights hold 11.6 billion for it beside the vectors and outputs it shares with the model.
+    assert profile.parameters - without.parameters == pytest.approx(11.61e9, rel=0.01)
+    assert without.active_parameters == pytest.approx(37e9, rel=0.02)
+    assert profile.operators().depth == 62
+
+
+def test_layers_with_and_without_a_window_are_told_apart() -> None:
+    profile = config_profile(CONFIGS[[row[0] for row in CONFIGS].index("gpt-oss")][1])
+    table = profile.operators(profile.tokens(4096))
+    found = dict(zip(table.names, zip(table.count, table.squared, strict=True), strict=True))
+    assert found["attention"] == (18, 4096**2)
+    assert found["window_attention"] == (18, 4096 * 128 - 128**2 / 2)
+    assert profile.active_parameters == pytest.approx(5.1e9 + 201088 * 2880, rel=0.02)
 
 
 def test_an_unknown_type_says_what_is_assumed() -> None:
@@ -112,6 +190,12 @@ def test_the_language_part_of_a_multimodal_model_is_counted() -> None:
         ({"model_type": 7}, Unprocessable, "model.config.model_type"),
         ({"model_type": "albert"}, Unprocessable, "model.config.model_type"),
         ({"model_type": "swin", "depths": "no"}, Unprocessable, "model.config.depths"),
+        ({"model_type": "nemotron_h"}, Unprocessable, "model.config.hybrid_override_pattern"),
+        (
+            {"model_type": "nemotron_h", "layers_block_type": ["mamba", "conv"]},
+            Unprocessable,
+            "model.config.hybrid_override_pattern",
+        ),
     ],
 )
 def test_the_wrong_field_is_named(change: dict[str, Any], error: type[BadInput], field: str) -> None:

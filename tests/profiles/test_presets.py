@@ -68,6 +68,31 @@ def test_image_models_cost_what_is_published(identifier: str, multiplications: f
     assert preset(identifier).forward_flop_per_sample / 2 == pytest.approx(multiplications, rel=0.015)
 
 
+@pytest.mark.parametrize(
+    ("identifier", "active"),
+    [
+        ("deepseek-v3", 37e9 + 1.2e9),  # DeepSeek-AI 2024, with the layer of a further prediction
+        ("qwen3-235b-a22b", 22e9),  # Yang et al. 2025
+        ("llama4-maverick", 17e9),  # model card
+        ("nemotron-3-nano", 3.6e9),  # technical report, with embeddings
+        ("nemotron-3-super", 12_770_216_960 + 0.245e9),  # count of the released weights, with predictions
+    ],
+)
+def test_mixtures_use_as_many_weights_as_published(identifier: str, active: float) -> None:
+    assert preset(identifier).active_parameters == pytest.approx(active, rel=0.02)
+
+
+def test_the_state_spaces_of_a_hybrid_grow_with_the_length_alone() -> None:
+    profile = preset("nemotron-h-8b")
+    short, long = profile.operators(profile.tokens(4096)), profile.operators(profile.tokens(8192))
+    chunks = [place for place, name in enumerate(short.names) if name.startswith("state_chunk")]
+    assert len(chunks) == 4
+    for place in chunks:
+        assert long.forward_flop[place] == 2 * short.forward_flop[place]
+    attention = short.names.index("attention")
+    assert long.forward_flop[attention] == 4 * short.forward_flop[attention]
+
+
 def test_an_image_transformer_follows_the_image_size() -> None:
     profile = preset("vit-base")
     assert profile.operators(image_size=384).tokens == 24 * 24 + 1

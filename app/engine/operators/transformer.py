@@ -1,11 +1,13 @@
 """Transformers as operators: attention, feed-forward blocks, layers, embeddings and output head.
 
-Grouped key heads after Ainslie et al. 2023. The activations kept for the backward pass are those of
-Korthikanti et al. 2022, section 4.
+Grouped key heads after Ainslie et al. 2023; latent attention, shared experts and layers that predict further
+tokens after DeepSeek-AI 2024. The activations kept for the backward pass are those of Korthikanti et al.
+2022, section 4.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -46,6 +48,26 @@ class TransformerShape:
     """Learned segment embeddings. [-]"""
     experts: int = 1
     experts_per_token: int = 1
+    expert_every: int = 1
+    """Each that many-th layer has experts, the others one feed-forward block. [-]"""
+    dense_layers: int = 0
+    """First layers that have one feed-forward block in place of experts. [-]"""
+    dense_feed_forward: int = 0
+    """Width of the feed-forward block of layers without experts; 0 is that of an expert. [-]"""
+    shared_feed_forward: int = 0
+    """Width of the block that every token visits beside its experts; 0 where there is none. [-]"""
+    query_rank: int = 0
+    """Width that queries are squeezed into before they are spread over heads; 0 where they are not. [-]"""
+    key_rank: int = 0
+    """Width that keys and values of all heads share in latent attention; 0 for ordinary attention. [-]"""
+    rotary_dimension: int = 0
+    """Part of the head dimension that latent attention turns by position, with one key for all heads. [-]"""
+    value_dimension: int = 0
+    """Width of one head's values in latent attention. [-]"""
+    head_norms: bool = False
+    """True where queries and keys of every head are normed. [-]"""
+    prediction_layers: int = 0
+    """Further layers that each predict the token after the next (DeepSeek-V3, section 2.2). [-]"""
     decoder_layers: int = 0
     """Decoder layers of an encoder-decoder; ``layers`` are then the encoder's. [-]"""
     target_tokens: float = 0.0
@@ -59,6 +81,8 @@ class TransformerShape:
     rms_norm: bool = False
     window: int = 0
     """Longest distance attention reaches back; 0 is unlimited. [-]"""
+    full_every: int = 0
+    """Each that many-th layer attends without the window; 0 where all have it. [-]"""
     patch_inputs: int = 0
     """Input elements of one patch where an image replaces the vocabulary (ViT). [-]"""
     classes: int = 0
@@ -79,6 +103,7 @@ def attention_operators(
     causal: bool = False,
     rotary: bool = False,
     biases: bool = True,
+    head_norms: bool = False,
 ) -> list[Operator]:
     """Return the operators of ``count`` attention blocks without norm and residual.
 
@@ -118,18 +143,76 @@ def attention_operators(
         )
         for name, rows, columns, saved in products
     ]
+    core = _attention_core(
+        prefix,
+        hidden,
+        heads,
+        queries,
+        keys,
+        squared,
+        count=count,
+        key_dimension=head_dimension,
+        value_dimension=head_dimension,
+        key_heads=key_heads,
+        causal=causal,
+        rotary=rotary,
+        biases=biases,
+    )
+    return [
+        *projections,
+        *(_head_norms(prefix, heads, key_heads, head_dimension, queries, keys, count) if head_norms else []),
+        *core,
+    ]
+
+
+def _head_norms(
+    prefix: str, heads: int, key_heads: int, head_dimension: int, queries: float, keys: float, count: float
+) -> list[Operator]:
+    """Return the norm of every head's queries and keys, which has one scale for all heads of either."""
+    vectors = heads * queries + key_heads * keys
+    return [
+        norm_layer(
+            f"{prefix}head_norms",
+            head_dimension,
+            vectors,
+            count=count,
+            split=Split.COLUMNS,
+            saved_split=Split.BATCH,
+        )
+    ]
+
+
+def _attention_core(
+    prefix: str,
+    hidden: int,
+    heads: int,
+    queries: float,
+    keys: float,
+    squared: float,
+    *,
+    count: float,
+    key_dimension: int,
+    value_dimension: int,
+    key_heads: int,
+    causal: bool,
+    rotary: bool,
+    biases: bool,
+) -> list[Operator]:
+    """Return what attention is between its projections, and the product behind it."""
+    width = heads * value_dimension
+    kept = queries * heads * key_dimension + keys * key_heads * (key_dimension + value_dimension)
     attention = Operator(
         name=f"{prefix}attention",
         kind=Kind.ATTENTION,
         count=count,
         rows=queries,
-        inner=head_dimension,
+        inner=(key_dimension + value_dimension) / 2,
         columns=keys,
         batch=heads,
         squared=squared,
         causal=0.5 * (1.0 + min(1.0, CAUSAL_TILE / keys)) if causal else 1.0,
         split=Split.BATCH,
-        saved=queries * inner_width + 2 * keys * key_width + 2 * heads * squared,
+        saved=kept + 2 * heads * squared,
         masks=heads * squared,
         saved_split=Split.BATCH,
     )
@@ -138,11 +221,11 @@ def attention_operators(
         kind=Kind.MATMUL,
         count=count,
         rows=queries,
-        inner=inner_width,
+        inner=width,
         columns=hidden,
         split=Split.INNER,
-        weights=inner_width * hidden + (hidden if biases else 0),
-        saved=queries * inner_width,
+        weights=width * hidden + (hidden if biases else 0),
+        saved=queries * width,
         saved_split=Split.INNER,
     )
 
@@ -150,7 +233,122 @@ def attention_operators(
         return pointwise_layer(f"{prefix}{name}", kind, queries * hidden, count=count, split=Split.COLUMNS)
 
     turned = [moved("rotary", Pointwise.ROTARY)] if rotary else []
-    return [*projections, moved("heads", Pointwise.HEADS), attention, out, *turned]
+    return [moved("heads", Pointwise.HEADS), attention, out, *turned]
+
+
+def latent_attention_operators(
+    prefix: str,
+    hidden: int,
+    heads: int,
+    tokens: float,
+    *,
+    query_rank: int,
+    key_rank: int,
+    head_dimension: int,
+    rotary_dimension: int,
+    value_dimension: int,
+    count: float = 1.0,
+    squared: float | None = None,
+    causal: bool = False,
+) -> list[Operator]:
+    r"""Return the operators of ``count`` blocks of multi-head latent attention without norm and residual.
+
+    Tokens are squeezed into one vector for keys and values and one for queries; every head's keys, values
+    and queries are spread from these, so that a block has
+
+    .. math:: r_q (h + a d_k) + h (r_k + d_r) + r_k a (d_k - d_r + d_v) + a d_v h
+
+    weights beside the norms of both vectors.
+
+    Parameters
+    ----------
+    prefix : str
+        Begin of the operators' names. [-]
+    hidden : int
+        Width of a token, :math:`h`. [-]
+    heads : int
+        Heads, :math:`a`. [-]
+    tokens : float
+        Tokens of a sample. [-]
+    query_rank, key_rank : int
+        Width of the vectors, :math:`r_q` (0 where queries are not squeezed) and :math:`r_k`. [-]
+    head_dimension, rotary_dimension, value_dimension : int
+        Width of a head's queries and keys, :math:`d_k`, of the part that is turned, :math:`d_r`, whose keys
+        all heads share, and of its values, :math:`d_v`. [-]
+    count : float
+        Blocks. [-]
+    squared : float, optional
+        Mean product of query and key lengths; by default the square of the tokens. [-]
+    causal : bool
+        True where a token attends to the former ones only. [-]
+
+    Returns
+    -------
+    operators : list of Operator
+        Products, norms and attention, whose head dimension is the mean of both widths. [-]
+
+    Notes
+    -----
+    This is the form of training. For generation the second product of the keys is absorbed into the queries.
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, 2024, section 2.1.
+    .. [2] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 4.2.
+
+    Examples
+    --------
+    A block of DeepSeek-V3 has 187 million weights:
+
+    >>> block = latent_attention_operators("", 7168, 128, 4096, query_rank=1536, key_rank=512,
+    ...     head_dimension=192, rotary_dimension=64, value_dimension=128)
+    >>> round(sum(operator.weights for operator in block) / 1e6)
+    187
+    """
+    squared = tokens * tokens if squared is None else squared
+
+    def product(name: str, inner: int, columns: int, split: Split = Split.REPLICATED) -> Operator:
+        return Operator(
+            name=f"{prefix}{name}",
+            kind=Kind.MATMUL,
+            count=count,
+            rows=tokens,
+            inner=inner,
+            columns=columns,
+            split=split,
+            weights=inner * columns,
+            tensors=1.0,
+            saved=tokens * inner,
+            saved_split=Split.SEQUENCE if inner == hidden else Split.REPLICATED,
+        )
+
+    def squeezed(name: str, rank: int, more: int = 0) -> list[Operator]:
+        norm = norm_layer(f"{prefix}{name}_norm", rank, tokens, count=count, weights=rank, tensors=1.0)
+        return [product(f"{name}_down", hidden, rank + more), norm]
+
+    queries = [*squeezed("query", query_rank)] if query_rank else []
+    queries.append(product("query_up", query_rank or hidden, heads * head_dimension, Split.COLUMNS))
+    spread = heads * (head_dimension - rotary_dimension + value_dimension)
+    keys = [
+        *squeezed("latent", key_rank, rotary_dimension),
+        product("latent_up", key_rank, spread, Split.COLUMNS),
+    ]
+    core = _attention_core(
+        prefix,
+        hidden,
+        heads,
+        tokens,
+        tokens,
+        squared,
+        count=count,
+        key_dimension=head_dimension,
+        value_dimension=value_dimension,
+        key_heads=heads,
+        causal=causal,
+        rotary=True,
+        biases=False,
+    )
+    return [*queries, *keys, *core]
 
 
 def feed_forward_operators(
@@ -164,11 +362,14 @@ def feed_forward_operators(
     biases: bool = True,
     experts: int = 1,
     experts_per_token: int = 1,
+    shared_feed_forward: int = 0,
+    latent: int = 0,
 ) -> list[Operator]:
     """Return the operators of ``count`` feed-forward blocks without norm and residual.
 
     Gated blocks have two products in, one of which gates the other (Shazeer 2020); of experts side by side a
-    token visits some (Fedus et al. 2022).
+    token visits some (Fedus et al. 2022), and perhaps one that all tokens share (DeepSeek-AI 2024). Latent
+    experts work on tokens that are squeezed into a narrower width and spread again (NVIDIA 2025).
 
     A gated block of 4096 × 11008 has three matrices:
 
@@ -176,7 +377,70 @@ def feed_forward_operators(
     >>> sum(operator.weights for operator in block) == 3 * 4096 * 11008
     True
     """
-    visited = experts_per_token if experts > 1 else 1
+    if experts > 1:
+        parts = _expert_operators(prefix, hidden, experts, tokens, latent or hidden, count)
+        routed = _feed_forward(
+            prefix,
+            latent or hidden,
+            feed_forward,
+            tokens,
+            count=count,
+            gated=gated,
+            biases=biases,
+            experts=experts,
+            visited=experts_per_token,
+        )
+        operators = [*parts[:2], *routed, *parts[2:]]
+        if not shared_feed_forward:
+            return operators
+        prefix, feed_forward = f"{prefix}shared_", shared_feed_forward
+    else:
+        operators = []
+    shared = _feed_forward(prefix, hidden, feed_forward, tokens, count=count, gated=gated, biases=biases)
+    return [*operators, *shared]
+
+
+def _expert_operators(
+    prefix: str, hidden: int, experts: int, tokens: float, width: int, count: float
+) -> list[Operator]:
+    """Return what experts need beside their products: router, and the way into a narrower width and back."""
+
+    def product(name: str, inner: int, columns: int, aligned: bool = True, saved: float = 0.0) -> Operator:
+        return Operator(
+            name=f"{prefix}{name}",
+            kind=Kind.MATMUL,
+            count=count,
+            rows=tokens,
+            inner=inner,
+            columns=columns,
+            weights=inner * columns,
+            aligned=aligned,
+            saved=saved,
+        )
+
+    router = product("router", hidden, experts, aligned=False)
+    if width == hidden:
+        return [router]
+    return [
+        router,
+        product("latent_in", hidden, width, saved=tokens * hidden),
+        product("latent_out", width, hidden, saved=tokens * width),
+    ]
+
+
+def _feed_forward(
+    prefix: str,
+    hidden: int,
+    feed_forward: int,
+    tokens: float,
+    *,
+    count: float,
+    gated: bool,
+    biases: bool,
+    experts: int = 1,
+    visited: int = 1,
+) -> list[Operator]:
+    """Return the products of feed-forward blocks, of which a token visits some, and what is between them."""
     rows = tokens * visited / experts
     width_in = feed_forward * (2 if gated else 1)
     active = visited / experts
@@ -217,19 +481,7 @@ def feed_forward_operators(
         saved=tokens * visited * feed_forward,
         saved_split=Split.INNER,
     )
-    if experts == 1:
-        return [product_in, activation, product_out]
-    router = Operator(
-        name=f"{prefix}router",
-        kind=Kind.MATMUL,
-        count=count,
-        rows=tokens,
-        inner=hidden,
-        columns=experts,
-        weights=hidden * experts,
-        aligned=False,
-    )
-    return [router, product_in, activation, product_out]
+    return [product_in, activation, product_out]
 
 
 def _norm(
@@ -283,29 +535,7 @@ def output_head(shape: TransformerShape, *, scored: float) -> list[Operator]:
         head.append(square("pooler", 1, more=2))
     own = 0.0 if shape.tied and not shape.classes else float(shape.hidden * outputs)
     bias = float(outputs) if shape.head_transform or shape.classes else 0.0
-    logits = Operator(
-        name="logits",
-        kind=Kind.MATMUL,
-        section=Section.HEAD,
-        rows=scored,
-        inner=shape.hidden,
-        columns=outputs,
-        split=Split.COLUMNS,
-        weights=own + bias,
-        saved=scored * shape.hidden,
-        saved_split=Split.SEQUENCE,
-        aligned=False,
-    )
-    loss = pointwise_layer(
-        "cross_entropy",
-        Pointwise.CROSS_ENTROPY,
-        scored * outputs,
-        section=Section.HEAD,
-        split=Split.COLUMNS,
-        saved=2.0 * scored * outputs,
-        saved_split=Split.COLUMNS,
-    )
-    return [*head, logits, loss]
+    return [*head, *_logits("", shape.hidden, outputs, scored, weights=own + bias)]
 
 
 def input_embedding(shape: TransformerShape, *, tokens: float) -> list[Operator]:
@@ -358,10 +588,13 @@ def transformer_layer(
     causal: bool,
     cross_tokens: float = 0.0,
     prefix: str = "",
+    windowed: bool = True,
+    routed: bool = True,
 ) -> list[Operator]:
     """Return the operators of ``count`` equal transformer layers.
 
-    A decoder layer also attends to the tokens of an encoder. A GPT-3 layer holds 12 h² + 13 h parameters and
+    A decoder layer also attends to the tokens of an encoder. Window and experts of the shape hold for layers
+    that are ``windowed`` and ``routed``. A GPT-3 layer holds 12 h² + 13 h parameters and
     keeps 34 s h + 5 a s² bytes a sample:
 
     >>> shape = TransformerShape(layers=96, hidden=12288, heads=96, key_heads=96, head_dimension=128,
@@ -373,7 +606,7 @@ def transformer_layer(
     ...     34 * 2048 * 12288 + 5 * 96 * 2048**2)
     True
     """
-    if 0 < shape.window < tokens:
+    if windowed and 0 < shape.window < tokens:
         # Each token sees at most the window; the first ones see less.
         squared = tokens * shape.window - 0.5 * shape.window**2
         causal = False
@@ -387,7 +620,26 @@ def transformer_layer(
         key_heads=shape.key_heads,
         head_dimension=shape.head_dimension,
         biases=shape.biases,
+        head_norms=shape.head_norms,
     )
+
+    def own_attention() -> list[Operator]:
+        if not shape.key_rank:
+            return attention(prefix, squared=squared, causal=causal, rotary=shape.rotary)
+        return latent_attention_operators(
+            prefix,
+            shape.hidden,
+            shape.heads,
+            tokens,
+            query_rank=shape.query_rank,
+            key_rank=shape.key_rank,
+            head_dimension=shape.head_dimension,
+            rotary_dimension=shape.rotary_dimension,
+            value_dimension=shape.value_dimension,
+            count=count,
+            squared=squared,
+            causal=causal,
+        )
 
     def wrapped(part: str, operators: list[Operator]) -> list[Operator]:
         """Return operators between a norm and a residual connection."""
@@ -404,7 +656,7 @@ def transformer_layer(
         )
         return [norm, *operators, residual]
 
-    block = wrapped("attention", attention(prefix, squared=squared, causal=causal, rotary=shape.rotary))
+    block = wrapped("attention", own_attention())
     if cross_tokens:
         block += wrapped("cross", attention(f"{prefix}cross_", keys=cross_tokens))
     block += wrapped(
@@ -412,16 +664,135 @@ def transformer_layer(
         feed_forward_operators(
             prefix,
             shape.hidden,
-            shape.feed_forward,
+            shape.feed_forward if routed else shape.dense_feed_forward or shape.feed_forward,
             tokens,
             count=count,
             gated=shape.gated,
             biases=shape.biases,
-            experts=shape.experts,
+            experts=shape.experts if routed else 1,
             experts_per_token=shape.experts_per_token,
+            shared_feed_forward=shape.shared_feed_forward,
         ),
     )
     return [replace(operator, layer_launches=1.0 / len(block)) for operator in block]
+
+
+def layer_kinds(shape: TransformerShape, tokens: float) -> dict[tuple[bool, bool], int]:
+    """Return how many layers are windowed or not, and have experts or not, in order of appearance.
+
+    A window that no sample exceeds is none. Of the 61 layers of DeepSeek-V3 the first three have no experts;
+    every other layer of gpt-oss has a window of 128 tokens:
+
+    >>> shape = TransformerShape(layers=61, hidden=7168, heads=128, key_heads=128, head_dimension=192,
+    ...     feed_forward=2048, vocabulary=129280, stack=Stack.DECODER, experts=256, dense_layers=3)
+    >>> layer_kinds(shape, 4096)
+    {(False, False): 3, (False, True): 58}
+    >>> layer_kinds(replace(shape, dense_layers=0, window=128, full_every=2), 4096)
+    {(True, True): 31, (False, True): 30}
+    """
+    kinds: Counter[tuple[bool, bool]] = Counter()
+    for place in range(1, shape.layers + 1):
+        windowed = 0 < shape.window < tokens and not (shape.full_every and place % shape.full_every == 0)
+        routed = shape.experts > 1 and place > shape.dense_layers and place % shape.expert_every == 0
+        kinds[windowed, routed] += 1
+    return dict(kinds)
+
+
+def unlike_layers(
+    shape: TransformerShape, *, tokens: float, squared: float, causal: bool, prefix: str = ""
+) -> list[Operator]:
+    """Return the operators of all layers of a stack, kind by kind (see :func:`layer_kinds`)."""
+    kinds = layer_kinds(shape, tokens)
+    operators: list[Operator] = []
+    for (windowed, routed), count in kinds.items():
+        windowed_apart = windowed and len({kind[0] for kind in kinds}) > 1
+        dense_apart = not routed and len({kind[1] for kind in kinds}) > 1
+        name = f"{prefix}{'window_' if windowed_apart else ''}{'dense_' if dense_apart else ''}"
+        operators += transformer_layer(
+            shape,
+            count=count,
+            tokens=tokens,
+            squared=squared,
+            causal=causal,
+            prefix=name,
+            windowed=windowed,
+            routed=routed,
+        )
+    return operators
+
+
+def further_predictions(
+    hidden: int, vocabulary: int, tokens: float, scored: float, *, count: float, rms_norm: bool = True
+) -> list[Operator]:
+    """Return what joins tokens to the layers that predict further ones, and their outputs and losses.
+
+    Each prediction norms the state and the next token's vector, joins both by a product of 2 h × h, passes a
+    layer of its own, which is not among these, a norm and the output layer of the model (DeepSeek-V3, section
+    2.2). The first of DeepSeek-V3 has 103 million weights beside its layer:
+
+    >>> parts = further_predictions(7168, 129280, 4096, 4096, count=1)
+    >>> round(sum(operator.weights for operator in parts) / 1e6)
+    103
+    """
+    scales = hidden * (1 if rms_norm else 2)
+    norms = norm_layer(
+        "prediction_norms", hidden, 2.0 * tokens, count=count, weights=2.0 * scales, split=Split.SEQUENCE
+    )
+    join = Operator(
+        name="prediction_join",
+        kind=Kind.MATMUL,
+        count=count,
+        rows=tokens,
+        inner=2 * hidden,
+        columns=hidden,
+        split=Split.COLUMNS,
+        weights=2 * hidden * hidden,
+        tensors=1.0,
+        saved=2 * tokens * hidden,
+        saved_split=Split.SEQUENCE,
+    )
+    final = norm_layer(
+        "prediction_final_norm",
+        hidden,
+        scored,
+        count=count,
+        weights=scales,
+        split=Split.SEQUENCE,
+        section=Section.HEAD,
+    )
+    outputs = _logits("prediction_", hidden, vocabulary, scored, weights=0.0, count=count)
+    return [norms, join, final, *outputs]
+
+
+def _logits(
+    prefix: str, hidden: int, outputs: int, scored: float, *, weights: float, count: float = 1.0
+) -> list[Operator]:
+    """Return the output layer and the loss over so many scored tokens."""
+    logits = Operator(
+        name=f"{prefix}logits",
+        kind=Kind.MATMUL,
+        section=Section.HEAD,
+        count=count,
+        rows=scored,
+        inner=hidden,
+        columns=outputs,
+        split=Split.COLUMNS,
+        weights=weights,
+        saved=scored * hidden,
+        saved_split=Split.SEQUENCE,
+        aligned=False,
+    )
+    loss = pointwise_layer(
+        f"{prefix}cross_entropy",
+        Pointwise.CROSS_ENTROPY,
+        scored * outputs,
+        section=Section.HEAD,
+        count=count,
+        split=Split.COLUMNS,
+        saved=2.0 * scored * outputs,
+        saved_split=Split.COLUMNS,
+    )
+    return [logits, loss]
 
 
 def transformer_operators(shape: TransformerShape, tokens: Tokens) -> OperatorTable:
@@ -438,15 +809,31 @@ def transformer_operators(shape: TransformerShape, tokens: Tokens) -> OperatorTa
     both = shape.stack is Stack.ENCODER_DECODER
     operators = [
         *input_embedding(shape, tokens=tokens.mean),
-        *transformer_layer(
+        *unlike_layers(
             shape,
-            count=shape.layers,
             tokens=tokens.mean,
             squared=tokens.squared,
             causal=shape.stack is Stack.DECODER,
             prefix="encoder_" if both else "",
         ),
     ]
+    if shape.prediction_layers:
+        operators += transformer_layer(
+            shape,
+            count=shape.prediction_layers,
+            tokens=tokens.mean,
+            squared=tokens.squared,
+            causal=shape.stack is Stack.DECODER,
+            prefix="prediction_",
+        )
+        operators += further_predictions(
+            shape.hidden,
+            shape.vocabulary,
+            tokens.mean,
+            tokens.scored,
+            count=shape.prediction_layers,
+            rms_norm=shape.rms_norm,
+        )
     if both:
         target = shape.target_tokens
         operators += transformer_layer(
@@ -461,7 +848,7 @@ def transformer_operators(shape: TransformerShape, tokens: Tokens) -> OperatorTa
     operators += output_head(shape, scored=shape.target_tokens if both else tokens.scored)
     return OperatorTable.of(
         operators,
-        depth=shape.layers + (shape.decoder_layers if both else 0),
+        depth=shape.layers + shape.prediction_layers + (shape.decoder_layers if both else 0),
         hidden=float(shape.hidden),
         tokens=tokens.mean,
         heads=float(shape.heads),

@@ -6,14 +6,14 @@ import csv
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import CatalogError, Message
 from app.estimating.regimes import IPU_SERIES
 from app.profiles.bodies import TransformerBody
-from app.profiles.model import ModelProfile
+from app.profiles.model import ModelProfile, Scored
 from app.profiles.presets import presets
 
 
@@ -43,8 +43,9 @@ class Rules:
     def profile(self, facts: Mapping[str, str]) -> str | None:
         return next((rule.result["profile"] for rule in self.software if rule.matches(facts)), None)
 
-    def preset(self, facts: Mapping[str, str]) -> str | None:
-        return next((rule.result["preset"] for rule in self.models if rule.matches(facts)), None)
+    def model(self, facts: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the preset of the first rule that matches, or the reason why a model has no operators."""
+        return next((rule.result for rule in self.models if rule.matches(facts)), {})
 
     def completed(self, facts: Mapping[str, str]) -> dict[str, str]:
         """Return the fields that all matching rules fill in, later rules last."""
@@ -225,6 +226,8 @@ class MeasurementCase:
     """Software profile that the run is known to be of."""
     preset: str | None
     """Model preset that the run is known to be of."""
+    refused: str = ""
+    """Why a run of this kind has no operators; empty where it may have."""
 
     @property
     def devices_per_node(self) -> int:
@@ -271,7 +274,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         raise Unsupported("the number of accelerators is missing")
     recompute_text = row.get("recompute", "")
     batch_text = row.get("global_batch", "")
-    seq_len = whole(row, "seq_len")
+    seq_len = whole(row, "seq_len") or int(completed.get("seq_len", 0)) or None
     batch = bounded(row, "global_batch")
     if batch is not None and "token" in batch_text:
         # Tokens are stated rounded: 4M of 2,048 are 2,048 samples, the nearest power of two.
@@ -282,6 +285,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         "family": row.get("family", ""),
         "micro_batch": "" if micro_batch is None else f"{micro_batch:g}",
     }
+    known_model = rules.model(of_model)
     return MeasurementCase(
         id=row.get("id", ""),
         group=row.get("group", "") or row.get("id", ""),
@@ -324,7 +328,8 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         includes_evaluation=bool(EVALUATION_INCLUDED.search(row.get("notes", ""))),
         completed=completed,
         profile=rules.profile(facts),
-        preset=rules.preset(of_model),
+        preset=known_model.get("preset") or None,
+        refused=known_model.get("refused", ""),
     )
 
 
@@ -337,9 +342,12 @@ GATED_ROUNDING = 256
 def find_model(case: MeasurementCase) -> ModelProfile:
     """Return the profile of a measured model; raise Unsupported where the columns do not tell."""
     columns = case.family in TRANSFORMERS and bool(case.hidden and case.layers and case.heads)
-    known, named = presets(), case.preset
-    if named in known and not (columns and _differs(known[named], case)):
-        return known[named]
+    if case.refused:
+        raise Unsupported("{model}: {reason}", model=case.model, reason=case.refused)
+    named = presets().get(case.preset or "")
+    fitting = named and _resized(named, case)
+    if fitting:
+        return _with_classes(fitting, case)
     if columns:
         return transformer_from_columns(case)
     raise Unsupported(
@@ -347,17 +355,32 @@ def find_model(case: MeasurementCase) -> ModelProfile:
     )
 
 
-def _differs(profile: ModelProfile, case: MeasurementCase) -> bool:
+def _resized(profile: ModelProfile, case: MeasurementCase) -> ModelProfile | None:
+    """Return a preset with the layers and the vocabulary of a row; None where the row has other widths."""
     body = profile.body
     if not isinstance(body, TransformerBody):
-        return False
-    stated = (
-        case.hidden,
-        case.layers,
-        case.heads,
-        int(case.completed.get("vocabulary", body.shape.vocabulary)),
-    )
-    return stated != (body.shape.hidden, body.shape.layers, body.shape.heads, body.shape.vocabulary)
+        return profile
+    shape = body.shape
+    if (case.hidden or shape.hidden, case.heads or shape.heads) != (shape.hidden, shape.heads):
+        return None
+    layers, vocabulary = case.layers or shape.layers, shape.vocabulary
+    if case.hidden and case.family in TRANSFORMERS:
+        vocabulary = int(case.completed.get("vocabulary", vocabulary))
+    if (layers, vocabulary) == (shape.layers, shape.vocabulary):
+        return profile
+    return replace(profile, body=replace(body, shape=replace(shape, layers=layers, vocabulary=vocabulary)))
+
+
+def _with_classes(profile: ModelProfile, case: MeasurementCase) -> ModelProfile:
+    """Return a transformer with the classes that a rule names in place of its vocabulary."""
+    body = profile.body
+    if "classes" not in case.completed or not isinstance(body, TransformerBody):
+        return profile
+    shape = replace(body.shape, classes=int(case.completed["classes"]), head_transform=False)
+    scored = Scored(float(case.completed.get("scored_share", 0.0)))
+    if not scored.share and case.seq_len:
+        scored = Scored(1.0 / case.seq_len)
+    return replace(profile, body=replace(body, shape=shape), scored=scored)
 
 
 def transformer_from_columns(case: MeasurementCase) -> ModelProfile:

@@ -10,7 +10,8 @@ import numpy as np
 
 from app.catalog.entries import ChipKind
 from app.catalog.software import SoftwareProfile
-from app.engine.operators.table import Kind
+from app.engine.operators.adapters import ATTENTION_MODULES, MODULES, adapted
+from app.engine.operators.table import Kind, OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import FloatLike, Floats, IpuChip, Precision, Tokens
 from app.engine.search.space import divisors
@@ -46,7 +47,7 @@ def build(
 ) -> tuple[Scenario, ModelProfile, Plans]:
     model = find_model(case)
     tokens = _tokens(case, model)
-    table = model.operators(tokens, case.image_size)
+    table = _operators(case, model, tokens)
     network = context.rules.network({"interconnect": case.interconnect, "chip": case.chip})
     found = context.hardware.measured(
         case.system, case.devices, case.devices_per_node, network, case.interconnect
@@ -99,6 +100,19 @@ def run_deviation(case: MeasurementCase, context: SizingContext) -> float:
     if case.metric == "time_to_train_min" and "target" in case.completed:
         return context.catalog.convergence(case.completed["target"]).scatter
     return 0.0
+
+
+MODULES_BY_NAME = {"attention": ATTENTION_MODULES, "all": MODULES}
+"""Products with adapters where a rule names them together."""
+
+
+def _operators(case: MeasurementCase, model: ModelProfile, tokens: Tokens | None) -> OperatorTable:
+    """Return the operators of one sample, with adapters where a rule says that only these are trained."""
+    table = model.operators(tokens, case.image_size)
+    if "lora_rank" not in case.completed:
+        return table
+    named = case.completed.get("lora_modules", "q_proj v_proj")
+    return adapted(table, MODULES_BY_NAME.get(named) or named.split(), float(case.completed["lora_rank"]))
 
 
 def _tokens(case: MeasurementCase, model: ModelProfile) -> Tokens | None:
@@ -247,7 +261,7 @@ def conversion(
         return np.asarray(step + evaluations * batch / run)
 
     def tflops(step: Floats) -> Floats:
-        flop = 3.0 * float(np.sum(scenario.table.forward_flop))
+        flop = scenario.table.training_flop
         if case.recompute == 2.0:
             layers = scenario.table.section == 1
             flop += float(np.sum(scenario.table.forward_flop[layers]))
