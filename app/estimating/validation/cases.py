@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import CatalogError, Message
@@ -98,8 +99,8 @@ def load_rules(directory: Path) -> Rules:
 
 
 ANSWER_COLUMNS = frozenset({"value", "model_tflops_per_accel", "mfu_pct", "mfu_basis", "notes", "source"})
-"""Columns that hold or betray the measured value; a case never sees them, but for the one word in
-the notes that says what a rate counts (see :attr:`MeasurementCase.includes_evaluation`)."""
+"""Columns that hold or betray the measured value; a case never sees them, but for what the notes
+say of what a rate counts (see :attr:`MeasurementCase.includes_evaluation`) and of the layout (:data:`DEGREES`)."""
 
 
 def without_answers(row: Mapping[str, str]) -> dict[str, str]:
@@ -111,6 +112,13 @@ THROUGHPUT = frozenset({"samples_per_s", "tokens_per_s", "step_time_s", "tflops_
 """Metrics of a rate or a step, without the length of a run."""
 
 EVALUATION_INCLUDED = re.compile(r"INCLUDES evaluation", re.IGNORECASE)
+
+DEGREES = {
+    "context": re.compile(r"\b(?:context-parallel|CP) (\d+)"),
+    "expert": re.compile(r"\bEP (\d+)"),
+    "interleave": re.compile(r"\b(?:virtual stages|VP) (\d+)"),
+}
+"""Degrees of a layout that stand in the notes, because no column holds them."""
 
 
 class Unsupported(Exception):
@@ -172,14 +180,22 @@ def whole(row: Mapping[str, str], column: str) -> int | None:
     return int(found) if found is not None and found >= 1 else None
 
 
-PRECISIONS = (
-    ("16.16", "fp16.16"),
-    ("16.32", "fp16.16"),
-    ("tf32", "tf32"),
-    ("fp32", "fp32"),
-    ("bf16", "bf16"),
-    ("fp16", "fp16"),
-)
+FORMATS = re.compile(r"mxfp8|nvfp4|fp8|(?:fp)?16\.(?:16|32)|tf32|fp32|bf16|fp16", re.IGNORECASE)
+"""Number formats in the text of a row; the first is that of the products."""
+
+
+def precision_of(text: str) -> str:
+    """Return the format of the products that a row names, half precision where it names none.
+
+    >>> precision_of("fp8+bf16"), precision_of("bf16 (fp32 grad accum)"), precision_of("FP16.16")
+    ('fp8', 'bf16', 'fp16.16')
+    """
+    found = FORMATS.search(text)
+    if found is None:
+        return "fp16"
+    name = found.group().lower()
+    return "fp16.16" if "16." in name else name
+
 
 SHARDING = (("3", 3.0), ("FSDP", 3.0), ("HSDP", 3.0), ("2", 2.0), ("1", 1.0))
 
@@ -217,6 +233,10 @@ class MeasurementCase:
     data: int | None
     sharding: float
     sharding_inside_node: bool
+    context: int
+    """Ranks that share the tokens of a sample, of those that hold a copy of the weights."""
+    expert: int | None
+    interleave: int | None
     recompute: float | None
     sequence_parallel: bool
     total: float | None
@@ -244,13 +264,20 @@ def for_stages(completed: Mapping[str, str], stages: int) -> dict[str, str]:
     return found
 
 
+def _degrees(notes: str) -> dict[str, Any]:
+    """Return the degrees of a layout that the notes of a row state."""
+    found = {name: pattern.search(notes) for name, pattern in DEGREES.items()}
+    stated = {name: None if match is None else int(match.group(1)) for name, match in found.items()}
+    return stated | {"context": max(stated["context"] or 1, 1)}
+
+
 def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     """Return the case of a row of measured.csv; raise Unsupported where it cannot be built."""
     measured = row.get("system", "").strip()
     known = rules.systems.get(measured)
     if known is None:
         raise Unsupported("there is no system {system}", system=measured or "(blank)")
-    precision = next((name for text, name in PRECISIONS if text in row.get("precision", "")), "fp16")
+    precision = precision_of(row.get("precision", ""))
     ipu = known["chip"] in IPU_SERIES
     if ipu:
         precision = "fp16.16"
@@ -322,6 +349,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
             0.0,
         ),
         sharding_inside_node="within" in sharding_text or "HSDP" in sharding_text,
+        **_degrees(row.get("notes", "")),
         recompute=next((value for text, value in RECOMPUTE if recompute_text.startswith(text)), None),
         sequence_parallel="seqpar" in recompute_text,
         total=bounded(row, "samples_or_tokens_total"),

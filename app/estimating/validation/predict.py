@@ -127,8 +127,9 @@ def _tokens(case: MeasurementCase, model: ModelProfile) -> Tokens | None:
 
 
 def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) -> Plans:
-    data = case.data or case.devices / (case.tensor * case.pipeline)
-    data = max(1.0, float(data))
+    copies = case.devices / (case.tensor * case.pipeline)
+    # Ranks that share the tokens of a sample each hold a copy, which the stated degree leaves out.
+    data = max(1.0, float((case.context == 1 and case.data) or copies))
     completed = case.completed
     batch = case.global_batch or (float(completed["global_batch"]) if "global_batch" in completed else None)
     micro = case.micro_batch or (float(completed["micro_batch"]) if "micro_batch" in completed else None)
@@ -146,9 +147,13 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
         )
     if batch < data and case.tensor * case.pipeline == 1 and _is_convolutional(scenario):
         return _split_samples(case, batch, data)
-    ours = max(1.0, batch / data)
+    ours = max(1.0 / case.context, batch / data)
+    if micro is not None:
+        micro /= case.context
     depth = scenario.table.depth
-    interleave = float(completed.get("interleave", 1.0)) if case.pipeline > 1 else 1.0
+    stated = float(case.interleave or completed.get("interleave", 1.0))
+    interleave = stated if case.pipeline > 1 else 1.0
+    experts = scenario.table.active_parameters < scenario.table.parameters
     if depth % (case.pipeline * interleave):
         interleave = 1.0
     recompute = case.recompute if case.recompute is not None else float(scenario.is_ipu)
@@ -165,6 +170,7 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
             accumulation=parts if scenario.is_ipu else np.maximum(1.0, np.round(parts)),
             interleave=interleave,
             recompute=recompute,
+            expert=float(min(case.expert or 1, data)) if experts else 1.0,
             sequence_parallel=float(case.sequence_parallel),
             sharding=case.sharding,
             sharding_ranks=min(data, float(case.devices_per_node)) if case.sharding_inside_node else data,
@@ -179,6 +185,9 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
             micro = min(ours, per_device)
     chosen = plans(min(micro, ours))
     if case.laid_out or _fits(scenario, chosen):
+        if case.recompute is None and not scenario.is_ipu and not _fits(scenario, chosen):
+            # A layout that was run did fit: what its memory cannot hold was computed again.
+            return replace(chosen, recompute=np.asarray(2.0))
         return chosen
     return _searched(case, scenario, context, int(batch)) or chosen
 
