@@ -99,8 +99,9 @@ def load_rules(directory: Path) -> Rules:
 
 
 ANSWER_COLUMNS = frozenset({"value", "model_tflops_per_accel", "mfu_pct", "mfu_basis", "notes", "source"})
-"""Columns that hold or betray the measured value; a case never sees them, but for what the notes
-say of what a rate counts (see :attr:`MeasurementCase.includes_evaluation`) and of the layout (:data:`DEGREES`)."""
+"""Columns that hold or betray the measured value; a case never sees them, but for what the
+notes say of what a rate counts (see :attr:`MeasurementCase.includes_evaluation`) and of the layout
+(:data:`DEGREES`)."""
 
 
 def without_answers(row: Mapping[str, str]) -> dict[str, str]:
@@ -351,7 +352,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         sharding_inside_node="within" in sharding_text or "HSDP" in sharding_text,
         **_degrees(row.get("notes", "")),
         recompute=next((value for text, value in RECOMPUTE if recompute_text.startswith(text)), None),
-        sequence_parallel="seqpar" in recompute_text,
+        sequence_parallel="seqpar" in recompute_text or completed.get("sequence_parallel") == "1",
         total=bounded(row, "samples_or_tokens_total"),
         includes_evaluation=bool(EVALUATION_INCLUDED.search(row.get("notes", ""))),
         completed=completed,

@@ -151,7 +151,7 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
     if micro is not None:
         micro /= case.context
     depth = scenario.table.depth
-    stated = float(case.interleave or completed.get("interleave", 1.0))
+    stated = float(case.interleave or completed.get("interleave") or 1.0)
     interleave = stated if case.pipeline > 1 else 1.0
     experts = scenario.table.active_parameters < scenario.table.parameters
     if depth % (case.pipeline * interleave):
