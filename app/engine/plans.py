@@ -54,7 +54,7 @@ class Plans(_Laid):
     interleave: Floats
     """Model chunks per pipeline stage. [-]"""
     recompute: Floats
-    """:class:`Recompute`. [-]"""
+    """:class:`Recompute`; between selective and full it is full for that share of the layers. [-]"""
     sequence_parallel: Floats
     """1 where tensor ranks also split tokens between tensor-parallel blocks. [-]"""
     sharding: Floats

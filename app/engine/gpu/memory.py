@@ -8,7 +8,7 @@ from app.compiled import inner, record
 from app.engine.gpu.case import Case, GpuOperator, MicroBatch, devices_of
 from app.engine.gpu.collectives import Weights
 from app.engine.gpu.operators import ATTENTION, BATCH, COLUMNS, INNER, QUANTISED_BYTES
-from app.engine.gpu.work import FULL, HEAD, LAYER, SELECTIVE, SEQUENCE
+from app.engine.gpu.work import FULL, HEAD, LAYER, SELECTIVE, SEQUENCE, full_share
 from app.engine.plans import Plan, Sharding
 
 OPTIMIZER, GRADIENTS, PARAMETERS = (
@@ -39,7 +39,8 @@ def micro_batch_activations(case: Case, micro: MicroBatch) -> Activations:
     attention matrix at a time, fused attention none (Korthikanti et al. 2023, equations 2 to 5).
     """
     size = case.size
-    fused, selective = case.fused_attention > 0.0, micro.recompute == SELECTIVE
+    fused = case.fused_attention > 0.0
+    selective = SELECTIVE <= micro.recompute < FULL
     layers, outside, head, largest = 0.0, 0.0, 0.0, 0.0
     for place in range(case.operators.shape[0]):
         row = record(GpuOperator, case.operators, place)
@@ -61,10 +62,12 @@ def micro_batch_activations(case: Case, micro: MicroBatch) -> Activations:
             if row.section == HEAD:
                 head += kept
     recomputed = largest if selective and not fused else 0.0
-    if micro.recompute == FULL:
+    share = full_share(micro.recompute)
+    if share > 0.0:
         recomputed = layers / case.depth
         inputs = size * case.hidden * case.tokens * case.depth * micro.samples
-        layers = min(inputs / (micro.tensor if micro.sequence_parallel > 0.0 else 1.0), layers)
+        inputs = min(inputs / (micro.tensor if micro.sequence_parallel > 0.0 else 1.0), layers)
+        layers = share * inputs + (1.0 - share) * layers
     return Activations(layers, outside, head, recomputed)
 
 

@@ -50,17 +50,28 @@ class Work(NamedTuple):
 
 
 @inner
-def repeated(case: Case, row: GpuOperator, recompute: float) -> bool:
-    """Return whether a forward pass runs again for the backward pass (Korthikanti et al. 2023)."""
-    if recompute == FULL:
-        return row.section == LAYER
-    return recompute == SELECTIVE and row.kind == ATTENTION and case.fused_attention == 0.0
+def full_share(recompute: float) -> float:
+    """Return the share of the layers that are computed again whole: what is beyond selective recomputation.
+
+    >>> full_share(0.0), full_share(1.0), full_share(1.25), full_share(2.0)
+    (0.0, 0.0, 0.25, 1.0)
+    """
+    return max(recompute - SELECTIVE, 0.0)
+
+
+@inner
+def repeated(case: Case, row: GpuOperator, recompute: float) -> float:
+    """Return how much of a forward pass runs again for the backward pass (Korthikanti et al. 2023)."""
+    share = full_share(recompute) if row.section == LAYER else 0.0
+    if recompute >= SELECTIVE and row.kind == ATTENTION and case.fused_attention == 0.0:
+        return 1.0
+    return share
 
 
 @inner
 def passes_of(recompute: float) -> float:
     """Return how often a micro-batch passes a layer and exchanges, repeated passes included."""
-    return 3.0 if recompute == FULL else 2.0
+    return 2.0 + full_share(recompute)
 
 
 @inner
@@ -71,8 +82,7 @@ def micro_batch_work(case: Case, software: Software, micro: MicroBatch, costs: M
         row = record(GpuOperator, case.operators, place)
         forward, backward = operator_time(case, software, row, costs, place)
         seconds = forward + backward
-        if repeated(case, row, micro.recompute):
-            seconds += forward
+        seconds += forward * repeated(case, row, micro.recompute)
         seconds *= row.repeats
         if micro.sequence_parallel > 0.0 and row.split == SEQUENCE:
             seconds /= micro.tensor
@@ -109,7 +119,7 @@ def kernel_count(case: Case, recompute: float, software: Software) -> float:
 
     An operator of a loop in time counts those of every step.
     """
-    extra = case.recompute_kernels if recompute == FULL else 0.0
+    extra = case.recompute_kernels * full_share(recompute)
     layers = case.layers_launched * (software.kernels_per_layer + extra)
     return layers + case.convolutions_launched * software.kernels_per_convolution + case.own_kernels
 
@@ -252,7 +262,7 @@ def forward_share(case: Case, software: Software, micro: MicroBatch, costs: Matr
         if micro.sequence_parallel > 0.0 and row.split == SEQUENCE:
             share /= micro.tensor
         ahead += forward * share
-        back += (forward + backward if repeated(case, row, micro.recompute) else backward) * share
+        back += (forward * repeated(case, row, micro.recompute) + backward) * share
     exchanged = layer_exchange_time(case, software, micro)
     whole = ahead + back + exchanged
     return (ahead + exchanged / passes_of(micro.recompute)) / (whole if whole > 0.0 else 1.0)

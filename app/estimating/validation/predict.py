@@ -12,7 +12,7 @@ from app.catalog.entries import ChipKind
 from app.catalog.software import SoftwareProfile
 from app.engine.operators.adapters import ATTENTION_MODULES, MODULES, adapted
 from app.engine.operators.table import Kind, OperatorTable
-from app.engine.plans import Plans
+from app.engine.plans import Plans, Recompute
 from app.engine.records import FloatLike, Floats, IpuChip, Precision, Tokens
 from app.engine.search.space import divisors
 from app.errors import AppError
@@ -186,10 +186,22 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
     chosen = plans(min(micro, ours))
     if case.laid_out or _fits(scenario, chosen):
         if case.recompute is None and not scenario.is_ipu and not _fits(scenario, chosen):
-            # A layout that was run did fit: what its memory cannot hold was computed again.
-            return replace(chosen, recompute=np.asarray(2.0))
+            return _least_recomputed(scenario, chosen)
         return chosen
     return _searched(case, scenario, context, int(batch)) or chosen
+
+
+def _least_recomputed(scenario: Scenario, plans: Plans) -> Plans:
+    """Return a plan with the fewest layers computed again with which it fits; all where none does.
+
+    A layout that was run did fit: what its memory could not hold was computed again.
+    """
+    depth = int(scenario.table.depth)
+    tried = replace(plans, recompute=Recompute.SELECTIVE + np.arange(depth + 1) / depth)
+    memory = scenario.memory(tried)
+    fits = np.flatnonzero(np.ravel(memory.total <= memory.capacity))
+    least = fits[0] if fits.size else depth
+    return replace(plans, recompute=np.asarray(float(Recompute.SELECTIVE) + least / depth))
 
 
 def _fastest_micro_batch(
