@@ -372,7 +372,7 @@ def find_model(case: MeasurementCase) -> ModelProfile:
     """Return the profile of a measured model; raise Unsupported where the columns do not tell."""
     columns = case.family in TRANSFORMERS and bool(case.hidden and case.layers and case.heads)
     if case.refused:
-        raise Unsupported("{model}: {reason}", model=case.model, reason=case.refused)
+        raise Unsupported("{model}: {reason}", model=case.model, reason=Message(case.refused))
     named = presets().get(case.preset or "")
     fitting = named and _resized(named, case)
     if fitting:

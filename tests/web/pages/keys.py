@@ -218,6 +218,8 @@ def of_catalogue() -> set[str]:
     with (ROOT / "data" / "training.csv").open(encoding="utf-8", newline="") as file:
         amounts = [row for row in csv.DictReader(file) if row["parameter"] in ("tokens", "epochs", "samples")]
     found |= {row["note"] for row in amounts if row["source"] == "rackline-assumption"}
+    with (ROOT / "data" / "validation" / "models.csv").open(encoding="utf-8", newline="") as file:
+        found |= {row["refused"] for row in csv.DictReader(file)}
     return (found | of_parts()) - {""}
 
 

@@ -96,7 +96,7 @@ def test_a_size_finds_every_model_named_after_it(reader: Reader) -> None:
 
 
 def test_an_unknown_published_name_is_told_that_no_network_is_read(reader: Reader) -> None:
-    page = reader.page("/?find=Qwen/Qwen2-7B")
+    page = reader.page("/?find=Qwen/Qwen1.5-7B")
     assert "reads no network" in page.select_one("#model-results .notice").get_text()
     assert page.select_one('#model-file[name="model_file"]') is not None
     assert "No model matches" in reader.page("/choices?find=zzz").get_text()
