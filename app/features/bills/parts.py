@@ -90,7 +90,7 @@ def _switch_use(catalog: Catalog, switch: str) -> tuple[Group, str]:
 def machines_linked(catalog: Catalog, system: SystemEntry) -> int:
     """Return the machines that links of their own join, which stand in one rack.
 
-    IPU-Links do, and the switch trays of a rack that is sold as one system; hosts of TPUs are sold one by one.
+    IPU-Links do, and the switch trays of a rack that is sold as one; hosts of TPUs are rented one by one.
     """
     if system.chip_kind is ChipKind.IPU:
         joined = round(catalog.figure(system.chip, "pod_size").si)
