@@ -137,8 +137,10 @@ class NotFound(AppError):
     def named(cls, kind: str, name: str, known: Iterable[str], field_name: str = "") -> NotFound:
         """Return the error for an unknown identifier, with the nearest known ones."""
         names = sorted(known)
+        # What begins as the name does is closer than what differs from it in a letter.
+        longer = [one for one in names if len(name) > 2 and one.startswith(name)]
         alike = [] if DRAWN.fullmatch(name) else difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-        close = alike or names[:3]
+        close = [*dict.fromkeys([*longer, *alike])][:3] or names[:3]
         said = {"kind": Message(kind), "name": name[:80]}
         message = (
             Message(

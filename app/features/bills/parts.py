@@ -88,8 +88,15 @@ def _switch_use(catalog: Catalog, switch: str) -> tuple[Group, str]:
 
 
 def machines_linked(catalog: Catalog, system: SystemEntry) -> int:
-    """Return the machines that IPU-Links join, which stand in one rack."""
-    joined = round(catalog.figure(system.chip, "pod_size").si)
+    """Return the machines that links of their own join, which stand in one rack.
+
+    IPU-Links do, and the switch trays of a rack that is sold as one; hosts of TPUs are rented one by one.
+    """
+    if system.chip_kind is ChipKind.IPU:
+        joined = round(catalog.figure(system.chip, "pod_size").si)
+    else:
+        domain = catalog.find(system.machine, "domain_devices")
+        joined = system.devices_per_machine if domain is None else round(domain.si)
     return min(system.machines, max(joined // system.devices_per_machine, 1))
 
 

@@ -79,12 +79,17 @@ def _sum(figures: Iterable[Figure | None]) -> float:
 
 
 def blocks_of(catalog: Catalog, system: SystemEntry, count: int, parts: Sequence[BillPart]) -> list[Block]:
-    """Return what has to stand together: machines that IPU-Links join with their hosts and switches."""
+    """Return what has to stand together: machines that links of their own join, with hosts and switches."""
     standing = [line for line in parts if line.height > 0 and line.use != "spare_switch"]
     if system.chip_kind is not ChipKind.IPU:
         # Machines first, then storage and spares, switches last.
         standing.sort(key=lambda line: (line.use in SWITCHES, line.use != "machine"))
-        return [(line,) for line in standing for _ in range(line.count)]
+        together = machines_linked(catalog, system)
+        return [
+            (line,) * (together if line.use == "machine" else 1)
+            for line in standing
+            for _ in range(line.count // (together if line.use == "machine" else 1))
+        ]
     groups = count * math.ceil(system.machines / machines_linked(catalog, system))
     blocks: list[list[BillPart]] = [[] for _ in range(groups)]
     loose: list[Block] = []

@@ -35,6 +35,17 @@ class SystemGroup:
 COMMON = {
     "dgx-a100-640gb",
     "dgx-a100-320gb",
+    "dgx-h100",
+    "dgx-h200",
+    "dgx-b200",
+    "dgx-b300",
+    "gb200-nvl72",
+    "gb300-nvl72",
+    "mi300x-8",
+    "mi325x-8",
+    "mi355x-8",
+    "gaudi2-8",
+    "gaudi3-8",
     "ipu-m2000",
     "ipu-pod4",
     "ipu-pod16",
@@ -48,6 +59,9 @@ COMMON = {
     "bow-pod256",
 }
 """Systems customers ask about, shown open; generic nodes, clouds and older machines are folded."""
+
+OWN_NAMES = {"Google": "TPU", "Intel": "Gaudi", "Amazon Web Services": "Trainium"}
+"""What accelerators are called whose makers do not call them GPUs."""
 
 RENTED = "Cloud"
 
@@ -72,12 +86,17 @@ def softwares(bench: Workbench, voice: Voice, kind: str) -> list[ChoiceGroup]:
 
 def systems(catalogue: Catalogue) -> list[SystemGroup]:
     """Return the systems by maker, those customers ask about first."""
-    scale_out = [fabric for fabric in catalogue.fabrics.documents.values() if fabric.id != "ipu-fabric"]
+    scale_out = [fabric for fabric in catalogue.fabrics.documents.values() if is_bought(fabric)]
     groups: dict[str, list[SystemChoice]] = {}
     for system in catalogue.systems.documents.values():
         groups.setdefault(heading(system), []).append(system_choice(system, scale_out, catalogue))
     made = [SystemGroup(name, name not in {RENTED, OTHER}, found) for name, found in groups.items()]
     return sorted(made, key=lambda group: not group.common)
+
+
+def is_bought(fabric: Fabric) -> bool:
+    """Tell whether there are switches for a fabric; those of clouds come with what is rented."""
+    return any(figure.parameter == "switch" for figure in fabric.figures)
 
 
 def heading(system: System) -> str:
@@ -90,7 +109,8 @@ def system_choice(system: System, scale_out: Iterable[Fabric], catalogue: Catalo
     """Return one system as it is offered; pods come with their own fabric."""
     chip = catalogue.chips.get(system.chip)
     own = catalogue.fabrics.documents.get(system.fabric)
-    offered = [own] if system.chip_kind == "ipu" or system.acquisition == "rent" else scale_out
+    alone = system.chip_kind == "ipu" or system.acquisition == "rent"
+    offered = [own] if alone else [*scale_out, *([] if own is None or own in scale_out else [own])]
     fabrics = [Choice(fabric.id, fabric.name.partition(" (")[0]) for fabric in offered if fabric is not None]
     return SystemChoice(system.id, system.name, f"{system.devices} × {chip.name}", fabrics, system.fabric)
 
@@ -101,7 +121,9 @@ def system_names(catalogue: Catalogue) -> list[ChoiceGroup]:
 
     def size(identifier: str) -> str:
         system = documents[identifier]
-        return f"{system.devices} {'IPU' if system.chip_kind == 'ipu' else 'GPU'}"
+        chip = catalogue.chips.get(system.chip)
+        kind = "IPU" if system.chip_kind == "ipu" else OWN_NAMES.get(chip.maker, "GPU")
+        return f"{system.devices} {kind}"
 
     return [
         ChoiceGroup(group.name, [Choice(one.id, one.name, size(one.id)) for one in group.systems])
