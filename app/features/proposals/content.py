@@ -17,10 +17,12 @@ from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.money import CostFigure
 from app.estimating.ranges import scaled
+from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity, SourceRef
 from app.estimating.trace import source_ref
 from app.features.bills.bill import make_bill
-from app.features.bills.model import Bill, BillRequest
+from app.features.bills.model import Bill, BillInputs, BillRequest
+from app.features.bills.service import StatedPrices, at_prices_of, stated_inputs
 from app.features.comparisons.compare import (
     ComparisonEntry,
     compare,
@@ -92,7 +94,9 @@ def build_content(
     basis = BasisAsked(term_years=asked.term_years)
     comparison = narrowed(on_one_basis(whole, options, context, basis), shown, catalog)
     rows = comparison.rows
-    bills, asked_of_bills = option_bills(rows, context, asked.currency)
+    requests = {label: one.request for label, one in zip(labels, options, strict=True)}
+    stated = StatedPrices(asked.study_id or asked.comparison_id or "", title, 1, today.isoformat(), ())
+    bills, asked_of_bills = option_bills(rows, requests, context, asked, stated)
     evidence = evidence_of(named, context)
     limits = CustomerLimits(asked.deadline_s, asked.budget, asked.budget_kind or "run")
     by_figures = advise(comparison, limits, asked.recommended, networks_instead(named, rows))
@@ -257,21 +261,29 @@ RENTED = "instances"
 
 
 def option_bills(
-    rows: Sequence[ComparisonRow], context: SizingContext, currency: str
+    rows: Sequence[ComparisonRow],
+    requests: Mapping[str, EstimateRequest | PublishedFigure],
+    context: SizingContext,
+    asked_of: ProposalRequest,
+    stated: StatedPrices,
 ) -> tuple[list[OptionBill], list[Concerned]]:
     """Return the parts of every option that runs and names its system, and what to ask about them."""
+    currency = asked_of.currency
     bills: list[OptionBill] = []
     asked: list[Concerned] = []
     for row in rows:
         count = counted(row)
         if row.system is None or count is None or row.hours is None:
             continue
+        request, priced = requests[row.label], context
         entry = context.catalog.system(row.system)
         if entry.acquisition is Acquisition.RENT:
             bills.append(rented(row.label, entry, count, context, currency))
             continue
         try:
-            bill = make_bill(bill_request(row, entry, count, context, currency), context)
+            if isinstance(request, EstimateRequest):
+                priced = at_prices_of(context, request, stated, row.label)
+            bill = make_bill(bill_request(row, entry, count, currency, asked_of.bill), priced)
         except AppError as error:
             bills.append(option_bill(row.label, note=Text.of(error.message)))
             continue
@@ -290,19 +302,18 @@ def counted(row: ComparisonRow) -> int | None:
 
 
 def bill_request(
-    row: ComparisonRow, entry: SystemEntry, count: int, context: SizingContext, currency: str
+    row: ComparisonRow, entry: SystemEntry, count: int, currency: str, inputs: BillInputs | None
 ) -> BillRequest:
-    """Return what a bill is asked for; pods bring their own network."""
+    """Return what a bill is asked for, as the Bill view of the study asks; pods bring their own network."""
     found: dict[str, Any] = {"system": entry.id, "count": count, "currency": currency}
     if row.estimate is not None and entry.chip_kind is not ChipKind.IPU:
         summary = row.estimate.system
         found |= {"fabric": summary.fabric, "ports_per_node": summary.ports_per_node}
     if row.estimate is not None and row.estimate.cost is not None:
-        # What the cost counts is what the bill lists, at the prices the cost was made with.
+        # What the cost counts is what the bill lists.
         basis = row.estimate.cost.basis
-        names = ["region", "storage_tb"] + (["price_book_id"] if context.catalog.book is None else [])
-        found |= {name: basis[name] for name in names if basis.get(name) is not None}
-    return BillRequest.model_validate(found)
+        found |= {name: basis[name] for name in ("region", "storage_tb") if basis.get(name) is not None}
+    return BillRequest.model_validate(found | (stated_inputs(inputs, entry.chip_kind) if inputs else {}))
 
 
 def option_bill(label: str, **known: Any) -> OptionBill:

@@ -14,6 +14,7 @@ from app.features.proposals.model import SECTIONS
 from app.platform.rates import ClientKind, CostClass
 from app.platform.web.examples import CALIBRATION, STUDY
 from tests.allowances import allowed
+from tests.reports.renderings import text_of as document_text
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
 
@@ -116,6 +117,50 @@ def test_a_draft_saves_the_study_as_it_is_shown(reader: Reader, claimed: str) ->
     after = reader.data(f"/api/v1{study}")
     assert (after["version"], after["content"]["customer"]) == (2, "A"), "nothing was turned"
     assert len(reader.page(plain).select("#proposals tbody tr")) == 2
+
+
+def test_the_bill_of_a_proposal_is_that_of_its_study(reader: Reader) -> None:
+    """The Bill view keeps storage and spares with the study, whether saved or only shown."""
+    study = reader.study(
+        {"id": "dgx-a100-640gb", "count": 4}, {"id": "ipu-pod64"}, {"id": "aws-p4d"}, currency="KRW"
+    )
+    shown = reader.landed(f"{study}/bill?storage_tb=500&spare=1&ports_per_node=4&rack_units=48")
+    state = shown.partition("?")[2]
+    view = f"{study}/proposal?{state}"
+    made = str(reader.submit(view, {**fields_of(reader, view), **FORM, "title": ""}).headers["location"])
+    content = reader.data(f"{made}.json")["content"]
+    wanted = [reader.data(f"{study}/bill.json?{state}&option={key}") for key in "ab"]
+    for bill, found in zip(wanted, content["bills"], strict=False):
+        assert {"storage", "spares"} <= {one["group"] for one in found["groups"]}
+        assert [one["quantity"] for one in found["lines"]] == [one["quantity"] for one in bill["lines"]]
+        assert (found["total"], found["racks"]) == (bill["totals"]["price"], bill["totals"]["racks"])
+    offered = content["advice"]["recommended"]
+    assert "storage_not_counted" not in [one["code"] for one in content["warnings"]]
+    page, said = reader.page(made), document_text(reader.get(f"{made}.pdf").content)
+    for bill, found in zip(wanted, content["bills"], strict=False):
+        total = f"₩{bill['totals']['price']['value'] / 1e8:.3g}억"
+        assert total in text_of(page) and total in said, found["label"]
+    assert offered is None or offered in said
+    # The API reads what the study keeps, and a repetition today finds the same.
+    asked = {"study_id": identifier_of(study), "customer": "A"}
+    again = reader.ask("POST", "/api/v1/proposals", json=asked).json()
+    assert again["content"]["bills"] == content["bills"]
+    assert reader.ask("POST", f"/api/v1/proposals/{again['id']}/replay").json()["changes"] == []
+    own = reader.ask("POST", "/api/v1/proposals", json={**asked, "bill": {"storage_tb": 100}}).json()
+    assert own["content"]["bills"][0]["total"]["value"] < wanted[0]["totals"]["price"]["value"]
+
+
+def test_the_bill_of_a_proposal_is_at_stated_prices(reader: Reader) -> None:
+    body = {
+        "name": "Own price",
+        "base": {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}, "currency": "KRW"},
+        "options": [{"system": {"id": "dgx-a100-640gb", "count": 4}, "assumptions": {"system_price": 3e8}}],
+    }
+    study = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
+    asked = {"study_id": study, "customer": "A"}
+    made = reader.ask("POST", "/api/v1/proposals", json=asked).json()["content"]["bills"][0]
+    bill = reader.data(f"/studies/{study}/bill.json")
+    assert made["total"] == bill["totals"]["price"] and made["equipment"] == bill["equipment"]
 
 
 def test_a_refused_form_leaves_the_study_as_it_was(reader: Reader, claimed: str) -> None:
