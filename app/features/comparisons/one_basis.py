@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,9 +30,6 @@ from app.features.comparisons.compare import (
     ratios_of,
 )
 from app.features.comparisons.model import BasisCost, Comparison, CostRatio, OneBasis
-
-ELASTIC = {"on-demand", "spot"}
-"""Ways to rent that are paid for the hours in use alone; a commitment is paid for every hour."""
 
 SHARED = ("price_book_id", "price_date", "discount_rate", "include", "storage_tb", "egress_gb")
 """Assumptions that all options take from the first that states them; region and tariff stay their own."""
@@ -220,9 +217,6 @@ def _ways(
         found = prices(hardware, terms, request.currency, priced.catalog, [], family)
         if found is None:
             continue
-        if rental in ELASTIC and found.hourly is not None:
-            # The price of a useful hour is the rent over its utilisation; nobody pays for these when idle.
-            found = replace(found, hourly=found.hourly * found.utilisation)
         charges = Charges(hardware, found, normals=common_normals(), currency=request.currency)
         yield _way(charges, rental, rental == own.rental, timed, basis)
 
