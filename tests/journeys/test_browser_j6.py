@@ -112,6 +112,6 @@ def test_three_months_later_a_price_has_changed(korean_window: Seat, spoken: Voi
     page.get_by_role("link", name=spoken.gettext("Compare with current prices")).click()
     changes = page.locator("#changes")
     expect(changes).to_contain_text("+20%")
-    expect(changes).to_contain_text(spoken.gettext("Purchase price"))
+    expect(changes).to_contain_text(spoken.gettext("Purchase with freight and installation"))
     assert httpx.get(f"{address}.pdf", timeout=30).content == kept
     assert seat.complaints == []

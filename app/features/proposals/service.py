@@ -57,6 +57,9 @@ Standing = Literal["draft", "frozen", "expired"]
 
 PDF = "pdf"
 
+MOST_LOOKED_AT = 20
+"""Newest proposals in which the sender is looked for."""
+
 MOST_NOTED = 100
 """Proposals of which is written down at one time that their last day is over."""
 
@@ -211,11 +214,12 @@ def usual_end() -> date:
 
 
 def latest_sender(bench: Workbench, workspace_id: str) -> dict[str, str]:
-    """Return who sent the newest proposal of a workspace, by the fields of its form."""
+    """Return who sent the newest proposal of a workspace that says so, by the fields of its form."""
     with bench.store.transaction(workspace_id) as repository:
-        rows = repository.page(ProposalRecord, 1, None).rows
-        newest = repository.get(ProposalRecord, rows[0].id) if rows else None
-        sender = (newest.request.get("sender") if newest is not None else None) or {}
+        rows = repository.page(ProposalRecord, MOST_LOOKED_AT, None).rows
+        found = (repository.get(ProposalRecord, row.id) for row in rows)
+        senders = (one.request.get("sender") for one in found if one is not None)
+        sender: dict[str, str] = next((one for one in senders if one and one.get("organization")), {})
     return {f"sender.{name}": value for name, value in sender.items() if value}
 
 

@@ -41,7 +41,7 @@ def test_the_article_s_figures(reader: Reader) -> None:
     assert page.select_one(".tabs [aria-current]").get_text() == "Build or rent"
     assert months(page) == "17.5"
     assert first_input(page) == "Cloud bill per month"
-    assert facts(page)["Purchase price"] == "₩4,378,000,000"
+    assert facts(page)["Purchase with freight and installation"] == "₩4,378,000,000"
     assert facts(page)["Cloud bill to break even by the horizon"] == "₩141,208,333"
     assert "pays off after 17.5 months" in page.select_one(".answer-first").get_text()
     doubled = reader.page(address(cloud_monthly="600,000,000"))
