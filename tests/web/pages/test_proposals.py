@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from app.features.proposals.model import SECTIONS
 from app.platform.rates import ClientKind, CostClass
 from app.platform.web.examples import CALIBRATION, STUDY
+from app.platform.wording.voice import voice
 from tests.allowances import allowed
 from tests.reports.renderings import text_of as document_text
 from tests.web.pages.conftest import Reader
@@ -161,6 +162,76 @@ def test_the_bill_of_a_proposal_is_at_stated_prices(reader: Reader) -> None:
     made = reader.ask("POST", "/api/v1/proposals", json=asked).json()["content"]["bills"][0]
     bill = reader.data(f"/studies/{study}/bill.json")
     assert made["total"] == bill["totals"]["price"] and made["equipment"] == bill["equipment"]
+
+
+STORED = {"id": "dgx-a100-640gb", "count": 4}
+
+
+def test_one_amount_has_one_name_and_number_in_every_view(reader: Reader) -> None:
+    """Three purchases and two powers: each page names the one it shows, and the PDF says the same."""
+    study = reader.study(STORED, currency="USD")
+    compare, bill = reader.page(study), reader.page(f"{study}/bill")
+    own = reader.data(f"{study}.json")["options"][0]["costs"][0]
+    found = reader.data(f"{study}/bill.json")
+    assert found["equipment"]["value"] == pytest.approx(own["capex"]["value"])
+    view = f"{study}/proposal"
+    asked = {**fields_of(reader, view), "customer": "A", "locale": "en", "currency": "USD"}
+    made = str(reader.submit(view, asked).headers["location"])
+    paper, pdf = text_of(reader.page(made)), document_text(reader.get(f"{made}.pdf").content)
+    content = reader.data(f"{made}.json")["content"]
+    power = content["comparison"]["rows"][0]["estimate"]["system"]["power"]["value"]
+    english = voice("en")
+    said = {
+        "Systems and network": english.value(own["capex"]["value"], "USD"),
+        "Purchase with freight and installation": english.value(own["purchase"]["value"], "USD"),
+        "Bill of materials total": english.value(found["totals"]["price"]["value"], "USD"),
+        "Power in this training": english.value(power, "W", exact=False),
+        "Power under load": english.value(found["totals"]["power"]["value"], "W", exact=False),
+    }
+    assert len(set(said.values())) == len(said), "five figures, five names"
+    for name, amount in said.items():
+        for text in (paper, pdf):
+            assert name in re.sub(r"\s+", " ", text) and amount in text, (name, amount)
+    assert (
+        said["Purchase with freight and installation"] in compare.select_one("#column-a .r-capex").get_text()
+    )
+    assert "Purchase with freight and installation" in compare.select_one(".study-names").get_text()
+    for name in ("Systems and network", "Bill of materials total", "Power under load"):
+        (shown,) = [one for one in bill.select(".headline > div") if one.dt.get_text(strip=True) == name]
+        assert said[name] in shown.dd.get_text(), name
+    glossary = reader.page("/glossary").get_text()
+    assert all(name in glossary for name in said)
+
+
+def test_a_document_says_what_is_committed_and_tells_the_customer_nothing_to_do(reader: Reader) -> None:
+    study = reader.study({"id": "a100-sxm-40gb", "count": 2})
+    view = f"{study}/proposal"
+    asked = {**fields_of(reader, view), "customer": "A", "locale": "en", "currency": "USD"}
+    made = str(reader.submit(view, asked).headers["location"])
+    paper, pdf = text_of(reader.page(made).article), document_text(reader.get(f"{made}.pdf").content)
+    codes = {one["code"] for one in reader.data(f"{made}.json")["content"]["warnings"]}
+    assert {"price_is_estimate", "storage_not_counted", "prices_estimated"} <= codes
+    for told in ("Get a quote", "enter its capacity", "replace them with", "choose your own software"):
+        assert told not in paper and told not in re.sub(r"\s+", " ", pdf), told
+    assert "Only the figures under “Acceptance criteria” are committed, at level P90" in pdf
+    assert "Estimates, not promises" not in pdf
+
+
+def test_the_supplier_is_asked_for_remembered_and_missed_on_approval(reader: Reader) -> None:
+    study = reader.study(STORED)
+    view = f"{study}/proposal"
+    form = reader.page(view).find("form", class_="proposal-form")
+    assert form.find(attrs={"name": "sender.organization"}).find_parent("details") is None
+    plain = {**fields_of(reader, view), "customer": "A", "sender.organization": ""}
+    page = reader.page(str(reader.submit(view, plain).headers["location"]))
+    approve = page.find(id="approve")
+    assert approve.name == "details" and approve.find("button")["value"] == "approve"
+    assert approve.find(id="no-supplier") is not None
+    assert page.select("button[value=approve]") == [approve.find("button")], "only in the second step"
+    named = reader.submit(view, {**plain, "sender.organization": "Rackline GmbH"})
+    assert reader.page(str(named.headers["location"])).find(id="no-supplier") is None
+    reader.submit(view, plain)
+    assert fields_of(reader, view)["sender.organization"] == "Rackline GmbH"
 
 
 def test_a_refused_form_leaves_the_study_as_it_was(reader: Reader, claimed: str) -> None:
