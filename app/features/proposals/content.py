@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from app import __version__
+from app.catalog.books import RENTALS
 from app.catalog.catalog import Catalog
 from app.catalog.entries import Acquisition, ChipKind, SystemEntry
 from app.engine.units import HOUR
@@ -17,7 +18,7 @@ from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.money import CostFigure
 from app.estimating.ranges import scaled
-from app.estimating.request import EstimateRequest
+from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.schema import Quantity, SourceRef
 from app.estimating.trace import source_ref
 from app.features.bills.bill import make_bill
@@ -278,7 +279,8 @@ def option_bills(
         request, priced = requests[row.label], context
         entry = context.catalog.system(row.system)
         if entry.acquisition is Acquisition.RENT:
-            bills.append(rented(row.label, entry, count, context, currency))
+            asked_for = request.assumptions if isinstance(request, EstimateRequest) else AssumptionsInput()
+            bills.append(rented(row.label, entry, count, asked_for, context, currency))
             continue
         try:
             if isinstance(request, EstimateRequest):
@@ -334,12 +336,23 @@ def bought(label: str, bill: Bill) -> OptionBill:
     )
 
 
-def rented(label: str, entry: SystemEntry, count: int, context: SizingContext, currency: str) -> OptionBill:
-    figure = entry.price_hour
+def rented(
+    label: str,
+    entry: SystemEntry,
+    count: int,
+    asked: AssumptionsInput,
+    context: SizingContext,
+    currency: str,
+) -> OptionBill:
+    """Return what a rented option pays for an hour, in the way in which it is paid."""
+    figure = context.catalog.find(entry.id, "price_hour", RENTALS[asked.rental or "on-demand"])
     won = context.catalog.cost_defaults(entry.chip_kind).won_per_dollar
     rates = (won.si, won.si_low, won.si_high) if currency == "KRW" else (1.0, 1.0, 1.0)
     price, total = None, None
-    if figure is not None:
+    if asked.hourly_price is not None:
+        figure, price = None, Quantity.exact(asked.hourly_price, currency)
+        total = scaled(price, count)
+    elif figure is not None:
         hourly = zip((figure.si, figure.si_low, figure.si_high), rates, strict=True)
         value, low, high = (HOUR * end * rate for end, rate in hourly)
         price = Quantity(value=value, low=low, high=high, unit=currency)

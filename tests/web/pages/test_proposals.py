@@ -151,6 +151,22 @@ def test_the_bill_of_a_proposal_is_that_of_its_study(reader: Reader) -> None:
     assert own["content"]["bills"][0]["total"]["value"] < wanted[0]["totals"]["price"]["value"]
 
 
+def test_a_rented_option_is_billed_by_the_hour_as_it_is_paid(reader: Reader) -> None:
+    for rental, price in (("on-demand", 21.957642), ("reserved-3-years", 9.374)):
+        body = {
+            "name": "Rented",
+            "base": {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}},
+            "options": [{"system": {"id": "aws-p4d", "count": 2}, "assumptions": {"rental": rental}}],
+        }
+        study = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
+        asked = {"study_id": study, "customer": "A", "locale": "en", "currency": "USD"}
+        made = reader.ask("POST", "/api/v1/proposals", json=asked).json()
+        (line,) = made["content"]["bills"][0]["lines"]
+        assert line["unit_price"]["value"] == pytest.approx(price)
+        heads = [one.get_text() for one in reader.page(f"/proposals/{made['id']}").select("#bill-0 th")]
+        assert {"Price per hour", "Total per hour"} <= set(heads)
+
+
 def test_the_bill_of_a_proposal_is_at_stated_prices(reader: Reader) -> None:
     body = {
         "name": "Own price",

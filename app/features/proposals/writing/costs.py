@@ -82,6 +82,9 @@ def sums(option: OptionBill, options: Sequence[OptionBill], voice: Voice) -> lis
 
 def by_part(option: OptionBill, index: int, voice: Voice) -> Grid:
     unknown = voice.gettext("price unknown")
+    # What is rented has no groups, and is paid by the hour.
+    unit_price = voice.gettext("Unit price") if option.groups else voice.gettext("Price per hour")
+    total = voice.gettext("Total") if option.groups else voice.gettext("Total per hour")
     whole = voice.gettext("Bill of materials total")
     if not option.complete:
         whole += f", {voice.gettext('at least')}"
@@ -96,10 +99,10 @@ def by_part(option: OptionBill, index: int, voice: Voice) -> Grid:
         (Head(voice.gettext("Count"), True, 0.9), lambda part: voice.number(part.quantity)),
         (Head(voice.gettext("Rule"), width=2.4), lambda part: voice.say(part.rule)),
         (
-            Head(voice.gettext("Unit price"), True, 1.4),
+            Head(unit_price, True, 1.4),
             lambda part: figure(part.unit_price, voice, unknown=unknown),
         ),
-        (Head(voice.gettext("Total"), True, 1.4), lambda part: figure(part.total, voice, unknown=unknown)),
+        (Head(total, True, 1.4), lambda part: figure(part.total, voice, unknown=unknown)),
         foot=[Cell(whole), *[Cell("")] * 3, figure(option.total, voice)] if option.total else [],
     )
 
