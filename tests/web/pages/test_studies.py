@@ -234,6 +234,29 @@ def test_a_state_of_more_knobs_than_there_are_is_refused(reader: Reader, address
     assert refused.status_code == 400 and "120" in refused.text
 
 
+def test_the_conclusion_says_how_options_are_paid_and_what_would_be_cheaper(reader: Reader) -> None:
+    study = reader.study({"id": "ipu-pod16"}, {"id": "aws-p4d"})
+    answer = reader.data(f"{study}.json")
+    said = reader.page(study).find(id="answer").get_text(" ")
+    assert "Rented options are compared at their price on demand." in said
+    rented = answer["options"][1]
+    ways = {way["rental"]: way["run"]["value"] for way in rented["costs"]}
+    least = min(one["cost"]["value"] for one in answer["options"])
+    for rental, words in (("reserved-3-years", "reserved for 3 years"), ("spot", "spot")):
+        assert (f"Paid {words}" in said) == (ways[rental] < least)
+    assert "Paid " not in reader.page(reader.study({"id": "ipu-pod16"})).find(id="answer").get_text()
+
+
+def test_a_sentence_rounds_money_as_a_cell_does(reader: Reader, korean: Reader) -> None:
+    study = reader.study({"id": "aws-p4d"})
+    cost = reader.data(f"{study}.json")["options"][0]["cost"]
+    shown = reader.page(study).select_one("#column-a .r-cost .study-value").get_text(strip=True)
+    assert shown in reader.page(study).find(id="answer").get_text(), cost
+    other = korean.page(study)
+    told = other.select_one("#column-a .r-cost .study-value").get_text(strip=True)
+    assert told.endswith("달러") and told in other.find(id="answer").get_text()
+
+
 def test_korean_pages_are_korean(korean: Reader, address: str) -> None:
     for path in (
         "/studies",
