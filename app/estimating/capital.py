@@ -107,6 +107,11 @@ class Terms:
         return RENTALS[self.rental or "on-demand"]
 
     @property
+    def elastic(self) -> bool:
+        """True where only the hours in use are paid: a commitment is paid for every hour."""
+        return self.rental in ("on-demand", "spot")
+
+    @property
     def spot(self) -> bool:
         """True where the provider may take the system back."""
         return self.rental == "spot"

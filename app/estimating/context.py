@@ -26,7 +26,7 @@ from app.estimating.nearest import (
     measured_runs,
     read_measured,
 )
-from app.estimating.ranges import Residuals, load_residuals, significant
+from app.estimating.ranges import Residuals, count_of, load_residuals, significant
 from app.estimating.regimes import MeasurementCoverage, chip_series
 from app.estimating.request import AssumptionsInput
 from app.estimating.validation.cases import Rules, load_rules
@@ -101,10 +101,10 @@ def critical_batch_checks(
         caution(
             "batch_beyond_critical",
             "workload.global_batch",
-            "steps of {batch} million tokens exceed the critical batch of about {critical} million: reaching "
-            "the same loss takes about {factor} times the tokens needed there",
-            batch=significant(batch_tokens / 1e6),
-            critical=significant(critical / 1e6),
+            "steps of {batch} tokens exceed the critical batch of about {critical}: reaching the same loss "
+            "takes about {factor} times the tokens needed there",
+            batch=count_of(batch_tokens),
+            critical=count_of(critical),
             factor=significant(float(more)),
         )
     ]

@@ -64,7 +64,7 @@ def cost_trace(
             formula="sum of: capital P (f − s (f − r)) / (8,766 h · u), f = r / (1 − (1 + r)^−n); "
             "support, power, space and staff of a year / (8,766 h · u)"
             if found.owned
-            else "(instances × price + storage + egress) / u",
+            else "(instances × price + storage + egress) / u; on demand and spot instances × price",
             inputs=stated | {line.item: line.hourly for line in cost.lines},
             value=cost.hourly.value,
             unit=cost.hourly.unit,
@@ -345,9 +345,11 @@ def _lines(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str,
 
 
 def _rented(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str, Floats]:
+    # The price of a useful hour is the rent over its utilisation; nobody pays for elastic hours when idle.
+    paid = found.utilisation if found.terms.elastic else 1.0
     lines = rented_hourly_cost(
         hardware.count,
-        (found.hourly or 0.0) * factor,
+        paid * (found.hourly or 0.0) * factor,
         found.stored,
         found.defaults.storage_object.si,
         found.utilisation,

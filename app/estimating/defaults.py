@@ -79,6 +79,7 @@ def assumption_defaults(
     add("region", found.terms.region, None, where)
     add("amortisation_years", cost.amortisation.si / YEAR, cost.amortisation)
     add("discount_rate", round(found.discount_rate, 9), cost.capital_rate)
+    add("utilisation", cost.utilisation.si, cost.utilisation)
     if STORAGE in found.include:
         size = stored_tb(found)
         add("storage_tb", size, cost.storage_per_node)
@@ -87,7 +88,6 @@ def assumption_defaults(
         add("tariff_tier", found.terms.tier, cost.tariff)
         if "staff" in found.include:
             add("staff", round(found.staff, 9), cost.staff_per_node)
-        add("utilisation", cost.utilisation.si, cost.utilisation)
         add(
             "include",
             list(found.include),
@@ -97,7 +97,6 @@ def assumption_defaults(
         exchange = found.rate if request.currency == "KRW" else 1.0
         add("electricity_per_kwh", round(found.electricity * KILOWATT_HOUR * exchange, 6), cost.tariff)
     else:
-        add("utilisation", found.utilisation, None, Message("rented hours are paid only while in use"))
         add("rental", found.terms.rental, None, Message("on-demand by default"))
         if found.terms.spot:
             rate = cost.interruptions

@@ -117,7 +117,7 @@ def prices(
         warnings.append(_price_unknown(hardware, terms, catalog))
         return None
     counted = STORAGE in terms.include
-    utilisation = _or(asked.utilisation, defaults.utilisation.si if terms.owned else 1.0)
+    utilisation = _or(asked.utilisation, defaults.utilisation.si)
     found = DollarPrices(
         terms=terms,
         defaults=defaults,
@@ -283,6 +283,7 @@ def _figures(
     common = [
         basis("amortisation_years", "year", defaults.amortisation),
         basis("discount_rate", "1/year", defaults.capital_rate),
+        basis("utilisation", "1", defaults.utilisation),
         defaults.won_per_dollar,
     ]
     if terms.owned:
@@ -290,10 +291,7 @@ def _figures(
         drawn: list[Basis] = [figure for figure in machines.values() if figure is not None]
         idle = [catalog.idle_power(item) for item in machines]
         drawn += [known[1] for known in idle if known is not None]
-        common[2:2] = [
-            basis("residual_share", "1", defaults.residual),
-            basis("utilisation", "1", defaults.utilisation),
-        ]
+        common[2:2] = [basis("residual_share", "1", defaults.residual)]
         staff: list[Basis] = [defaults.staff_per_node]
         if asked.staff is not None:
             staff = [Stated("staff", asked.staff, "1")]
@@ -324,8 +322,6 @@ def _figures(
         ],
         "egress": [Stated("egress_gb", asked.egress_gb or 0.0, "GB/month"), defaults.egress],
     }
-    if asked.utilisation is not None:
-        common.append(Stated("utilisation", asked.utilisation, "1"))
     if terms.spot:
         lines["instances"].append(basis("spot_interruptions_per_month", "1/month", defaults.interruptions))
     return {"": common, **lines}

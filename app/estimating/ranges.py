@@ -45,7 +45,8 @@ MONEY = "{amount} {currency}"
 
 
 def money(value: float, currency: str) -> Message:
-    return Message(MONEY, {"amount": significant(value), "currency": currency})
+    """Return an amount of money; readers get the whole of it, so that a sentence rounds as a cell does."""
+    return Message(MONEY, {"amount": significant(value), "currency": currency, "whole": value})
 
 
 LEAST_CHANCE = 0.01

@@ -1,4 +1,5 @@
-// Menus and the panel beside a study close with Escape or a click elsewhere, and the address can be copied.
+// Menus close with Escape or a click elsewhere, the panel of a figure holds the focus while it is open, nobody
+// loses their place on the page to a part that is swapped, and the address can be copied.
 "use strict";
 
 (() => {
@@ -11,7 +12,49 @@
       menu.open = false;
       menu.querySelector("summary").focus();
     }
-    document.querySelector("dialog.study-panel[open]")?.close();
+  });
+
+  let opener = null;
+  let left = null;
+  let place = 0;
+  const removers = () => [...document.querySelectorAll("[data-removes]")];
+
+  document.addEventListener("htmx:before:request", ({ target }) => {
+    if (target.matches(".traced")) opener = target;
+    left = document.activeElement;
+    place = removers().indexOf(left);
+  });
+
+  document.addEventListener("htmx:after:swap", () => {
+    const panel = document.querySelector("dialog.study-panel:not([open])");
+    if (panel) {
+      panel.showModal();
+      panel.addEventListener("close", () => {
+        panel.remove();
+        opener.focus();
+      });
+    }
+    if (!left || left === document.body || document.activeElement !== document.body) return;
+    // What was pressed is gone with what it removed, or folded away: its neighbour follows, its fold, the page.
+    const fold = document.getElementById(left.id)?.closest("details")?.querySelector("summary");
+    const next = place < 0 ? fold : removers().at(Math.min(place, removers().length - 1));
+    (next ?? document.getElementById("content")).focus();
+  });
+
+  // Arrow keys turn a closed list of systems: it adds one with its button.
+  document.addEventListener(
+    "change",
+    (event) => {
+      if ("waits" in event.target.dataset) event.stopPropagation();
+    },
+    true,
+  );
+
+  // A default that is typed over is none any more.
+  document.addEventListener("input", ({ target }) => {
+    const tag = target.closest(".field")?.querySelector("label > .tag.default");
+    const was = target.options ? [...target.options].find((one) => one.defaultSelected)?.value : target.defaultValue;
+    if (tag) tag.hidden = target.value !== (was ?? "");
   });
 
   document.addEventListener("click", async (event) => {

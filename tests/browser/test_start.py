@@ -64,6 +64,13 @@ def test_systems_are_marked_removed_and_counted(window: Seat) -> None:
     expect(page.locator("#unstar-ipu-pod16")).to_have_attribute("aria-pressed", "true")
     page.locator("#remove-ipu-pod16").click()
     expect(page.locator(".chosen-system")).to_have_count(1)
+    expect(page.locator("[data-removes]")).to_be_focused()
+    page.locator("#find_system").fill("nothing like it")
+    expect(page.locator("#system-results")).to_contain_text("No system matches")
+    missed = page.locator("#system-results > p").bounding_box()
+    button = page.locator("#compare .submit-row button").bounding_box()
+    assert missed is not None and button is not None and missed["y"] + missed["height"] <= button["y"]
+    page.locator("#find_system").fill("")
     page.locator("#find_system").click()
     expect(offered(page).first).to_contain_text("IPU-POD16")
     offered(page).first.click()
@@ -82,10 +89,20 @@ def test_the_least_count_follows_the_training(window: Seat) -> None:
     expect(page.locator("#least")).not_to_have_text(before)
 
 
+def test_a_default_that_is_typed_over_is_not_called_one(window: Seat) -> None:
+    page = window.open("/?model.preset=llama2-7b")
+    page.locator("#workload summary").click()
+    tag = page.locator(".field:has(#workload-seq_len) .tag.default")
+    expect(tag).to_be_visible()
+    page.locator("#workload-seq_len").fill("2048")
+    expect(tag).to_be_hidden()
+
+
 def test_an_uploaded_model_is_read_at_once(window: Seat, tmp_path: Path) -> None:
     file = tmp_path / "config.json"
     file.write_text(json.dumps(QWEN2_7B))
     page = window.open("/")
+    expect(page.locator("#model-file ~ button")).to_be_hidden()
     page.locator("#model-file").set_input_files(file)
     expect(page.locator("#model .chosen")).to_have_text("qwen2")
     page.locator("#compare .submit-row button").click()
@@ -94,6 +111,7 @@ def test_an_uploaded_model_is_read_at_once(window: Seat, tmp_path: Path) -> None
 
 def test_the_page_works_without_scripts(plain_window: Seat) -> None:
     page = plain_window.open("/")
+    expect(page.locator("#model-file ~ button")).to_be_visible()
     page.locator("#find").fill("bert large")
     page.get_by_role("button", name="Find").first.click()
     page.locator("#model-results").get_by_role("link", name=re.compile("BERT-Large")).click()

@@ -111,8 +111,12 @@ def test_the_keyboard_is_enough_and_the_focus_stays(window: Seat, address: str) 
     page.keyboard.press("Enter")
     expect(page.locator("#trace .formula").first).to_be_visible()
     expect(page.get_by_role("button", name="Close")).to_be_focused()
-    page.keyboard.press("Enter")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("!document.activeElement.closest('#study')"), "behind the panel"
+    page.keyboard.press("Escape")
     expect(page.locator("#trace")).to_be_hidden()
+    expect(page.locator("#column-a .r-time .traced")).to_be_focused()
     page.locator("#knob-batch").focus()
     page.keyboard.type("2048")
     page.keyboard.press("Enter")
@@ -120,6 +124,33 @@ def test_the_keyboard_is_enough_and_the_focus_stays(window: Seat, address: str) 
     expect(page.locator("#changes")).to_be_visible()
     save(page)
     saved_as(page, 2)
+
+
+def test_an_option_is_added_with_its_button_and_removed_with_the_focus_beside_it(
+    window: Seat, address: str
+) -> None:
+    page = window.open(address)
+    page.locator("#knob-add").focus()
+    page.keyboard.press("ArrowDown")
+    page.locator("#knob-add").evaluate("field => field.dispatchEvent(new Event('change', {bubbles: true}))")
+    page.wait_for_timeout(300)
+    expect(page).to_have_url(f"{window.server}{address}")
+    page.locator("#knob-add").select_option("bow-pod16")
+    page.locator("#knob-add-button").press("Enter")
+    expect(page.locator("#column-e")).to_contain_text("Bow Pod16")
+    page.locator("#column-e .drop").press("Enter")
+    expect(page.locator("#column-e")).to_have_count(0)
+    expect(page.locator("#column-d .drop")).to_be_focused()
+
+
+def test_an_option_is_renamed_with_the_keyboard(window: Seat, address: str) -> None:
+    page = window.open(address)
+    page.locator("#rename-a").press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.type("Our cluster")
+    page.keyboard.press("Enter")
+    expect(page.locator("#option-a")).to_contain_text("Our cluster")
+    expect(page.locator("#rename-a")).to_be_focused()
 
 
 def test_two_tabs_meet_and_nothing_is_lost(window: Seat, address: str) -> None:

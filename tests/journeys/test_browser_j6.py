@@ -54,7 +54,8 @@ def test_a_consultant_makes_freezes_and_shares_a_proposal(
     article = page.locator("article.proposal")
     for said in ("하이퍼커넥트", "69.5", "13.2", "가정", "출처"):
         expect(article).to_contain_text(said)
-    page.get_by_role("button", name=spoken.gettext("Approve and freeze")).click()
+    page.locator("#approve summary").click()
+    page.get_by_role("button", name=spoken.gettext("Approve without a supplier")).click()
     expect(page.locator(".proposal-facts")).not_to_contain_text(spoken.gettext("not frozen yet"))
     fingerprint = page.locator(".proposal-facts dd").last.inner_text()
     assert len(fingerprint) == 12
@@ -103,7 +104,8 @@ def test_three_months_later_a_price_has_changed(korean_window: Seat, spoken: Voi
     ).json()
     address = f"{seat.server}/proposals/{made['id']}"
     page.goto(address)
-    page.get_by_role("button", name=spoken.gettext("Approve and freeze")).click()
+    page.locator("#approve summary").click()
+    page.get_by_role("button", name=spoken.gettext("Approve without a supplier")).click()
     kept = httpx.get(f"{address}.pdf", timeout=30).content
 
     row["value"] = 360_000
@@ -112,6 +114,6 @@ def test_three_months_later_a_price_has_changed(korean_window: Seat, spoken: Voi
     page.get_by_role("link", name=spoken.gettext("Compare with current prices")).click()
     changes = page.locator("#changes")
     expect(changes).to_contain_text("+20%")
-    expect(changes).to_contain_text(spoken.gettext("Purchase price"))
+    expect(changes).to_contain_text(spoken.gettext("Purchase with freight and installation"))
     assert httpx.get(f"{address}.pdf", timeout=30).content == kept
     assert seat.complaints == []

@@ -163,7 +163,7 @@ def test_amounts_counts_and_shares_are_written_as_in_chinese() -> None:
     speaker = voice("zh")
     assert speaker.value(437_800_000, "KRW") == "₩4.38亿"
     assert speaker.value(1.2e12, "KRW") == "₩1.20万亿"
-    assert speaker.value(52_000, "USD") == "$52,000"
+    assert speaker.value(52_000, "USD") == "52,000美元"
     assert speaker.full(4_378_000_000, "KRW") == "₩4,378,000,000"
     assert speaker.count(174.6e9) == "1,746亿"
     assert speaker.value(47520.0, "s") == "13.2小时"

@@ -103,7 +103,8 @@ def test_storage_is_bought_with_a_machine_and_rented_with_an_instance() -> None:
     assert "storage" in owned.basis["include"] and owned.basis["storage_tb"] == pytest.approx(100)
     usual = cost(assumptions={"include": ["storage"]}, system={"count": 2})
     assert usual.basis["storage_tb"] == pytest.approx(100)  # 50 TB a machine
-    rented = cost(system={"id": "aws-p4d"}, assumptions={"storage_tb": 10.0, "egress_gb": 1000.0})
+    kept = {"storage_tb": 10.0, "egress_gb": 1000.0, "utilisation": 1.0}
+    rented = cost(system={"id": "aws-p4d"}, assumptions=kept)
     assert lines(rented)["storage"] == pytest.approx(10_000 * 0.023 / (YEAR_HOURS / 12))
     assert lines(rented)["egress"] == pytest.approx(1000 * 0.09 / (YEAR_HOURS / 12))
     with pytest.raises(BadInput, match="include"):
@@ -120,14 +121,15 @@ def rented(rental: str, **assumptions: Any) -> Estimate:
 
 
 def test_commitments_are_cheaper_by_the_hour() -> None:
-    prices = {}
-    for rental in ("on-demand", "reserved-1-year", "reserved-3-years", "spot"):
-        found = rented(rental).cost
-        assert found is not None
-        prices[rental] = found.hourly.value / 4
-    assert prices == pytest.approx(
-        {"on-demand": 21.957642, "reserved-1-year": 13.92, "reserved-3-years": 9.374, "spot": 16.298}
-    )
+    """A commitment is paid for every hour, used or not; list and spot prices for the hours in use."""
+    listed = {"on-demand": 21.957642, "reserved-1-year": 13.92, "reserved-3-years": 9.374, "spot": 16.298}
+    for rental, price in listed.items():
+        for share in (1.0, 0.5):
+            found = rented(rental, utilisation=share).cost
+            assert found is not None and found.over_term is not None
+            idle = share if rental.startswith("reserved") else 1.0
+            assert found.hourly.value / 4 == pytest.approx(price / idle)
+            assert found.over_term.value == pytest.approx(4 * price / idle * share * YEAR_HOURS * 4)
 
 
 def test_interruptions_lengthen_a_spot_run_and_its_cost() -> None:

@@ -152,9 +152,9 @@ MOST_LINES = 240
 HEAVIEST = 6.0
 
 SENTENCES = {
-    "core": "Core: {count} switches",
-    "spine": "Spine: {count} switches",
-    "leaf": "Leaf: {count} switches",
+    "core": "Core switches: {count}",
+    "spine": "Spine switches: {count}",
+    "leaf": "Leaf switches: {count}",
     "nodes": "Nodes: {count}",
 }
 """Kind of a row → its heading."""
@@ -237,7 +237,7 @@ def _leaves(plan: FabricPlan, voice: Voice) -> tuple[list[str], list[str]]:
 def _numbered(letter: str, count: int, voice: Voice) -> list[str]:
     if count <= MOST_BOXES:
         return [f"{letter}{number + 1}" for number in range(count)]
-    return [voice.say(Message("{count} switches", {"count": count}))]
+    return [voice.say(Message("Switches: {count}", {"count": count}))]
 
 
 def _in_parts(word: str, contents: list[str]) -> list[str]:

@@ -95,7 +95,7 @@ def _declared(plan: FabricPlan, declared: int) -> list[CheckWarning]:
         return [CheckWarning.of("switches_uneven", "caution", message, "declared_switches")]
     if declared > plan.switches:
         message = Message(
-            "{switches} switches carry this network, but {declared} are declared: what are the "
+            "the network needs {switches} of the {declared} declared switches: what are the "
             "other {others} for? Storage, management or login nodes may have their own leaves",
             {**counts, "others": declared - plan.switches},
         )

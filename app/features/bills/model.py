@@ -44,17 +44,9 @@ class FabricRequest(Schema):
     )
 
 
-class BillRequest(Schema):
-    """A system and a count, or an estimate whose system is used."""
+class BillInputs(Schema):
+    """What a bill includes beside the systems, and how they are joined and racked."""
 
-    system: str | None = Field(
-        None, description="Identifier of a system that can be bought.", examples=["dgx-a100-640gb"]
-    )
-    count: Whole = Field(1, ge=1, le=65_536, description="Number of systems.", examples=[20])
-    estimate_id: str | None = Field(
-        None, max_length=40, description="Identifier of an estimate whose system, count and network are used."
-    )
-    fabric: str | None = Field(None, description="Identifier of the network; if omitted, the system's own.")
     ports_per_node: Whole | None = Field(
         None, ge=1, le=16, description="Network ports per machine; if omitted, the system's default."
     )
@@ -81,6 +73,19 @@ class BillRequest(Schema):
         le=MOST_RACK_POWER,
         description="Power limit of one rack; if omitted, the catalogue's. [kW]",
     )
+
+
+class BillRequest(BillInputs):
+    """A system and a count, or an estimate whose system is used."""
+
+    system: str | None = Field(
+        None, description="Identifier of a system that can be bought.", examples=["dgx-a100-640gb"]
+    )
+    count: Whole = Field(1, ge=1, le=65_536, description="Number of systems.", examples=[20])
+    estimate_id: str | None = Field(
+        None, max_length=40, description="Identifier of an estimate whose system, count and network are used."
+    )
+    fabric: str | None = Field(None, description="Identifier of the network; if omitted, the system's own.")
     region: Literal["korea", "us", "eu"] = "korea"
     """Region of purchase. Its tax and duty are listed; neither is included in any price."""
     price_book_id: str | None = Field(None, description="Identifier of a price book of the workspace.")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
-from app.catalog.books import BookRow, PriceBook
 from app.catalog.entries import Acquisition
-from app.catalog.figures import Source, SourceKind
 from app.errors import NotFound
 from app.estimating.context import SizingContext
 from app.features.bills import service as bills
@@ -43,35 +40,25 @@ def usual_bill(question: StudyQuestion) -> Mapping[str, str]:
 
 def bill_of(question: StudyQuestion, asked: BillRequest) -> Bill:
     """Return the bill of an option at the prices of its study."""
+    assert question.option.system is not None, "only systems are billed"
+    entry = question.bench.sizing.catalog.system(question.option.system.id)
+    stated = bills.stated_inputs(asked, entry.chip_kind)
+    asked = BillRequest.model_validate(
+        {name: stated[name] for name in BillRequest.model_fields.keys() & stated}
+    )
     bill = make_bill(asked.model_copy(update={"price_book_id": None}), priced(question), question.option.key)
-    stated = asked.model_dump(exclude_unset=True, include=set(BillRequest.model_fields))
-    return bill.model_copy(update={"request": BillRequest.model_validate(stated)})
+    return bill.model_copy(update={"request": asked})
 
 
 def priced(question: StudyQuestion) -> SizingContext:
     """Return the catalogue at the prices of a study: of its book and day, with the price of its system."""
     request = question.request
     assert request is not None, "only systems are billed"
-    context = question.bench.context(question.workspace).at_prices(request.assumptions)
-    if request.assumptions.system_price is None:
-        return context
-    row = BookRow(
-        request.system.id, "price", "", request.assumptions.system_price, request.currency, question.label
-    )
     study = question.state.study
-    prices = StatedPrices(
-        study.id, study.content.name, study.version, study.changed_at.date().isoformat(), (row,)
+    stated = bills.StatedPrices(
+        study.id, study.content.name, study.version, study.changed_at.date().isoformat(), ()
     )
-    return replace(context, catalog=context.catalog.overlaid(prices))
-
-
-@dataclass(frozen=True, slots=True)
-class StatedPrices(PriceBook):
-    """Prices that a study states."""
-
-    @property
-    def source(self) -> Source:
-        return Source(self.id, SourceKind.CUSTOMER, self.name, "", self.as_of, f"/studies/{self.id}")
+    return bills.at_prices_of(question.bench.context(question.workspace), request, stated, question.label)
 
 
 def answer_bill(question: StudyQuestion, asked: OptionBillRequest) -> OptionBill:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from app.catalog.books import BookRow, PriceBook
 from app.catalog.catalog import Catalog
 from app.catalog.entries import ChipKind
+from app.catalog.figures import Source, SourceKind
 from app.engine.units import KILOWATT
 from app.errors import BadInput, Conflict, Message
+from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
@@ -16,6 +21,7 @@ from app.features.bills.bill import GROUPS, make_bill
 from app.features.bills.model import (
     Bill,
     BillComparison,
+    BillInputs,
     BillRatio,
     BillRequest,
     BillSummary,
@@ -29,6 +35,7 @@ from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of
 from app.platform.store.queries import new_id
 from app.platform.store.tables import BillRow
+from app.platform.web.query_forms import QueryForm
 from app.platform.workbench import Workbench, existing, found
 
 ROUNDING = 1e-9
@@ -172,6 +179,51 @@ def asked_of(estimate: EstimateRequest, catalog: Catalog) -> dict[str, Any]:
     if catalog.system(system.id).chip_kind is not ChipKind.IPU:
         asked |= {"fabric": system.fabric, "ports_per_node": system.ports_per_node}
     return {name: value for name, value in asked.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class StatedPrices(PriceBook):
+    """Prices that an option of a study or of a comparison states."""
+
+    @property
+    def source(self) -> Source:
+        place = "studies" if self.id.startswith("stu_") else "comparisons"
+        return Source(self.id, SourceKind.CUSTOMER, self.name, "", self.as_of, f"/{place}/{self.id}")
+
+
+def at_prices_of(
+    context: SizingContext, request: EstimateRequest, stated: PriceBook, label: str
+) -> SizingContext:
+    """Return the catalogue at the prices of an option: of its book and day, with the price it states."""
+    asked = request.assumptions
+    if context.catalog.book is not None:
+        # A book takes its discounts off what it is laid over: once is enough.
+        asked = asked.model_copy(update={"price_book_id": None})
+    context = context.at_prices(asked)
+    if asked.system_price is None:
+        return context
+    row = BookRow(request.system.id, "price", "", asked.system_price, request.currency, label)
+    return replace(context, catalog=context.catalog.overlaid(replace(stated, rows=(row,))))
+
+
+INPUTS = QueryForm(BillInputs)
+
+OWN_LINKS = frozenset({"ports_per_node", "oversubscription"})
+"""Inputs that a pod has no use for, as it comes with its links."""
+
+
+def stated_inputs(inputs: BillInputs, kind: ChipKind) -> dict[str, Any]:
+    """Return what is stated of a bill, without what was meant for options of another kind."""
+    left_out = OWN_LINKS if kind is ChipKind.IPU else frozenset()
+    return inputs.model_dump(exclude_unset=True, exclude=set(left_out))
+
+
+def kept_inputs(views: Mapping[str, Mapping[str, str]]) -> BillInputs:
+    """Return what a study keeps of its bill; a field that was emptied is null, not left out."""
+    fields = INPUTS.filled(views.get("bill", {}))
+    kept = INPUTS.request(fields)
+    emptied = [name for name, text in fields.items() if not text.strip()]
+    return kept.model_copy(update={name: BillInputs.model_fields[name].default for name in emptied})
 
 
 def get_bill(bench: Workbench, workspace_id: str, identifier: str) -> Bill:

@@ -74,8 +74,8 @@ def tornado(answer: BreakEven, voice: Voice) -> Figure:
         central,
         1.0,
         [
-            side(voice.gettext("20 percent lower"), [row.low for row in rows]),
-            side(voice.gettext("20 percent higher"), [row.high for row in rows]),
+            side(voice.gettext("20 % lower"), [row.low for row in rows]),
+            side(voice.gettext("20 % higher"), [row.high for row in rows]),
         ],
         [voice.label(row.input) for row in rows],
         lambda values: axis(voice.gettext("Break-even (months)"), values, voice.number),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +13,10 @@ from app.catalog.defaults import YEARLY_SHARES
 from app.catalog.entries import Acquisition, ChipKind, SystemEntry
 from app.engine.units import HOUR, KILOWATT, MONTHS
 from app.errors import Message, Unprocessable
-from app.estimating.documents import CheckWarning, Default, Estimate
+from app.estimating.documents import CheckWarning, Default, Estimate, Text
 from app.estimating.prices import staff_posts
-from app.estimating.ranges import quantity, significant
+from app.estimating.ranges import money, quantity, significant
+from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.break_even.deciding import break_even
 from app.features.break_even.model import (
@@ -25,8 +26,10 @@ from app.features.break_even.model import (
     RangesInput,
     RunningInput,
 )
+from app.features.break_even.words import written
 from app.features.comparisons.compare import ComparisonEntry
-from app.features.comparisons.one_basis import BasisAsked, costs_on_one_basis
+from app.features.comparisons.model import BasisCost, PublishedFigure
+from app.features.comparisons.one_basis import WAYS, BasisAsked, costs_on_one_basis
 from app.features.studies.frame import StudyQuestion
 from app.features.studies.knobs import labels_of
 from app.features.studies.model import StudyOption, free_keys
@@ -50,6 +53,10 @@ class CloudBill:
     """Cost of one run."""
     monthly: Quantity
     """Cost of the runs of a month."""
+    rental: str
+    """Way in which it is paid."""
+    commitment: BasisCost | None
+    """The cheapest published commitment for the same system; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +78,10 @@ class OptionAmounts:
     """Runs of a month."""
     cloud: CloudBill | None
     """None where nothing that can be rented runs the model."""
+    used: RangeInput | None
+    """Range of the utilisation where it is the catalogue's; None where the study states it."""
+    term: float
+    """Cost over the term as Compare shows it. [currency]"""
 
     @property
     def running_monthly(self) -> float:
@@ -126,6 +137,8 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
         if one.system is None or run is None:
             continue
         central = run.value * hours * HOUR / estimate.time_to_train.value
+        ways = priced.costs[one.key]
+        committed = [way for way in ways if (way.rental or "").startswith("reserved")]
         bills.append(
             CloudBill(
                 key="" if stand_ins else one.key,
@@ -134,6 +147,8 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
                 count=one.system.count,
                 run=quantity(run.value, np.asarray(run.drawn), currency),
                 monthly=quantity(central, np.asarray(run.drawn * runs), currency),
+                rental=ways[0].rental or "",
+                commitment=min(committed, key=lambda way: way.run.value, default=None),
             )
         )
     return OptionAmounts(
@@ -146,7 +161,20 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
         residual_share=float(str(basis.get("residual_share") or 0.0)),
         runs=hours * HOUR / estimate.time_to_train.value,
         cloud=min(bills, key=lambda bill: bill.monthly.value, default=None),
+        used=used_range(priced.basis.utilisation, list(requests.values()), catalog),
+        term=cost.over_term.value,
     )
+
+
+def used_range(
+    share: float, requests: Sequence[EstimateRequest | PublishedFigure], catalog: Catalog
+) -> RangeInput | None:
+    """Return the range of the utilisation; None where a study states it."""
+    stated = [one.assumptions.utilisation for one in requests if isinstance(one, EstimateRequest)]
+    figure = catalog.cost_defaults(ChipKind.GPU).utilisation
+    if any(one is not None for one in stated) or not figure.si_low < share < figure.si_high:
+        return None
+    return RangeInput(low=figure.si_low, high=figure.si_high)
 
 
 def closest_clouds(catalog: Catalog, own: StudyOption) -> Iterator[StudyOption]:
@@ -219,10 +247,38 @@ def decide_of_study(question: StudyQuestion, asked: BreakEvenRequest) -> BreakEv
     answer = break_even(question.bench, question.workspace, body)
     warnings = [one for one in answer.warnings if one.code != "capacity_not_checked"]
     more: dict[str, object] = {"warnings": [*capacity(question, body, answer, found), *warnings]}
+    bill = None if found is None or found.cloud is None or asked.cloud is not None else found.cloud.monthly
+    if found is not None and is_of_study(asked.cloud_monthly, bill):
+        more["sentences"] = [*answer.sentences, *map(Text.of, ways_of_bill(question, body, found))]
     if found is not None and body.utilisation != asked.utilisation:
         why = Message("share of the time for which the runs that the cloud bill pays for use the system")
         more["defaults"] = [*answer.defaults, Default.of("utilisation", body.utilisation, why)]
     return answer.model_copy(update=more)
+
+
+def ways_of_bill(question: StudyQuestion, body: BreakEvenRequest, of: OptionAmounts) -> Iterator[Message]:
+    """Say how the cloud bill of a study is paid, and when owning pays off against a commitment."""
+    cloud = of.cloud
+    assert cloud is not None, "the bill is that of the study"
+    values: dict[str, object] = {"cloud": cloud.label, "way": WAYS[cloud.rental]}
+    yield Message("The cloud bill is that of {cloud} {way}.", values)
+    if cloud.commitment is None or cloud.commitment.rental == cloud.rental:
+        return
+    bill = cloud.commitment.run.value * of.runs
+    committed = {"cloud_monthly": bill, "utilisation": None, "ranges": None, "growth": None}
+    found = break_even(question.bench, question.workspace, body.model_copy(update=committed))
+    values = {
+        "way": WAYS[cloud.commitment.rental or ""],
+        "bill": money(bill, question.content.base.currency),
+        "months": written(found.months),
+    }
+    template = (
+        "Against the cheapest published commitment, {way} at {bill} a month, owning pays off after {months} "
+        "months."
+        if found.months is not None
+        else "Against the cheapest published commitment, {way} at {bill} a month, owning never pays off."
+    )
+    yield Message(template, values)
 
 
 def is_of_study(stated: float | None, found: Quantity | None) -> bool:
@@ -250,6 +306,8 @@ def completed_by(
         typed = None if "cloud_monthly" in more else asked.cloud_monthly
         if typed is None:
             more["utilisation"] = found.utilisation
+            if given.utilisation is None and found.used is not None:
+                ranges["utilisation"] = found.used
         elif "capex" in more:
             # What the study buys can do only so much; a purchase that is typed may be of anything.
             more["utilisation"] = found.share_of(typed)

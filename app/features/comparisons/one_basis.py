@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from app.catalog.books import RENTALS
 from app.engine.cost.hours import run_cost
 from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
-from app.errors import BadInput, NotFound
+from app.errors import BadInput, Message, NotFound
 from app.estimating.capital import BOUNDS, terms_of
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges
@@ -18,7 +18,7 @@ from app.estimating.documents import Estimate
 from app.estimating.estimate import Timed, hardware_of, stated_samples, time_to_train
 from app.estimating.money import CostLine
 from app.estimating.prices import prices
-from app.estimating.ranges import common_normals, quantity
+from app.estimating.ranges import common_normals, money, quantity
 from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.comparisons.compare import (
@@ -30,9 +30,6 @@ from app.features.comparisons.compare import (
     ratios_of,
 )
 from app.features.comparisons.model import BasisCost, Comparison, CostRatio, OneBasis
-
-ELASTIC = {"on-demand", "spot"}
-"""Ways to rent that are paid for the hours in use alone; a commitment is paid for every hour."""
 
 SHARED = ("price_book_id", "price_date", "discount_rate", "include", "storage_tb", "egress_gb")
 """Assumptions that all options take from the first that states them; region and tariff stay their own."""
@@ -145,6 +142,45 @@ def costs_on_one_basis(
     )
 
 
+WAYS: Mapping[str, Message] = {
+    "on-demand": Message("on demand"),
+    "reserved-1-year": Message("reserved for 1 year"),
+    "reserved-3-years": Message("reserved for 3 years"),
+    "spot": Message("spot"),
+}
+"""Way to rent → as a sentence says it."""
+
+
+def ways_to_pay(costs: Mapping[str, Sequence[BasisCost]]) -> list[Message]:
+    """Say on which way to pay the costs of rented options stand, and which other ways undercut the cheapest.
+
+    ``costs`` are those of the options by their labels, on one basis.
+    """
+    own = [(label, cost) for label, found in costs.items() for cost in found if cost.own]
+    rented = {cost.rental for _, cost in own if cost.rental is not None}
+    if not rented:
+        return []
+    least = min((cost for _, cost in own), key=lambda cost: cost.run.value)
+    said = [
+        Message("Rented options are compared at the price of the way to pay each of them states.")
+        if len(rented) > 1
+        else Message("Rented options are compared at their price {way}.", {"way": WAYS[rented.pop()]})
+    ]
+    for ways in (("on-demand",), ("reserved-1-year", "reserved-3-years"), ("spot",)):
+        others = [
+            (label, cost)
+            for label, found in costs.items()
+            for cost in found
+            if cost.rental in ways and not cost.own and cost.run.value < least.run.value
+        ]
+        if others:
+            label, cost = min(others, key=lambda one: one[1].run.value)
+            way = WAYS[cost.rental or ""]
+            values = {"option": label, "way": way, "cost": money(cost.run.value, cost.run.unit)}
+            said.append(Message("Paid {way}, {option} would be cheaper still: {cost} per run.", values))
+    return said
+
+
 @dataclass(frozen=True, slots=True)
 class Spending:
     """What an option costs, paid for in one way."""
@@ -220,9 +256,6 @@ def _ways(
         found = prices(hardware, terms, request.currency, priced.catalog, [], family)
         if found is None:
             continue
-        if rental in ELASTIC and found.hourly is not None:
-            # The price of a useful hour is the rent over its utilisation; nobody pays for these when idle.
-            found = replace(found, hourly=found.hourly * found.utilisation)
         charges = Charges(hardware, found, normals=common_normals(), currency=request.currency)
         yield _way(charges, rental, rental == own.rental, timed, basis)
 

@@ -140,9 +140,12 @@ def _more_sentences(evaluation: Evaluation) -> list[Message]:
         )
     if run is not None and abs(run.value) > 0:
         template = (
-            "The run itself costs {money} more on {taken}"
-            if run.value > 0
-            else "The run itself costs {money} less on {taken}"
+            "The run itself costs {money} less on {taken}"
+            if run.value < 0
+            else "The run itself costs {money} more on {taken}"
+            if evaluation.verdict.worth
+            else "The run itself costs {money} more on {taken}, as long as the machines are always in use; a "
+            "gain below the threshold does not decide against the lower purchase price"
         )
         values = {"money": money(abs(run.value), run.unit), "taken": evaluation.verdict.taken.label}
         sentences.append(Message(template, values))

@@ -101,7 +101,7 @@ def _of_networks(evaluation: Evaluation) -> Iterator[CheckWarning]:
         field = "oversubscription"
         yield CheckWarning.of("oversubscription_no_effect", "info", no_uplinks, field)
     unpriced = [one.label for one in networks if one.price is None]
-    if unpriced:
+    if unpriced and several:
         unknown = Message(
             "{networks}: no price is known, so the cost is not compared",
             {"networks": _listed(unpriced)},

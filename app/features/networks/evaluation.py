@@ -77,7 +77,9 @@ def candidate(
 ) -> NetworkCandidate:
     """Return a network with its prices, measured runs taking the place of the model."""
     network, run, batch = timing.network, timing.run, timing.batch
-    bill = bill_of(cluster.context.catalog, cluster.hardware, network)
+    # One machine needs no network: none is priced, and the run costs what Compare says of the option.
+    several = cluster.hardware.machines > 1
+    bill = bill_of(cluster.context.catalog, cluster.hardware, network) if several else None
     unknown = math.inf if bill is None else bill.price.value
     dollars = 0.0 if network.installed else unknown
     throughput, step = timing.throughput, quantity(run.step_seconds, run.step_samples, "s")

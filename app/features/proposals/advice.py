@@ -14,6 +14,7 @@ from app.estimating.ranges import chance, duration, money, significant
 from app.features.calibration.model import GainRequest
 from app.features.comparisons.compare import Amount, separated
 from app.features.comparisons.model import Comparison, ComparisonRow
+from app.features.comparisons.one_basis import ways_to_pay
 from app.features.proposals.model import Advice, Reasoned
 from app.features.studies.model import BudgetKind
 
@@ -218,6 +219,7 @@ def reasons_for(choice: AdvisedChoice) -> list[Message]:
     if taken is cheapest and best is not None and not faster_network(best, taken):
         reasons += dearer_and_faster(best, taken, choice.comparison)
     reasons += sureness(taken, choice.comparison)
+    reasons += ways_to_pay({row.label: row.costs for row in choice.comparison.rows})
     if taken is by_rule:
         reasons += unknown_costs(choice)
     return [*reasons, *only_stated(taken)]

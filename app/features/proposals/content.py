@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from app import __version__
+from app.catalog.books import RENTALS
 from app.catalog.catalog import Catalog
 from app.catalog.entries import Acquisition, ChipKind, SystemEntry
 from app.engine.units import HOUR
@@ -17,10 +18,12 @@ from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.money import CostFigure
 from app.estimating.ranges import scaled
+from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.schema import Quantity, SourceRef
 from app.estimating.trace import source_ref
 from app.features.bills.bill import make_bill
-from app.features.bills.model import Bill, BillRequest
+from app.features.bills.model import Bill, BillInputs, BillRequest
+from app.features.bills.service import StatedPrices, at_prices_of, stated_inputs
 from app.features.comparisons.compare import (
     ComparisonEntry,
     compare,
@@ -92,7 +95,9 @@ def build_content(
     basis = BasisAsked(term_years=asked.term_years)
     comparison = narrowed(on_one_basis(whole, options, context, basis), shown, catalog)
     rows = comparison.rows
-    bills, asked_of_bills = option_bills(rows, context, asked.currency)
+    requests = {label: one.request for label, one in zip(labels, options, strict=True)}
+    stated = StatedPrices(asked.study_id or asked.comparison_id or "", title, 1, today.isoformat(), ())
+    bills, asked_of_bills = option_bills(rows, requests, context, asked, stated)
     evidence = evidence_of(named, context)
     limits = CustomerLimits(asked.deadline_s, asked.budget, asked.budget_kind or "run")
     by_figures = advise(comparison, limits, asked.recommended, networks_instead(named, rows))
@@ -257,21 +262,30 @@ RENTED = "instances"
 
 
 def option_bills(
-    rows: Sequence[ComparisonRow], context: SizingContext, currency: str
+    rows: Sequence[ComparisonRow],
+    requests: Mapping[str, EstimateRequest | PublishedFigure],
+    context: SizingContext,
+    asked_of: ProposalRequest,
+    stated: StatedPrices,
 ) -> tuple[list[OptionBill], list[Concerned]]:
     """Return the parts of every option that runs and names its system, and what to ask about them."""
+    currency = asked_of.currency
     bills: list[OptionBill] = []
     asked: list[Concerned] = []
     for row in rows:
         count = counted(row)
         if row.system is None or count is None or row.hours is None:
             continue
+        request, priced = requests[row.label], context
         entry = context.catalog.system(row.system)
         if entry.acquisition is Acquisition.RENT:
-            bills.append(rented(row.label, entry, count, context, currency))
+            asked_for = request.assumptions if isinstance(request, EstimateRequest) else AssumptionsInput()
+            bills.append(rented(row.label, entry, count, asked_for, context, currency))
             continue
         try:
-            bill = make_bill(bill_request(row, entry, count, context, currency), context)
+            if isinstance(request, EstimateRequest):
+                priced = at_prices_of(context, request, stated, row.label)
+            bill = make_bill(bill_request(row, entry, count, currency, asked_of.bill), priced)
         except AppError as error:
             bills.append(option_bill(row.label, note=Text.of(error.message)))
             continue
@@ -290,19 +304,18 @@ def counted(row: ComparisonRow) -> int | None:
 
 
 def bill_request(
-    row: ComparisonRow, entry: SystemEntry, count: int, context: SizingContext, currency: str
+    row: ComparisonRow, entry: SystemEntry, count: int, currency: str, inputs: BillInputs | None
 ) -> BillRequest:
-    """Return what a bill is asked for; pods bring their own network."""
+    """Return what a bill is asked for, as the Bill view of the study asks; pods bring their own network."""
     found: dict[str, Any] = {"system": entry.id, "count": count, "currency": currency}
     if row.estimate is not None and entry.chip_kind is not ChipKind.IPU:
         summary = row.estimate.system
         found |= {"fabric": summary.fabric, "ports_per_node": summary.ports_per_node}
     if row.estimate is not None and row.estimate.cost is not None:
-        # What the cost counts is what the bill lists, at the prices the cost was made with.
+        # What the cost counts is what the bill lists.
         basis = row.estimate.cost.basis
-        names = ["region", "storage_tb"] + (["price_book_id"] if context.catalog.book is None else [])
-        found |= {name: basis[name] for name in names if basis.get(name) is not None}
-    return BillRequest.model_validate(found)
+        found |= {name: basis[name] for name in ("region", "storage_tb") if basis.get(name) is not None}
+    return BillRequest.model_validate(found | (stated_inputs(inputs, entry.chip_kind) if inputs else {}))
 
 
 def option_bill(label: str, **known: Any) -> OptionBill:
@@ -323,12 +336,23 @@ def bought(label: str, bill: Bill) -> OptionBill:
     )
 
 
-def rented(label: str, entry: SystemEntry, count: int, context: SizingContext, currency: str) -> OptionBill:
-    figure = entry.price_hour
+def rented(
+    label: str,
+    entry: SystemEntry,
+    count: int,
+    asked: AssumptionsInput,
+    context: SizingContext,
+    currency: str,
+) -> OptionBill:
+    """Return what a rented option pays for an hour, in the way in which it is paid."""
+    figure = context.catalog.find(entry.id, "price_hour", RENTALS[asked.rental or "on-demand"])
     won = context.catalog.cost_defaults(entry.chip_kind).won_per_dollar
     rates = (won.si, won.si_low, won.si_high) if currency == "KRW" else (1.0, 1.0, 1.0)
     price, total = None, None
-    if figure is not None:
+    if asked.hourly_price is not None:
+        figure, price = None, Quantity.exact(asked.hourly_price, currency)
+        total = scaled(price, count)
+    elif figure is not None:
         hourly = zip((figure.si, figure.si_low, figure.si_high), rates, strict=True)
         value, low, high = (HOUR * end * rate for end, rate in hourly)
         price = Quantity(value=value, low=low, high=high, unit=currency)

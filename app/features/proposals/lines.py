@@ -129,7 +129,9 @@ def _row(row: ComparisonRow, index: int) -> Iterator[ProposalLine]:
     if estimate.cost is not None:
         own = next((position for position, cost in enumerate(row.costs) if cost.own), None)
         costs = f"{at}.cost" if own is None else f"{path}.costs.{own}"
-        yield from replace(lines, prefix="cost.").fields(row.own_cost, costs, "run", "capex", "hourly")
+        bought = () if own is None else ("purchase",)
+        paid = ("run", "capex", *bought, "hourly")
+        yield from replace(lines, prefix="cost.").fields(row.own_cost, costs, *paid)
     yield from lines.fields(estimate, at, "cost.carbon.run", "system.power", "system.devices")
     logic = Lines("logic", row.label)
     yield from logic.fields(estimate, at, "steps", "samples")

@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue
 from app.estimating.documents import Text
 from app.estimating.request import Number, Schema
 from app.estimating.schema import Document, Quantity, SourceRef
+from app.features.bills.model import BillInputs
 from app.features.comparisons.model import Comparison
 from app.features.networks.model import FabricChoiceRequest
 from app.features.studies.model import BudgetKind
@@ -222,6 +223,8 @@ class ProposalFields(Schema):
     """Networks to compare, with the customer's runs if there are any; networks that are not worth their price
     are listed under what not to buy.
     """
+    bill: BillInputs | None = None
+    """What the bills of materials include; if omitted, what the Bill view of the study keeps."""
     sender: Sender | None = Field(None, description="Who makes the proposal.")
 
 

@@ -25,14 +25,40 @@ def names_of(rows: Sequence[ComparisonRow], catalog: Catalog) -> dict[str, str]:
     return {one: catalog.system(one).name for one in sorted(identifiers & set(catalog.names("system")))}
 
 
+FOR_CUSTOMERS: Mapping[str, str] = {
+    "{system} has no published price; enter assumptions.system_price or assumptions.hourly_price": (
+        "{system} has no published price"
+    ),
+    "no {rental} price is published for {system}, only {known}; enter assumptions.hourly_price": (
+        "no {rental} price is published for {system}, only {known}"
+    ),
+    "The price of {system} is an estimate: {price} {unit}, from {low} to {high}. Get a quote or enter the "
+    "price before deciding.": "The price of {system} is an estimate: {price} {unit}, from {low} to {high}.",
+    "the prices of {estimated} of {lines} lines are estimates; replace them with a quote or a price book": (
+        "the prices of {estimated} of {lines} lines are estimates"
+    ),
+    "shared storage is not included; enter its capacity to include it": "shared storage is not included",
+    "usual for {models} on this chip since {since}; choose your own software for a narrower range": (
+        "usual for {models} on this chip since {since}"
+    ),
+}
+"""Sentence that tells the author what to do → the same as a customer is told it."""
+
+
 def in_words(text: Text) -> Text:
-    """Return a sentence with the names of networks and software in place of their identifiers."""
-    return Text.of(Message(text.template, {name: _named(value) for name, value in text.values.items()}))
+    """Return a sentence for customers, with the names of networks and software instead of identifiers."""
+    return Text.of(_said(text.template, text.values))
+
+
+def _said(template: str, values: Mapping[str, Any]) -> Message:
+    return Message(
+        FOR_CUSTOMERS.get(template, template), {name: _named(value) for name, value in values.items()}
+    )
 
 
 def _named(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return Message(value["template"], {name: _named(one) for name, one in value["values"].items()})
+        return _said(value["template"], value["values"])
     if not isinstance(value, str):
         return value
     return ", ".join(LABELS.get(key, one) for one in value.split(", ") for key in [key_of(one)])

@@ -17,7 +17,7 @@ import typst
 from app.features.proposals.branding import FORMATS
 from app.features.proposals.charts import printed_charts
 from app.features.proposals.lines import canonical
-from app.features.proposals.model import Logo, Proposal
+from app.features.proposals.model import COMMITTED, Logo, Proposal, ProposalContent
 from app.features.proposals.writing.blocks import View
 from app.features.proposals.writing.proposal import write_proposal
 from app.platform.fonts import SUBSTITUTE, font_folder, printable
@@ -46,9 +46,7 @@ def payload(proposal: Proposal, view: View, voice: Voice) -> dict[str, Any]:
         "page": voice.gettext("Page"),
         "attachment": voice.gettext("Content of this proposal in canonical form (RFC 8785)"),
         "substituted": substituted if SUBSTITUTE in json.dumps(written, ensure_ascii=False) else "",
-        "made_with": voice.gettext(
-            "Estimates, not promises: every figure has a range, a formula and a source."
-        ),
+        "made_with": foot(content, voice),
     }
     return {
         **written,
@@ -60,6 +58,17 @@ def payload(proposal: Proposal, view: View, voice: Voice) -> dict[str, Any]:
         "charts": printed_charts(content, voice),
         "words": {name: printable(text) for name, text in words.items()},
     }
+
+
+def foot(content: ProposalContent, voice: Voice) -> str:
+    """Say at the foot of every page which figures are committed to."""
+    if not content.acceptance:
+        return voice.gettext("Estimates, not promises: every figure has a range, a formula and a source.")
+    level = {"section": voice.label("acceptance", "document"), "level": f"P{100 * COMMITTED:.0f}"}
+    said = voice.gettext(
+        "Only the figures under “{section}” are committed, at level {level}; all others are estimates."
+    )
+    return said.format(**level)
 
 
 def drawn_logo(logo: Logo | None, alt: str) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from app.errors import AppError, BadInput, Conflict, Message, Overtaken, Unprocessable
 from app.estimating.documents import Text
 from app.estimating.request import EstimateRequest
+from app.features.bills.service import kept_inputs
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.comparisons.model import PublishedFigure, RowRequest
 from app.features.comparisons.service import existing as existing_comparison
@@ -41,7 +42,7 @@ from app.features.proposals.model import (
 from app.features.proposals.pdf import proposal_pdf
 from app.features.proposals.texts import reason_in, sections_of
 from app.features.studies.model import ComparisonOfState, StateRequest
-from app.features.studies.states import comparison_of_state
+from app.features.studies.states import comparison_of_state, state_of
 from app.platform import workbench
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
@@ -55,6 +56,9 @@ from app.telemetry import RENDERINGS
 Standing = Literal["draft", "frozen", "expired"]
 
 PDF = "pdf"
+
+MOST_LOOKED_AT = 20
+"""Newest proposals in which the sender is looked for."""
 
 MOST_NOTED = 100
 """Proposals of which is written down at one time that their last day is over."""
@@ -148,7 +152,9 @@ def based(
     )
     with at_field("study_id"):
         made = comparison_of_state(bench, workspace_id, request.study_id, asked)
-    return request.model_copy(update={"comparison_id": made.id})
+        shown = state_of(bench, workspace_id, request.study_id, stood.knobs, stood.version)
+        bill = request.bill or kept_inputs(shown.content.views)
+    return request.model_copy(update={"comparison_id": made.id, "bill": bill})
 
 
 LOGOS = ("logo", "customer_logo")
@@ -208,11 +214,12 @@ def usual_end() -> date:
 
 
 def latest_sender(bench: Workbench, workspace_id: str) -> dict[str, str]:
-    """Return who sent the newest proposal of a workspace, by the fields of its form."""
+    """Return who sent the newest proposal of a workspace that says so, by the fields of its form."""
     with bench.store.transaction(workspace_id) as repository:
-        rows = repository.page(ProposalRecord, 1, None).rows
-        newest = repository.get(ProposalRecord, rows[0].id) if rows else None
-        sender = (newest.request.get("sender") if newest is not None else None) or {}
+        rows = repository.page(ProposalRecord, MOST_LOOKED_AT, None).rows
+        found = (repository.get(ProposalRecord, row.id) for row in rows)
+        senders = (one.request.get("sender") for one in found if one is not None)
+        sender: dict[str, str] = next((one for one in senders if one and one.get("organization")), {})
     return {f"sender.{name}": value for name, value in sender.items() if value}
 
 
@@ -344,7 +351,7 @@ def patched(request: Mapping[str, Any], patch: ProposalPatch) -> ProposalRequest
     # Made of a study anew, or of a comparison: what it was made of before does not count.
     base: dict[str, Any] = {**request}
     if kept.get("study_id") is not None and kept.get("comparison_id") is None:
-        base["comparison_id"] = None
+        base["comparison_id"] = base["bill"] = None
     elif kept.get("comparison_id") is not None:
         base["study_id"] = None
     return ProposalRequest.model_validate({**base, **kept, "branding": branding, "sections": sections})

@@ -15,7 +15,7 @@ from app.platform.wording.voice import Voice
 FAINT, TALL = 0.55, 420
 
 AXES: Mapping[BudgetKind, str] = {
-    "purchase": "Purchase",
+    "purchase": "Purchase with freight and installation",
     "run": "Cost per run",
     "term": "Cost over the term",
 }

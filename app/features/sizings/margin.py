@@ -27,17 +27,17 @@ LOWEST, HIGHEST = 0.5, 2.0
 """Prices that are looked at, over the one that was taken."""
 
 AHEAD = {
-    "purchase": "It is {share} % cheaper to buy than the runner-up, {count} × {system} ({amount}), and "
-    "cheaper with a probability of {probability}",
-    "run": "Its run is {share} % cheaper than that of the runner-up, {count} × {system} ({amount}), and "
-    "cheaper with a probability of {probability}",
-    "term": "It is {share} % cheaper over the term than the runner-up, {count} × {system} ({amount}), and "
-    "cheaper with a probability of {probability}",
-    "time": "It takes {share} % less time than the runner-up, {count} × {system} ({amount}), and is faster "
-    "with a probability of {probability}",
+    "purchase": "It is {share} % cheaper to buy than the next best system, {count} × {system} ({amount}), "
+    "and cheaper with a probability of {probability}",
+    "run": "Its run is {share} % cheaper than that of the next best system, {count} × {system} ({amount}), "
+    "and cheaper with a probability of {probability}",
+    "term": "It is {share} % cheaper over the term than the next best system, {count} × {system} "
+    "({amount}), and cheaper with a probability of {probability}",
+    "time": "It takes {share} % less time than the next best system, {count} × {system} ({amount}), and is "
+    "faster with a probability of {probability}",
 }
 
-SAME_SYSTEM = "The runner-up is another count of the same system: {count} × {system} ({amount})"
+SAME_SYSTEM = "Next best is another count of the same system: {count} × {system} ({amount})"
 
 LEVEL = {
     "purchase": "Too close to call: {count} × {system} costs {share} % more to buy and is more "
@@ -51,9 +51,9 @@ LEVEL = {
 }
 
 SECOND = {
-    True: "At about the same cost it takes {share} % less time than the runner-up, {count} × {system} "
+    True: "At about the same cost it takes {share} % less time than the next best system, {count} × {system} "
     "({amount}), and is faster with a probability of {probability}",
-    False: "In about the same time it is {share} % cheaper than the runner-up, {count} × {system} "
+    False: "In about the same time it is {share} % cheaper than the next best system, {count} × {system} "
     "({amount}), and cheaper with a probability of {probability}",
 }
 """Said where the options are level in what ranks, and the winner is ahead in the other: by time or not."""

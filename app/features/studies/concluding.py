@@ -10,6 +10,7 @@ from app.errors import Message
 from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money, significant
 from app.features.comparisons.compare import Amount
+from app.features.comparisons.one_basis import ways_to_pay
 from app.features.studies.model import Contest, Metric, StudyLimits, StudyOptionAnswer
 
 USUAL_PROBABILITY = 0.8
@@ -21,7 +22,20 @@ def conclusion(
     contests: Sequence[Contest],
     limits: StudyLimits,
 ) -> list[Text]:
-    """Return the result of a study: who is fastest and cheapest, by how much, and who meets the limits."""
+    """Return the result of a study: who is fastest and cheapest, by how much, and who meets the limits.
+
+    It ends with the way to pay that costs stand on, and what another way would cost.
+    """
+    ways = [Text.of(said) for said in ways_to_pay({option.label: option.costs for option in options})]
+    return [*_result(options, best, contests, limits), *ways]
+
+
+def _result(
+    options: Sequence[StudyOptionAnswer],
+    best: Mapping[Metric, Sequence[str]],
+    contests: Sequence[Contest],
+    limits: StudyLimits,
+) -> list[Text]:
     able = [option for option in options if option.time is not None]
     if not able:
         return [Text.of(Message("No option can run this training; see what each of them lacks."))]

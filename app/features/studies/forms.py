@@ -168,10 +168,11 @@ class KnobPanel:
         """Return the knobs of one option by the row they stand in."""
         stated = next(one.figure for one in self.answer.content.options if one.key == option.key)
         if stated is not None:
-            return {"count": self._view("hours" if stated.scaled_from is None else "factor", option)}
+            count = "hours" if stated.scaled_from is None else "factor"
+            return {"label": self._view("label", option), "count": self._view(count, option)}
         cost = option.estimate.cost if option.estimate else None
         rented = cost is not None and cost.basis.get("acquisition") == "rent"
-        names = {row: row for row in OPTION_ROWS} | ({"price": "rent"} if rented else {})
+        names = {row: row for row in ("label", *OPTION_ROWS)} | ({"price": "rent"} if rented else {})
         return {row: self._view(name, option) for row, name in names.items()}
 
     def add(self) -> KnobView | None:

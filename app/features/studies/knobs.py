@@ -39,8 +39,8 @@ class Knob:
     kind: Kind
     base: str | None = None
     option: str | None = None
-    figure: bool = False
-    """Whether it belongs to stated figures rather than to estimates."""
+    figure: bool | None = False
+    """Whether it belongs to stated figures rather than to estimates; None for both."""
 
     @property
     def field(self) -> str:
@@ -49,6 +49,7 @@ class Knob:
 
 
 KNOBS: Mapping[str, Knob] = {
+    "label": Knob("word", option="label", figure=None),
     "count": Knob("whole", option="system.count"),
     "fabric": Knob("word", option="system.fabric"),
     "ports": Knob("whole", option="system.ports_per_node"),
@@ -208,7 +209,7 @@ def _turn(tree: dict[str, Any], name: str, given: KnobValue) -> None:
         if key is not None:
             template = "applies to all options; leave the option out, as in {example}"
         raise BadInput.at(name, template, example=f"{knob}.a" if key is None else knob)
-    if key is not None and what.figure != ("figure" in part):
+    if key is not None and what.figure not in (None, "figure" in part):
         raise BadInput.at(name, "option {key} has no such setting; it is a different kind of option", key=key)
     value = _value(what.kind, name, given)
     *above, last = path.split(".")

@@ -44,7 +44,14 @@ from app.features.studies.model import (
     tree_of,
 )
 from app.features.studies.trace import StudyTrace, trace_figure
-from app.features.studies.views import Clash, assumptions_page, query_without, study_page, trace_page
+from app.features.studies.views import (
+    Clash,
+    assumptions_page,
+    query_without,
+    study_page,
+    trace_page,
+    with_names,
+)
 from app.platform.json_bodies import as_app_error, read_json
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.rates import CostClass
@@ -194,7 +201,11 @@ def clashed(request: Request, bench: Workbench, workspace: str, error: Conflict,
     answer = states.answer_state(bench, workspace, state, strict=False)
     since = studies.changes_since(bench, workspace, study.id, study.version)
     mine = State(studies.get_study(bench, workspace, study.id), state.turned, state.views)
-    clash = Clash(error.message, since, address(study.id, state_query(bench, workspace, mine)))
+    clash = Clash(
+        error.message,
+        with_names(since, bench),
+        address(study.id, state_query(bench, workspace, mine)),
+    )
     return render_study(request, bench, workspace, Shown(state, answer, None), clash=clash, status=409)
 
 
@@ -266,8 +277,10 @@ class StudyVersionsPage:
 
 
 def versions_page(request: Request, versions: StudyVersions) -> StudyVersionsPage:
-    study = studies.get_study(workbench_of(request), workspace_of(request), versions.id)
-    return StudyVersionsPage(study=study, versions=versions)
+    bench = workbench_of(request)
+    study = studies.get_study(bench, workspace_of(request), versions.id)
+    items = [one.model_copy(update={"changes": with_names(one.changes, bench)}) for one in versions.items]
+    return StudyVersionsPage(study=study, versions=versions.model_copy(update={"items": items}))
 
 
 @resource(router, "/studies/{identifier}/versions", "studies/study_versions.html", versions_page)

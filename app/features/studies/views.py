@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from fastapi import Request
+from pydantic import JsonValue
 
 from app.errors import FieldError, Message
 from app.estimating.documents import Text
@@ -17,6 +18,7 @@ from app.features.price_books.service import list_books
 from app.features.studies import charts as drawn
 from app.features.studies.charts import MatrixCell
 from app.features.studies.forms import (
+    AMOUNT,
     OPTION_ROWS,
     PRICES,
     KnobGroup,
@@ -29,6 +31,7 @@ from app.features.studies.forms import (
 )
 from app.features.studies.frame import StudyFrame
 from app.features.studies.model import (
+    AssumptionRow,
     Metric,
     StudyAnswer,
     StudyAssumptions,
@@ -191,7 +194,7 @@ def study_page(
         add=add,
         add_groups=choices.system_names(bench.catalogue) if add else [],
         columns=columns,
-        changes=[(change, _address_without(change, panel)) for change in answer.changes],
+        changes=[(change, _address_without(change, panel)) for change in with_names(answer.changes, bench)],
         labels={option.key: option.label for option in answer.options},
         basis_rows=[(option.label, one) for option in answer.options for one in option.costs],
         time_scale=time_scale([option.time for option in answer.options]),
@@ -254,6 +257,20 @@ def _columns(panel: KnobPanel, frame: StudyFrame) -> list[OptionColumn]:
     return columns
 
 
+def with_names(changes: Sequence[StudyChange], bench: Workbench) -> list[StudyChange]:
+    """Return changes whose sentences call what the catalogue has by its name."""
+    items, software = bench.sizing.catalog.items, bench.catalogue.software.documents
+
+    def name(value: JsonValue) -> JsonValue:
+        known = (items.get(value) or software.get(value)) if isinstance(value, str) else None
+        return known.name if known else value
+
+    def named(text: Text) -> Text:
+        return text.model_copy(update={"values": {place: name(one) for place, one in text.values.items()}})
+
+    return [change.model_copy(update={"text": named(change.text)}) for change in changes]
+
+
 def _address_without(change: StudyChange, panel: KnobPanel) -> str:
     return address(panel.answer.id, without(panel.query, change.knob)) if change.knob else ""
 
@@ -295,8 +312,10 @@ class AssumedLine:
     """One assumption over the options: values that differ stand with their options."""
 
     field: str
+    knob: str
+    """What the knob that changes it is called."""
     knob_url: str
-    """Address of the knob that changes it; empty where none does."""
+    """Address of that knob; empty where none does."""
     values: Sequence[tuple[str, bool, str, Text | None]]
     """Value as written, whether it is a default, options it holds for, and why."""
 
@@ -333,15 +352,19 @@ def assumptions_page(request: Request, assumptions: StudyAssumptions) -> StudyAs
             (value, default, "" if for_all else " · ".join(labels), text)
             for (value, default, _), (labels, text) in alike.items()
         ]
-        lines.append(AssumedLine(row.field, _knob_url(back, row.knob, assumptions), values))
+        name = knob_label(row.knob, voice) if row.knob else ""
+        lines.append(AssumedLine(row.field, name, _knob_url(back, row), values))
     return StudyAssumptionsPage(assumptions=assumptions, back_url=back, lines=lines)
 
 
-def _knob_url(back: str, knob: str | None, assumptions: StudyAssumptions) -> str:
-    if knob in {"batch", "precision", *PRICES} and assumptions.labels:
-        return f"{back}#knob-{knob}"
-    if knob in {"count", "fabric", "software"} and assumptions.labels:
-        return f"{back}#knob-{knob}-{next(iter(assumptions.labels))}"
+def _knob_url(back: str, row: AssumptionRow) -> str:
+    """Return the address of the knob on the page of the study, in the first column that has it."""
+    # What is trained has fields for what the study states of it.
+    stated = any(not one.default for one in row.values.values())
+    if row.knob in {"batch", "precision", *PRICES} or (row.knob in AMOUNT and stated):
+        return f"{back}#knob-{row.knob}"
+    if row.knob in {"count", "fabric", "software", "price", "rent"}:
+        return f"{back}#knob-{row.knob}-{next(iter(row.values))}"
     return ""
 
 

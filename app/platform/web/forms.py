@@ -21,14 +21,18 @@ MULTIPLES = {
     "m": 1e6,
     "b": 1e9,
     "t": 1e12,
+    "thousand": 1e3,
+    "million": 1e6,
+    "billion": 1e9,
+    "trillion": 1e12,
     "천": 1e3,
     "만": 1e4,
     "억": 1e8,
     "조": 1e12,
 }
-"""Words people write after a number: 175B, 3000억."""
+"""Words people write after a number: 175B, 100 billion, 3000억."""
 
-NUMBER = re.compile(r"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*([kmbt만억조]?)", re.IGNORECASE)
+NUMBER = re.compile(rf"([+-]?[\d.]+(?:e[+-]?\d+)?)({'|'.join(MULTIPLES)})?", re.IGNORECASE)
 
 KOREAN = re.compile(r"([\d.]+)([천만억조]*)")
 
@@ -64,6 +68,8 @@ def plain_number(text: str) -> str:
 
     >>> plain_number("1,281,167"), plain_number("175B"), plain_number("43억 7,800만 원")
     ('1281167', '175000000000', '4378000000')
+    >>> plain_number("100 billion"), plain_number("1.5 Trillion")
+    ('100000000000', '1500000000000')
     """
     bare = text.replace(",", "").replace("_", "").replace(" ", "").removesuffix("원").removesuffix("달러")
     parts = KOREAN.findall(bare) if KOREAN_WHOLE.fullmatch(bare) else []
@@ -76,7 +82,7 @@ def plain_number(text: str) -> str:
             )
         elif found is not None:
             digits, word = found.groups()
-            value = float(digits) * MULTIPLES.get(word.lower(), 1.0)
+            value = float(digits) * (MULTIPLES[word.lower()] if word else 1.0)
         else:
             return text
     except ValueError:

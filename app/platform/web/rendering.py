@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -154,6 +155,24 @@ def embedded(figure: Figure) -> Markup:
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
+HEADING = re.compile(r'<h2 id="([\w-]+-title)"(?! class="unseen")[^>]*>(.*?)</h2>', re.DOTALL)
+
+TAG = re.compile(r"<[^>]+>")
+
+
+def headings(body: str) -> list[tuple[str, Markup]]:
+    """Return the visible headings of a page: identifier and text, without links beside it.
+
+    >>> headings('<h2 id="plan-title">Plan <a class="beside" href="/">Other plans</a></h2>')
+    [('plan-title', Markup('Plan'))]
+    """
+    # What is written is escaped already.
+    return [
+        (found[1], Markup(TAG.sub("", found[2].partition('<a class="beside"')[0]).strip()))
+        for found in HEADING.finditer(body)
+    ]
+
+
 MEANING = "glossary."
 """Beginning of the labels that say what a term means."""
 
@@ -210,6 +229,7 @@ def environment(language: str) -> Environment:
         "moment": speaker.moment,
         "grouped": lambda warnings: grouped(("", warning) for warning in warnings),
         "embedded": embedded,
+        "headings": headings,
         "chart_table": figure_table,
         "legend_keys": legend_keys,
         "drawn": written,

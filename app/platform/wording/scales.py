@@ -113,8 +113,8 @@ GROUPS = {
 FROM = {"만": 1e5, "万": 1e5}
 """Unit → amount it is used from, where that is not once the unit: nobody says 1.09만 for 10,900."""
 SYMBOLS = {"USD": "$", "KRW": "₩"}
-DOLLARS = {"ko": " 달러", "zh": "美元"}
-"""How dollars are named behind units of ten thousand and more, before which nobody writes their sign."""
+DOLLARS = {"ko": "달러", "zh": "美元"}
+"""How dollars are named where nobody writes their sign before units of ten thousand and more."""
 WHOLE = {"KRW"}
 """Currencies without decimals."""
 
@@ -154,6 +154,8 @@ def compact(amount: float, currency: str, language: str) -> str:
     '₩438M'
     >>> compact(15_950_000, "USD", "ko")
     '1,595만 달러'
+    >>> compact(10.594, "USD", "ko")
+    '10.59달러'
     """
     grouping = Grouping.of(amount, language)
     if not grouping.word and currency in WHOLE:
@@ -161,8 +163,8 @@ def compact(amount: float, currency: str, language: str) -> str:
     elif not grouping.word and abs(amount) >= 1:
         grouping = Grouping(1.0, "", 2 if abs(amount) < 1000 else grouping.decimals)
     sign, digits = "-" if amount < 0 else "", grouping.digits(abs(amount))
-    if grouping.word and currency == "USD" and language in DOLLARS:
-        return f"{sign}{digits}{DOLLARS[language]}"
+    if currency == "USD" and language in DOLLARS:
+        return f"{sign}{digits}{' ' if grouping.word and language == 'ko' else ''}{DOLLARS[language]}"
     return f"{sign}{SYMBOLS[currency]}{digits}"
 
 
@@ -174,5 +176,7 @@ def full(amount: float, currency: str, locale: Locale) -> str:
     """
     whole = currency in WHOLE or abs(amount) >= 1000
     pattern = "¤#,##0" if whole else "¤#,##0.00"
+    if currency == "USD" and locale.language in DOLLARS:
+        pattern = f"#,##0{'' if whole else '.00'}{DOLLARS[locale.language]}"
     written = str(format_currency(amount, currency, pattern, locale=locale, currency_digits=False))
     return written.replace("US$", "$")

@@ -224,7 +224,8 @@ class Voice:
         if isinstance(value, Text | Message | Mapping):
             if template_of(value) == MONEY:
                 stated: Mapping[str, Any] = value["values"] if isinstance(value, Mapping) else value.values
-                return self.value(stated["amount"], stated["currency"])
+                # Documents that were kept before have the rounded amount alone.
+                return self.value(stated.get("whole", stated["amount"]), stated["currency"])
             if self.language != "en" and template_of(value) in COUNT_WORDS:
                 counted: Mapping[str, Any] = value["values"] if isinstance(value, Mapping) else value.values
                 return scales.Grouping.of(counted["count"], self.language).digits(counted["count"], trim=True)

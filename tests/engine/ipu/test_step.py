@@ -114,7 +114,7 @@ def test_phases_hide_their_weights_behind_enough_micro_batches(bow: IpuChip, pop
 
 
 def test_a_larger_batch_in_phases_is_never_slower_by_sample(bow: IpuChip, popart: IpuSoftware) -> None:
-    """What waits between phases fills the streaming memory at some batch; then a step takes several rounds."""
+    """What waits between phases fills streaming memory at some batch; then a step takes several rounds."""
     table = transformer(24, 1024, 512, scored=512.0)
     counts = 2.0 ** np.arange(16)
     plans = Plans.of(phases=24, micro_batch=1, accumulation=counts, recompute=1, offload=1)

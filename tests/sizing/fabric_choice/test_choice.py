@@ -9,6 +9,7 @@ import pytest
 
 from app.catalog.books import BookRow, PriceBook
 from app.errors import AppError, BadInput, Conflict, NotFound
+from app.estimating.estimate import estimate
 from app.features.networks.answering import choose_fabric
 from app.features.networks.model import FabricChoice, FabricChoiceRequest, FabricGain, FabricOption
 from tests.sizing.asking import answer, asked, sizing_context
@@ -283,7 +284,12 @@ def test_one_machine_needs_no_network() -> None:
     found = choose(on(1, 256))
     assert found.advice is not None and found.turning is None
     assert found.advice.recommendation is None and found.advice.decided_by.term == "one_machine"
-    assert {one.gain.value for one in found.gains} == {0.0}
+    cost = estimate(found.request.estimate, sizing_context()).cost
+    assert cost is not None
+    for one in found.options:
+        assert one.network is None and one.run_cost is not None
+        assert one.run_cost.value == pytest.approx(cost.run.value, rel=1e-3)
+    assert {gain.gain.value for gain in found.gains} == {0.0}
 
 
 def test_a_model_that_does_not_fit_is_an_answer() -> None:

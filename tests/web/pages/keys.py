@@ -35,7 +35,7 @@ POSITIONS = {
 
 ERRORS = {"AppError", "BadInput", "Unprocessable", "NotFound", "Conflict", "TooLarge"}
 
-TABLES = {"REASONS", "SENTENCES", "AHEAD", "SECOND", "LEVEL", "TURNS", "PAYS", "AXES"}
+TABLES = {"FOR_CUSTOMERS", "REASONS", "SENTENCES", "AHEAD", "SECOND", "LEVEL", "TURNS", "PAYS", "AXES"}
 """Dictionaries whose values are templates."""
 
 SINGLE = {"RENTED", "OTHER", "SAME_SYSTEM"}
@@ -51,6 +51,7 @@ PROPOSED = (
         "features/proposals/writing/*",
         "features/comparisons/charts",
         "features/comparisons/compare",
+        "features/comparisons/one_basis",
     ),
     *(f"features/bills/{name}" for name in ("bill", "fabric", "model", "parts", "racks", "service")),
     *(

@@ -79,7 +79,7 @@ def test_twin_has_what_the_page_shows(reader: Reader, query: str) -> None:
     assert [cells(row)[0] for row in page.select("#kinds tbody tr")] == [
         ENGLISH.number(part["runs"]) for part in kinds.values()
     ]
-    assert len(page.select("#fitted ~ details tbody tr")) == len(data["fitted"])
+    assert len(page.select("#fitted-title ~ details tbody tr")) == len(data["fitted"])
     assert data["title"] == "Accuracy" and data["sections"]
 
 

@@ -41,12 +41,37 @@ def test_the_article_s_figures(reader: Reader) -> None:
     assert page.select_one(".tabs [aria-current]").get_text() == "Build or rent"
     assert months(page) == "17.5"
     assert first_input(page) == "Cloud bill per month"
-    assert facts(page)["Purchase price"] == "₩4,378,000,000"
+    assert facts(page)["Purchase with freight and installation"] == "₩4,378,000,000"
     assert facts(page)["Cloud bill to break even by the horizon"] == "₩141,208,333"
     assert "pays off after 17.5 months" in page.select_one(".answer-first").get_text()
     doubled = reader.page(address(cloud_monthly="600,000,000"))
     assert months(doubled) == "8.0"
     assert first_input(doubled) == "Cloud bill per month"
+
+
+def test_the_bill_of_a_study_says_how_it_is_paid_and_includes_the_range_of_use(reader: Reader) -> None:
+    study = reader.study({"id": "dgx-a100-640gb", "count": 4}, {"id": "aws-p4d", "count": 4})
+    answer = reader.data(f"{study}/rent.json")
+    said = " ".join(one["message"] for one in answer["sentences"])
+    assert "on demand" in said and "cheapest published commitment, reserved for 3 years" in said
+    assert "utilisation" in next(
+        one["values"]["fields"] for one in answer["sentences"] if "fields" in one["values"]
+    )
+    body = {
+        "name": "stated",
+        "base": {
+            "model": {"preset": "bert-large"},
+            "workload": {"target": "mlperf-bert"},
+            "assumptions": {"utilisation": 0.75},
+        },
+        "options": [{"system": {"id": "dgx-a100-640gb", "count": 4}}],
+    }
+    stated = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
+    told = reader.data(f"/studies/{stated}/rent.json")["sentences"]
+    assert all("utilisation" not in one["values"].get("fields", "") for one in told)
+    page = reader.page(f"{study}/rent")
+    own = next(way for way in reader.data(f"{study}.json")["options"][0]["costs"] if way["own"])
+    assert f"${own['over_term']['value'] / 1e6:.2f}M" in page.find(id="own-difference").get_text()
 
 
 def test_never_is_said(reader: Reader, korean: Reader) -> None:

@@ -91,7 +91,7 @@ def test_a_network_is_taken_over_into_the_option(reader: Reader, path: str, usua
         study = reader.get(str(study.headers["location"]))
     page = BeautifulSoup(study.text, "html.parser")
     changed = page.find(id="changes").get_text()
-    assert "roce-200" in changed and "ports per node" in changed.lower()
+    assert "RoCE, 200 Gb/s" in changed and "ports per node" in changed.lower()
     again = reader.page(str(page.select_one(".tabs a:nth-of-type(4)")["href"]))
     assert again.find(id="roce-200-4").find(string="this option") is not None
     assert again.find("input", id="ports_per_node")["value"] == "4"

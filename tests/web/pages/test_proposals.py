@@ -13,7 +13,9 @@ from fastapi import FastAPI
 from app.features.proposals.model import SECTIONS
 from app.platform.rates import ClientKind, CostClass
 from app.platform.web.examples import CALIBRATION, STUDY
+from app.platform.wording.voice import voice
 from tests.allowances import allowed
+from tests.reports.renderings import text_of as document_text
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
 
@@ -116,6 +118,136 @@ def test_a_draft_saves_the_study_as_it_is_shown(reader: Reader, claimed: str) ->
     after = reader.data(f"/api/v1{study}")
     assert (after["version"], after["content"]["customer"]) == (2, "A"), "nothing was turned"
     assert len(reader.page(plain).select("#proposals tbody tr")) == 2
+
+
+def test_the_bill_of_a_proposal_is_that_of_its_study(reader: Reader) -> None:
+    """The Bill view keeps storage and spares with the study, whether saved or only shown."""
+    study = reader.study(
+        {"id": "dgx-a100-640gb", "count": 4}, {"id": "ipu-pod64"}, {"id": "aws-p4d"}, currency="KRW"
+    )
+    shown = reader.landed(f"{study}/bill?storage_tb=500&spare=1&ports_per_node=4&rack_units=48")
+    state = shown.partition("?")[2]
+    view = f"{study}/proposal?{state}"
+    made = str(reader.submit(view, {**fields_of(reader, view), **FORM, "title": ""}).headers["location"])
+    content = reader.data(f"{made}.json")["content"]
+    wanted = [reader.data(f"{study}/bill.json?{state}&option={key}") for key in "ab"]
+    for bill, found in zip(wanted, content["bills"], strict=False):
+        assert {"storage", "spares"} <= {one["group"] for one in found["groups"]}
+        assert [one["quantity"] for one in found["lines"]] == [one["quantity"] for one in bill["lines"]]
+        assert (found["total"], found["racks"]) == (bill["totals"]["price"], bill["totals"]["racks"])
+    offered = content["advice"]["recommended"]
+    assert "storage_not_counted" not in [one["code"] for one in content["warnings"]]
+    page, said = reader.page(made), document_text(reader.get(f"{made}.pdf").content)
+    for bill, found in zip(wanted, content["bills"], strict=False):
+        total = f"₩{bill['totals']['price']['value'] / 1e8:.3g}억"
+        assert total in text_of(page) and total in said, found["label"]
+    assert offered is None or offered in said
+    # The API reads what the study keeps, and a repetition today finds the same.
+    asked = {"study_id": identifier_of(study), "customer": "A"}
+    again = reader.ask("POST", "/api/v1/proposals", json=asked).json()
+    assert again["content"]["bills"] == content["bills"]
+    assert reader.ask("POST", f"/api/v1/proposals/{again['id']}/replay").json()["changes"] == []
+    own = reader.ask("POST", "/api/v1/proposals", json={**asked, "bill": {"storage_tb": 100}}).json()
+    assert own["content"]["bills"][0]["total"]["value"] < wanted[0]["totals"]["price"]["value"]
+
+
+def test_a_rented_option_is_billed_by_the_hour_as_it_is_paid(reader: Reader) -> None:
+    for rental, price in (("on-demand", 21.957642), ("reserved-3-years", 9.374)):
+        body = {
+            "name": "Rented",
+            "base": {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}},
+            "options": [{"system": {"id": "aws-p4d", "count": 2}, "assumptions": {"rental": rental}}],
+        }
+        study = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
+        asked = {"study_id": study, "customer": "A", "locale": "en", "currency": "USD"}
+        made = reader.ask("POST", "/api/v1/proposals", json=asked).json()
+        (line,) = made["content"]["bills"][0]["lines"]
+        assert line["unit_price"]["value"] == pytest.approx(price)
+        heads = [one.get_text() for one in reader.page(f"/proposals/{made['id']}").select("#bill-0 th")]
+        assert {"Price per hour", "Total per hour"} <= set(heads)
+
+
+def test_the_bill_of_a_proposal_is_at_stated_prices(reader: Reader) -> None:
+    body = {
+        "name": "Own price",
+        "base": {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}, "currency": "KRW"},
+        "options": [{"system": {"id": "dgx-a100-640gb", "count": 4}, "assumptions": {"system_price": 3e8}}],
+    }
+    study = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
+    asked = {"study_id": study, "customer": "A"}
+    made = reader.ask("POST", "/api/v1/proposals", json=asked).json()["content"]["bills"][0]
+    bill = reader.data(f"/studies/{study}/bill.json")
+    assert made["total"] == bill["totals"]["price"] and made["equipment"] == bill["equipment"]
+
+
+STORED = {"id": "dgx-a100-640gb", "count": 4}
+
+
+def test_one_amount_has_one_name_and_number_in_every_view(reader: Reader) -> None:
+    """Three purchases and two powers: each page names the one it shows, and the PDF says the same."""
+    study = reader.study(STORED, currency="USD")
+    compare, bill = reader.page(study), reader.page(f"{study}/bill")
+    own = reader.data(f"{study}.json")["options"][0]["costs"][0]
+    found = reader.data(f"{study}/bill.json")
+    assert found["equipment"]["value"] == pytest.approx(own["capex"]["value"])
+    view = f"{study}/proposal"
+    asked = {**fields_of(reader, view), "customer": "A", "locale": "en", "currency": "USD"}
+    made = str(reader.submit(view, asked).headers["location"])
+    paper, pdf = text_of(reader.page(made)), document_text(reader.get(f"{made}.pdf").content)
+    content = reader.data(f"{made}.json")["content"]
+    power = content["comparison"]["rows"][0]["estimate"]["system"]["power"]["value"]
+    english = voice("en")
+    said = {
+        "Systems and network": english.value(own["capex"]["value"], "USD"),
+        "Purchase with freight and installation": english.value(own["purchase"]["value"], "USD"),
+        "Bill of materials total": english.value(found["totals"]["price"]["value"], "USD"),
+        "Power in this training": english.value(power, "W", exact=False),
+        "Power under load": english.value(found["totals"]["power"]["value"], "W", exact=False),
+    }
+    assert len(set(said.values())) == len(said), "five figures, five names"
+    for name, amount in said.items():
+        for text in (paper, pdf):
+            assert name in re.sub(r"\s+", " ", text) and amount in text, (name, amount)
+    assert (
+        said["Purchase with freight and installation"] in compare.select_one("#column-a .r-capex").get_text()
+    )
+    assert "Purchase with freight and installation" in compare.select_one(".study-names").get_text()
+    for name in ("Systems and network", "Bill of materials total", "Power under load"):
+        (shown,) = [one for one in bill.select(".headline > div") if one.dt.get_text(strip=True) == name]
+        assert said[name] in shown.dd.get_text(), name
+    glossary = reader.page("/glossary").get_text()
+    assert all(name in glossary for name in said)
+
+
+def test_a_document_says_what_is_committed_and_tells_the_customer_nothing_to_do(reader: Reader) -> None:
+    study = reader.study({"id": "a100-sxm-40gb", "count": 2})
+    view = f"{study}/proposal"
+    asked = {**fields_of(reader, view), "customer": "A", "locale": "en", "currency": "USD"}
+    made = str(reader.submit(view, asked).headers["location"])
+    paper, pdf = text_of(reader.page(made).article), document_text(reader.get(f"{made}.pdf").content)
+    codes = {one["code"] for one in reader.data(f"{made}.json")["content"]["warnings"]}
+    assert {"price_is_estimate", "storage_not_counted", "prices_estimated"} <= codes
+    for told in ("Get a quote", "enter its capacity", "replace them with", "choose your own software"):
+        assert told not in paper and told not in re.sub(r"\s+", " ", pdf), told
+    assert "Only the figures under “Acceptance criteria” are committed, at level P90" in pdf
+    assert "Estimates, not promises" not in pdf
+
+
+def test_the_supplier_is_asked_for_remembered_and_missed_on_approval(reader: Reader) -> None:
+    study = reader.study(STORED)
+    view = f"{study}/proposal"
+    form = reader.page(view).find("form", class_="proposal-form")
+    assert form.find(attrs={"name": "sender.organization"}).find_parent("details") is None
+    plain = {**fields_of(reader, view), "customer": "A", "sender.organization": ""}
+    page = reader.page(str(reader.submit(view, plain).headers["location"]))
+    approve = page.find(id="approve")
+    assert approve.name == "details" and approve.find("button")["value"] == "approve"
+    assert approve.find(id="no-supplier") is not None
+    assert page.select("button[value=approve]") == [approve.find("button")], "only in the second step"
+    named = reader.submit(view, {**plain, "sender.organization": "Rackline GmbH"})
+    assert reader.page(str(named.headers["location"])).find(id="no-supplier") is None
+    reader.submit(view, plain)
+    assert fields_of(reader, view)["sender.organization"] == "Rackline GmbH"
 
 
 def test_a_refused_form_leaves_the_study_as_it_was(reader: Reader, claimed: str) -> None:

@@ -57,6 +57,26 @@ def test_page_and_twin_agree(reader: Reader, address: str) -> None:
     assert ids == [option["id"] for option in data["options"]][: len(ids)]
 
 
+@pytest.mark.parametrize("rental", [None, "reserved-3-years"])
+def test_costs_are_those_of_compare(reader: Reader, rental: str | None) -> None:
+    """Find a system, Compare and the estimate hold owned and rented systems to the same useful hours."""
+    rented = {"system": {"id": "aws-p4d", "count": 2}, "assumptions": {"rental": rental} if rental else {}}
+    body = {**STUDY, "limits": {}, "options": [*STUDY["options"], rented]}
+    if rental:
+        body["base"] = {**STUDY["base"], "assumptions": {"rental": rental}}
+    study = f"/studies/{reader.ask('POST', '/api/v1/studies', json=body).json()['id']}"
+    options = reader.data(f"{study}/systems.json?run=wait&system=dgx-a100-640gb,aws-p4d")["options"]
+    found = {(one["system"], one["count"]): one["costs"] for one in options}
+    for option in reader.data(f"{study}.json")["options"]:
+        system = option["estimate"]["system"]
+        (own,) = (one for one in option["costs"] if one["own"])
+        costs = found[system["id"], system["count"]]
+        assert costs["term"]["value"] == pytest.approx(own["over_term"]["value"]), system["id"]
+        assert costs["term"]["value"] == pytest.approx(option["estimate"]["cost"]["over_term"]["value"])
+        assert costs["run"]["value"] == pytest.approx(own["run"]["value"])
+        assert (costs["purchase"] or {}).get("value") == pytest.approx((own["purchase"] or {}).get("value"))
+
+
 def test_the_same_question_is_searched_once(reader: Reader, address: str) -> None:
     data = reader.data(f"{address}.json")
     assert reader.data(f"/api/v1/sizings/{data['id']}")["searched"] == data["searched"]

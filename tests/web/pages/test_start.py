@@ -165,7 +165,8 @@ def test_error_stands_beside_its_field_and_nothing_typed_is_lost(
     response = reader.submit("/", asked)
     assert response.status_code in {400, 404, 409, 422}
     page = parsed(response.text)
-    assert page.select_one("[role=alert]") is not None
+    assert all(page.find(id=link["href"].removeprefix("#")) for link in page.select("[role=alert] a"))
+    assert page.select("[role=alert] a")
     messages = " ".join(error.get_text() for error in page.select(f"[id^={field}-error]"))
     assert words.lower() in messages.lower()
     assert list(systems(page)) == asked["system"]
@@ -175,6 +176,20 @@ def test_error_stands_beside_its_field_and_nothing_typed_is_lost(
             assert box["value"] == value
     if field.startswith("workload"):
         assert page.select_one("#workload details").has_attr("open")
+
+
+def test_a_refused_form_leads_to_the_field(reader: Reader) -> None:
+    response = reader.submit("/", {**ASKED, "workload.target": "", "workload.tokens": "a lot"})
+    assert response.status_code == 422
+    page = parsed(response.text)
+    link = page.select_one('[role="alert"][autofocus] a')
+    assert link.get_text() == "Tokens" and page.select_one(link["href"])["name"] == "workload.tokens"
+
+
+def test_amounts_may_be_written_in_words(reader: Reader) -> None:
+    asked = {**ASKED, "workload.target": "", "workload.tokens": "100 billion"}
+    made = reader.submit("/", asked).headers["location"]
+    assert reader.data(f"{made}.json")["content"]["base"]["workload"]["tokens"] == 1e11
 
 
 def test_an_unknown_model_is_refused_beside_the_search(reader: Reader) -> None:

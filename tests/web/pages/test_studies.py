@@ -62,6 +62,34 @@ def test_changes_are_listed_and_each_can_be_taken_back(reader: Reader, address: 
     assert urlsplit(added.select_one("#changes a")["href"]).query == ""
 
 
+def test_an_option_is_renamed_and_two_of_a_name_are_refused(reader: Reader, address: str) -> None:
+    page = reader.page(f"{address}?label.a=Our+cluster")
+    assert page.select_one("#option-a a").get_text() == "Our cluster"
+    assert value(page, "label-a") == "Our cluster"
+    assert "the default → Our cluster" in page.select_one("#changes").get_text()
+    stated = reader.page(f"{address}?label.d=Offer")
+    assert "Offer" in stated.select_one("#option-d").get_text()
+    twice = reader.page(f"{address}?label.a=Same&label.b=Same", 400)
+    assert "use different labels" in twice.select_one('[role="alert"]').get_text()
+
+
+def test_changes_call_systems_by_their_names(reader: Reader, address: str) -> None:
+    query = "add.e=bow-pod16&fabric.a=roce-100"
+    told = reader.page(f"{address}?{query}").select_one("#changes").get_text()
+    assert "Bow Pod16" in told and "RoCE" in told
+    reader.submit(f"{address}/save", {"state": query, "version": "1", "expected": "1"})
+    assert "Bow Pod16" in reader.page(f"{address}/versions").get_text()
+    assert "version 2 saved on" in reader.page(address).select_one(".crumb").get_text()
+
+
+def test_a_long_view_begins_with_links_to_its_headings(reader: Reader, address: str) -> None:
+    for view in ("", "/plan", "/details"):
+        page = reader.page(address + view)
+        targets = [one["href"].removeprefix("#") for one in page.select(".on-page a")]
+        assert len(targets) > 3 and all(page.find(id=target) for target in targets)
+        assert all(one.get_text(strip=True) for one in page.select(".on-page a"))
+
+
 def test_a_wrong_knob_keeps_the_result_of_before(reader: Reader, address: str) -> None:
     before = reader.page(f"{address}?count.a=4")
     time = before.select_one("#column-a .r-time .study-value").get_text()
@@ -152,7 +180,7 @@ def test_competing_claims_stand_in_the_trace(reader: Reader) -> None:
 
 def test_the_panel_is_a_part_of_the_page(reader: Reader, address: str) -> None:
     part = reader.get(f"{address}/trace?option=a&figure=cost", headers={"HX-Request": "true"}).text
-    assert "<dialog open" in part and "<html" not in part
+    assert "<dialog" in part and "<html" not in part
 
 
 def test_assumptions_name_defaults_their_reason_and_their_knob(reader: Reader, address: str) -> None:
@@ -164,7 +192,9 @@ def test_assumptions_name_defaults_their_reason_and_their_knob(reader: Reader, a
     assert len(page.select("#assumptions tbody tr")) >= len(rows)
     assert "Catalogue value" in text and page.select("#assumptions .tag.default")
     knob = page.select_one(f'#assumptions a[href="{address}#knob-utilisation"]')
-    assert knob is not None and reader.page(address).select_one("#knob-utilisation")
+    assert knob.get_text() == "Utilization" and reader.page(address).select_one("#knob-utilisation")
+    for row in page.select("#assumptions tbody tr"):
+        assert not row.select("td:last-child code"), "a name of the code changes nothing on a page"
 
 
 def test_a_file_goes_out_and_comes_back(reader: Reader, address: str) -> None:
@@ -202,6 +232,29 @@ def test_a_state_of_more_knobs_than_there_are_is_refused(reader: Reader, address
     state = "&".join(f"count.a{number}=4" for number in range(121))
     refused = reader.submit(f"{address}/{button}", {"state": state, "version": "1", "expected": "1"})
     assert refused.status_code == 400 and "120" in refused.text
+
+
+def test_the_conclusion_says_how_options_are_paid_and_what_would_be_cheaper(reader: Reader) -> None:
+    study = reader.study({"id": "ipu-pod16"}, {"id": "aws-p4d"})
+    answer = reader.data(f"{study}.json")
+    said = reader.page(study).find(id="answer").get_text(" ")
+    assert "Rented options are compared at their price on demand." in said
+    rented = answer["options"][1]
+    ways = {way["rental"]: way["run"]["value"] for way in rented["costs"]}
+    least = min(one["cost"]["value"] for one in answer["options"])
+    for rental, words in (("reserved-3-years", "reserved for 3 years"), ("spot", "spot")):
+        assert (f"Paid {words}" in said) == (ways[rental] < least)
+    assert "Paid " not in reader.page(reader.study({"id": "ipu-pod16"})).find(id="answer").get_text()
+
+
+def test_a_sentence_rounds_money_as_a_cell_does(reader: Reader, korean: Reader) -> None:
+    study = reader.study({"id": "aws-p4d"})
+    cost = reader.data(f"{study}.json")["options"][0]["cost"]
+    shown = reader.page(study).select_one("#column-a .r-cost .study-value").get_text(strip=True)
+    assert shown in reader.page(study).find(id="answer").get_text(), cost
+    other = korean.page(study)
+    told = other.select_one("#column-a .r-cost .study-value").get_text(strip=True)
+    assert told.endswith("달러") and told in other.find(id="answer").get_text()
 
 
 def test_korean_pages_are_korean(korean: Reader, address: str) -> None:

@@ -16,10 +16,13 @@ def bill(content: ProposalContent, voice: Voice) -> list[Block]:
     if not content.bills:
         return []
     said = voice.gettext(
-        "Quantities follow from the system by the rule beside them; prices come from the sources and are not "
-        "offers. Racks, the management network and installation are included here but not in the purchase "
-        "price shown with the options. A total range adds all low and all high prices, as if they moved "
-        "together."
+        "Quantities follow from the system by the rule beside them; prices come from the sources and are"
+        " not offers. The bill of materials total adds racks, the management network, storage and spare "
+        "parts where they are asked for, and freight and installation to the systems and network. The "
+        "cost over the term rests on the purchase with freight and installation of systems and network "
+        "alone. Power under load is that of all parts under the typical load that their makers state; "
+        "power in this training is that of the machines while they train this model. Neither includes "
+        "cooling. A total range adds all low and all high prices, as if they moved together."
     )
     blocks: list[Block] = [Paragraph(said)]
     for index, option in enumerate(content.bills):
@@ -49,7 +52,7 @@ def standing(option: OptionBill, voice: Voice) -> str:
     said = [
         voice.say(Message("{count} racks", {"count": option.racks})),
         voice.value(option.rack_units, "U"),
-        f"{voice.gettext('Power')} {voice.quantity(option.power)}",
+        f"{voice.gettext('Power under load')} {voice.quantity(option.power)}",
     ]
     if option.equipment is not None:
         said.append(f"{voice.gettext('Systems and network')} {voice.quantity(option.equipment)}")
@@ -70,16 +73,21 @@ def sums(option: OptionBill, options: Sequence[OptionBill], voice: Voice) -> lis
     height = "" if option.rack_units is None else voice.value(option.rack_units, "U")
     return [
         *cells,
-        (voice.gettext("Total"), figure(option.total, voice, unknown=unknown, more=more)),
+        (voice.gettext("Bill of materials total"), figure(option.total, voice, unknown=unknown, more=more)),
         (voice.gettext("Systems and network"), figure(option.equipment, voice)),
         (voice.gettext("Racks"), Cell(racks, height)),
-        (voice.gettext("Power"), figure(option.power, voice)),
+        (voice.gettext("Power under load"), figure(option.power, voice)),
     ]
 
 
 def by_part(option: OptionBill, index: int, voice: Voice) -> Grid:
     unknown = voice.gettext("price unknown")
-    whole = voice.gettext("Total") if option.complete else voice.gettext("Total, at least")
+    # What is rented has no groups, and is paid by the hour.
+    unit_price = voice.gettext("Unit price") if option.groups else voice.gettext("Price per hour")
+    total = voice.gettext("Total") if option.groups else voice.gettext("Total per hour")
+    whole = voice.gettext("Bill of materials total")
+    if not option.complete:
+        whole += f", {voice.gettext('at least')}"
     return table(
         f"bill-{index}",
         option.label,
@@ -91,10 +99,10 @@ def by_part(option: OptionBill, index: int, voice: Voice) -> Grid:
         (Head(voice.gettext("Count"), True, 0.9), lambda part: voice.number(part.quantity)),
         (Head(voice.gettext("Rule"), width=2.4), lambda part: voice.say(part.rule)),
         (
-            Head(voice.gettext("Unit price"), True, 1.4),
+            Head(unit_price, True, 1.4),
             lambda part: figure(part.unit_price, voice, unknown=unknown),
         ),
-        (Head(voice.gettext("Total"), True, 1.4), lambda part: figure(part.total, voice, unknown=unknown)),
+        (Head(total, True, 1.4), lambda part: figure(part.total, voice, unknown=unknown)),
         foot=[Cell(whole), *[Cell("")] * 3, figure(option.total, voice)] if option.total else [],
     )
 

@@ -71,7 +71,7 @@ def comparison(content: ProposalContent, voice: Voice, charted: bool = False) ->
         Head(voice.gettext("Throughput"), True, 1.6),
         Head(voice.gettext("MFU"), True, 1.4),
         Head(voice.gettext("Memory per device"), True, 1.2),
-        Head(voice.gettext("Power"), True, 1.2),
+        Head(voice.gettext("Power in this training"), True, 1.2),
     ]
     # Where nothing was estimated, no option has more than its time.
     shown = len(heads) if any(row.estimate is not None for row in rows) else 3
@@ -235,7 +235,11 @@ def steps_of(
         (voice.gettext("Training time"), figure(estimate.time_to_train, voice, scale)),
         (voice.gettext("Throughput"), figure(estimate.throughput, voice)),
         (voice.gettext("Tokens per second"), figure(estimate.tokens_per_second, voice)),
-        (voice.gettext("Purchase price"), figure(cost.capex if cost else None, voice)),
+        (voice.gettext("Systems and network"), figure(cost.capex if cost else None, voice)),
+        (
+            voice.gettext("Purchase with freight and installation"),
+            figure(cost.purchase if isinstance(cost, BasisCost) else None, voice),
+        ),
         (voice.gettext("Cost per useful hour"), figure(cost.hourly if cost else None, voice)),
         (voice.gettext("Energy"), figure(estimate.energy, voice)),
         (voice.gettext("Carbon dioxide per run"), figure(carbon.run if carbon else None, voice)),

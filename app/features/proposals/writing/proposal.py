@@ -309,7 +309,9 @@ def paid(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[str
     found = []
     if bill is not None and bill.total is not None and bill.groups:
         template = (
-            "to buy: {cost}, excluding VAT" if bill.complete else "to buy: at least {cost}, excluding VAT"
+            "bill of materials total: {cost}, with installation and excluding VAT"
+            if bill.complete
+            else "bill of materials total: at least {cost}, with installation and excluding VAT"
         )
         found.append(Message(template, {"cost": voice.quantity(bill.total)}))
     whole = term_cost(row, content)
@@ -377,9 +379,9 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
     figures = [
         (voice.gettext("Training time"), hours_of(row)),
         (voice.gettext("Cost per run"), row.run_cost if estimate and estimate.cost else None),
-        (voice.gettext("Total purchase"), bought),
+        (voice.gettext("Bill of materials total"), bought),
         (voice.gettext("Cost over the term"), term_cost(row, content)),
-        (voice.gettext("Power"), estimate.system.power if estimate else None),
+        (voice.gettext("Power in this training"), estimate.system.power if estimate else None),
     ]
     known = [(name, one, scale if one.unit == "s" else None) for name, one in figures if one is not None]
     return [
