@@ -1,0 +1,78 @@
+"""Products in 8 and 4 bit, links wider than a machine, and layers that are computed again in part."""
+
+import numpy as np
+import pytest
+
+from app.engine.gpu.evaluate import gpu_memory, gpu_step
+from app.engine.operators.table import OperatorTable
+from app.engine.plans import Plans
+from app.engine.records import Floats, GpuSystem, Precision
+from app.estimating.hardware import HardwareFinder
+from tests.engine.gpu.records import catalog, software, software_catalog, table
+
+FORMATS = (Precision.BF16, Precision.FP8, Precision.NVFP4)
+
+
+def system(name: str, count: int = 1) -> GpuSystem:
+    found = HardwareFinder(catalog(), software_catalog()).system(name, count).engine
+    assert isinstance(found, GpuSystem)
+    return found
+
+
+def seconds(model: OperatorTable, where: GpuSystem, precision: Precision, **plan: float) -> float:
+    plans = Plans.of(**plan)
+    return float(gpu_step(model, plans, where, software("gpu-tuned"), precision, "adam").total)
+
+
+def test_narrow_formats_pay_on_wide_layers_and_never_more_than_their_peaks() -> None:
+    wide, where = table("llama2-70b", 4096), system("dgx-b200")
+    half, eight, four = (seconds(wide, where, one, tensor=8, micro_batch=1) for one in FORMATS)
+    peaks = where.chip.matrix_peak
+    assert half / eight < peaks[Precision.FP8] / peaks[Precision.BF16]
+    assert half > eight > four
+    assert eight / four < peaks[Precision.NVFP4] / peaks[Precision.FP8]
+
+
+def test_narrow_formats_gain_little_on_small_layers() -> None:
+    where = system("dgx-b200")
+    gains = [
+        seconds(model, where, Precision.BF16, micro_batch=1)
+        / seconds(model, where, Precision.FP8, micro_batch=1)
+        for model in (table("gpt2-124m", 1024), table("llama-7b", 2048))
+    ]
+    assert gains[0] < gains[1]
+
+
+def test_blocks_with_their_own_scales_cost_no_less_than_one_scale() -> None:
+    model, where = table("llama-7b", 2048), system("dgx-b200")
+    plain, blocks = (seconds(model, where, one, micro_batch=2) for one in (Precision.FP8, Precision.MXFP8))
+    assert plain <= blocks < 1.02 * plain
+
+
+@pytest.mark.parametrize("ranks", [8.0, 64.0])
+def test_a_rack_of_one_domain_reduces_faster_than_machines_on_a_network(ranks: float) -> None:
+    model = table("llama-7b", 2048)
+    rack, machines = system("gb200-nvl72"), system("dgx-b200", 8)
+    assert (rack.machine.devices, machines.machine.devices) == (72, 8)
+
+    def exchanged(where: GpuSystem) -> float:
+        plans = Plans.of(data=np.array([ranks]), micro_batch=1)
+        parts = gpu_step(model, plans, where, software("gpu-eager"), Precision.BF16, "adam").parts
+        return float(parts["data_comm"][0])
+
+    if ranks > machines.machine.devices:
+        assert exchanged(rack) < exchanged(machines)
+    else:
+        assert exchanged(rack) == pytest.approx(exchanged(machines), rel=0.2)
+
+
+def test_a_share_of_the_layers_computed_again_lies_between_none_and_all() -> None:
+    model, where = table("llama2-70b", 4096), system("dgx-h100")
+    shares = np.linspace(1.0, 2.0, 5)
+    plans = Plans.of(tensor=8, micro_batch=1, accumulation=4, recompute=shares)
+    step = gpu_step(model, plans, where, software("gpu-tuned"), Precision.BF16, "adam").total
+    kept: Floats = gpu_memory(model, plans, where, software("gpu-tuned"), Precision.BF16, "adam").parts[
+        "activations"
+    ]
+    assert np.all(np.diff(step) > 0) and np.all(np.diff(kept) < 0)
+    assert np.allclose(np.diff(step), np.diff(step)[0])
