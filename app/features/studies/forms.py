@@ -32,7 +32,7 @@ LONGEST_QUERY = 120
 LONGEST_STATE = 4_000
 """Letters of a state that a form sends along."""
 
-PRECISIONS = ("bf16", "fp16", "tf32", "fp32", "fp16.16")
+PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "tf32", "fp32", "fp16.16")
 
 OPTION_ROWS = ("count", "fabric", "software", "batch", "precision", "utilisation", "price")
 """Knobs of a column; a rented system has the price of an hour in place of that of the system."""
