@@ -32,8 +32,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
         start(queries, identity, one, ONE, Visitor("192.0.2.7", "Zqpersonbrowser"))
         invitation = Invitation(
             token_sha256=token_hash(new_token()), id=new_id("inv"), workspace_id=ONE,
-            email="zqpersonguest@example.com", sought="zqpersonguest@example.com", role="viewer", created_at=now(),
-            expires_at=now() + timedelta(days=1), used_at=None,
+            email="zqpersonguest@example.com", sought="zqpersonguest@example.com", role="viewer",
+            created_at=now(), expires_at=now() + timedelta(days=1), used_at=None,
         )  # fmt: skip
         queries.people.add_invitation(invitation)
         made.state.ids = {

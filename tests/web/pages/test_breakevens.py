@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -234,6 +235,20 @@ def test_only_the_work_that_the_purchase_can_do_is_counted(reader: Reader) -> No
     assert more["replaced_monthly"] == pytest.approx(full["replaced_monthly"])
     assert more["months"] == pytest.approx(full["months"])
     assert "capacity_short" in {one["code"] for one in more["warnings"]}
+
+
+def test_utilisation_is_the_same_question_here_and_on_compare(reader: Reader) -> None:
+    address = reader.study(OWN, CLOUD)
+
+    def answer(view: str) -> dict[str, Any]:
+        path, _, query = reader.landed(f"{address}/{view}").partition("?")
+        return reader.data(f"{path}.json?{query}")
+
+    here = answer("rent?utilisation_percent=40")
+    knob = reader.landed(f"{address}?utilisation=0.4").rpartition("?")[2]
+    there = answer(f"rent?{knob}")
+    assert here["cloud_monthly"] == pytest.approx(there["cloud_monthly"], rel=1e-3)
+    assert here["cloud_monthly"] < 0.7 * answer("rent")["cloud_monthly"]
 
 
 def test_a_rented_study_has_nothing_to_buy(reader: Reader) -> None:
