@@ -20,7 +20,7 @@
   const removers = () => [...document.querySelectorAll("[data-removes]")];
 
   document.addEventListener("htmx:before:request", ({ target }) => {
-    if (target.matches(".traced")) opener = target;
+    if (target.matches?.(".traced")) opener = target;
     left = document.activeElement;
     place = removers().indexOf(left);
   });

@@ -24,16 +24,16 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
     made = tenants(tmp_path_factory.mktemp("people"))
     identity = made.state.identity
     with identity.store.identity() as queries:
-        one = new_account(queries, "one@example.com", "Zqone", None)
+        one = new_account(queries, "one@example.com", "Zqpersonone", None)
         two = new_account(queries, "two@example.com", "Second", None)
-        member = new_account(queries, "member@example.com", "Zqmember", None)
+        member = new_account(queries, "member@example.com", "Zqpersonmember", None)
         for account, workspace in ((one, ONE), (two, TWO), (member, ONE)):
             join(queries, account, workspace, Role.CONSULTANT if account is member else Role.OWNER)
-        start(queries, identity, one, ONE, Visitor("192.0.2.7", "Zqbrowser"))
+        start(queries, identity, one, ONE, Visitor("192.0.2.7", "Zqpersonbrowser"))
         invitation = Invitation(
             token_sha256=token_hash(new_token()), id=new_id("inv"), workspace_id=ONE,
-            email="zqguest@example.com", sought="zqguest@example.com", role="viewer", created_at=now(),
-            expires_at=now() + timedelta(days=1), used_at=None,
+            email="zqpersonguest@example.com", sought="zqpersonguest@example.com", role="viewer",
+            created_at=now(), expires_at=now() + timedelta(days=1), used_at=None,
         )  # fmt: skip
         queries.people.add_invitation(invitation)
         made.state.ids = {
@@ -42,7 +42,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
             "session": queries.sessions.of_account(one.id, now(), now() - timedelta(hours=1))[0].id,
         }
     made.state.admission = KnownBearers(
-        one=Principal(ONE, "Zqone", Role.OWNER, account_id=one.id),
+        one=Principal(ONE, "Zqpersonone", Role.OWNER, account_id=one.id),
         two=Principal(TWO, "Second", Role.OWNER, account_id=two.id),
     )
     yield made
@@ -73,7 +73,7 @@ def test_nobody_decides_on_another_workspaces_people(app: FastAPI, place: str, k
     foreign, none = run(answers())
     assert foreign == none
     assert foreign[0] == 404
-    assert "zq" not in foreign[1].lower()
+    assert "zqperson" not in foreign[1].lower()
 
 
 @pytest.mark.parametrize("path", ["/people", "/people.json", "/account", "/account.json", "/audit.json"])
@@ -85,5 +85,5 @@ def test_nobody_sees_another_workspaces_people(app: FastAPI, path: str) -> None:
         assert answer.status_code == 200, answer.text
         return answer.text.lower()
 
-    assert "zq" not in run(seen("two"))
-    assert "zq" in run(seen("one")) or path == "/audit.json"
+    assert "zqperson" not in run(seen("two"))
+    assert "zqperson" in run(seen("one")) or path == "/audit.json"

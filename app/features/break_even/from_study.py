@@ -296,10 +296,16 @@ def completed_by(
     bill = None if found is None or found.cloud is None or asked.cloud is not None else found.cloud.monthly
     for name, amount in (("capex", None if found is None else found.purchase), ("cloud_monthly", bill)):
         if amount is not None and is_of_study(getattr(asked, name), amount):
-            value = float(round(amount.value))
+            times = 1.0
+            if name == "cloud_monthly" and found is not None and asked.utilisation is not None:
+                # The study's bill is for the runs of the study's utilisation.
+                times = asked.utilisation / found.utilisation
+            value = float(round(amount.value * times))
             more[name] = value
             if getattr(given, name) is None and amount.low < amount.high:
-                ranges[name] = RangeInput(low=min(amount.low, value), high=max(amount.high, value))
+                ranges[name] = RangeInput(
+                    low=min(amount.low * times, value), high=max(amount.high * times, value)
+                )
     if "capex" in more and asked.capex_includes_fabric is None:
         more["capex_includes_fabric"] = True
     if found is not None and bill is not None and asked.utilisation is None:

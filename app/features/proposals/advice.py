@@ -368,7 +368,7 @@ def against(row: ComparisonRow, taken: ComparisonRow, choice: AdvisedChoice) -> 
     extra = money(cost - best, comparison.currency)
     named = {"extra": extra, "option": taken.label, "ratio": ratio}
     if slower:
-        return [Message("costs {extra} more than {option} and takes {ratio} times as long", named)]
+        return [Message("a run costs {extra} more than with {option} and takes {ratio} times as long", named)]
     if faster_network(row, taken):
         gain = seconds(taken) / seconds(row) - 1.0
         measured = {"gain": significant(100.0 * gain), "threshold": significant(100.0 * WORTHWHILE)}
@@ -380,7 +380,7 @@ def against(row: ComparisonRow, taken: ComparisonRow, choice: AdvisedChoice) -> 
             )
         ]
     if not clear:
-        return [Message("costs {extra} more than {option} and ties with it on time", named)]
+        return [Message("a run costs {extra} more than with {option} and ties with it on time", named)]
     if choice.limits.deadline_s is None:
         return []
     kept = {

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from app.catalog.catalog import Catalog
 from app.engine.uncertainty import band, probability_less
-from app.errors import AppError, FieldError, NotFound
+from app.errors import AppError, FieldError, Message, NotFound
 from app.estimating.context import SizingContext
-from app.estimating.documents import Estimate, Text
+from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.comparisons.compare import (
@@ -98,6 +98,7 @@ def answered(
         "cost": {key: None if priced is None else priced.amounts.get(key) for key in keys},
     }
     best = {metric: leaders(found) for metric, found in amounts.items()}
+    held = {key: _held(key, priced, content.limits) for key in keys}
     baseline = [content.baseline] if content.baseline in keys else []
     rows = {
         key: comparison_row(entries[key], labels[key], hours[key]).model_copy(
@@ -118,9 +119,7 @@ def answered(
             cost_against_best=_delta(amounts["cost"], key, best["cost"], content.base.currency),
             time_against_baseline=_delta(amounts["time"], key, baseline, "s"),
             cost_against_baseline=_delta(amounts["cost"], key, baseline, content.base.currency),
-            meets=probability_within(
-                amounts["time"][key], _held(key, priced, content.limits), content.limits
-            ),
+            meets=probability_within(amounts["time"][key], held[key], content.limits),
             refusal=_refusal(made[key]),
             estimate=row.estimate,
         )
@@ -145,7 +144,13 @@ def answered(
         fastest_tied=fastest_tied,
         cheapest_tied=cheapest_tied,
         one_basis=None if priced is None else priced.basis,
-        conclusion=conclusion(options, best, contests, content.limits),
+        conclusion=conclusion(
+            options,
+            best,
+            contests,
+            content.limits,
+            {key: None if amount is None else amount.value for key, amount in held.items()},
+        ),
         contests=contests,
         where_time_goes=parts_across(options),
         why=_why(pair, options, amounts["time"]),
@@ -153,8 +158,24 @@ def answered(
         warnings=[
             *comparison_warnings(list(rows.values()), catalog),
             *not_sold_new(list(rows.values()), catalog),
+            *_left_to_the_bill(content),
         ],
     )
+
+
+BILL_ALONE = ("storage_tb", "spare")
+"""Inputs of the bill that its total counts and the purchase of an option does not."""
+
+
+def _left_to_the_bill(content: StudyContent) -> Iterator[CheckWarning]:
+    """Say that what only the bill counts is in no cost and no limit of the study."""
+    asked = content.views.get("bill", {})
+    if any(asked.get(name, "").strip() not in ("", "0") for name in BILL_ALONE):
+        message = Message(
+            "storage and spare machines of the bill of materials are in its total, not in the costs, the "
+            "term and the limits of this study"
+        )
+        yield CheckWarning.of("bill_extras_not_counted", "caution", message, "limits.budget")
 
 
 def _held(key: str, priced: OneBasisCosts | None, limits: StudyLimits) -> Amount | None:

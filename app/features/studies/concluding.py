@@ -21,13 +21,15 @@ def conclusion(
     best: Mapping[Metric, Sequence[str]],
     contests: Sequence[Contest],
     limits: StudyLimits,
+    spent: Mapping[str, float | None],
 ) -> list[Text]:
     """Return the result of a study: who is fastest and cheapest, by how much, and who meets the limits.
 
-    It ends with the way to pay that costs stand on, and what another way would cost.
+    ``spent`` is what each option takes of the budget. It ends with the way to pay that costs stand on, and
+    what another way would cost.
     """
     ways = [Text.of(said) for said in ways_to_pay({option.label: option.costs for option in options})]
-    return [*_result(options, best, contests, limits), *ways]
+    return [*_result(options, best, contests, limits, spent), *ways]
 
 
 def _result(
@@ -35,6 +37,7 @@ def _result(
     best: Mapping[Metric, Sequence[str]],
     contests: Sequence[Contest],
     limits: StudyLimits,
+    spent: Mapping[str, float | None],
 ) -> list[Text]:
     able = [option for option in options if option.time is not None]
     if not able:
@@ -43,9 +46,11 @@ def _result(
     if limits.deadline_s is not None or limits.budget is not None:
         meeting = [option for option in able if (option.meets or 0.0) >= wanted(limits)]
         sentences.append(_within(able, meeting, limits))
-        if len(meeting) == 1 < len(able):
-            sentences.append(_alone(meeting[0], only=False))
-            return [Text.of(sentence) for sentence in [*sentences, *_others(able, meeting)]]
+        if 0 < len(meeting) < len(able):
+            sentences += [_alone(option, only=False) for option in meeting[:MOST_OTHERS]]
+            failing = [option for option in able if option not in meeting][:MOST_OTHERS]
+            sentences += [_failing(option, limits, spent.get(option.key)) for option in failing]
+            return [Text.of(sentence) for sentence in sentences]
     by_key = {option.key: option for option in able}
     if len(able) == 1:
         sentences.append(_alone(able[0], only=len(options) > 1))
@@ -229,6 +234,24 @@ def _sure(contests: Sequence[Contest], metric: Metric, first: str, second: str) 
         if (contest.metric, contest.first, contest.second) == (metric, first, second):
             return None if contest.probability is None else chance(contest.probability)
     return None
+
+
+def _failing(option: StudyOptionAnswer, limits: StudyLimits, spent: float | None) -> Message:
+    """Say which limit an option does not keep."""
+    values: dict[str, object] = {"option": option.label, "time": duration(_time(option))}
+    if limits.deadline_s is not None and _time(option) > limits.deadline_s:
+        values["deadline"] = duration(limits.deadline_s)
+        return Message("{option} takes {time}, longer than the {deadline} allowed.", values)
+    if limits.budget is not None and option.cost is not None and spent is not None and spent > limits.budget:
+        values |= {
+            name: money(value, option.cost.unit)
+            for name, value in (("spent", spent), ("budget", limits.budget))
+        }
+        return Message("{option} needs {spent}, more than the budget of {budget}.", values)
+    if limits.budget is not None and spent is None:
+        return Message("{option} takes {time}; no price is known for it.", values)
+    values["chance"] = chance(option.meets or 0.0)
+    return Message("{option} may keep the limits, but that is only {chance} certain.", values)
 
 
 def _within(

@@ -14,7 +14,7 @@ from app.features.comparisons.model import PublishedFigure
 from app.features.studies.answering import Made, State, answered
 from app.features.studies.explaining import parts_across
 from app.features.studies.knobs import Turned, check, request_of
-from app.features.studies.model import Study, StudyAnswer, StudyContent
+from app.features.studies.model import Study, StudyAnswer, StudyContent, StudyLimits
 from tests.sizing.asking import sizing_context
 
 BASE: dict[str, Any] = {
@@ -216,6 +216,25 @@ def test_limits_are_counted_on_the_samples() -> None:
     assert {one.meets for one in usual().options} == {None}
     poor = content.model_copy(update={"limits": limited.limits.model_copy(update={"budget": 1.0})})
     assert all(one.meets == 0 for one in answer_of(poor).options)
+
+
+def test_an_option_that_misses_a_limit_is_named_with_the_limit() -> None:
+    content = study([{"system": {"id": "bow-pod16"}}, {"system": {"id": "dgx-a100-640gb"}}])
+    slow, fast = sorted(answer_of(content).options, key=lambda one: -one.time.value)
+    between = {"deadline_s": (slow.time.value + fast.time.value) / 2.0}
+    late = said(answer_of(content.model_copy(update={"limits": StudyLimits.model_validate(between)})))
+    assert any(text.startswith(f"{slow.label} takes") and "longer than" in text for text in late)
+    assert not any(text.startswith(fast.label) and "longer than" in text for text in late)
+    poor = {"budget": 200_000, "budget_kind": "purchase"}
+    dear = said(answer_of(content.model_copy(update={"limits": StudyLimits.model_validate(poor)})))
+    assert any("more than the budget of" in text for text in dear)
+
+
+def test_what_only_the_bill_counts_is_said_beside_the_costs() -> None:
+    content = study([{"system": {"id": "dgx-a100-640gb"}}])
+    more = content.model_copy(update={"views": {"bill": {"storage_tb": "200"}}})
+    codes = [{one.code for one in answer_of(asked).warnings} for asked in (content, more)]
+    assert codes[1] - codes[0] == {"bill_extras_not_counted"}
 
 
 def test_a_baseline_is_compared_with_in_either_direction() -> None:

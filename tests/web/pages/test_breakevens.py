@@ -236,6 +236,16 @@ def test_only_the_work_that_the_purchase_can_do_is_counted(reader: Reader) -> No
     assert "capacity_short" in {one["code"] for one in more["warnings"]}
 
 
+def test_the_study_s_bill_follows_the_utilisation_that_is_asked(reader: Reader) -> None:
+    address = reader.study(OWN, CLOUD)
+    usual = reader.data(f"{address}/rent.json")
+    (share,) = (one["value"] for one in usual["defaults"] if one["field"] == "utilisation")
+    path, _, query = reader.landed(f"{address}/rent?utilisation_percent=40").partition("?")
+    less = reader.data(f"{path}.json?{query}")
+    assert less["cloud_monthly"] == pytest.approx(usual["cloud_monthly"] * 0.4 / share, abs=1)
+    assert less["months"] > usual["months"] and less["probability"] < usual["probability"]
+
+
 def test_a_rented_study_has_nothing_to_buy(reader: Reader) -> None:
     address = reader.study(CLOUD)
     assert "bought system" in reader.page(f"{address}/rent").select_one(".notice").get_text()
