@@ -264,8 +264,8 @@ def validation_checks(
         yield info(
             "software_unnamed",
             "software",
-            "no software is named, and stacks differ: the range is that of the usual one with an allowance for "
-            "others; name yours, or measure three steps, for a narrower one",
+            "no software is named, and stacks differ: the range is that of the usual one with an allowance "
+            "for others; name yours, or measure three steps, for a narrower one",
         )
     if status == "extrapolated" and not contradicted:
         yield info(
