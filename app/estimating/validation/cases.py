@@ -200,7 +200,7 @@ def precision_of(text: str) -> str:
 
 SHARDING = (("3", 3.0), ("FSDP", 3.0), ("HSDP", 3.0), ("2", 2.0), ("1", 1.0))
 
-RECOMPUTE = (("full", 2.0), ("selective", 1.0), ("yes", 2.0))
+RECOMPUTE = (("none", 0.0), ("full", 2.0), ("selective", 1.0), ("yes", 2.0))
 
 
 @dataclass(frozen=True, slots=True)

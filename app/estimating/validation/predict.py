@@ -26,6 +26,9 @@ from app.estimating.validation.cases import MeasurementCase, Unsupported, find_m
 from app.estimating.workload import nearest_format
 from app.profiles.model import ModelProfile
 
+MEMORY_DOUBT = 1.1
+"""Computed over available memory up to which a layout that was run is taken to have fitted as it stands."""
+
 LARGEST_MICRO_BATCH = 64.0
 """Micro-batch at most where a row states none."""
 
@@ -192,15 +195,17 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
 
 
 def _least_recomputed(scenario: Scenario, plans: Plans) -> Plans:
-    """Return a plan with the fewest layers computed again with which it fits; all where none does.
+    """Return a plan with the fewest layers computed again with which it fits; as it is where none helps.
 
     A layout that was run did fit: what its memory could not hold was computed again.
     """
     depth = int(scenario.table.depth)
     tried = replace(plans, recompute=Recompute.SELECTIVE + np.arange(depth + 1) / depth)
     memory = scenario.memory(tried)
-    fits = np.flatnonzero(np.ravel(memory.total <= memory.capacity))
-    least = fits[0] if fits.size else depth
+    fits = np.flatnonzero(np.ravel(memory.total <= MEMORY_DOUBT * memory.capacity))
+    if not fits.size:
+        return plans
+    least = fits[0]
     return replace(plans, recompute=np.asarray(float(Recompute.SELECTIVE) + least / depth))
 
 
