@@ -17,7 +17,8 @@
   let opener = null;
   let left = null;
   let place = 0;
-  const removers = () => [...document.querySelectorAll("[data-removes]")];
+  const removers = () =>
+    [...document.querySelectorAll("[data-removes]")].filter((one) => !one.closest(".chips") === !left.closest(".chips"));
 
   document.addEventListener("htmx:before:request", ({ target }) => {
     if (target.matches?.(".traced")) opener = target;
@@ -35,10 +36,12 @@
       });
     }
     if (!left || left === document.body || document.activeElement !== document.body) return;
-    // What was pressed is gone with what it removed, or folded away: its neighbour follows, its fold, the page.
-    const fold = document.getElementById(left.id)?.closest("details")?.querySelector("summary");
-    const next = place < 0 ? fold : removers().at(Math.min(place, removers().length - 1));
-    (next ?? document.getElementById("content")).focus();
+    // What was pressed is gone with what it removed, or folded away: its neighbour follows, its fold, what
+    // it stands for, the page.
+    const same = document.getElementById(left.dataset.removes || left.id);
+    const fold = same?.closest("details")?.querySelector("summary");
+    const next = place < 0 ? null : removers().at(Math.min(place, removers().length - 1));
+    (next ?? fold ?? same ?? document.getElementById("content")).focus();
   });
 
   // Arrow keys turn a closed list of systems: it adds one with its button.

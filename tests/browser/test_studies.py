@@ -107,6 +107,7 @@ def test_the_keyboard_is_enough_and_the_focus_stays(window: Seat, address: str) 
     page.locator("#changes a").first.focus()
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{window.server}{address}")
+    expect(page.locator("#knob-count-a")).to_be_focused()
     page.locator("#column-a .r-time .traced").focus()
     page.keyboard.press("Enter")
     expect(page.locator("#trace .formula").first).to_be_visible()
@@ -124,6 +125,18 @@ def test_the_keyboard_is_enough_and_the_focus_stays(window: Seat, address: str) 
     expect(page.locator("#changes")).to_be_visible()
     save(page)
     saved_as(page, 2)
+
+
+def test_who_undoes_with_the_keyboard_goes_on_undoing(window: Seat, address: str) -> None:
+    page = window.open(f"{address}?count.a=3&years=5")
+    chips = page.locator("#changes a")
+    chips.first.focus()
+    page.keyboard.press("Enter")
+    expect(chips).to_have_count(2)
+    expect(chips.first).to_be_focused()
+    chips.last.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#answer")).to_be_focused()
 
 
 def test_an_option_is_added_with_its_button_and_removed_with_the_focus_beside_it(

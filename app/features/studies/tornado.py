@@ -252,7 +252,9 @@ def _swing(
             template = "{input} from P10 to P90: {best} stays the best"
     else:
         values["other"] = labels[overtaken]
-        template = "{input} off by {share} %: {other} overtakes {best}"
+        template = "{input} {share} % higher: {other} overtakes {best}"
+        if ends[0] < ends[1]:
+            template = "{input} {share} % lower: {other} overtakes {best}"
         if basis == "model":
             template = "{input} from P10 to P90: {other} overtakes {best}"
     text = Text.of(Message(template, {**values, "best": labels[best]}))

@@ -48,6 +48,20 @@ class StudyTrace(Document):
     claims: list[TraceClaim] = Field(description="Figures of the catalogue that went in.")
 
 
+FORMULAS = {
+    "step_time": "step time = sum of its parts",
+    "throughput": "throughput = global batch / step time",
+    "mfu": "MFU = training FLOP of one sample × global batch / (step time × peak × devices)",
+    "memory": "memory = sum of its parts on the fullest device",
+    "cost": "cost of the run = sum of the hourly lines × hours",
+    "energy": "energy = power of the machines × PUE × time to train",
+    "energy_with_cooling": "energy = power with cooling × time to train",
+    "stated": "as somebody states it",
+    "scaled": "time = time of the option it is scaled from / (factor × scaling efficiency)",
+}
+"""Formulas in words."""
+
+
 Head = Callable[[Estimate], TraceStep | None]
 
 
@@ -86,7 +100,7 @@ def _step_time(estimate: Estimate) -> TraceStep | None:
         for step in estimate.trace
         if step.name.startswith("step.")
     }
-    return _step("step_time", "step time = sum of its parts", parts, estimate.step_time, "definition")
+    return _step("step_time", FORMULAS["step_time"], parts, estimate.step_time, "definition")
 
 
 def _throughput(estimate: Estimate) -> TraceStep | None:
@@ -96,9 +110,7 @@ def _throughput(estimate: Estimate) -> TraceStep | None:
         "global_batch": estimate.plan.global_batch,
         "step_time": estimate.step_time.value,
     }
-    return _step(
-        "throughput", "throughput = global batch / step time", inputs, estimate.throughput, "definition"
-    )
+    return _step("throughput", FORMULAS["throughput"], inputs, estimate.throughput, "definition")
 
 
 def _mfu(estimate: Estimate) -> TraceStep | None:
@@ -111,8 +123,7 @@ def _mfu(estimate: Estimate) -> TraceStep | None:
         "peak": _value(estimate, "peak"),
         "devices": estimate.system.devices,
     }
-    formula = "MFU = training FLOP of one sample × global batch / (step time × peak × devices)"
-    return _step("mfu", formula, inputs, estimate.mfu, "Chowdhery et al. 2022 (PaLM), appendix B")
+    return _step("mfu", FORMULAS["mfu"], inputs, estimate.mfu, "Chowdhery et al. 2022 (PaLM), appendix B")
 
 
 def _memory(estimate: Estimate) -> TraceStep | None:
@@ -120,8 +131,7 @@ def _memory(estimate: Estimate) -> TraceStep | None:
         return None
     inputs: dict[str, JsonValue] = {part.part: part.value for part in estimate.memory.parts}
     inputs["capacity"] = estimate.memory.capacity.value
-    formula = "memory = sum of its parts on the fullest device"
-    return _step("memory", formula, inputs, estimate.memory.per_device, "definition")
+    return _step("memory", FORMULAS["memory"], inputs, estimate.memory.per_device, "definition")
 
 
 def _cost(estimate: Estimate) -> TraceStep | None:
@@ -130,18 +140,20 @@ def _cost(estimate: Estimate) -> TraceStep | None:
     inputs: dict[str, JsonValue] = {f"hourly.{line.item}": line.hourly for line in estimate.cost.lines}
     inputs["hours"] = estimate.time_to_train.value / SECONDS_PER_HOUR
     basis = {f"basis.{name}": value for name, value in estimate.cost.basis.items()}
-    formula = "cost of the run = sum of the hourly lines × hours"
     reference = "Barroso, Hölzle, Ranganathan 2018, chapter 6"
-    return _step("cost", formula, {**inputs, **basis}, estimate.cost.run, reference)
+    return _step("cost", FORMULAS["cost"], {**inputs, **basis}, estimate.cost.run, reference)
 
 
 def _energy(estimate: Estimate) -> TraceStep | None:
     if estimate.energy is None or estimate.time_to_train is None:
         return None
     seconds = estimate.time_to_train.value
-    inputs: dict[str, JsonValue] = {"power": estimate.energy.value / seconds, "time_to_train": seconds}
-    formula = "energy = power of the facility under the training load × time to train"
-    return _step("energy", formula, inputs, estimate.energy, "definition")
+    power, pue = estimate.energy.value / seconds, estimate.cost.basis.get("pue") if estimate.cost else None
+    if isinstance(pue, float):
+        apart: dict[str, JsonValue] = {"power": power / pue, "pue": pue, "time_to_train": seconds}
+        return _step("energy", FORMULAS["energy"], apart, estimate.energy, "definition")
+    inputs: dict[str, JsonValue] = {"power_with_cooling": power, "time_to_train": seconds}
+    return _step("energy", FORMULAS["energy_with_cooling"], inputs, estimate.energy, "definition")
 
 
 FIGURES: Mapping[str, tuple[Head, Callable[[Estimate], Quantity | None], tuple[str, ...]]] = {
@@ -200,9 +212,9 @@ def _stated(answer: StudyAnswer, found: StudyOptionAnswer) -> TraceStep | None:
     if figure is None:
         return None
     inputs: dict[str, JsonValue] = {"hours": figure.hours}
-    formula = "as somebody states it"
+    formula = FORMULAS["stated"]
     if figure.kind == "linear":
-        formula = "time = time of the option it is scaled from / (factor × scaling efficiency)"
+        formula = FORMULAS["scaled"]
         inputs = {
             "scaled_from": figure.scaled_from,
             "factor": figure.factor,

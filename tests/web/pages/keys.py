@@ -18,6 +18,7 @@ from babel.messages.extract import extract_from_file
 from babel.messages.pofile import read_po, write_po
 
 from app.features.accuracy.predictions import reason_texts
+from app.features.tenancy.partitions import GROUNDS, ISOLATED, POD_RULES
 from app.platform.wording.voice import LABELS
 
 ROOT = Path(__file__).parents[3]
@@ -35,7 +36,18 @@ POSITIONS = {
 
 ERRORS = {"AppError", "BadInput", "Unprocessable", "NotFound", "Conflict", "TooLarge"}
 
-TABLES = {"FOR_CUSTOMERS", "REASONS", "SENTENCES", "AHEAD", "SECOND", "LEVEL", "TURNS", "PAYS", "AXES"}
+TABLES = {
+    "FOR_CUSTOMERS",
+    "REASONS",
+    "SENTENCES",
+    "AHEAD",
+    "SECOND",
+    "LEVEL",
+    "TURNS",
+    "PAYS",
+    "AXES",
+    "FORMULAS",
+}
 """Dictionaries whose values are templates."""
 
 SINGLE = {"RENTED", "OTHER", "SAME_SYSTEM"}
@@ -206,7 +218,7 @@ def _titles(node: ast.ClassDef) -> Iterator[str]:
 
 
 def of_catalogue() -> set[str]:
-    """Return meanings of fields, rejected and vendor claims, reasons of runs, names of parts."""
+    """Return meanings of fields, rejected and vendor claims, rules of partitions, reasons of runs, parts."""
     with (ROOT / "data" / "fields.csv").open(encoding="utf-8", newline="") as file:
         found = {row["description"] for row in csv.DictReader(file)}
     for path in sorted((ROOT / "data").glob("*.csv")):
@@ -215,6 +227,9 @@ def of_catalogue() -> set[str]:
     with (ROOT / "data" / "vendor_ratios.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             found |= {row["statement"], row["unclear"], row["reason"]}
+    rules = {*POD_RULES, ISOLATED, *(name for names in GROUNDS.values() for name in names)}
+    with (ROOT / "data" / "claims.csv").open(encoding="utf-8", newline="") as file:
+        found |= {row["statement"] for row in csv.DictReader(file) if row["claim"] in rules}
     found |= set(reason_texts(ROOT / "data").values())
     with (ROOT / "data" / "training.csv").open(encoding="utf-8", newline="") as file:
         amounts = [row for row in csv.DictReader(file) if row["parameter"] in ("tokens", "epochs", "samples")]

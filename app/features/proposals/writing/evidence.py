@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import JsonValue
+
 from app.errors import Message
 from app.estimating.documents import Validation
 from app.features.proposals.lines import RATE
@@ -10,7 +12,7 @@ from app.features.proposals.naming import named, source_title
 from app.features.proposals.writing import blocks as kinds
 from app.features.proposals.writing.blocks import Block, Cell, Grid, Head, Paragraph, figure, table
 from app.platform.wording.scales import decimals_of
-from app.platform.wording.voice import MISSING, Voice
+from app.platform.wording.voice import MISSING, Voice, stated
 
 DIGITS = 4
 """Significant digits of a measured rate: what gains of a per cent are read from."""
@@ -157,6 +159,9 @@ def assumptions(content: ProposalContent, voice: Voice) -> list[Block]:
     def concerned(options: list[str]) -> str:
         return "" if len(options) == everywhere else " · ".join(options)
 
+    def value(field: str, one: JsonValue) -> str:
+        return stated(field, one, voice) if isinstance(one, float) else named(one, voice)
+
     said = voice.gettext(
         "The request does not set these values; defaults apply. Each can be replaced by the customer's own."
     )
@@ -166,7 +171,7 @@ def assumptions(content: ProposalContent, voice: Voice) -> list[Block]:
         voice.gettext("Values applied"),
         content.assumptions,
         (Head(voice.gettext("Assumption"), width=1.4), lambda taken: voice.label(taken.field)),
-        (Head(voice.gettext("Value"), width=1.3), lambda taken: named(taken.value, voice)),
+        (Head(voice.gettext("Value"), width=1.3), lambda taken: value(taken.field, taken.value)),
         (why, lambda taken: Cell(voice.sentence(taken.why), concerned(taken.options))),
     )
     return [Paragraph(said), grid]
