@@ -22,6 +22,9 @@ PEAKS = {
     Precision.MXFP8: "peak_fp8_dense",
     Precision.NVFP4: "peak_nvfp4_dense",
 }
+NARROW = frozenset({Precision.FP8, Precision.MXFP8, Precision.NVFP4})
+"""Formats of 8 and 4 bit, of which a chip has those that are faster than its 16 bit."""
+
 Figures = Mapping[str, Figure]
 """Figure by the name of the record's field."""
 
@@ -105,9 +108,15 @@ def gpu_figures(lookup: Lookup, chip_id: str) -> Figures:
     figures["narrow_clock"] = figures["sustained_clock"] if narrow is None else narrow
     for precision, parameter in PEAKS.items():
         peak = lookup.find(chip_id, parameter)
-        if peak is not None:
+        if peak is not None and (precision not in NARROW or _is_faster(peak, figures)):
             figures[f"matrix_peak.{precision}"] = peak
     return figures
+
+
+def _is_faster(peak: Figure, figures: Figures) -> bool:
+    """Tell whether products in 8 or 4 bit are faster than in bf16; some chips only store such formats."""
+    half = figures.get(f"matrix_peak.{Precision.BF16}")
+    return half is not None and peak.si > 1.1 * half.si
 
 
 def gpu_chip(lookup: Lookup, chip_id: str) -> GpuChip:

@@ -35,7 +35,7 @@ def test_a_study_is_made_with_the_keyboard_alone(window: Seat) -> None:
     expect(offered(page).first).to_be_visible()
     page.keyboard.press("Escape")
     expect(offered(page)).to_have_count(0)
-    page.keyboard.type("hgx")
+    page.keyboard.type("hgx a100")
     expect(offered(page)).to_have_count(2)
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")

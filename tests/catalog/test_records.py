@@ -23,7 +23,7 @@ def test_records_build_for_every_system(catalog: Catalog) -> None:
         chip = chip_record(catalog, system.chip)
         machine = catalog.machine(system.id)
         fabric = catalog.fabric(system.fabric, system.ports_per_node)
-        assert machine.devices * system.machines == system.devices
+        assert machine.devices >= system.devices_per_machine, "fast links may join more than one machine"
         for record in (chip, machine, fabric):
             for field in fields(record):
                 value = getattr(record, field.name)

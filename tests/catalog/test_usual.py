@@ -86,7 +86,8 @@ def test_the_sustained_clock_is_derived_from_the_best_measured_shape(catalog: Ca
 
 
 def test_chips_without_fp16_are_measured_by_their_bf16_peak(catalog: Catalog) -> None:
-    assert set(catalog.gpu_chip("tpu-v5p").matrix_peak) == {Precision.BF16}
+    only = set(catalog.gpu_chip("tpu-v5p").matrix_peak)
+    assert only == {Precision.BF16}, "8 bit at the rate of 16 is no format of its own"
     assert catalog.usual_peak("tpu-v5p").name == "bf16_dense"
     assert catalog.usual_peak("h100-sxm-80gb").name == "fp16_dense"
     assert catalog.usual_peak("gc200").name == "fp16_dense"
@@ -118,8 +119,8 @@ def test_sparse_peaks_are_never_taken(catalog: Catalog) -> None:
 def test_fast_links_join_more_than_one_machine(
     catalog: Catalog, machine: str, devices: int, domain: int
 ) -> None:
-    assert catalog.machine(machine).devices == devices
-    assert catalog.figure(machine, "domain_devices").si == domain
+    assert catalog.machine_entry(machine).devices == devices
+    assert catalog.machine(machine).devices == catalog.domain_devices(machine) == domain
 
 
 def test_machines_of_one_switch_or_board_have_no_wider_domain(catalog: Catalog) -> None:

@@ -226,7 +226,6 @@ def test_nothing_of_an_uploaded_text_reaches_the_disk(ask: Ask, application: Any
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_entry_of_the_catalogue_can_be_read_alone(ask: Ask, kind: str) -> None:
     found = ask("GET", f"/api/v1/catalog/{kind}").json()
-    assert found["next"] is None
     assert found["items"]
     for item in found["items"][:5]:
         one = ask("GET", f"/api/v1/catalog/{kind}/{item['id']}")
@@ -255,7 +254,8 @@ def test_lists_go_on_where_they_stopped(ask: Ask, path: str) -> None:
         made(ask, "comparisons", HEAD_TO_HEAD)
         made(ask, "profiles", TRANSFORMER)
         ask("POST", "/api/v1/workloads", files={"file": ("a.txt", b"one two\n")})
-    whole = [item["id"] for item in ask("GET", f"/api/v1/{path}?limit=200").json()["items"]]
+    first = ask("GET", f"/api/v1/{path}?limit=200").json()
+    whole = [item["id"] for item in first["items"]]
     seen: list[str] = []
     cursor: str | None = None
     while True:
@@ -265,7 +265,7 @@ def test_lists_go_on_where_they_stopped(ask: Ask, path: str) -> None:
         cursor = stretch["next"]
         if cursor is None:
             break
-    assert seen == whole
+    assert seen[: len(whole)] == whole and (first["next"] is not None or seen == whole)
 
 
 def test_a_mapping_answers_in_the_words_of_the_contract(ask: Ask) -> None:
