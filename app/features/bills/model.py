@@ -48,7 +48,7 @@ class BillInputs(Schema):
     """What a bill includes beside the systems, and how they are joined and racked."""
 
     ports_per_node: Whole | None = Field(
-        None, ge=1, le=16, description="Network ports per machine; if omitted, the system's default."
+        None, ge=1, le=32, description="Network ports per machine; if omitted, the system's default."
     )
     oversubscription: Number = Field(
         1.0,
