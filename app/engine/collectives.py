@@ -232,16 +232,49 @@ def takes_tree(size: float, ranks: float, ranks_per_node: float, links: Links, n
     return ranks > local and tree_time(size, ranks, local, links, network) < ring
 
 
+@formula
+def distinct_share(draws: float, places: float) -> float:
+    r"""Share of draws that hit a place for the first time, each place equally likely.
+
+    .. math:: s = \frac{n}{k} \left(1 - \left(1 - \frac{1}{n}\right)^k\right)
+
+    Parameters
+    ----------
+    draws : float
+        Draws, :math:`k`: the experts that a token visits. [-]
+    places : float
+        Places, :math:`n`: the machines that hold them. [-]
+
+    Returns
+    -------
+    share : float
+        A token that visits several experts of one machine crosses the network once. [-]
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 3.2.2 (tokens cross
+       InfiniBand once per node and are forwarded over NVLink).
+
+    Examples
+    --------
+    Eight experts on four machines: 3.6 machines are visited.
+
+    >>> round(float(distinct_share(8.0, 4.0)) * 8, 2)
+    3.6
+    """
+    return places / draws * (1.0 - (1.0 - 1.0 / places) ** draws)
+
+
 @inner
 def all_to_all_time(
-    size: float, ranks: float, ranks_per_node: float, links: Links, network: Network
+    size: float, ranks: float, ranks_per_node: float, links: Links, network: Network, distinct: float = 1.0
 ) -> float:
     r"""Time in which every rank sends every other rank of its group an equal share of what it holds.
 
     Shares for the same machine and shares for others travel side by side, each rank on its part of the
     machine's ports:
 
-    .. math:: t = \max\left(\frac{g-1}{n} \frac{S}{B_{node}}, \frac{n-g}{n} \frac{S}{B_{port}}\right)
+    .. math:: t = \max\left(\frac{g-1}{n} \frac{S}{B_{node}}, \frac{n-g}{n} \frac{d S}{B_{port}}\right)
         + \alpha
 
     Parameters
@@ -256,6 +289,8 @@ def all_to_all_time(
         Links inside a machine. [-]
     network : Network
         Links between machines, as the software stack reaches them. [-]
+    distinct : float
+        Share of the bytes for other machines that no other rank of the same machine gets, :math:`d`. [-]
 
     Returns
     -------
@@ -281,7 +316,7 @@ def all_to_all_time(
     local = min(max(ranks_per_node, 1.0), ranks)
     inside = (local - 1.0) / ranks * size / links.bus_bandwidth
     port = min(network.bandwidth / links.devices, links.bus_bandwidth)
-    outside = (ranks - local) / ranks * size / port
+    outside = (ranks - local) / ranks * distinct * size / port
     return max(inside, outside) + (network.message_latency if ranks > local else links.latency)
 
 

@@ -58,6 +58,8 @@ class GpuChip:
     """Share of the peak clock held under a matrix load (power limit). [-]"""
     narrow_clock: float
     """The same of products in 8 or 4 bit. [-]"""
+    older_kernels_share: float
+    """Share of the matrix rate that kernels written for an earlier generation can reach. [-]"""
     multiprocessors: int
     memory_bandwidth: float
     """[B/s]"""
@@ -172,6 +174,8 @@ class GpuSoftware:
     """Memory traffic over that of well-fused kernels. [-]"""
     overlap: FloatLike
     """Share of data-parallel communication that may hide under computation. [-]"""
+    layer_overlap: FloatLike
+    """Share of the communication inside layers, of tensor ranks and experts, that may hide. [-]"""
     step_overhead: FloatLike
     """Fixed time of one step. [s]"""
     dispatch_interval: FloatLike
@@ -187,6 +191,8 @@ class GpuSoftware:
     broadcast_latency: FloatLike
     """Extra time per rank of a sharded optimizer's per-rank parameter broadcast. [s]"""
     fused_attention: bool
+    native_attention: bool
+    """True where the fused kernels use the matrix instructions of the chip's own generation."""
     kernels_per_layer: float
     """Forward and backward of one transformer layer. [-]"""
     kernels_per_convolution: float

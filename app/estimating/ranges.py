@@ -139,8 +139,8 @@ NETWORK = (
 )
 """Columns of what networks reach: two that all networks of a cluster share, and two for each network."""
 
-LATER = ("gpu_software_unnamed", "gpu_adapters")
-"""Regimes that came after the networks."""
+LATER = ("gpu_software_unnamed", "gpu_adapters", "layer_overlap", "native_attention")
+"""Regimes and figures that came after the networks."""
 
 COLUMNS = (
     *sorted(

@@ -13,7 +13,7 @@ from app.engine.collectives import Links, Network, node_bandwidth
 from app.engine.gpu.passes import EMBEDDING_PASSES, NORMS, STATISTICS_BYTES, halo_elements, pointwise_passes
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split
 from app.engine.plans import Plan
-from app.engine.records import Fabric, FloatLike, GpuKernels, GpuSoftware, GpuSystem, Precision
+from app.engine.records import Fabric, FloatLike, GpuChip, GpuKernels, GpuSoftware, GpuSystem, Precision
 
 OPTIMIZER_TRAFFIC = {
     "adam": 34.0,
@@ -74,6 +74,7 @@ class Software(NamedTuple):
     attention_efficiency: float
     elementwise_factor: float
     overlap: float
+    layer_overlap: float
     step_overhead: float
     dispatch_interval: float
     micro_batch_overhead: float
@@ -134,6 +135,8 @@ class Case(NamedTuple):
     """Dense matrix rate held under load. [FLOP/s]"""
     bandwidth: float
     """Memory bandwidth reached by streaming. [B/s]"""
+    attention_peak: float
+    """Of the products inside fused attention. [FLOP/s]"""
     multiprocessors: float
     launch: float
     """Launch and drain of one kernel. [s]"""
@@ -197,6 +200,8 @@ class Case(NamedTuple):
     expert_elements: float
     """Elements of routed tokens, over all layers with experts. [-]"""
     expert_layers: float
+    experts_visited: float
+    """Experts that a token visits. [-]"""
     cut_convolutions: float
     """Convolutions that need neighbours where a sample is cut. [-]"""
     halo: float
@@ -272,6 +277,7 @@ def model_figures(table: OperatorTable) -> dict[str, Any]:
             np.where(routed, table.count * table.rows * table.batch * table.columns, 0.0)
         ),
         "expert_layers": np.sum(np.where(routed, table.count, 0.0)),
+        "experts_visited": np.max(np.where(routed, table.batch * table.active, 1.0), initial=1.0),
         "cut_convolutions": np.sum(table.count[wide]),
         "halo": np.sum(table.count[wide] * halo[wide]),
     }
@@ -376,6 +382,7 @@ def _case(
         **model_figures(table),
         peak=peak * chip.sustained_clock,
         bandwidth=chip.memory_bandwidth * chip.achieved_bandwidth,
+        attention_peak=peak * chip.sustained_clock * _attention_share(chip, software),
         multiprocessors=float(chip.multiprocessors),
         launch=chip.kernel_overhead,
         host_memory_bandwidth=system.host_memory_bandwidth,
@@ -390,6 +397,10 @@ def _case(
         links=Links.of(system.machine),
         tiles=np.stack([kernels.tile_rows, kernels.tile_columns, kernels.tile_efficiency]).astype(float),
     )
+
+
+def _attention_share(chip: GpuChip, software: GpuSoftware) -> float:
+    return 1.0 if software.native_attention else chip.older_kernels_share
 
 
 def software_rows(

@@ -43,6 +43,7 @@ PERFECT: Mapping[str, Any] = {
     "attention_efficiency": 1.0,
     "elementwise_factor": 1.0,
     "overlap": 1.0,
+    "layer_overlap": 1.0,
     "network_efficiency": 1.0,
     "step_overhead": 0.0,
     "dispatch_interval": 0.0,

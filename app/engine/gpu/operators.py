@@ -162,7 +162,7 @@ def _attention_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matr
     if case.fused_attention > 0.0:
         usual = row.inner == 64.0 or row.inner == 128.0
         flop = 4.0 * heads * row.squared * row.inner * row.causal
-        costs[place, 0] = flop * (1.0 if usual else case.fused_head_penalty) / case.peak
+        costs[place, 0] = flop * (1.0 if usual else case.fused_head_penalty) / case.attention_peak
         return
     flop = 2.0 * heads * row.squared * row.inner
     costs[place, 0] = flop * misalignment(row.inner, 8.0, case.batched_misaligned_8) / case.peak

@@ -89,7 +89,8 @@ def step_time(
     if deep:
         fixed += software.micro_batch_overhead
         between = between_stages_time(case, plan, software)
-    tensor = work.layer_comm * share + work.sample_comm
+    computed = (work.layers_gemm + work.layers_attention + work.layers_memory) * share
+    tensor = exposed_time(work.layer_comm * share, software.layer_overlap, computed) + work.sample_comm
     stage_time = gemm + attention + memory + fixed + tensor + between
     alone = 1.0 if deep and case.balanced_head == 0.0 else 0.0
     after = alone * (work.head_gemm + work.head_attention + work.head_memory)

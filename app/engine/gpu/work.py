@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from app.compiled import Matrix, inner, record
-from app.engine.collectives import all_to_all_time, collective_time, intra_node_allreduce_time
+from app.engine.collectives import all_to_all_time, collective_time, distinct_share, intra_node_allreduce_time
 from app.engine.gpu.case import Case, GpuOperator, MicroBatch, Software
 from app.engine.gpu.operators import ATTENTION, EMBEDDING, POINTWISE, operator_time
 from app.engine.operators.table import Section, Split
@@ -157,7 +157,9 @@ def expert_exchange_time(case: Case, software: Software, micro: MicroBatch) -> f
     # Tensor ranks of a token each send their share of it.
     message = case.size * micro.samples * case.expert_elements / case.expert_layers / micro.tensor
     local = max(case.links.devices // micro.tensor, 1.0)
-    once = all_to_all_time(message, micro.expert, local, case.links, software.network)
+    machines = max(micro.expert / local, 1.0)
+    copies = distinct_share(case.experts_visited, machines)
+    once = all_to_all_time(message, micro.expert, local, case.links, software.network, copies)
     return case.expert_layers * EXCHANGES_OF_EXPERTS * passes_of(micro.recompute) * once
 
 

@@ -351,6 +351,11 @@ def latent_attention_operators(
     return [*queries, *keys, *core]
 
 
+PERMUTATIONS = 4.0
+"""Copies of a token for each expert that it visits: sorted before it travels and after, and both undone
+(Shoeybi et al., Megatron-Core token dispatcher; Gale et al. 2023, MegaBlocks, section 5.3)."""
+
+
 def feed_forward_operators(
     prefix: str,
     hidden: int,
@@ -390,7 +395,15 @@ def feed_forward_operators(
             experts=experts,
             visited=experts_per_token,
         )
-        operators = [*parts[:2], *routed, *parts[2:]]
+        # Tokens are sorted by expert and back, on the rank that sends them and on that of the expert.
+        sorted_tokens = pointwise_layer(
+            f"{prefix}permutation",
+            Pointwise.COPY,
+            tokens * experts_per_token * (latent or hidden),
+            count=PERMUTATIONS * count,
+            split=Split.SEQUENCE,
+        )
+        operators = [*parts[:2], *routed, sorted_tokens, *parts[2:]]
         if not shared_feed_forward:
             return operators
         prefix, feed_forward = f"{prefix}shared_", shared_feed_forward

@@ -231,6 +231,8 @@ class MeasurementCase:
     pipeline: int
     laid_out: bool
     """True where the row or a rule says how the model is spread over the devices."""
+    copies_alone: bool
+    """True where the row says how many copies there are, and not what each is spread over."""
     data: int | None
     sharding: float
     sharding_inside_node: bool
@@ -340,6 +342,8 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         laid_out=bool(
             {"tensor", "pipeline"} & set(completed) or any(whole(row, name) for name in ("tp", "pp", "dp"))
         ),
+        copies_alone=bool(whole(row, "dp"))
+        and not ({"tensor", "pipeline"} & set(completed) or any(whole(row, name) for name in ("tp", "pp"))),
         data=whole(row, "dp"),
         sharding=next(
             (

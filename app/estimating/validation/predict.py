@@ -150,6 +150,10 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
         )
     if batch < data and case.tensor * case.pipeline == 1 and _is_convolutional(scenario):
         return _split_samples(case, batch, data)
+    if case.copies_alone and data < copies:
+        found = _searched(case, scenario, context, int(batch), data)
+        if found is not None:
+            return found
     ours = max(1.0 / case.context, batch / data)
     if micro is not None:
         micro /= case.context
@@ -243,9 +247,11 @@ def _split_samples(case: MeasurementCase, batch: float, data: float) -> Plans:
     return Plans.of(data=np.array([batch * parts]), micro_batch=1.0 / parts)
 
 
-def _searched(case: MeasurementCase, scenario: Scenario, context: SizingContext, batch: int) -> Plans | None:
+def _searched(
+    case: MeasurementCase, scenario: Scenario, context: SizingContext, batch: int, data: float | None = None
+) -> Plans | None:
     """Return the plan a search finds where a row states no layout and one device does not hold the model."""
-    allowed: dict[str, tuple[float, ...]] = {}
+    allowed: dict[str, tuple[float, ...]] = {} if data is None else {"data": (data,)}
     if case.recompute is not None and not scenario.is_ipu:
         allowed["recompute"] = (case.recompute,)
     if case.sharding and not scenario.is_ipu:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.engine.collectives import Links, intra_node_allreduce_time
+from app.engine.collectives import Links, distinct_share, intra_node_allreduce_time
 from app.engine.gpu.case import micro_batch_of
 from app.engine.gpu.evaluate import gpu_operator_times, room_for_costs
 from app.engine.gpu.operators import operator_costs
@@ -87,6 +87,7 @@ def test_more_expert_ranks_exchange_more(tensor: float) -> None:
 
 
 def test_experts_on_other_machines_wait_for_the_fabric() -> None:
+    """A token whose two experts are on the same one of eight machines crosses the fabric once."""
     apart = exchanged(tensor=8.0, data=8.0, expert=8.0) - exchanged(tensor=8.0, data=8.0)
     message = 2.0 * 2048 * 2 * 4096 / 8.0
     port = (
@@ -95,7 +96,8 @@ def test_experts_on_other_machines_wait_for_the_fabric() -> None:
         * software("megatron-2022").network_efficiency
         / 8
     )
-    once = 7.0 / 8.0 * message / float(port) + SYSTEM.fabric.message_latency
+    crossing = 1.0 - 1.0 / 8.0 / 2.0
+    once = 7.0 / 8.0 * crossing * message / float(port) + SYSTEM.fabric.message_latency
     assert apart == pytest.approx(32 * 4 * once, rel=1e-9)
 
 
@@ -114,3 +116,10 @@ def test_spread_experts_compute_as_many_products_in_fewer_and_larger_ones() -> N
     assert whole.flop.sum() == pytest.approx(spread.flop.sum(), rel=1e-12)
     assert spread.traffic.sum() < whole.traffic.sum()
     assert spread.forward.sum() <= whole.forward.sum()
+
+
+def test_a_token_crosses_the_fabric_once_for_each_machine() -> None:
+    """All draws differ among very many places; all draws are the same where there is one."""
+    assert distinct_share(8.0, 1e9) == pytest.approx(1.0)
+    assert distinct_share(8.0, 1.0) == pytest.approx(1.0 / 8.0)
+    assert distinct_share(1.0, 4.0) == pytest.approx(1.0)
