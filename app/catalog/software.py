@@ -144,6 +144,14 @@ class SoftwareProfile:
         )
 
     @property
+    def rests_on_runs(self) -> bool:
+        """True where a figure of it was chosen by looking at measured runs, those of classes aside."""
+        return any(
+            figure.status != "assumed" and not figure.profile.startswith("gpu-")
+            for figure in self.figures.values()
+        )
+
+    @property
     def complete(self) -> bool:
         """False for what profiles are put together from, as a framework without its SDK."""
         return NEEDED[self.kind] <= self.figures.keys()

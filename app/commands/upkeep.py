@@ -13,6 +13,7 @@ from app.errors import BadInput, Message
 from app.estimating.context import load_context
 from app.estimating.fitting.refit import (
     differences,
+    effects_text,
     error_cells,
     figure_cells,
     held_out_text,
@@ -80,7 +81,9 @@ def fit_command(
     directory = data_directory()
     context = load_context(directory)
     rows = read_rows(decoded(directory / "validation" / "measured.csv"))
-    found = refit([row for row in rows if in_headline(row)], context)
+    newer = read_rows(decoded(directory / "validation" / "measured-2026.csv"))
+    known = [row for row in newer if row["confidence"] != "memory"]
+    found = refit([row for row in rows if in_headline(row)], known, context)
     typer.echo("\n".join([*table(figure_cells(found)), "", *table(error_cells(found)), ""]))
     typer.echo("\n".join(count_lines(counts_of(context))))
     if check:
@@ -89,6 +92,7 @@ def fit_command(
         raise typer.Exit(1 if moved else 0)
     changed = {
         "software.csv": software_text(written(directory / "software.csv"), found.figures),
+        "effects.csv": effects_text(found.effects),
         "residuals.csv": residuals_text(written(directory / "residuals.csv"), found.residuals),
         HELD_OUT: held_out_text(found),
     }

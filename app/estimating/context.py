@@ -15,6 +15,7 @@ from app.catalog.software import DefaultSoftware, SoftwareCatalog, SoftwareProfi
 from app.engine.convergence import critical_batch_at_loss, language_loss, samples_law
 from app.errors import BadInput, FieldError, Message, NotFound
 from app.estimating.documents import CheckWarning, Default, caution
+from app.estimating.effects import Effects, load_effects
 from app.estimating.hardware import HardwareFinder
 from app.estimating.nearest import (
     FamilyErrors,
@@ -146,6 +147,7 @@ class SizingContext:
     software: SoftwareCatalog
     rules: Rules
     residuals: Residuals
+    effects: Effects
     runs: tuple[MeasuredRun, ...]
     measured: MeasurementCoverage
     """What was measured: families on chips, and chips with fitted software."""
@@ -218,23 +220,30 @@ def measured_by(runs: Sequence[MeasuredRun]) -> MeasurementCoverage:
     return MeasurementCoverage(
         pairs=frozenset((run.family, run.chip) for run in runs if run.counted),
         series=frozenset(chip_series(run.chip) for run in runs if run.fitted),
+        chips=frozenset(chip_series(run.chip) for run in runs),
     )
+
+
+MEASURED = ("measured.csv", "measured-2026.csv")
+"""Tables of measured runs in data/validation: those that figures of profiles are fitted to, then newer ones."""
 
 
 def load_context(directory: Path) -> SizingContext:
     rules = load_rules(directory / "validation")
-    rows = read_measured(directory / "validation" / "measured.csv")
+    fitted, newer = (read_measured(directory / "validation" / name) for name in MEASURED)
     software = load_software(directory)
     presets = {name for name, profile in software.profiles.items() if profile.is_preset}
-    runs = measured_runs(rows, rules, presets)
+    # Figures of profiles are fitted to the first table alone; see docs/decisions/laboratories.md.
+    runs = (*measured_runs(fitted, rules, presets), *measured_runs(newer, rules, software.profiles))
     return SizingContext(
         catalog=load_catalog(directory),
         software=software,
         rules=rules,
         residuals=load_residuals(directory),
+        effects=load_effects(directory),
         runs=runs,
         measured=measured_by(runs),
-        measured_rows=MeasuredRows(rows, rules),
+        measured_rows=MeasuredRows([*fitted, *newer], rules),
         batch_limits=load_batch_limits(directory),
         family_errors=load_family_errors(directory / "validation" / "errors.csv"),
         outcomes=load_outcomes(directory / "validation" / "predictions.csv"),

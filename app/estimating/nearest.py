@@ -31,18 +31,18 @@ UNVALIDATED = frozenset(
         "ipu_other_family",
         "gpu_other_chip",
         "gpu_unmeasured_family",
-        "gpu_experts",
         "gpu_wide_tensor",
         "gpu_deep_interleave",
         "gpu_offload",
-        "gpu_adapters",
     }
 )
 """Regimes of data/residuals.csv in which nothing was measured."""
 
 MEASURED = frozenset(
     {
-        *("gpu_profile_known", "gpu_class_known", "gpu_software_unnamed", "gpu_calibrated", "gpu_pipeline"),
+        *("gpu_profile_known", "gpu_profile_assumed", "gpu_class_known", "gpu_software_unnamed"),
+        *("gpu_eager_assumed", "gpu_recommender"),
+        *("gpu_calibrated", "gpu_pipeline", "gpu_newer_chip", "gpu_experts", "gpu_adapters"),
         *("ipu_known", "ipu_calibrated", "ipu_small_operations"),
     }
 )

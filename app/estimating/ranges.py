@@ -139,7 +139,10 @@ NETWORK = (
 )
 """Columns of what networks reach: two that all networks of a cluster share, and two for each network."""
 
-LATER = ("gpu_software_unnamed", "gpu_adapters", "layer_overlap", "native_attention")
+LATER = (
+    *("gpu_software_unnamed", "gpu_adapters", "layer_overlap", "native_attention"),
+    *("gpu_newer_chip", "gpu_profile_assumed", "gpu_eager_assumed", "gpu_recommender"),
+)
 """Regimes and figures that came after the networks."""
 
 COLUMNS = (

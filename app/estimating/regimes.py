@@ -45,7 +45,11 @@ Mask = NDArray[np.bool_]
 
 REGIMES = (
     "gpu_profile_known",
+    "gpu_profile_assumed",
+    "gpu_eager_assumed",
+    "gpu_recommender",
     "gpu_class_known",
+    "gpu_newer_chip",
     "gpu_pipeline",
     "gpu_many_devices",
     "gpu_few_samples",
@@ -78,7 +82,9 @@ one column of samples, so that two options share the errors of the regimes they 
 
 ENDED = frozenset(
     {
-        *("gpu_class_known", "gpu_profile_known", "gpu_other_chip"),
+        *("gpu_class_known", "gpu_profile_known", "gpu_profile_assumed"),
+        "gpu_eager_assumed",
+        *("gpu_newer_chip", "gpu_other_chip"),
         "gpu_unmeasured_family",
         *("ipu_known", "ipu_other_family"),
     }
@@ -105,6 +111,8 @@ class MeasurementCoverage:
     """Family and chip."""
     series: frozenset[str]
     """Series of chips that a software profile was fitted on."""
+    chips: frozenset[str]
+    """Series of chips with any measured run."""
 
 
 def regimes(scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage) -> list[str]:
@@ -144,17 +152,24 @@ def _gpu_masks(
     assert not isinstance(scenario.hardware, IpuChip)
     # What is presumed of a stack is known no better than its class.
     preset = scenario.software.is_preset or scenario.software.presumed
+    assumed = "gpu_profile_known" if scenario.software.rests_on_runs else "gpu_profile_assumed"
+    stack = "gpu_class_known" if preset else assumed
+    series = chip_series(scenario.chip.name)
     machine, table = scenario.hardware.machine, scenario.table
     known = family in {name for name, chip in measured.pairs if chip not in IPU_SERIES}
     unfitted = known and family not in FITTED_FAMILIES
     few = (plans.global_batch / plans.devices < FEW_SAMPLES) & (plans.tensor * plans.pipeline == 1)
     boards = machine.intra is Intra.PCIE and machine.devices >= PCIE_DEVICES
     found: dict[str, Mask | bool] = {
-        "gpu_class_known" if preset else "gpu_profile_known": True,
+        stack: True,
         "gpu_software_unnamed": scenario.software.presumed,
-        "gpu_other_chip": chip_series(scenario.chip.name) not in measured.series,
+        "gpu_eager_assumed": stack == assumed == "gpu_profile_assumed"
+        and scenario.software.preset == "eager",
+        "gpu_newer_chip": series in measured.chips - measured.series,
+        "gpu_other_chip": series not in measured.chips | measured.series,
         "gpu_unmeasured_family": not known,
         "gpu_unfitted_class" if preset else "gpu_unfitted_family": unfitted,
+        "gpu_recommender": family in RECOMMENDERS,
         "gpu_pipeline": plans.pipeline > 1,
         "gpu_many_devices": plans.devices > MANY_DEVICES,
         "gpu_few_samples": few & (family not in DECODERS),
@@ -205,4 +220,5 @@ def known_regimes(scenario: Scenario, family: str) -> frozenset[str]:
 
 def chip_series(chip: str) -> str:
     """Return the series of a chip: figures fitted on one chip of a series hold for the others."""
-    return "ipu" if chip in IPU_SERIES else chip.split("-")[0]
+    parts = chip.split("-")
+    return "ipu" if chip in IPU_SERIES else "-".join(parts[: 2 if parts[0] == "tpu" else 1])

@@ -39,6 +39,8 @@ from app.engine.records import (
 )
 from app.engine.search.space import Space
 from app.errors import BadInput, Conflict
+from app.estimating.effects import Effect
+from app.estimating.effects import time_factor as effects_factor
 from app.estimating.request import PlanInput
 
 
@@ -56,6 +58,8 @@ class Scenario:
     """Software figures the caller sets instead of the profile's."""
     stage_layers: tuple[float, ...] = ()
     """Layers of each stage where a configuration states them; IPUs only."""
+    effects: tuple[Effect, ...] = ()
+    """What measured runs of the chip, the software and the family take beyond what is computed."""
     sampled: GpuSystem | None = None
     """The same GPU system with samples of what is uncertain of its fabric; None where that is left out."""
 
@@ -125,7 +129,7 @@ class Scenario:
             )
         else:
             step = step_of(self.gpu_case(normals), plans)
-        if self.software.calibration is None:
+        if self.software.calibration is None and not self.effects:
             return step
         factor = self.time_factor(normals)
         return StepTime({part: seconds * factor for part, seconds in step.parts.items()})
@@ -158,8 +162,8 @@ class Scenario:
         return gpu_forward_share(self.table, plans, self.hardware, self.gpu_software(), self.precision)
 
     def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
-        """Return what measured runs of the code say its times are multiplied by; 1 without any."""
-        return self.software.time_factor(normals)
+        """Return what measured runs say that times are multiplied by; 1 without any."""
+        return self.software.time_factor(normals) * effects_factor(self.effects)
 
     def memory(self, plans: Plans) -> MemoryUse:
         if isinstance(self.hardware, IpuChip):

@@ -205,10 +205,6 @@ def large(run: FitRun) -> bool:
     return core(run) and run.devices > SMALL
 
 
-def in_sample(solution: Solution) -> LogErrors:
-    return LogErrors("in sample", solution.runs, solution.errors)
-
-
 def by_group(solution: Solution) -> LogErrors:
     """Return the error of each run when the runs of its group are left out."""
     names = np.array([run.group for run in solution.runs])
@@ -316,7 +312,7 @@ def misses(errors: LogErrors, solution: Solution, deviations: Floats) -> list[Mi
 
 
 def fit_residuals(found: Sequence[Miss], held: Mapping[str, float], free: Sequence[str]) -> dict[str, float]:
-    weights = group_weights([miss.run.group for miss in found])
+    weights = _independent([miss.run for miss in found])
     errors = np.array([miss.error for miss in found])
     known = np.array(
         [
@@ -335,6 +331,16 @@ def fit_residuals(found: Sequence[Miss], held: Mapping[str, float], free: Sequen
             prior = -0.5 * np.square(np.log(tries / PRIOR) / PRIOR_WIDTH)
             deviations[place] = tries[int(np.argmax(likelihood + prior))]
     return {name: float(f"{value:.2g}") for name, value in zip(free, deviations, strict=True)}
+
+
+def _independent(runs: Sequence[FitRun]) -> Floats:
+    """Return weights that count a group once, and groups of one laboratory's site by the root of their number."""
+    sites = [(run.laboratory, run.profile, run.chip, run.family) for run in runs]
+    groups: dict[tuple[str, ...], set[str]] = {}
+    for site, run in zip(sites, runs, strict=True):
+        groups.setdefault(site, set()).add(run.group)
+    shared = np.array([len(groups[site]) for site in sites])
+    return group_weights([run.group for run in runs]) / np.sqrt(shared)
 
 
 NINETIETH = 1.0842

@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 
 from app.engine.records import Floats
 from app.estimating.context import SizingContext
+from app.estimating.effects import Effect, Effects
+from app.estimating.fitting.effects import FittedEffects, fit_effects, series
 from app.estimating.fitting.least_squares import (
     LogErrors,
+    Miss,
     Solution,
     by_group,
     by_profile,
@@ -21,20 +25,28 @@ from app.estimating.fitting.least_squares import (
     fit,
     fit_residuals,
     half_width,
-    in_sample,
     large,
     misses,
     on_ipu,
+    predicted,
     worth,
 )
 from app.estimating.fitting.runs import Figures, FitRun, Key, runs_of
-from app.estimating.regimes import FITTED_FAMILIES
+from app.estimating.regimes import MeasurementCoverage, chip_series
 
 LEAST_DEVIATION = 0.01
 """No figure is known better than to one per cent, however many runs agree."""
 
 KNOWN_REGIMES = (
     "gpu_profile_known",
+    "gpu_profile_assumed",
+    "gpu_eager_assumed",
+    "gpu_recommender",
+    "gpu_newer_chip",
+    "gpu_experts",
+    "gpu_adapters",
+    "gpu_long_sequence",
+    "gpu_deep_interleave",
     "gpu_pipeline",
     "gpu_many_devices",
     "gpu_few_samples",
@@ -44,10 +56,13 @@ KNOWN_REGIMES = (
     "ipu_few_accumulations",
     "ipu_small_operations",
 )
-"""Regimes judged by runs left out by group."""
+"""Regimes judged by runs of laboratories left out."""
 
 CLASS_REGIMES = ("gpu_class_known", "gpu_unfitted_class")
 """Regimes judged by runs whose software was taken as unknown."""
+
+UNSEEN_REGIMES = ("gpu_other_chip",)
+"""Regimes judged by runs of chips left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,34 +83,103 @@ class Refit:
 
     figures: Mapping[Key, FigureFit]
     residuals: Mapping[str, float]
-    in_sample: LogErrors
-    by_group: LogErrors
-    by_profile: LogErrors
-    by_scale: LogErrors
-    unknown_widths: Mapping[str, float]
-    """Half the 80 % band of each run whose software was taken as unknown, as a log-error."""
+    effects: tuple[Effect, ...]
+    left_out: tuple[LeftOut, ...]
+    """Errors under each way to leave runs out."""
 
 
-def refit(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Refit:
-    """Fit the software figures and the residuals to measured rows, and predict each row left out."""
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Errors of runs under one way to leave some out, and the half 80 % bands they are answered with."""
+
+    column: str
+    errors: LogErrors
+    widths: Mapping[str, float]
+    """As a log-error, by run; empty where no width stands on them."""
+
+
+def refit(
+    rows: Sequence[Mapping[str, str]], newer: Sequence[Mapping[str, str]], context: SizingContext
+) -> Refit:
+    """Fit figures, effects and widths to measured rows, and predict each row left out.
+
+    Figures of profiles are fitted to ``rows``; effects and widths also to ``newer`` ones.
+    """
+    context = replace(context, effects=Effects())
     solution = fit_software(rows, context)
+    spread = deviations(solution)
     groups = by_group(solution)
     profiles = by_profile(solution, {row["id"]: row for row in rows}, context)
-    spread = deviations(solution)
+    runs = (*solution.runs, *runs_of(newer, context))
+    found = np.array([predicted(run, solution.figures, solution.point)[0] for run in runs])
+    effects = fit_effects(runs, found, lambda run: chip_series(run.chip) in context.measured.series)
+    laboratories = without(solution, effects, "laboratory left out", lambda run: run.laboratory)
+    chips = without(solution, effects, "chip left out", partial(newer_series, context.measured))
+    scales = without(solution, effects, "scale left out", lambda run: "large" if at_scale(run) else None)
     held = dict(context.residuals.deviations)
-    held |= fit_residuals(misses(groups, solution, spread), held, KNOWN_REGIMES)
     strangers = misses(profiles, solution, spread)
     unknown = [miss for miss in strangers if set(miss.run.regimes) & set(CLASS_REGIMES)]
     held |= fit_residuals(unknown, held, CLASS_REGIMES)
+    known = misses(laboratories, solution, spread)
+    held |= fit_residuals(known, held, KNOWN_REGIMES)
+    unseen = [_unseen(miss) for miss in misses(chips, solution, spread)]
+    held |= fit_residuals(unseen, held, UNSEEN_REGIMES)
     return Refit(
         figures=_fitted(solution, spread, worth(solution, groups)),
-        residuals={name: held[name] for name in (*KNOWN_REGIMES, *CLASS_REGIMES)},
-        in_sample=in_sample(solution),
-        by_group=groups,
-        by_profile=profiles,
-        by_scale=by_scale(solution),
-        unknown_widths={miss.run.id: half_width(miss, held) for miss in strangers},
+        residuals={name: held[name] for name in (*KNOWN_REGIMES, *CLASS_REGIMES, *UNSEEN_REGIMES)},
+        effects=effects.effects,
+        left_out=(
+            LeftOut("in_sample", LogErrors("in sample", runs, found + effects.shifts()), {}),
+            LeftOut("group_left_out", groups, {}),
+            LeftOut("laboratory_left_out", laboratories, _widths(known, held)),
+            LeftOut("chip_left_out", chips, _widths(unseen, held)),
+            LeftOut("scale_left_out", scales, _widths(misses(scales, solution, spread), held)),
+            LeftOut("software_unknown", profiles, _widths(strangers, held)),
+            LeftOut("fitted_on_one_machine", by_scale(solution), {}),
+        ),
     )
+
+
+def without(
+    solution: Solution, effects: FittedEffects, name: str, label: Callable[[FitRun], str | None]
+) -> LogErrors:
+    """Return the errors of runs when all with their label are left out of figures and effects."""
+    runs = effects.model.runs
+    labels = [label(run) for run in runs]
+    of_figures = np.array([label(run) for run in solution.runs], dtype=object)
+    values = effects.shifts_without(labels)
+    points = {one: solution.without(of_figures == one) for one in set(labels) if one is not None}
+    for place, (run, one) in enumerate(zip(runs, labels, strict=True)):
+        if one is not None:
+            values[place] += predicted(run, solution.figures, points[one])[0]
+    return LogErrors(name, runs, values)
+
+
+def newer_series(measured: MeasurementCoverage, run: FitRun) -> str | None:
+    """Return the series of a chip that no profile was fitted on; None for the others."""
+    return None if chip_series(run.chip) in measured.series else series(run.chip)
+
+
+LARGE = 1000
+"""Devices from which a run counts as large."""
+
+
+def at_scale(run: FitRun) -> bool:
+    return run.devices >= LARGE
+
+
+def newer_chip(run: FitRun) -> bool:
+    return "gpu_newer_chip" in run.regimes
+
+
+def _unseen(miss: Miss) -> Miss:
+    """Return a run as if its chip had never been measured."""
+    names = tuple("gpu_other_chip" if name == "gpu_newer_chip" else name for name in miss.run.regimes)
+    return replace(miss, run=replace(miss.run, regimes=names))
+
+
+def _widths(found: Sequence[Miss], held: Mapping[str, float]) -> dict[str, float]:
+    return {miss.run.id: half_width(miss, held) for miss in found}
 
 
 def fit_software(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Solution:
@@ -165,31 +249,38 @@ def residuals_text(text: str, residuals: Mapping[str, float]) -> str:
     )
 
 
-def held_out_text(found: Refit) -> str:
-    """Return data/validation/held_out.csv: the log-error of the time of each run, left out in each way."""
+def effects_text(effects: Sequence[Effect]) -> str:
+    """Return data/effects.csv."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        [
-            "id",
-            "in_sample",
-            "group_left_out",
-            "software_unknown",
-            "fitted_on_one_machine",
-            "unknown_half_width",
-        ]
+    writer.writerow([entry.name for entry in fields(Effect)])
+    writer.writerows(
+        [effect.kind, effect.name, f"{effect.factor:g}", f"{effect.deviation:g}", effect.note]
+        for effect in effects
     )
-    columns = zip(
-        found.in_sample.runs,
-        found.in_sample.values,
-        found.by_group.values,
-        found.by_profile.values,
-        found.by_scale.values,
-        strict=True,
-    )
-    for run, *errors in columns:
-        cells = (*errors, found.unknown_widths.get(run.id, np.nan))
-        writer.writerow([run.id, *("" if np.isnan(cell) else f"{cell:.4f}" for cell in cells)])
+    return out.getvalue()
+
+
+def held_out_text(found: Refit) -> str:
+    """Return data/validation/held_out.csv: the log-error of the time of each run, left out in each way.
+
+    Behind it stand half the 80 % bands that the runs are answered with where they are left out.
+    """
+    columns: dict[str, Mapping[str, float]] = {}
+    for one in found.left_out:
+        columns[one.column] = {
+            run.id: value
+            for run, value in zip(one.errors.runs, one.errors.values, strict=True)
+            if np.isfinite(value)
+        }
+    columns |= {f"{one.column}_half_width": one.widths for one in found.left_out if one.widths}
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["id", *columns])
+    for run in found.left_out[0].errors.runs:
+        writer.writerow(
+            [run.id, *("" if run.id not in held else f"{held[run.id]:.4f}" for held in columns.values())]
+        )
     return out.getvalue()
 
 
@@ -214,19 +305,23 @@ def differences(found: Refit, context: SizingContext) -> list[str]:
     fitted = {key: one.value for key, one in found.figures.items()} | {
         ("residuals", name): value for name, value in found.residuals.items()
     }
+    stated |= {(row.kind, row.name): row.factor for row in context.effects.rows}
+    fitted |= {(row.kind, row.name): row.factor for row in found.effects}
     return [
-        f"{owner} {name} is {stated[owner, name]:g}, the fit gives {value:g}"
+        f"{owner} {name} is {stated.get((owner, name), 0.0):g}, the fit gives {value:g}"
         for (owner, name), value in sorted(fitted.items())
-        if abs(value - stated[owner, name]) > SAME * max(abs(value), SAME)
+        if abs(value - stated.get((owner, name), 0.0)) > SAME * max(abs(value), SAME)
     ]
 
 
 PARTS: tuple[tuple[str, Callable[[FitRun], bool]], ...] = (
-    ("bert, gpt, llama, resnet50 on GPUs", core),
-    ("the same beyond one machine", large),
+    ("bert, gpt, llama, resnet50 on A100", lambda run: core(run) and not newer_chip(run)),
+    ("the same beyond one machine", lambda run: large(run) and not newer_chip(run)),
     ("on IPUs", on_ipu),
-    ("all fitted families", lambda run: run.family in FITTED_FAMILIES),
-    ("all other families", lambda run: run.family not in FITTED_FAMILIES),
+    ("other families on A100", lambda run: not (core(run) or on_ipu(run) or newer_chip(run))),
+    ("bert, gpt, llama, resnet50 on newer chips", lambda run: core(run) and newer_chip(run)),
+    ("other families on newer chips", lambda run: not core(run) and newer_chip(run)),
+    ("1,000 devices and more", at_scale),
 )
 
 
@@ -247,6 +342,10 @@ def figure_cells(found: Refit) -> list[tuple[str, ...]]:
         for (owner, name), one in sorted(found.figures.items())
     ]
     lines += [
+        (row.kind, row.name, f"{row.factor:g}", f"± {row.deviation:g}", row.note, "", "", "")
+        for row in found.effects
+    ]
+    lines += [
         ("residuals", name, f"{value:g}", "", "", "", "", "") for name, value in found.residuals.items()
     ]
     return [heading, *lines]
@@ -255,7 +354,7 @@ def figure_cells(found: Refit) -> list[tuple[str, ...]]:
 def error_cells(found: Refit) -> list[tuple[str, ...]]:
     """Return median and 90th percentile of the errors, in sample and left out, a heading first."""
     lines: list[tuple[str, ...]] = [("error", "of", "runs", "groups", "median", "90 %", "bias")]
-    for errors in (found.in_sample, found.by_group, found.by_profile, found.by_scale):
+    for errors in (one.errors for one in found.left_out):
         for name, chosen in PARTS:
             part = errors.part(name, chosen)
             if part.rows:

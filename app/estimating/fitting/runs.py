@@ -7,6 +7,7 @@ stays near its class. The first of a line is expected at the physical value of d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -43,10 +44,31 @@ class FitRun:
     profile: str
     devices: int
     regimes: tuple[str, ...]
+    laboratory: str
+    """Who measured it: only says what is left out together and how far laboratories scatter."""
+    assumed: bool
+    """True where its software is named, and no figure of it was fitted."""
     keys: tuple[Key, ...]
     """Fitted figures the prediction depends on."""
     predict: Callable[[Mapping[str, Floats]], Floats]
     """Logarithm of the predicted time over the measured one, from samples of the figures in ``keys``."""
+
+
+SUBMITTER = re.compile(r"submitter ([^,;]+)")
+
+
+def laboratory_of(source: str) -> str:
+    """Return who measured a run: the submitter of a benchmark, else the owner of what was published.
+
+    >>> laboratory_of("MLCommons, MLPerf Training v2.0, submitter Dell, system XE8545; mlcommons/results")
+    'Dell'
+    >>> laboratory_of("mosaicml/llm-foundry scripts/train/benchmarking/README.md")
+    'mosaicml'
+    """
+    named = SUBMITTER.search(source)
+    if named is not None:
+        return named.group(1).strip()
+    return re.split(r"[/,:@ ]", source.strip())[0]
 
 
 def free_keys(profile: SoftwareProfile) -> tuple[Key, ...]:
@@ -86,6 +108,8 @@ def run_of(row: Mapping[str, str], context: SizingContext) -> FitRun | None:
         profile=case.profile,
         devices=case.devices,
         regimes=tuple(regimes(scenario, plans, case.family, context.measured)),
+        laboratory=laboratory_of(row.get("source", "")),
+        assumed=not profile.is_preset and not profile.rests_on_runs,
         keys=free_keys(profile),
         predict=partial(_log_error, case, scenario, plans, context, sign, float(np.log(measured))),
     )

@@ -302,7 +302,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     devices = whole(row, "accelerators") or int(completed.get("accelerators", 0))
     if not devices:
         raise Unsupported("the number of accelerators is missing")
-    recompute_text = row.get("recompute", "")
+    recompute_text = row.get("recompute", "") or completed.get("recompute", "")
     batch_text = row.get("global_batch", "")
     seq_len = whole(row, "seq_len") or int(completed.get("seq_len", 0)) or None
     batch = bounded(row, "global_batch")

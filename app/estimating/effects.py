@@ -1,0 +1,75 @@
+"""What measured runs take beyond what the engine says of their chip, software and model.
+
+Figures of a software profile say how a stack works. What is left after them has three causes that runs
+share: the chip reaches more or less than its data sheet says, a stack without fitted figures of its own
+loses more or less than its class, and the operators of a family of models are known better or worse. Each
+is one factor on the time of a step, a row of data/effects.csv; :mod:`app.estimating.fitting.effects` fits
+them. What a single laboratory has in common never moves a prediction.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.catalog.software import SoftwareProfile
+from app.errors import CatalogError
+
+KINDS = ("chip", "software", "family")
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    kind: str
+    """One of :data:`KINDS`."""
+    name: str
+    """Identifier of a software profile or of a family, or how identifiers of chips begin."""
+    factor: float
+    """Measured time over computed time, all else alike. [-]"""
+    deviation: float
+    """Of its logarithm."""
+    note: str
+
+    def holds_for(self, chip: str, software: str, family: str) -> bool:
+        if self.kind == "chip":
+            return chip == self.name or chip.startswith(f"{self.name}-")
+        return self.name == (software if self.kind == "software" else family)
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    rows: tuple[Effect, ...] = ()
+
+    def of(self, chip: str, software: SoftwareProfile, family: str) -> tuple[Effect, ...]:
+        """Return the effects on a step of a family of models with a software on a chip."""
+        if software.kind == "ipu":
+            return ()
+        stack = software.id if software.calibration is None else software.calibration.prior
+        return tuple(row for row in self.rows if row.holds_for(chip, stack, family))
+
+
+def time_factor(effects: Iterable[Effect]) -> float:
+    """Return the factor of several effects together.
+
+    >>> rows = [Effect("chip", "b200", 1.1, 0.03, ""), Effect("family", "moe", 1.2, 0.07, "")]
+    >>> round(time_factor(rows), 2)
+    1.32
+    """
+    return math.prod(effect.factor for effect in effects)
+
+
+def load_effects(directory: Path) -> Effects:
+    with (directory / "effects.csv").open(encoding="utf-8", newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    for row in rows:
+        if row["kind"] not in KINDS:
+            raise CatalogError(f"effects.csv: {row['kind']} is none of {', '.join(KINDS)}")
+    return Effects(
+        tuple(
+            Effect(row["kind"], row["name"], float(row["factor"]), float(row["deviation"]), row["note"])
+            for row in rows
+        )
+    )
