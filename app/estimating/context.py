@@ -225,7 +225,7 @@ def measured_by(runs: Sequence[MeasuredRun]) -> MeasurementCoverage:
 
 
 MEASURED = ("measured.csv", "measured-2026.csv")
-"""Tables of measured runs in data/validation: those that figures of profiles are fitted to, then newer ones."""
+"""Tables of data/validation: the runs that figures of profiles are fitted to, then newer ones."""
 
 
 def load_context(directory: Path) -> SizingContext:

@@ -334,13 +334,13 @@ def fit_residuals(found: Sequence[Miss], held: Mapping[str, float], free: Sequen
 
 
 def _independent(runs: Sequence[FitRun]) -> Floats:
-    """Return weights that count a group once, and groups of one laboratory's site by the root of their number."""
+    """Return weights that count a group once, and groups of one site by the root of their number."""
     sites = [(run.laboratory, run.profile, run.chip, run.family) for run in runs]
     groups: dict[tuple[str, ...], set[str]] = {}
     for site, run in zip(sites, runs, strict=True):
         groups.setdefault(site, set()).add(run.group)
     shared = np.array([len(groups[site]) for site in sites])
-    return group_weights([run.group for run in runs]) / np.sqrt(shared)
+    return np.asarray(group_weights([run.group for run in runs]) / np.sqrt(shared))
 
 
 NINETIETH = 1.0842

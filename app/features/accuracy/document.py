@@ -45,6 +45,7 @@ values (a micro-batch, a split over stages) are those that agree best:"""
 
 FILES = {
     "software.csv": "`data/software.csv`: software profiles",
+    "effects.csv": "`data/effects.csv`: chips, software and families",
     "kernels.csv": "`data/kernels.csv`: kernel libraries",
     "residuals.csv": "`data/residuals.csv`: width of the ranges",
     "validation/completion.csv": "`data/validation/completion.csv`: what a row leaves out",
@@ -162,7 +163,14 @@ UNTESTED = """## What is not validated
 No run of the tables above tests these. Estimates say `unvalidated` or `extrapolated` there, and their bands
 are assumptions."""
 
-SETS = (("BERT, GPT, LLaMA, ResNet-50", CORE), ("all other families", OTHER), ("all families", ALL))
+SETS = (
+    ("BERT, GPT, LLaMA, ResNet-50 on A100 and IPU", CORE, False),
+    ("all other families on A100 and IPU", OTHER, False),
+    ("BERT, GPT, LLaMA, ResNet-50 on newer chips", CORE, True),
+    ("all other families on newer chips", OTHER, True),
+    ("1,000 devices and more", ALL, None),
+)
+LARGE = 1000
 KIND_NAMES = {kind: kind.replace("_", " ") for kind in KINDS}
 
 
@@ -176,8 +184,13 @@ def covered(part: Agreement) -> str:
 def coverage_section(evidence: AccuracyEvidence) -> str:
     runs = counted(evidence.predictions)
     lines = []
-    for name, chosen in SETS:
-        parts = by_kind([run for run in runs if in_set(run.family, chosen)])
+    for name, chosen, newer in SETS:
+        inside = [run for run in runs if in_set(run.family, chosen)]
+        if newer is None:
+            inside = [run for run in inside if run.devices >= LARGE]
+        else:
+            inside = [run for run in inside if ("gpu_newer_chip" in run.regimes.split()) == newer]
+        parts = by_kind(inside)
         lines += [
             [name, KIND_NAMES[kind], str(part.runs), str(part.groups), percent(part.median), covered(part)]
             for kind, part in parts.items()
@@ -359,6 +372,9 @@ also predicts every run with figures that were fitted without it (`data/validati
 - **group left out**: without the runs of the same group (one machine, benchmark round or series).
 - **software unknown**: without any run of that software, and with what the rules say of the rest of its
   text, in most cases the class of the software (tuned, fused, eager).
+- **laboratory left out**: without any run of whoever measured it, as a customer's cluster is met.
+- **chip left out**: without any run on its series of chips, so from its data sheet alone.
+- **scale left out**: without any run of 1,000 devices or more.
 - **fitted on one machine**: with runs of at most eight devices, predicting all larger ones.
 - **default**: every row predicted with the software that an estimate takes where none is named.
 

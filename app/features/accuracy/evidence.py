@@ -19,8 +19,8 @@ from app.engine.operators.transformer import Stack, TransformerShape, transforme
 from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSystem, Precision, Tokens
 from app.engine.units import GIBIBYTE
-from app.estimating.context import SizingContext, default_software
-from app.estimating.validation.cases import Rule, read_table
+from app.estimating.context import MEASURED, SizingContext, default_software
+from app.estimating.validation.cases import Rule, number, read_table
 from app.estimating.validation.run import SLOWER_IS_MORE, RowResult, ValidationReport, read_rows, validate
 from app.estimating.workload import is_convolutional
 from app.features.accuracy.agreement import Gaps, gaps
@@ -81,7 +81,8 @@ class FittedFigure:
 
 
 FITTED_FILES = (
-    *("software.csv", "kernels.csv", "residuals.csv", "validation/completion.csv", "validation/networks.csv"),
+    *("software.csv", "effects.csv", "kernels.csv", "residuals.csv"),
+    *("validation/completion.csv", "validation/networks.csv"),
     "catalogue",
 )
 
@@ -112,8 +113,13 @@ def fitted_figures(context: SizingContext, directory: Path) -> tuple[FittedFigur
         for row in read_table(directory / "residuals.csv")
         if row["basis"] == "fitted"
     ]
+    effects = [
+        FittedFigure.of("effects.csv", row.name, row.kind, f"{row.factor:g}", row.note, row.deviation)
+        for row in context.effects.rows
+    ]
     return (
         *software,
+        *effects,
         *kernels,
         *residuals,
         *_rules("validation/completion.csv", context.rules.completion),
@@ -217,8 +223,11 @@ class AccuracyEvidence:
     """Rows of priority 1 and 2 that were read and not remembered."""
     apart: ValidationReport
     """All other rows."""
+    newer: ValidationReport
+    """Rows of chips beyond A100 and IPU, and of newer software on A100."""
     defaults: ValidationReport
     """The headline rows with the default software of an estimate in place of a row's own."""
+    newer_defaults: ValidationReport
     left_out: Mapping[str, tuple[RowResult, ...]]
     """Throughput rows of the headline as a fit predicts them that did not see them, by what was left out."""
     configurations: Mapping[str, Row]
@@ -236,19 +245,28 @@ class AccuracyEvidence:
 
 def collect(context: SizingContext, directory: Path) -> AccuracyEvidence:
     """Predict every measured row and count what was fitted."""
-    rows = read_rows((directory / "validation" / "measured.csv").read_text(encoding="utf-8"))
-    headline = [row for row in rows if in_headline(row)]
-    report = validate(headline, context)
-    apart = validate([row for row in rows if not in_headline(row)], context)
-    configurations = {row["id"]: row for row in rows}
-    scoped = [*((COUNTED, row) for row in report.rows), *((APART, row) for row in apart.rows)]
+    rows, newer_rows = (
+        read_rows((directory / "validation" / name).read_text(encoding="utf-8")) for name in MEASURED
+    )
+    headline, newer = ([row for row in table if in_headline(row)] for table in (rows, newer_rows))
+    report, newer_report = validate(headline, context), validate(newer, context)
+    apart = validate([row for row in (*rows, *newer_rows) if not in_headline(row)], context)
+    configurations = {row["id"]: row for row in (*rows, *newer_rows)}
+    scoped = [
+        *((COUNTED, row) for row in (*report.rows, *newer_report.rows)),
+        *((APART, row) for row in apart.rows),
+    ]
+    families = {row["family"] for row in (*headline, *newer)}
+    usual = with_default_software(context, families)
     reasons = load_patterns(directory / "validation" / "reasons.csv")
     predictions = predictions_of(scoped, configurations, directory / HELD_OUT, reasons)
     figures = fitted_figures(context, directory)
     return AccuracyEvidence(
         headline=report,
         apart=apart,
-        defaults=validate(headline, with_default_software(context, (row["family"] for row in headline))),
+        newer=newer_report,
+        defaults=validate(headline, usual),
+        newer_defaults=validate(newer, usual),
         left_out=left_out(report, directory / HELD_OUT),
         configurations=configurations,
         memory=tuple(
@@ -312,8 +330,8 @@ def left_out(report: ValidationReport, path: Path) -> dict[str, tuple[RowResult,
             _predicted_at(
                 known[line["id"]],
                 float(line[name]),
-                # With the software unknown the band is not that of the row's own.
-                float(line["unknown_half_width"]) if name == "software_unknown" else None,
+                # Where more than a group is left out the band is not that of the row's own.
+                number(line.get(f"{name}_half_width", "")),
             )
             for line in errors
             if line[name]

@@ -13,8 +13,13 @@ from app.estimating.documents import CheckWarning, Estimate
 from app.estimating.estimate import estimate
 from app.estimating.nearest import NAMED, PRESUMED
 from app.estimating.request import EstimateRequest
-from app.estimating.validation.run import ValidationReport
-from app.features.accuracy.document import accuracy_document, accuracy_sentence, korean_accuracy_sentence
+from app.estimating.validation.run import ValidationReport, summaries
+from app.features.accuracy.document import (
+    accuracy_document,
+    accuracy_sentence,
+    korean_accuracy_sentence,
+    throughput,
+)
 from app.features.accuracy.evidence import AccuracyEvidence, collect
 from app.features.accuracy.network_choice import NETWORKS_PAGE, with_network_tables
 from app.features.accuracy.predictions import PREDICTIONS, predictions_text
@@ -220,7 +225,8 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     root = data.parent
     evidence = collect(context, data)
     documents = {ACCURACY: accuracy_document(evidence)}
-    documents[ERRORS] = errors_table({NAMED: evidence.headline, PRESUMED: evidence.defaults})
+    named, presumed = (evidence.headline, evidence.newer), (evidence.defaults, evidence.newer_defaults)
+    documents[ERRORS] = errors_table({NAMED: named, PRESUMED: presumed})
     documents[RUNS] = predictions_text(evidence.predictions)
     documents[README] = with_answers((root / README).read_text(encoding="utf-8"), context, evidence)
     korean = (root / KOREAN_README).read_text(encoding="utf-8")
@@ -234,11 +240,12 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     return documents
 
 
-def errors_table(reports: Mapping[str, ValidationReport]) -> str:
+def errors_table(reports: Mapping[str, tuple[ValidationReport, ...]]) -> str:
     """Return the errors by family, chip and kind of software as a table that every estimate quotes from."""
     lines = ["family,chip,software,rows,supported,groups,median,ninetieth,coverage"]
-    for software, report in reports.items():
-        for part in report.by_family_and_chip:
+    for software, tables in reports.items():
+        rows = [row for report in tables for row in throughput(report)]
+        for part in summaries(rows, lambda row: f"{row.family} × {row.chip or 'unknown'}"):
             family, chip = part.name.split(" × ")
             counts = (str(count) for count in (part.rows, part.supported, part.groups))
             figures = (part.median, part.ninetieth, part.coverage)

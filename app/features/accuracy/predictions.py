@@ -65,7 +65,10 @@ PREDICTIONS = "validation/predictions.csv"
 
 IN_SAMPLE, GROUP_LEFT_OUT = "in_sample", "group_left_out"
 
-LEFT_OUT = (GROUP_LEFT_OUT, "software_unknown", "fitted_on_one_machine")
+WITH_WIDTHS = ("laboratory_left_out", "chip_left_out", "scale_left_out", "software_unknown")
+"""Ways to leave runs out whose bands are not those of the runs themselves."""
+
+LEFT_OUT = (GROUP_LEFT_OUT, *WITH_WIDTHS, "fitted_on_one_machine")
 
 KINDS = (IN_SAMPLE, *LEFT_OUT)
 """What the fit knew of a run when it was predicted."""
@@ -126,10 +129,16 @@ class Prediction:
     high: float | None
     log_error: float | None
     group_left_out: float | None
+    laboratory_left_out: float | None
+    chip_left_out: float | None
+    scale_left_out: float | None
     software_unknown: float | None
     fitted_on_one_machine: float | None
-    unknown_half_width: float | None = None
-    """Half the band with the software unknown, as a log-error."""
+    laboratory_left_out_half_width: float | None = None
+    """Half the band without the laboratory, as a log-error."""
+    chip_left_out_half_width: float | None = None
+    scale_left_out_half_width: float | None = None
+    software_unknown_half_width: float | None = None
 
     @property
     def chain(self) -> str:
@@ -176,8 +185,9 @@ class Prediction:
         if error is None or self.measured is None or self.log_error is None:
             return known
         predicted = self.measured * math.exp(error)
-        if kind == "software_unknown" and self.unknown_half_width is not None:
-            factor = math.exp(self.unknown_half_width)
+        width: float | None = getattr(self, f"{kind}_half_width", None)
+        if width is not None:
+            factor = math.exp(width)
             return replace(known, predicted=predicted, low=predicted / factor, high=predicted * factor)
         moved = math.exp(error - self.log_error)
         return replace(
@@ -187,7 +197,9 @@ class Prediction:
 
 COLUMNS = tuple(entry.name for entry in fields(Prediction))
 
-LOGARITHMS = ("log_error", *LEFT_OUT, "unknown_half_width")
+HALF_WIDTHS = tuple(f"{kind}_half_width" for kind in WITH_WIDTHS)
+
+LOGARITHMS = ("log_error", *LEFT_OUT, *HALF_WIDTHS)
 
 NUMBERS = ("batch", "measured", "predicted", "low", "high", *LOGARITHMS)
 
@@ -224,6 +236,7 @@ def _prediction(
     facts = shared | {"interconnect": row["interconnect"]}
     reason = first(reasons, facts, result.devices) if result.supported else None
     sign = 1.0 if result.metric in SLOWER_IS_MORE else -1.0
+    widths: dict[str, Any] = {name: number(slower.get(name, "")) for name in HALF_WIDTHS}
     left_out: dict[str, Any] = {
         name: _decimals(sign * float(slower[name])) if result.supported and slower.get(name) else None
         for name in LEFT_OUT
@@ -251,7 +264,7 @@ def _prediction(
         high=_digits(result.high),
         log_error=_decimals(result.log_error),
         **left_out,
-        unknown_half_width=number(slower.get("unknown_half_width", "")),
+        **widths,
     )
 
 
