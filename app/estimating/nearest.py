@@ -36,6 +36,7 @@ UNVALIDATED = frozenset(
         "gpu_deep_interleave",
         "gpu_offload",
         "gpu_adapters",
+        "gpu_inference",
     }
 )
 """Regimes of data/residuals.csv in which nothing was measured."""

@@ -139,7 +139,7 @@ NETWORK = (
 )
 """Columns of what networks reach: two that all networks of a cluster share, and two for each network."""
 
-LATER = ("gpu_software_unnamed", "gpu_adapters")
+LATER = ("gpu_software_unnamed", "gpu_adapters", "gpu_inference")
 """Regimes that came after the networks."""
 
 COLUMNS = (
