@@ -148,6 +148,21 @@ def replicas_of(
     ]
 
 
+def perfect(replica: Replica) -> Replica:
+    """Return a replica on chips that keep to their data sheets and links that start at once.
+
+    No stack can be faster on the same ranks: kernels may be fused and collectives may be made for inference.
+    """
+    system = replica.generation.system
+    chip = replace(
+        system.chip, sustained_clock=1.0, narrow_clock=1.0, achieved_bandwidth=1.0, kernel_overhead=0.0
+    )
+    nothing = np.empty(0)
+    machine = replace(system.machine, latency=0.0, allreduce_bytes=nothing, allreduce_seconds=nothing)
+    ideal = replace(system, chip=chip, machine=machine)
+    return replace(replica, generation=replace(replica.generation, system=ideal))
+
+
 def batches_up_to(most: int) -> list[int]:
     """Return powers of two and one and a half times them, and the most itself.
 
@@ -253,7 +268,7 @@ def serve(
     names = [*regimes(scenario, plans, profile.family, context.measured), REGIME]
     factors = residual_factors(names, context.residuals, normals, scenario, plans)
     drawn = timed(replica, central.batches, software.gpu(normals), asked)
-    least_time = timed(replica, central.batches, replace(plain, **PERFECT), asked)
+    least_time = timed(perfect(replica), central.batches, replace(plain, **PERFECT), asked)
     prompt = np.maximum(drawn.prompt.total * factors, least_time.prompt.total[:, np.newaxis])
     token = np.maximum(drawn.token.total * factors, least_time.token.total[:, np.newaxis])
     batches = np.asarray(central.batches, dtype=float)[:, np.newaxis]

@@ -118,7 +118,7 @@ class ServingFigures(Document):
     concurrent: int
     """Sequences of all replicas."""
     meets_limits: bool
-    """Whether the latency limits are kept; true without limits."""
+    """Whether central times keep the latency limits; true without limits."""
     time_to_first_token: Quantity
     """Time of the forward pass of one prompt, without waiting for a place or for another prompt."""
     decode_step: Quantity
