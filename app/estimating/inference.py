@@ -10,11 +10,12 @@ import numpy as np
 from app.engine.gpu.evaluate import PERFECT
 from app.engine.gpu.inference import Generation, PassTime, weight_bytes, working_bytes
 from app.engine.inference import cached_elements, generating, prompt_operators, time_per_output_token
+from app.engine.operators.table import OperatorTable
 from app.engine.operators.transformer import Stack, TransformerShape
 from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision
 from app.engine.search.space import divisors
-from app.errors import BadInput
+from app.errors import BadInput, Message
 from app.estimating.context import SizingContext, choose_software
 from app.estimating.documents import CheckWarning, Default, caution, info, serious
 from app.estimating.hardware import Hardware
@@ -346,16 +347,13 @@ def serving_checks(served: Served, asked: Generating) -> Iterator[CheckWarning]:
         )
 
 
-NOT_VALIDATED = caution(
-    "inference_not_validated",
-    "systems",
-    "no measured inference run is at hand: times follow from data sheets and from operators of training, and "
-    "the ranges are a judgement; measure a server before deciding",
-)
-
-
-def context_check(profile: ModelProfile, asked: Generating) -> Iterator[CheckWarning]:
-    """Yield that sequences are longer than the samples of the model's training."""
+def model_checks(profile: ModelProfile, table: OperatorTable, asked: Generating) -> Iterator[CheckWarning]:
+    """Yield what has to be said of serving a model on any system."""
+    message = Message(
+        "no measured inference run is at hand: times follow from data sheets and from operators of training, "
+        "and the ranges are a judgement; measure a server before deciding"
+    )
+    yield CheckWarning.of("inference_not_validated", "caution", message, "systems")
     longest = profile.default_seq_len
     if longest is not None and asked.tokens > longest:
         yield info(
@@ -366,4 +364,11 @@ def context_check(profile: ModelProfile, asked: Generating) -> Iterator[CheckWar
             tokens=int(asked.tokens),
             model=profile.name,
             longest=longest,
+        )
+    if table.active_parameters < table.parameters:
+        yield caution(
+            "experts_evenly_loaded",
+            "model",
+            "tokens are assumed to choose experts evenly and independently; a step reads the experts that "
+            "its batch is expected to visit",
         )

@@ -21,12 +21,11 @@ from app.estimating.costing import Charges, basis_of, power_factors, system_powe
 from app.estimating.documents import CheckWarning, Default, Memory, MemoryPart, Part, Text, TraceStep
 from app.estimating.hardware import Hardware
 from app.estimating.inference import (
-    NOT_VALIDATED,
     Generating,
     Replica,
     Served,
-    context_check,
     decoder_of,
+    model_checks,
     serve,
     serving_checks,
     unfit,
@@ -84,9 +83,6 @@ def infer(request: InferenceRequest, context: SizingContext) -> Inference:
     ]
     table = prompt_operators(shape, asked.prompt)
     cached = asked.cache_size * cached_elements_per_token(shape) * shape.layers
-    warnings = [NOT_VALIDATED, *context_check(profile, asked)]
-    if table.active_parameters < table.parameters:
-        warnings.append(EXPERTS)
     return Inference(
         engine_version=__version__,
         catalog_version=context.catalog.version,
@@ -102,19 +98,8 @@ def infer(request: InferenceRequest, context: SizingContext) -> Inference:
         systems=systems,
         assumptions=[Text.of(one) for one in ASSUMED],
         defaults=list({(one.field, one.value): one for one in defaults}.values()),
-        warnings=warnings,
+        warnings=list(model_checks(profile, table, asked)),
     )
-
-
-EXPERTS = CheckWarning.of(
-    "experts_evenly_loaded",
-    "caution",
-    Message(
-        "tokens are assumed to choose experts evenly and independently; a step reads the experts that its "
-        "batch is expected to visit"
-    ),
-    "model",
-)
 
 
 @dataclass(frozen=True, slots=True)
