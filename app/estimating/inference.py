@@ -29,6 +29,9 @@ REGIME = "gpu_inference"
 MOST_BATCH = 4096
 """Sequences of one replica beyond which no batch is tried."""
 
+CLOSE = 0.95
+"""Share of the most tokens per second from which the shorter time per token is preferred."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generating:
@@ -292,25 +295,30 @@ def _with_batch(one: Timed, batch: int, software: GpuSoftware, asked: Generating
 
 
 def _best(found: Sequence[Timed], asked: Generating, devices: int) -> tuple[Timed, int, bool]:
-    """Return the replica and batch of the most tokens per second of the system within the limits.
+    """Return the replica and batch to take, and whether they keep the limits.
 
-    Where nothing keeps them it is what misses them least.
+    Of those within :data:`CLOSE` of the most tokens per second it is the one with the shortest time per
+    token. Where nothing keeps the limits it is what misses them least.
     """
-    best: tuple[tuple[bool, float], Timed, int] | None = None
+    kept: list[tuple[float, float, Timed, int]] = []
+    missed: list[tuple[float, Timed, int]] = []
     for one in found:
-        seconds = one.per_token()
         first = float(one.prompt.total[0]) / asked.first_token if asked.first_token else 0.0
-        for place, batch in enumerate(one.batches):
+        for place, seconds in enumerate(map(float, one.per_token())):
+            batch = one.batches[place]
             if asked.batch is not None and batch != asked.batch:
                 continue
-            per_token = float(seconds[place]) / asked.per_token if asked.per_token else 0.0
-            missed = max(first, per_token)
-            rate = one.replica.count * batch / float(seconds[place]) / devices
-            key = (True, rate) if missed <= 1.0 else (False, -missed)
-            if best is None or key > best[0]:
-                best = key, one, place
-    assert best is not None, "every curve has the batch that is asked for"
-    return best[1], best[2], best[0][0]
+            over = max(first, seconds / asked.per_token if asked.per_token else 0.0)
+            if over > 1.0:
+                missed.append((over, one, place))
+            else:
+                kept.append((one.replica.count * batch / seconds / devices, seconds, one, place))
+    if not kept:
+        _, one, place = min(missed, key=lambda each: each[0])
+        return one, place, False
+    most = max(rate for rate, *_ in kept)
+    _, _, one, place = min((each for each in kept if each[0] >= CLOSE * most), key=lambda each: each[1])
+    return one, place, True
 
 
 def unfit(replica: Replica, hardware: Hardware, asked: Generating) -> CheckWarning:

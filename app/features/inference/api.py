@@ -24,7 +24,8 @@ def serve_model(
 ) -> Inference:
     """Compute latency, throughput, memory, energy and cost of a decoder on several systems.
 
-    Without ``batch`` and ``tensor`` the fastest within the latency limits are chosen; ``curve`` has every
-    batch. No measured inference run is at hand, so every answer is unvalidated. Nothing is stored.
+    Without ``batch`` and ``tensor`` those with the most output under the latency limits are chosen;
+    ``curve`` has every batch. No measured inference run is at hand, so every answer is unvalidated. Nothing
+    is stored.
     """
     return infer(body, bench.context(workspace))

@@ -29,13 +29,14 @@ class ServingTerms(Schema):
     output_tokens: Length = Field(description="Tokens generated for each prompt.", examples=[256])
     batch: Annotated[Whole, Field(ge=1, le=MOST_BATCH)] | None = Field(
         None,
-        description="Sequences that one replica generates at once; if omitted, the batch with the most "
-        "tokens per second within the latency limits.",
+        description="Sequences that one replica generates at once; if omitted, the batch with the shortest "
+        "time per output token among those within 5 % of the most tokens per second, under the latency "
+        "limits.",
     )
     tensor: Annotated[Whole, Field(ge=1, le=1024)] | None = Field(
         None,
-        description="Accelerators that share one replica, within the reach of fast links; if omitted, the "
-        "number with the most tokens per second per accelerator.",
+        description="Accelerators that share one replica, within the reach of fast links; if omitted, "
+        "chosen with the batch.",
     )
     precision: Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4"] | None = Field(
         None,
