@@ -17,6 +17,8 @@ from app.features.comparisons import api as comparisons_api
 from app.features.comparisons import pages as comparisons
 from app.features.estimates import api as estimates_api
 from app.features.estimates import pages as estimates
+from app.features.inference import api as inference_api
+from app.features.inference import pages as inference
 from app.features.integrations import api as integrations_api
 from app.features.integrations import pages as integrations
 from app.features.networks import api as networks_api
@@ -59,6 +61,7 @@ API_ROUTES = routes_of(
         studies_api.router,
         calibration_api.router,
         networks_api.router,
+        inference_api.router,
         plans_api.planning_router,
         tenancy_api.router,
         sweeps_api.router,
@@ -92,6 +95,7 @@ PAGE_ROUTES = routes_of(
         catalogue.router,
         sweeps.router,
         networks.router,
+        inference.router,
         study_proposals.router,
         proposals.router,
         tenancy.router,

@@ -49,6 +49,7 @@ MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
             "run_search",
             "scale_system",
             "choose_fabric",
+            "serve_model",
             "map_model",
             "check_plan",
             "plan_(partitions|fabric)",

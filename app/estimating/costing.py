@@ -175,7 +175,7 @@ def run_expense(
     found = prices(hardware, asked, currency, catalog, warnings, family)
     defaults = cost_defaults_of(hardware, asked, catalog)
     power = system_power(hardware, defaults.pue.si if asked.pue is None else asked.pue, catalog, family)
-    drawn = run_energy(power.value * _power_factors(power, normals), samples)
+    drawn = run_energy(power.value * power_factors(power, normals), samples)
     cost = None
     if found is not None:
         cost = cost_of(
@@ -229,7 +229,7 @@ def cost_of(
         over_term=amount(charges.term_hours),
         present_value=amount(yearly * worth),
         carbon=_carbon(hardware, found, seconds, samples, normals, catalog, family),
-        basis=_basis(found, currency, catalog),
+        basis=basis_of(found, currency, catalog),
         lines=lines,
         figures=shown(found.figures[""], catalog.book),
         quote=quote(
@@ -384,7 +384,7 @@ def _owned(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str,
     return {name: value for name, value in lines.items() if name not in optional or name in include}
 
 
-def _basis(found: DollarPrices, currency: str, catalog: Catalog) -> dict[str, JsonValue]:
+def basis_of(found: DollarPrices, currency: str, catalog: Catalog) -> dict[str, JsonValue]:
     """Return everything that two costs must share, and the rates they were made with."""
     terms, book = found.terms, catalog.book
     basis: dict[str, JsonValue] = {
@@ -443,7 +443,7 @@ def _carbon(
     """Return the carbon dioxide of a run and of a year, from the facility's power and the grid."""
     intensity = found.defaults.carbon
     drawn = system_power(hardware, found.pue, catalog, family)
-    spread = _power_factors(drawn, normals)
+    spread = power_factors(drawn, normals)
     run = emissions(run_energy(drawn.value, seconds), intensity.si)
     sampled = emissions(run_energy(drawn.value * spread, samples), intensity.si)
     year = emissions(run_energy(facility_power(found.power, found.pue), YEAR), intensity.si)
@@ -464,7 +464,7 @@ def _on_grid(emitted: Quantity, intensity: Figure) -> Quantity:
     )
 
 
-def _power_factors(power: Spread, normals: Mapping[str, Floats]) -> Floats:
+def power_factors(power: Spread, normals: Mapping[str, Floats]) -> Floats:
     """Return samples of a power over its central value."""
     deviation = math.log(power.high / power.low) / DECILES if power.low > 0 else 0.0
     return np.exp(deviation * normals["power"])

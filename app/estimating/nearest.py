@@ -34,6 +34,7 @@ UNVALIDATED = frozenset(
         "gpu_wide_tensor",
         "gpu_deep_interleave",
         "gpu_offload",
+        "gpu_inference",
     }
 )
 """Regimes of data/residuals.csv in which nothing was measured."""

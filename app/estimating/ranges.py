@@ -142,6 +142,7 @@ NETWORK = (
 LATER = (
     *("gpu_software_unnamed", "gpu_adapters", "layer_overlap", "native_attention"),
     *("gpu_newer_chip", "gpu_profile_assumed", "gpu_eager_assumed", "gpu_recommender"),
+    "gpu_inference",
 )
 """Regimes and figures that came after the networks."""
 

@@ -76,6 +76,7 @@ REGIMES = (
     "ipu_calibrated",
     "ipu_beyond_calibration",
     "gpu_software_unnamed",
+    "gpu_inference",
 )
 """What an error may come from beside the figures of the software; rows of data/residuals.csv. Each is
 one column of samples, so that two options share the errors of the regimes they are both in."""

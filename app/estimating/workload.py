@@ -463,21 +463,30 @@ def nearest_format(wanted: Precision, available: Collection[Precision]) -> Preci
 def _precision(
     asked: WorkloadInput, chip: GpuChip | IpuChip, defaults: list[Default], warnings: list[CheckWarning]
 ) -> Precision:
+    return precision_on(asked.precision, chip, "workload.precision", defaults, warnings)
+
+
+def precision_on(
+    asked: str | None,
+    chip: GpuChip | IpuChip,
+    field: str,
+    defaults: list[Default],
+    warnings: list[CheckWarning],
+) -> Precision:
+    """Return the format that a chip runs in place of the one asked for."""
     ipu = {Precision.FP16_16, Precision.FP32}
     available = ipu if isinstance(chip, IpuChip) else set(chip.matrix_peak)
-    wanted = Precision(asked.precision) if asked.precision else Precision.BF16
+    wanted = Precision(asked) if asked else Precision.BF16
     used = nearest_format(wanted, available)
-    if asked.precision is None:
+    if asked is None:
         defaults.append(
-            Default.of(
-                "workload.precision", used.value, Message("this chip is normally used with mixed precision")
-            )
+            Default.of(field, used.value, Message("this chip is normally used with mixed precision"))
         )
     elif used is not wanted:
         warnings.append(
             info(
                 "precision_substituted",
-                "workload.precision",
+                field,
                 "{chip} does not support {wanted}; {used} is used instead",
                 chip=chip.name,
                 wanted=wanted.value,

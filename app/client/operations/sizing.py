@@ -17,6 +17,7 @@ from app.features.break_even.model import BreakEven, BreakEvenRequest
 from app.features.calibration.model import AnyCalibration, CalibrationRequest, CalibrationSummary, GainRequest
 from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
 from app.features.estimates.model import EstimateSummary
+from app.features.inference.model import Inference, InferenceRequest
 from app.features.networks.model import FabricChoice, FabricChoiceRequest
 from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequest, Search, SearchRequest
 from app.features.sizings.model import ScalingCurve, Sizing, SizingRequest, SizingSummary
@@ -234,6 +235,10 @@ class SizingOperations:
     @operation("POST fabric-choices", repeatable=True)
     def choose_fabric(self, request: FabricChoiceRequest | Given) -> FabricChoice:
         """Weigh networks against each other for one workload."""
+
+    @operation("POST inference", repeatable=True)
+    def serve_model(self, request: InferenceRequest | Given) -> Inference:
+        """Serve a model on several systems: latency, throughput, memory and cost."""
 
     @operation("POST fabrics", repeatable=True)
     def plan_fabric(self, request: FabricRequest | Given) -> FabricPlan:

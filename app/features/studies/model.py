@@ -107,6 +107,7 @@ VIEWS: Mapping[str, Message] = {
     "network": Message("Network"),
     "bill": Message("Bill"),
     "rent": Message("Build or rent"),
+    "serving": Message("Serving"),
     "partitions": Message("Partitions"),
     "runs": Message("Measured runs"),
     "proposal": Message("Proposal"),

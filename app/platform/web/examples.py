@@ -410,6 +410,14 @@ FABRIC_CHOICE: dict[str, Any] = {
     "threshold": 0.05,
 }
 
+INFERENCE: dict[str, Any] = {
+    "model": {"preset": "llama2-70b"},
+    "systems": [{"id": "dgx-h100"}, {"id": "dgx-a100-640gb"}],
+    "prompt_tokens": 2048,
+    "output_tokens": 256,
+    "time_per_output_token_s": 0.05,
+}
+
 FABRICS_MEASURED: dict[str, Any] = {
     "estimate": {
         "label": "GPT-2 355M, measured on both networks",

@@ -1,0 +1,1 @@
+"""Serving a model: how fast, how many at once, and at what cost."""

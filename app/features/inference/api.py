@@ -1,0 +1,31 @@
+"""Serving a model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body
+
+from app.features.inference.answering import infer
+from app.features.inference.model import Inference, InferenceRequest
+from app.platform.rates import CostClass
+from app.platform.web.api import ASK, api_router
+from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.examples import INFERENCE
+from app.platform.web.needs import Right, needs
+
+router = api_router("inference")
+
+
+@router.post("/inference", summary="Serve a model", responses=ASK)
+@needs(Right.ASK, CostClass.SEARCH)
+def serve_model(
+    bench: BenchDep, workspace: WorkspaceDep, body: Annotated[InferenceRequest, Body(examples=[INFERENCE])]
+) -> Inference:
+    """Compute latency, throughput, memory, energy and cost of a decoder on several systems.
+
+    Without ``batch`` and ``tensor`` those with the most output under the latency limits are chosen;
+    ``curve`` has every batch. No measured inference run is at hand, so every answer is unvalidated. Nothing
+    is stored.
+    """
+    return infer(body, bench.context(workspace))

@@ -1,0 +1,51 @@
+"""From a study to what is served: its model on the systems of its options."""
+
+from __future__ import annotations
+
+from app.catalog.entries import ChipKind
+from app.errors import Message, Unprocessable
+from app.features.inference.answering import infer
+from app.features.inference.model import Inference, InferenceRequest, ServingSystem, ServingTerms
+from app.features.studies.frame import StudyQuestion, question_of
+from app.features.studies.model import StudyOption, stated
+from app.platform.workbench import Workbench
+
+USUAL = {"prompt_tokens": "2048", "output_tokens": "256", "cache_precision": "bf16"}
+"""Fields of the form that nothing in a study says."""
+
+
+def can_serve(bench: Workbench, option: StudyOption) -> bool:
+    """Tell whether an option is a system whose inference is computed: accelerators other than IPUs."""
+    if option.system is None:
+        return False
+    return bench.sizing.catalog.system(option.system.id).chip_kind is not ChipKind.IPU
+
+
+def serve_study(question: StudyQuestion, terms: ServingTerms) -> Inference:
+    """Return what the systems of a study serve of its model, in the order of its options."""
+    bench, state, workspace = question.bench, question.state, question.workspace
+    options = [
+        question_of(bench, workspace, state, one.key)
+        for one in question.content.options
+        if can_serve(bench, one)
+    ]
+    asked = [one.request for one in options if one.request is not None]
+    if not asked:
+        raise Unprocessable(Message("no option of this study is a system whose inference is computed"))
+    systems = [
+        ServingSystem.model_validate(
+            {**stated(request.system), "label": one.label, "assumptions": stated(request.assumptions)}
+        )
+        for one, request in zip(options, asked, strict=True)
+        # Options may try other models; what is compared is one.
+        if request.model == asked[0].model
+    ]
+    request = InferenceRequest.model_validate(
+        {
+            **stated(terms),
+            "model": stated(asked[0].model),
+            "systems": [stated(one) for one in systems],
+            "currency": asked[0].currency,
+        }
+    )
+    return infer(request, bench.context(workspace))

@@ -1,0 +1,101 @@
+"""Serving as a view of a study: its model on the systems of its options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from app.errors import Message
+from app.features.inference import charts
+from app.features.inference.model import Inference, ServingTerms
+from app.features.inference.of_study import USUAL, can_serve, serve_study
+from app.features.studies.frame import OpenView, StudyFrame, study_view
+from app.features.studies.knobs import labels_of
+from app.platform.rates import CostClass
+from app.platform.web.contexts import FigureView, Form, WarningGroup, grouped, view
+from app.platform.web.locale import voice_of
+from app.platform.web.query_forms import Answered, QueryForm
+from app.platform.web.rights import page_router
+from app.platform.wording.voice import Voice
+
+router = page_router()
+
+FORM = QueryForm(ServingTerms)
+
+FORMATS = ("bf16", "fp8", "mxfp8", "nvfp4")
+"""Formats that are offered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingPage:
+    """The systems of a study as servers of its model."""
+
+    frame: StudyFrame
+    form: Form
+    general: Sequence[Message]
+    """What is wrong that no field of the form shows."""
+    stale: bool
+    """Whether the answer is that of an earlier question."""
+    suited: bool
+    """Whether any option can serve."""
+    left_out: Sequence[str]
+    """Names of options that are no such systems or have a model of their own."""
+    formats: Mapping[str, str]
+    answer: Inference | None
+    chart: FigureView | None
+    warnings: Sequence[WarningGroup]
+
+
+def serving_page(request: Request, opened: OpenView, result: Answered[Inference] | None) -> ServingPage:
+    """Return the page of an answer, of an earlier one where this question is refused."""
+    bench, content = opened.bench, opened.state.content
+    form = Form() if result is None else result.form
+    answer = None if result is None else result.answer
+    labels = labels_of(content, bench.sizing.catalog).values()
+    shown = set() if answer is None else {one.label for one in answer.systems}
+    general = FORM.unplaced(form)
+    if result is not None and result.message is not None and not form.errors:
+        general = [result.message]
+    return ServingPage(
+        frame=opened.frame,
+        form=form,
+        general=general,
+        stale=result is not None and result.stale,
+        suited=any(can_serve(bench, one) for one in content.options),
+        left_out=[] if answer is None else [label for label in labels if label not in shown],
+        formats={name: name for name in FORMATS},
+        answer=answer,
+        chart=None if answer is None else trade_off_view(answer, voice_of(request)),
+        warnings=[] if answer is None else warnings_of(answer),
+    )
+
+
+def trade_off_view(answer: Inference, voice: Voice) -> FigureView | None:
+    if not any(one.serving for one in answer.systems):
+        return None
+    limit = answer.request.time_per_output_token_s
+    note = voice.gettext("Each point is a batch: larger batches lie further right. Bands are 80 % intervals.")
+    caption = voice.gettext("Throughput versus latency")
+    return view("serving", caption, charts.trade_off(answer.systems, limit, voice), note, "served")
+
+
+def warnings_of(answer: Inference) -> list[WarningGroup]:
+    found = [("", one) for one in answer.warnings]
+    found += [(system.label, one) for system in answer.systems for one in system.warnings]
+    return grouped(found)
+
+
+study_view(
+    router,
+    "serving",
+    "inference/serving.html",
+    FORM,
+    Inference,
+    usual=lambda _: USUAL,
+    answer=serve_study,
+    page=serving_page,
+    suits=None,
+    cost=CostClass.SEARCH,
+)
