@@ -43,6 +43,9 @@ def power_kind(family: str) -> str:
 
 Mask = NDArray[np.bool_]
 
+OTHER_CHIP = "gpu_other_chip"
+"""Regime of a chip that no software was fitted on and no run of the workspace has measured."""
+
 REGIMES = (
     "gpu_profile_known",
     "gpu_class_known",
@@ -50,7 +53,7 @@ REGIMES = (
     "gpu_many_devices",
     "gpu_few_samples",
     "gpu_pcie",
-    "gpu_other_chip",
+    OTHER_CHIP,
     "gpu_unfitted_family",
     "gpu_unfitted_class",
     "gpu_unmeasured_family",
@@ -78,7 +81,7 @@ one column of samples, so that two options share the errors of the regimes they 
 
 ENDED = frozenset(
     {
-        *("gpu_class_known", "gpu_profile_known", "gpu_other_chip"),
+        *("gpu_class_known", "gpu_profile_known", OTHER_CHIP),
         "gpu_unmeasured_family",
         *("ipu_known", "ipu_other_family"),
     }
@@ -152,7 +155,7 @@ def _gpu_masks(
     found: dict[str, Mask | bool] = {
         "gpu_class_known" if preset else "gpu_profile_known": True,
         "gpu_software_unnamed": scenario.software.presumed,
-        "gpu_other_chip": chip_series(scenario.chip.name) not in measured.series,
+        OTHER_CHIP: chip_series(scenario.chip.name) not in measured.series,
         "gpu_unmeasured_family": not known,
         "gpu_unfitted_class" if preset else "gpu_unfitted_family": unfitted,
         "gpu_pipeline": plans.pipeline > 1,
