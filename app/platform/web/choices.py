@@ -68,7 +68,7 @@ RENTED = "Cloud"
 
 OTHER = "Other machines"
 
-OWN = "Your accelerators"
+ADDED = "Your accelerators"
 
 
 def softwares(bench: Workbench, voice: Voice, kind: str) -> list[ChoiceGroup]:
@@ -94,7 +94,7 @@ def systems(catalogue: Catalogue) -> list[SystemGroup]:
     for system in catalogue.systems.listed:
         groups.setdefault(heading(system), []).append(system_choice(system, scale_out, catalogue))
     made = [SystemGroup(name, name not in {RENTED, OTHER}, found) for name, found in groups.items()]
-    return sorted(made, key=lambda group: (group.name != OWN, not group.common))
+    return sorted(made, key=lambda group: (group.name != ADDED, not group.common))
 
 
 def is_bought(fabric: Fabric) -> bool:
@@ -104,7 +104,7 @@ def is_bought(fabric: Fabric) -> bool:
 
 def heading(system: System) -> str:
     if system.id.startswith(PREFIX):
-        return OWN
+        return ADDED
     if system.acquisition == "rent":
         return RENTED
     return system.maker if system.id in COMMON else OTHER
