@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -55,6 +56,12 @@ PLACES = {
 """Kind of object → where it is looked at."""
 
 
+UNTOLD = frozenset({"chip", "chip_name", "availability", "acquisition", "machines", "hosts", "matrix_units"})
+"""Figures that say nothing which the page does not say already."""
+
+LINK = re.compile(r"https?://[^\s]+")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceleratorsPage:
     """The accelerators of a workspace, and the form to add one."""
@@ -79,6 +86,8 @@ class AcceleratorPage:
     fabrics: Sequence[Choice]
     editable: bool
     figures: Sequence[StatementView]
+    link: str
+    """Address of the data sheet; empty where it has none."""
     places: Mapping[str, str]
     """Kind of object → where it is looked at."""
 
@@ -186,7 +195,12 @@ def accelerator_page(
         message=message,
         fabrics=fabrics_of(workbench_of(request)),
         editable=found.version == found.newest and found.deleted_at is None,
-        figures=[statement_view(one, voice, one.description) for one in found.figures],
+        figures=[
+            statement_view(one, voice, one.description)
+            for one in found.figures
+            if one.parameter not in UNTOLD
+        ],
+        link=found.data_sheet if LINK.fullmatch(found.data_sheet) else "",
         places=PLACES,
     )
 

@@ -212,7 +212,9 @@ def _document(
 ) -> Accelerator:
     """Return an accelerator as of a version, with the figures that follow from it; versions newest first."""
     catalog = bench.published.catalog.with_own([accelerator(record, shown)])
-    found = (figure(catalog, fact) for fact in catalog.system(record.id).figures)
+    entries = (catalog.chip(record.id), catalog.machine_entry(record.id), catalog.system(record.id))
+    facts = {(one.parameter, one.condition): one for entry in entries for one in entry.figures}
+    found = (figure(catalog, fact) for fact in facts.values())
     documents = {one.version: one.document for one in versions}
     return filled(
         Accelerator,

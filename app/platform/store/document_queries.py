@@ -216,7 +216,7 @@ class BookQueries(Queries):
 
 USERS: tuple[tuple[str, type[Any], str, str], ...] = (
     ("estimate", EstimateRow, "request", "label"),
-    ("sizing", SizingRow, "request", "label"),
+    ("sizing", SizingRow, "document", "label"),
     ("sweep", SweepRecord, "request", "title"),
     ("bill", BillRow, "request", "label"),
     ("calibration", CalibrationRow, "request", "label"),

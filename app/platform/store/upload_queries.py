@@ -39,6 +39,7 @@ NAMING: tuple[tuple[type[Any], str], ...] = (
     (StudyStateRecord, "document"),
     (SweepRecord, "request"),
     (SizingRow, "request"),
+    (SizingRow, "document"),
     (BillRow, "request"),
     (CalibrationRow, "request"),
     (ComparisonOption, "request"),
