@@ -143,9 +143,12 @@ def delete_accelerator(bench: Workbench, workspace_id: str, identifier: str) -> 
 
 
 def patched(document: Mapping[str, Any], patch: AcceleratorPatch) -> AcceleratorRequest:
-    stated = patch.model_dump(exclude_unset=True)
+    """Return what is stated after a change; a field that is emptied is one that was omitted."""
+    merged = {**document, **patch.model_dump(exclude_unset=True)}
     try:
-        return AcceleratorRequest.model_validate({**document, **stated})
+        return AcceleratorRequest.model_validate(
+            {name: one for name, one in merged.items() if one is not None}
+        )
     except ValidationError as error:
         raise as_app_error(error) from None
 
