@@ -1,5 +1,7 @@
 """Every route of the application, in the order in which addresses are matched."""
 
+from app.features.accelerators import api as accelerators_api
+from app.features.accelerators import pages as accelerators
 from app.features.accounts import pages as accounts
 from app.features.accounts import sign_in_pages
 from app.features.accuracy import pages as accuracy
@@ -67,6 +69,7 @@ API_ROUTES = routes_of(
         sweeps_api.router,
         proposals_api.router,
         price_books_api.router,
+        accelerators_api.router,
         bills_api.fabrics_router,
         bills_api.router,
         break_even_api.router,
@@ -93,6 +96,7 @@ PAGE_ROUTES = routes_of(
         sizings.router,
         calibration.router,
         catalogue.router,
+        accelerators.router,
         sweeps.router,
         networks.router,
         inference.router,

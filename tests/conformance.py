@@ -36,7 +36,7 @@ MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
         (
             "list_(chips|machines|systems|fabrics|models|software|sources)",
             "list_(profiles|workloads|estimates|sizings|comparisons|studies|calibrations|sweeps|proposals)",
-            "list_(price_books|bills|keys|webhooks|deliveries|audit_events)",
+            "list_(accelerators|price_books|bills|keys|webhooks|deliveries|audit_events)",
             "export_audit_events",
             "get_(sweep|sizing)",
         ),
@@ -44,7 +44,7 @@ MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         (
-            "create_(estimate|sizing|comparison|study|calibration|sweep|proposal|bill)",
+            "create_(accelerator|estimate|sizing|comparison|study|calibration|sweep|proposal|bill)",
             "import_study",
             "run_search",
             "scale_system",
@@ -65,7 +65,7 @@ MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
     **dict.fromkeys(("create_(profile|workload|price_book)",), f"{CONTENT}; {RELATED}"),
     **dict.fromkeys(
         (
-            "change_(comparison|study|proposal|price_book)",
+            "change_(accelerator|comparison|study|proposal|price_book)",
             "replace_price_book",
             "(answer|compare|duplicate)_study",
             "(share|review)_proposal",

@@ -206,17 +206,18 @@ def overlay(lookup: Lookup, book: PriceBook) -> dict[Key, tuple[Figure, ...]]:
     for row in book.rows:
         if row.parameter not in (DISCOUNT, *CONVERTED):
             own[row.item, row.parameter, row.condition] = (_figure(lookup, book, row, source),)
-    rates = {currency: _rate(lookup, own, currency) for currency in ("krw", "eur")}
+    rates = exchange_rates(lookup, own)
     for row in book.rows:
         if row.parameter in CONVERTED:
             figure = _figure(lookup, book, row, source)
-            own[row.item, row.parameter, row.condition] = (_in_dollars(lookup, figure, rates),)
+            own[row.item, row.parameter, row.condition] = (in_dollars(lookup, figure, rates),)
     return own | _discounted(lookup, book, own, source)
 
 
-def _rate(lookup: Lookup, own: Mapping[Key, tuple[Figure, ...]], currency: str) -> float:
-    key = ("cost-defaults", "exchange_rate", currency)
-    return (own.get(key) or lookup.accepted[key])[-1].si
+def exchange_rates(lookup: Lookup, own: Mapping[Key, tuple[Figure, ...]] | None = None) -> dict[str, float]:
+    """Return what a dollar costs in other currencies, as figures laid over the catalogue or it say."""
+    known = {**lookup.accepted, **(own or {})}
+    return {name: known["cost-defaults", "exchange_rate", name][-1].si for name in ("krw", "eur")}
 
 
 def _figure(lookup: Lookup, book: PriceBook, row: BookRow, source: Source) -> Figure:
@@ -237,16 +238,18 @@ def _figure(lookup: Lookup, book: PriceBook, row: BookRow, source: Source) -> Fi
     )
 
 
-def _in_dollars(lookup: Lookup, figure: Figure, rates: Mapping[str, float]) -> Figure:
+def in_dollars(lookup: Lookup, figure: Figure, rates: Mapping[str, float]) -> Figure:
     """Return a price in dollars at the dated rate; the note keeps what was stated."""
     currency = figure.unit.name[:3]
     if currency == "USD" or figure.value is None:
         return figure
     rate = rates[currency.lower()]
     stated = f"{figure.value:,.15g} {figure.unit.name} / {rate:g}"
+    value = figure.value / rate
     return replace(
         figure,
-        value=figure.value / rate,
+        value=value,
+        text=repr(value),
         unit=lookup.units["USD" + figure.unit.name[3:]],
         note="; ".join(part for part in (stated, figure.note) if part),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.catalog import defaults, entries, records
@@ -24,6 +25,8 @@ from app.catalog.figures import (
     Unit,
 )
 from app.catalog.files import DataRow, Sheets, read_sheets, record_of
+from app.catalog.own import OwnAccelerator
+from app.catalog.own import overlay as own_overlay
 from app.catalog.vendor_ratios import vendor_ratios
 from app.errors import CatalogError, NotFound
 
@@ -36,6 +39,8 @@ class Catalog(Lookup):
     """The price book that is laid over it."""
     prices_on: str | None = None
     """Day as of which it shows what varies; None for the newest."""
+    own: Mapping[str, OwnAccelerator] = field(default_factory=dict)
+    """Accelerators of a workspace that are laid over it."""
 
     chip = entries.chip_entry
     machine_entry = entries.machine_entry
@@ -104,6 +109,18 @@ class Catalog(Lookup):
         """Return the catalogue with the prices, discounts and rates of a price book laid over it."""
         return replace(self, accepted={**self.accepted, **overlay(self, book)}, book=book)
 
+    def with_own(self, accelerators: Iterable[OwnAccelerator]) -> Catalog:
+        """Return the catalogue with the accelerators of a workspace laid over it."""
+        own = {one.id: one for one in accelerators}
+        items, sources, figures = own_overlay(self, own.values())
+        return replace(
+            self,
+            items={**self.items, **items},
+            known_sources={**self.known_sources, **sources},
+            accepted={**self.accepted, **figures},
+            own=own,
+        )
+
 
 SHOWN = 20
 """Faults named in the error; the check command prints all."""
@@ -139,7 +156,7 @@ def _catalog(sheets: Sheets) -> Catalog:
         version=sheets.version,
         as_of=max(dates, default=""),
         items={
-            row["item"]: record_of(Item, row, id=row["item"], kinds=tuple(row["kinds"].split()))
+            row["item"]: Item(row["item"], tuple(row["kinds"].split()), row["name"], row["maker"])
             for row in sheets.rows["items"]
         },
         fields={

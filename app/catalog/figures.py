@@ -90,6 +90,8 @@ class Item:
     kinds: tuple[str, ...]
     name: str
     maker: str
+    withdrawn: bool = False
+    """Whether it is found by its identifier alone, and offered nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +289,8 @@ class Lookup:
         return found
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """Return the identifiers of a kind in the order of data/items.csv."""
-        return tuple(item.id for item in self.items.values() if kind in item.kinds)
+        """Return the identifiers of a kind in the order of data/items.csv, without what is withdrawn."""
+        return tuple(item.id for item in self.items.values() if kind in item.kinds and not item.withdrawn)
 
     def sources(self) -> tuple[Source, ...]:
         return tuple(self.known_sources.values())

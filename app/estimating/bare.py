@@ -9,7 +9,7 @@ import numpy as np
 from app import __version__
 from app.engine.units import DAY, YEAR
 from app.errors import BadInput, Message
-from app.estimating.checks import time_checks
+from app.estimating.checks import data_sheet_checks, time_checks
 from app.estimating.context import SizingContext
 from app.estimating.costing import cost_trace, run_expense
 from app.estimating.defaults import assumption_defaults, system_defaults
@@ -26,6 +26,7 @@ from app.estimating.documents import (
 )
 from app.estimating.hardware import Hardware
 from app.estimating.ranges import SAMPLES, significant
+from app.estimating.regimes import OTHER_CHIP
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
 from app.estimating.summaries import system_summary
@@ -102,6 +103,7 @@ def bare_estimate(
             "compute divided by peak: memory, communication and plan are not considered",
         )
     )
+    warnings += data_sheet_checks(hardware, context.catalog.own, [OTHER_CHIP], None)
     seconds = total_flop / (peak * utilization)
     expense = run_expense(request, hardware, seconds, np.full(SAMPLES, seconds), context, warnings)
     enough = math.ceil(hardware.count * seconds / YEAR)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import numpy as np
 
 from app.catalog.entries import ChipKind
+from app.catalog.own import OwnAccelerator
 from app.engine.units import YEAR
 from app.errors import Message
 from app.estimating.documents import CheckWarning, caution, info, serious
@@ -14,9 +15,10 @@ from app.estimating.hardware import Hardware, Reliability
 from app.estimating.nearest import LARGE_FAMILY_ERROR
 from app.estimating.plan_search import PlanChoice, memory_of
 from app.estimating.ranges import duration, significant
-from app.estimating.regimes import DEEPEST_INTERLEAVE
+from app.estimating.regimes import DEEPEST_INTERLEAVE, OTHER_CHIP
 from app.estimating.runtime import Run
 from app.estimating.scenario import Scenario
+from app.estimating.schema import Quantity
 from app.estimating.workload import Training
 
 MK2 = frozenset({"gc200"})
@@ -272,6 +274,37 @@ def validation_checks(
             "extrapolated",
             "system.count",
             "the case is outside the measured runs, so its range is widened",
+        )
+
+
+def data_sheet_checks(
+    hardware: Hardware, own: Mapping[str, OwnAccelerator], regimes: Collection[str], time: Quantity | None
+) -> Iterator[CheckWarning]:
+    """Yield that an estimate rests on a data sheet alone, unless runs on the accelerator were taken in."""
+    stated = own.get(hardware.entry.id)
+    if stated is None:
+        return
+    if OTHER_CHIP in regimes:
+        told = {"system": hardware.entry.name, "day": stated.as_of, "version": stated.version}
+        template = (
+            "the figures of {system} are from its data sheet as stated on {day} (version {version}); no run "
+            "on it was measured. Run three steps on it and calibrate with them"
+        )
+        if time is not None:
+            told["below"] = round(100.0 * (1.0 - time.low / time.value))
+            told["above"] = round(100.0 * (time.high / time.value - 1.0))
+            template = (
+                "the figures of {system} are from its data sheet as stated on {day} (version {version}); no "
+                "run on it was measured, so the step time has a wider range: {below} % below to {above} % "
+                "above. Run three steps on it and calibrate with them for a narrower one"
+            )
+        yield caution("from_data_sheet", "system.id", template, **told)
+    if stated.withdrawn:
+        yield info(
+            "accelerator_deleted",
+            "system.id",
+            "{system} was deleted from the workspace; the figures it had last are used",
+            system=hardware.entry.name,
         )
 
 

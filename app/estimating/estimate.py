@@ -14,6 +14,7 @@ from app.estimating.bare import bare_estimate
 from app.estimating.capital import check_assumptions, spot_interruptions
 from app.estimating.checks import (
     bolder_plan,
+    data_sheet_checks,
     does_not_fit,
     model_checks,
     plan_checks,
@@ -221,6 +222,7 @@ def _too_large(decision: Decision, context: SizingContext) -> Estimate:
             *decision.warnings,
             does_not_fit(decision.scenario, choice, _remedy(decision, context)),
             *plan_checks(decision.scenario, choice, hardware, hardware.devices),
+            *data_sheet_checks(hardware, context.catalog.own, names, None),
         ],
         trace=[],
     )
@@ -311,6 +313,7 @@ def _complete(decision: Decision, context: SizingContext) -> Estimate:
     validation = validation.model_copy(update={"status": claimed(validation.status, presumed)})
     warnings += outside_checks(validation)
     warnings += model_checks(scenario)
+    warnings += data_sheet_checks(hardware, context.catalog.own, timing.regimes, figures["step_time_s"])
     expense = run_expense(request, hardware, run.total, run.total_samples, context, warnings, profile.family)
     warnings += time_checks(run.total, hardware, expense.written_off, lambda: _finishing(decision, context))
     failures = context.catalog.reliability_defaults(hardware.entry.chip_kind)

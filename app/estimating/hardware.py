@@ -115,9 +115,9 @@ BRIDGE = "BRIDGE"
 
 def known_id(catalog: Catalog, kind: str, name: str, field: str) -> str:
     """Return an identifier of the catalogue, or name its close relatives at the field it came in."""
-    known = catalog.names(kind)
-    if name not in known:
-        raise NotFound.named(kind, name, known, field)
+    found = catalog.items.get(name)
+    if found is None or kind not in found.kinds:
+        raise NotFound.named(kind, name, catalog.names(kind), field)
     return name
 
 

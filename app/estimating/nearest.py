@@ -32,7 +32,6 @@ UNVALIDATED = frozenset(
         "gpu_other_chip",
         "gpu_unmeasured_family",
         "gpu_wide_tensor",
-        "gpu_deep_interleave",
         "gpu_offload",
         "gpu_inference",
     }

@@ -43,6 +43,9 @@ def power_kind(family: str) -> str:
 
 Mask = NDArray[np.bool_]
 
+OTHER_CHIP = "gpu_other_chip"
+"""Regime of a chip that no software was fitted on and no run of the workspace has measured."""
+
 REGIMES = (
     "gpu_profile_known",
     "gpu_profile_assumed",
@@ -54,7 +57,7 @@ REGIMES = (
     "gpu_many_devices",
     "gpu_few_samples",
     "gpu_pcie",
-    "gpu_other_chip",
+    OTHER_CHIP,
     "gpu_unfitted_family",
     "gpu_unfitted_class",
     "gpu_unmeasured_family",
@@ -85,7 +88,7 @@ ENDED = frozenset(
     {
         *("gpu_class_known", "gpu_profile_known", "gpu_profile_assumed"),
         "gpu_eager_assumed",
-        *("gpu_newer_chip", "gpu_other_chip"),
+        *("gpu_newer_chip", OTHER_CHIP),
         "gpu_unmeasured_family",
         *("ipu_known", "ipu_other_family"),
     }
@@ -167,7 +170,7 @@ def _gpu_masks(
         "gpu_eager_assumed": stack == assumed == "gpu_profile_assumed"
         and scenario.software.preset == "eager",
         "gpu_newer_chip": series in measured.chips - measured.series,
-        "gpu_other_chip": series not in measured.chips | measured.series,
+        OTHER_CHIP: series not in measured.chips | measured.series,
         "gpu_unmeasured_family": not known,
         "gpu_unfitted_class" if preset else "gpu_unfitted_family": unfitted,
         "gpu_recommender": family in RECOMMENDERS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -49,9 +49,15 @@ class Shelf(Generic[Item]):
 
     kind: str
     documents: Mapping[str, Item]
+    withdrawn: frozenset[str] = frozenset()
+    """Those that are found by their identifier and not listed."""
+
+    @property
+    def listed(self) -> list[Item]:
+        return [one for name, one in self.documents.items() if name not in self.withdrawn]
 
     def page(self, limit: int, cursor: str | None) -> Page[Item]:
-        return stretch(list(self.documents.values()), limit, cursor)
+        return stretch(self.listed, limit, cursor)
 
     def get(self, identifier: str) -> Item:
         """Return one of them, or name its close relatives."""
@@ -61,37 +67,57 @@ class Shelf(Generic[Item]):
 
 
 class Catalogue:
-    """The catalogue as documents, each kind built when it is first asked for."""
+    """The catalogue as documents, each kind built when it is first asked for.
 
-    def __init__(self, context: SizingContext) -> None:
+    Where accelerators of a workspace are laid over a published catalogue, what is published is built once.
+    """
+
+    def __init__(self, context: SizingContext, published: Catalogue | None = None) -> None:
         self.catalog = context.catalog
         self.profiles = context.software.profiles
         self.runs = context.runs
+        self._published = published
+        self._withdrawn = frozenset(one.id for one in context.catalog.own.values() if one.withdrawn)
+
+    def _shelf(
+        self,
+        kind: str,
+        make: Callable[[Catalog, str], Item],
+        shelf: Callable[[Catalogue], Shelf[Item]],
+    ) -> Shelf[Item]:
+        names = [item.id for item in self.catalog.items.values() if kind in item.kinds]
+        known = {} if self._published is None else shelf(self._published).documents
+        documents = {name: known[name] if name in known else make(self.catalog, name) for name in names}
+        return Shelf(kind, documents, self._withdrawn)
 
     @cached_property
     def chips(self) -> Shelf[Chip]:
-        return Shelf("chip", {name: chip(self.catalog, name) for name in self.catalog.names("chip")})
+        return self._shelf("chip", chip, lambda known: known.chips)
 
     @cached_property
     def machines(self) -> Shelf[Machine]:
-        return Shelf("machine", {name: machine(self.catalog, name) for name in self.catalog.names("machine")})
+        return self._shelf("machine", machine, lambda known: known.machines)
 
     @cached_property
     def systems(self) -> Shelf[System]:
-        return Shelf("system", {name: system(self.catalog, name) for name in self.catalog.names("system")})
+        return self._shelf("system", system, lambda known: known.systems)
 
     @cached_property
     def fabrics(self) -> Shelf[Fabric]:
-        return Shelf("fabric", {name: fabric(self.catalog, name) for name in self.catalog.names("fabric")})
+        return self._shelf("fabric", fabric, lambda known: known.fabrics)
 
     @cached_property
     def models(self) -> Shelf[Model]:
         """Every model preset, without its operators."""
+        if self._published is not None:
+            return self._published.models
         found = {name: model(profile, self.catalog) for name, profile in presets().items()}
         return Shelf("model preset", found)
 
     @cached_property
     def software(self) -> Shelf[Software]:
+        if self._published is not None:
+            return self._published.software
         found = {
             name: software(profile, self.catalog, [run for run in self.runs if name in run.profiles])
             for name, profile in self.profiles.items()

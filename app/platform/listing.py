@@ -36,7 +36,7 @@ def filled(kind: type[Item], source: object, /, **more: Any) -> Item:
     return kind(**same, **more)
 
 
-IDENTIFIER = re.compile(r"\w{1,60}", re.ASCII)
+IDENTIFIER = re.compile(r"[\w-]{1,60}", re.ASCII)
 
 MAX_ITEMS = 200
 

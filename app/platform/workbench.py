@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import secrets
 import threading
@@ -14,6 +15,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from app.catalog.books import BookRow, PriceBook
+from app.catalog.own import OwnAccelerator
 from app.catalog.software import SoftwareProfile
 from app.errors import Message, NotFound, fields_at
 from app.estimating.calibrated import profile_from_json
@@ -27,7 +29,13 @@ from app.platform.retention import Retention
 from app.platform.sealing import SECRET_BYTES, Sealer
 from app.platform.store.database import Store
 from app.platform.store.repository import Listed, Repository
-from app.platform.store.tables import CalibrationRow, PriceBookRecord, Profile
+from app.platform.store.tables import (
+    AcceleratorRecord,
+    AcceleratorVersion,
+    CalibrationRow,
+    PriceBookRecord,
+    Profile,
+)
 from app.platform.store.tables import WorkloadSample as SampleRow
 from app.platform.store.upload_files import UploadFiles
 from app.profiles.model import ModelProfile
@@ -68,6 +76,23 @@ class LruCache(Generic[Kept]):
         return len(self._found)
 
 
+class Scoped(LruCache[Kept]):
+    """A cache as those see it who work with another catalogue: theirs are kept beside the others."""
+
+    def __init__(self, shared: LruCache[Kept], scope: Callable[[], Hashable]) -> None:
+        self._shared, self._scope = shared, scope
+
+    def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        scope = self._scope()
+        return self._shared.get((scope, key) if scope else key, make)
+
+    def clear(self) -> None:
+        self._shared.clear()
+
+    def __len__(self) -> int:
+        return len(self._shared)
+
+
 KEPT = 512
 """Estimates kept; one takes some 30 kB as a document."""
 
@@ -85,19 +110,19 @@ class EstimateCache:
     made anew.
     """
 
-    def __init__(self, size: int = KEPT) -> None:
-        self._latest: LruCache[Estimate] = LruCache(size)
+    def __init__(self, latest: LruCache[Estimate] | None = None) -> None:
+        self.latest: LruCache[Estimate] = LruCache(KEPT) if latest is None else latest
 
     def get(self, workspace_id: str, request: EstimateRequest, make: Callable[[], Estimate]) -> Estimate:
         if request.assumptions.price_book_id is not None:
             return make()
-        return self._latest.get(key_of(workspace_id, request), make)
+        return self.latest.get(key_of(workspace_id, request), make)
 
     def clear(self) -> None:
-        self._latest.clear()
+        self.latest.clear()
 
     def __len__(self) -> int:
-        return len(self._latest)
+        return len(self.latest)
 
 
 LOCAL_WORKSPACE = "ws_local"
@@ -145,6 +170,37 @@ def found(load: Callable[[str, str], Upload], workspace_id: str, field: str, ide
         return load(workspace_id, identifier)
 
 
+KEPT_CATALOGUES = 16
+"""Catalogues with accelerators of a workspace kept in memory; one takes some 10 MB once it was looked at."""
+
+State = tuple[tuple[str, int, bool], ...]
+"""Identifier and version of a workspace's accelerators, and whether they were deleted."""
+
+
+class Known:
+    """The catalogue that estimates are made with, and the same as documents."""
+
+    def __init__(self, sizing: SizingContext, published: Known | None = None) -> None:
+        self.sizing = sizing
+        self._published = published
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        return Catalogue(self.sizing, None if self._published is None else self._published.catalogue)
+
+
+def accelerator(record: AcceleratorRecord, version: AcceleratorVersion) -> OwnAccelerator:
+    """Return an accelerator of a workspace as the catalogue takes it."""
+    return OwnAccelerator.of(
+        version.document,
+        id=record.id,
+        version=version.version,
+        as_of=version.created_at.date().isoformat(),
+        stated_by=version.stated_by,
+        withdrawn=record.deleted_at is not None,
+    )
+
+
 def _nobody(name: str) -> None:
     """Hear that there is work, where nobody does any."""
 
@@ -153,7 +209,9 @@ class Workbench:
     """Catalogue and store of one server, loaded once."""
 
     def __init__(self, sizing: SizingContext, store: Store, files: UploadFiles | None = None) -> None:
-        self.sizing = sizing
+        self._known = Known(sizing)
+        self._workspace = ""
+        """Whose accelerators it knows besides the catalogue; those of nobody where empty."""
         self.store = store
         self.ring: Callable[[str], None] = _nobody
         """Says that a job waits, so that whoever does it need not keep asking. A call that nobody hears
@@ -182,6 +240,8 @@ class Workbench:
         """Choices of networks."""
         self.queues: LruCache[Any] = LruCache(KEPT_ANSWERS)
         """Simulated waiting lines."""
+        self._catalogues: LruCache[Known] = LruCache(KEPT_CATALOGUES)
+        self._own: tuple[State, Known] | None = None
         self.sizings: LruCache[Any] = LruCache(KEPT_SIZINGS)
         """Sizings by their question, which never change."""
         self.pages: LruCache[Any] = LruCache(KEPT_PAGES)
@@ -191,9 +251,62 @@ class Workbench:
         self.calibration = lru_cache(maxsize=KEPT_UPLOADS)(self._load_calibration)
         self.book_version = lru_cache(maxsize=KEPT_UPLOADS)(self._load_book_version)
 
-    @cached_property
+    def of(self, workspace_id: str) -> Workbench:
+        """Return the workbench of a workspace, which knows its accelerators as they are now.
+
+        They are looked up when they are first needed, and are the same for as long as it is held.
+        """
+        if self._workspace == workspace_id:
+            return self
+        bench = copy.copy(self)
+        bench._workspace, bench._own = workspace_id, None
+        bench.estimates = EstimateCache(Scoped(self.estimates.latest, bench._scope))
+        for name in ("decisions", "searches", "choices", "queues"):
+            setattr(bench, name, Scoped(getattr(self, name), bench._scope))
+        return bench
+
+    @property
+    def sizing(self) -> SizingContext:
+        """Catalogue and look-ups; of a workspace, with its accelerators."""
+        return self._own_known()[1].sizing
+
+    @sizing.setter
+    def sizing(self, sizing: SizingContext) -> None:
+        self._known = Known(sizing)
+
+    @property
     def catalogue(self) -> Catalogue:
-        return Catalogue(self.sizing)
+        """The catalogue as documents; of a workspace, with its accelerators."""
+        return self._own_known()[1].catalogue
+
+    @property
+    def published(self) -> SizingContext:
+        """Catalogue and look-ups without the accelerators of any workspace."""
+        return self._known.sizing
+
+    def own_state(self) -> State:
+        """Return which accelerators of the workspace it knows; what depends on them is kept under it."""
+        return self._own_known()[0]
+
+    def _scope(self) -> Hashable:
+        state = self.own_state()
+        return (self._workspace, state) if state else None
+
+    def _own_known(self) -> tuple[State, Known]:
+        if not self._workspace:
+            return (), self._known
+        if self._own is None:
+            with self.store.transaction(self._workspace) as repository:
+                state = repository.accelerators.state()
+            key = (self._workspace, state, self._known)
+            self._own = state, self._catalogues.get(key, self._load_own) if state else self._known
+        return self._own
+
+    def _load_own(self) -> Known:
+        with self.store.transaction(self._workspace) as repository:
+            own = [accelerator(record, version) for record, version in repository.accelerators.newest()]
+        sizing = self._known.sizing
+        return Known(replace(sizing, catalog=sizing.catalog.with_own(own)), self._known)
 
     def prepare(self) -> None:
         """Bring the tables up to date and make the local workspace."""
@@ -203,14 +316,15 @@ class Workbench:
 
     def context(self, workspace_id: str) -> SizingContext:
         """Return the sizing context that finds the uploads of one workspace."""
+        bench = self.of(workspace_id)
         return replace(
-            self.sizing,
+            bench.sizing,
             find_profile=partial(found, self.profile, workspace_id, "model.profile_id"),
             find_workload=partial(found, self.workload_sample, workspace_id, "workload.workload_id"),
             find_calibration=partial(self._calibration_or_none, workspace_id),
             calibrations=partial(self._calibrations, workspace_id),
             find_book=partial(self._book, workspace_id),
-            remember=partial(self._remember, workspace_id),
+            remember=partial(bench._remember, workspace_id),
         )
 
     def _remember(self, workspace_id: str, key: Hashable, make: Callable[[], Any]) -> Any:

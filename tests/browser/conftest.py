@@ -13,6 +13,7 @@ TOOLS = [
         "/boms/new",
         "/breakevens",
         "/price-books",
+        "/accelerators",
         "/fabric-choices/new",
         "/fabrics",
         "/partitions",

@@ -32,13 +32,14 @@ from tests.postgres import own_cluster
 LISTS = (
     "/api/v1/profiles", "/api/v1/workloads", "/api/v1/estimates", "/api/v1/comparisons", "/api/v1/studies",
     "/api/v1/studies?search=seoul", "/api/v1/studies?archived=true", "/api/v1/calibrations",
-    "/api/v1/sizings", "/api/v1/sweeps", "/api/v1/proposals", "/api/v1/price-books", "/api/v1/boms",
+    "/api/v1/sizings", "/api/v1/sweeps", "/api/v1/proposals", "/api/v1/price-books", "/api/v1/accelerators",
+    "/api/v1/boms",
 )  # fmt: skip
 
 PAGES = (
     "/",
     "/studies", "/studies?search=seoul", "/studies.json", "/uploads", "/uploads.json", "/proposals",
-    "/proposals.json", "/price-books", "/price-books.json",
+    "/proposals.json", "/price-books", "/price-books.json", "/accelerators",
     "/calibrations/new", "/boms/new",
 )  # fmt: skip
 

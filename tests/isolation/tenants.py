@@ -19,7 +19,7 @@ from app.main import create_app
 from app.platform import rates
 from app.platform.admission import Credentials, Principal, Role
 from app.platform.rates import CostClass, Rates
-from app.platform.web.examples import BOOK, BOOK_CHANGE, RESNET, STUDY
+from app.platform.web.examples import ACCELERATOR, BOOK, BOOK_CHANGE, RESNET, STUDY
 from app.settings import Settings
 from tests.jobs import do_next
 from tests.sizing.sweeping import BASE, Threads
@@ -40,6 +40,8 @@ TABLES: Mapping[str, str | None] = {
     "sizing": "id",
     "price_book": "id",
     "price_book_version": "book_id",
+    "accelerator": "id",
+    "accelerator_version": "accelerator_id",
     "bill": "id",
     "study": "id",
     "study_version": "study_id",
@@ -155,6 +157,8 @@ async def filled(app: FastAPI, ask: Ask, who: str, workspace: str) -> Kept:
     sample = await made("/workloads", files={"file": (f"data {mark}.txt", b"one two three\nfour\n" * 20)})
     book = await made("/price-books", json=marked(BOOK, apart) | {"name": f"book {mark}"})
     await ask(who, "PATCH", f"{api}/price-books/{book['id']}", json={**BOOK_CHANGE, "comment": apart})
+    accelerator = {**ACCELERATOR, "name": f"accelerator {apart}", "data_sheet": f"data sheet {apart}"}
+    await made("/accelerators", json=accelerator)
     measured = {
         "label": f"calibration {mark}",
         "estimate": {**RESNET, "label": mark},

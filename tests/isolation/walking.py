@@ -333,7 +333,7 @@ REVOCABLE = ("/keys", "/webhooks", "/api/v1/keys", "/api/v1/webhooks")
 AREAS = {
     "prf": ("/profiles", "/uploads"), "wkl": "/workloads", "est": "/estimates", "siz": "/sizings",
     "cmp": "/comparisons", "stu": "/studies", "cal": "/calibrations", "swp": ("/sweeps", "/jobs"),
-    "prp": "/proposals", "pbk": "/price-books", "bom": "/boms",
+    "prp": "/proposals", "pbk": "/price-books", "own": "/accelerators", "bom": "/boms",
     "key": "/keys", "whk": "/webhooks",
 }  # fmt: skip
 """Kind of object → the addresses under which it is asked for."""

@@ -27,7 +27,7 @@ from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.trail import TrailFilter
 from app.platform.workbench import LOCAL_WORKSPACE as HERE
-from app.platform.workbench import EstimateCache, Workbench
+from app.platform.workbench import EstimateCache, LruCache, Workbench
 from tests.sizing.asking import answer, asked, sizing_context
 
 CONTENT: dict[str, Any] = {
@@ -204,7 +204,7 @@ def test_a_study_that_names_what_has_gone_is_still_shown(bench: Workbench, study
 
 
 def test_memory_of_estimates_is_bounded_and_apart_by_workspace() -> None:
-    cache, made = EstimateCache(2), list[str]()
+    cache, made = EstimateCache(LruCache(2)), list[str]()
     found = answer()
 
     def make(name: str) -> Estimate:

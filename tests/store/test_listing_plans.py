@@ -16,6 +16,7 @@ from app.platform.store.document_queries import StudyFilter
 from app.platform.store.queries import After, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import (
+    AcceleratorRecord,
     BillRow,
     CalibrationRow,
     ComparisonRecord,
@@ -40,6 +41,7 @@ LISTS: dict[str, tuple[str, Callable[[Repository], object]]] = {
     "sizings": ("sizing", lambda one: one.page(SizingRow, 50, AFTER)),
     "sweeps": ("sweep", lambda one: one.page(SweepRecord, 50, AFTER)),
     "proposals": ("proposal", lambda one: one.proposals(50, AFTER, None, "2026-11-21")),
+    "accelerators": ("accelerator", lambda one: one.page(AcceleratorRecord, 50, AFTER)),
     "price books": ("price_book", lambda one: one.page(PriceBookRecord, 50, AFTER)),
     "bills": ("bill", lambda one: one.page(BillRow, 50, AFTER)),
     "samples": ("workload_sample", lambda one: one.page(WorkloadSample, 50, AFTER)),

@@ -7,6 +7,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from app.client.calls import Call, File, Given, Operation, address, operation, reader
+from app.features.accelerators.model import (
+    Accelerator,
+    AcceleratorPatch,
+    AcceleratorRequest,
+    AcceleratorSummary,
+)
 from app.features.bills.model import Bill, BillComparison, BillRequest, BillSummary
 from app.features.comparisons.model import Comparison, ComparisonPatch, ComparisonRequest, ComparisonSummary
 from app.features.integrations.model import (
@@ -249,6 +255,32 @@ class DocumentOperations:
         self, identifier: str, patch: PriceBookPatch | Given, *, tag: str | None = None
     ) -> PriceBookDocument:
         """Put some rows in and take some out, as a new version."""
+
+    @operation("POST accelerators")
+    def create_accelerator(
+        self, request: AcceleratorRequest | Given, *, key: str | None = None
+    ) -> Accelerator:
+        """Add an accelerator from its data sheet."""
+
+    @operation("GET accelerators")
+    def list_accelerators(
+        self, cursor: str | None = None, limit: int | None = None
+    ) -> Page[AcceleratorSummary]:
+        """List accelerators of the workspace, newest first."""
+
+    @operation("GET accelerators/{identifier}")
+    def get_accelerator(self, identifier: str, *, version: int | None = None) -> Accelerator:
+        """Read what was stated of an accelerator, and the figures that estimates use."""
+
+    @operation("PATCH accelerators/{identifier}")
+    def change_accelerator(
+        self, identifier: str, patch: AcceleratorPatch | Given, *, tag: str | None = None
+    ) -> Accelerator:
+        """Change some figures, as a new version."""
+
+    @operation("DELETE accelerators/{identifier}")
+    def delete_accelerator(self, identifier: str) -> None:
+        """Delete an accelerator; what was made with it stays."""
 
     @operation("POST boms")
     def create_bill(self, request: BillRequest | Given, *, key: str | None = None) -> Bill:

@@ -22,12 +22,12 @@ class KindCount(Document):
 
 @resource(router, "/catalog", "catalogue/catalog_index.html", lambda _, kinds: kinds)
 def show_index(bench: BenchDep) -> list[KindCount]:
-    return [KindCount(kind=kind, count=len(shelf(bench.catalogue, kind).documents)) for kind in KINDS]
+    return [KindCount(kind=kind, count=len(shelf(bench.catalogue, kind).listed)) for kind in KINDS]
 
 
 @resource(router, "/catalog/{kind}", "catalogue/catalog_kind.html", kind_page)
 def show_kind(bench: BenchDep, kind: str) -> list[SerializeAsAny[Document]]:
-    return list(shelf(bench.catalogue, kind).documents.values())
+    return shelf(bench.catalogue, kind).listed
 
 
 @resource(router, "/catalog/{kind}/{identifier}", "catalogue/catalog_item.html", item_page)

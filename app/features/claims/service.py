@@ -20,7 +20,7 @@ _MAKING = threading.Lock()
 def estimates(bench: Workbench) -> Estimates:
     """Return the estimates of claims, each made once for a version of the catalogue."""
     made: Estimates = bench.pages.get(
-        ("claims", bench.sizing.catalog.version), lambda: Estimates(bench.sizing)
+        ("claims", bench.published.catalog.version), lambda: Estimates(bench.published)
     )
     return made
 

@@ -325,14 +325,13 @@ USED = "used market"
 
 def not_sold_new(rows: Sequence[ComparisonRow], catalog: Catalog) -> list[CheckWarning]:
     """Return what to clear up before an option is ordered that nobody sells new."""
-    systems = set(catalog.names("system"))
     found = _about(
         "not_sold_new",
         "caution",
         "{rows}: no longer sold new; confirm stock, delivery and the end of the manufacturer's support "
         "before ordering",
         rows,
-        lambda row: row.system in systems and USED in catalog.system(str(row.system)).availability,
+        lambda row: row.system in catalog.items and USED in catalog.system(str(row.system)).availability,
     )
     return [] if found is None else [found]
 

@@ -13,7 +13,7 @@ from app.engine.plans import Plans, StepTime
 from app.engine.records import Floats, Indices, IpuChip
 from app.engine.search.selection import best_that_differ, pareto_set
 from app.errors import AppError, BadInput, Message
-from app.estimating.checks import does_not_fit, model_checks, plan_checks
+from app.estimating.checks import data_sheet_checks, does_not_fit, model_checks, plan_checks
 from app.estimating.context import SizingContext
 from app.estimating.deciding import Decision, decide, risk_of, run_totals
 from app.estimating.defaults import plan_defaults, system_defaults
@@ -111,6 +111,8 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
     risk = risk_of(scenario, profile.family, context, request.probability)
     warnings = [*sizing.warnings, *model_checks(scenario)]
     warnings += plan_checks(scenario, sizing.choice, hardware, hardware.devices)
+    names = regimes(scenario, sizing.choice.plans, profile.family, context.measured)
+    warnings += data_sheet_checks(hardware, context.catalog.own, names, None)
     if not found.feasible:
         warnings.append(_nothing_fits(sizing))
     return Search(

@@ -22,7 +22,8 @@ def names_of(rows: Sequence[ComparisonRow], catalog: Catalog) -> dict[str, str]:
     """Return the names of the systems that options and their nearest measured runs refer to."""
     runs = (row.estimate.validation.nearest_measured for row in rows if row.estimate is not None)
     identifiers = {run.system for found in runs for run in found} | {row.system for row in rows if row.system}
-    return {one: catalog.system(one).name for one in sorted(identifiers & set(catalog.names("system")))}
+    known = sorted(one for one in identifiers & set(catalog.items) if "system" in catalog.items[one].kinds)
+    return {one: catalog.system(one).name for one in known}
 
 
 FOR_CUSTOMERS: Mapping[str, str] = {

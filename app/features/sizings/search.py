@@ -20,7 +20,7 @@ from app.engine.search.evaluate import GpuEvaluator
 from app.engine.units import HOUR
 from app.errors import AppError, BadInput
 from app.estimating.capital import spot_interruptions, taken, terms_of
-from app.estimating.checks import model_checks, plan_checks, run_checks, validation_checks
+from app.estimating.checks import data_sheet_checks, model_checks, plan_checks, run_checks, validation_checks
 from app.estimating.context import SizingContext, critical_batch_checks
 from app.estimating.costing import Charges, system_power
 from app.estimating.deciding import Decision, PlanQuestion, choose, question_of
@@ -360,6 +360,7 @@ class SystemSearch:
         nearest = self._nearest(hardware.entry.chip, scenario.software, devices)
         status, contradicted = status_of(names, nearest, error), False
         warnings = [*decision.warnings, *plan_checks(scenario, decision.choice, hardware, hardware.devices)]
+        warnings += data_sheet_checks(hardware, context.catalog.own, names, None)
         codes = [warning.code for warning in warnings]
         if run is None:
             return GroupFinding(decision, run, status, tuple(dict.fromkeys([*codes, "does_not_fit"])))

@@ -77,7 +77,10 @@ def sizing_id(bench: Workbench, workspace_id: str, request: SizingRequest) -> st
     named = request.assumptions.price_book_id
     book = bench.context(workspace_id).find_book(named) if named else None
     versions = (workspace_id, __version__, bench.sizing.catalog.version, book.source.id if book else "")
-    content = "\n".join([*versions, request.model_dump_json(exclude_none=True)])
+    own = bench.of(workspace_id).own_state()
+    content = "\n".join(
+        [*versions, *([repr(own)] if own else []), request.model_dump_json(exclude_none=True)]
+    )
     return f"siz_{base64.b32encode(hashlib.sha256(content.encode()).digest())[:16].decode().lower()}"
 
 

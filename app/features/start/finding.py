@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from app.catalog.own import PREFIX
 from app.estimating.schema import Document
 from app.features.studies.service import Recent
 from app.features.uploads.service import list_profiles
@@ -180,7 +181,7 @@ def find_systems(bench: Workbench, sought: str, taken: Iterable[str], favourites
 
     found = [
         of(system)
-        for system in bench.catalogue.systems.documents.values()
+        for system in bench.catalogue.systems.listed
         if system.id not in chosen
         and Target(
             [
@@ -193,7 +194,7 @@ def find_systems(bench: Workbench, sought: str, taken: Iterable[str], favourites
             ]
         ).matches(sought)
     ]
-    found.sort(key=lambda one: (not one.favourite, one.id not in COMMON))
+    found.sort(key=lambda one: (not one.favourite, not one.id.startswith(PREFIX), one.id not in COMMON))
     return Found(
         models=[], systems=found[:MOST_FOUND], more=max(len(found) - MOST_FOUND, 0), published_name=False
     )

@@ -40,7 +40,7 @@ from app.platform.json_bodies import as_app_error
 from app.platform.rates import CostClass
 from app.platform.web.auth import reach_of
 from app.platform.web.contexts import Choice, Example, Form
-from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep
+from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep, workbench_of
 from app.platform.web.forms import FormDep, typed, whole
 from app.platform.web.locale import COOKIE_SECONDS, voice_of
 from app.platform.web.needs import Right, needs
@@ -189,7 +189,7 @@ def show_offer(bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Off
         )
     return Offer(
         models=list(shelf.models.documents.values()),
-        systems=list(shelf.systems.documents.values()),
+        systems=shelf.systems.listed,
         suggested=suggested,
     )
 
@@ -198,7 +198,7 @@ def favourites_in(request: Request, workspace: str) -> list[str]:
     """Return the systems that the reader marked, with what the address marks or unmarks now."""
     kept = request.cookies.get(favourites_cookie(workspace), "").split(".")
     marked = [*kept, request.query_params.get("star", "")]
-    known = request.app.state.workbench.catalogue.systems.documents
+    known = workbench_of(request).catalogue.systems.documents
     return [
         name
         for name in dict.fromkeys(marked)

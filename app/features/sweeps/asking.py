@@ -55,7 +55,7 @@ def offer_of(bench: Workbench, workspace: str) -> Offer:
             *(Choice(one.id, one.name) for one in shelf.models.documents.values()),
             *(Choice(one.id, one.name) for one in uploads),
         ],
-        systems=[Choice(one.id, one.name) for one in shelf.systems.documents.values()],
+        systems=[Choice(one.id, one.name) for one in shelf.systems.listed],
         books=[Choice(one.id, one.name) for one in list_books(bench, workspace, OFFERED, None).items],
     )
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from app.catalog.books import PriceBook
+from app.catalog.own import OwnAccelerator
 from app.catalog.software import SoftwareProfile
 from app.errors import BadInput, fields_at
 from app.estimating.context import SizingContext, unknown_book, unknown_profile, unknown_workload
@@ -296,12 +297,14 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class UploadSet:
-    """Model profiles, samples of data, fitted software profiles and price books by identifier."""
+    """Model profiles, samples, fitted software profiles, price books and accelerators by identifier."""
 
     profiles: Mapping[str, ModelProfile] = field(default_factory=dict)
     samples: Mapping[str, LengthSample] = field(default_factory=dict)
     calibrations: Mapping[str, SoftwareProfile] = field(default_factory=dict)
     books: Mapping[str, PriceBook] = field(default_factory=dict)
+    own: Mapping[str, OwnAccelerator] = field(default_factory=dict)
+    """Accelerators of the workspace."""
 
     @classmethod
     def of(cls, request: SweepRequest, context: SizingContext) -> UploadSet:
@@ -332,7 +335,9 @@ class UploadSet:
             for system, own in prices.by_system.items():
                 path = f"prices.{place}.by_system.{system}.price_book_id"
                 _keep(books, own.price_book_id, context.find_book, path)
-        return cls(profiles, samples, calibrations, books)
+        known = context.catalog.own
+        accelerators = {one.id: known[one.id] for _, one in systems if one.id in known}
+        return cls(profiles, samples, calibrations, books, accelerators)
 
     def needed(self, requests: Iterable[EstimateRequest]) -> UploadSet:
         """Return those that some estimates name."""
@@ -342,12 +347,14 @@ class UploadSet:
             _among(self.samples, (one.workload.workload_id for one in asked)),
             _among(self.calibrations, (one.software for one in asked)),
             _among(self.books, (one.assumptions.price_book_id for one in asked)),
+            _among(self.own, (one.system.id for one in asked)),
         )
 
     def within(self, context: SizingContext) -> SizingContext:
         """Return a context that finds these uploads and no others."""
         return replace(
             context,
+            catalog=context.catalog.with_own(self.own.values()) if self.own else context.catalog,
             find_profile=lambda name: self.profiles[name] if name in self.profiles else unknown_profile(name),
             find_workload=lambda name: self.samples[name] if name in self.samples else unknown_workload(name),
             find_calibration=self.calibrations.get,

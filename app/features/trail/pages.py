@@ -62,7 +62,7 @@ router = page_router()
 PLACES = {
     "estimate": "/estimates", "comparison": "/comparisons", "calibration": "/calibrations",
     "sizing": "/sizings", "price-book": "/price-books", "bill": "/boms", "sweep": "/sweeps",
-    "study": "/studies", "proposal": "/proposals", "webhook": "/webhooks",
+    "accelerator": "/accelerators", "study": "/studies", "proposal": "/proposals", "webhook": "/webhooks",
 }  # fmt: skip
 """Kind of object → where it is looked at."""
 

@@ -13,14 +13,22 @@ from sqlmodel import Session, col, select
 
 from app.platform.store.queries import After, Queries, countable, now
 from app.platform.store.tables import (
+    AcceleratorRecord,
+    AcceleratorVersion,
+    BillRow,
+    CalibrationRow,
     ComparisonOption,
+    ComparisonRecord,
     EstimateRow,
     PriceBookRecord,
     PriceBookVersion,
     Profile,
+    ProposalRecord,
+    SizingRow,
     StudyRecord,
     StudyStateRecord,
     StudyVersionRecord,
+    SweepRecord,
     SweepRowRecord,
 )
 from app.platform.store.trail import TrailQueries
@@ -204,6 +212,111 @@ class BookQueries(Queries):
         """Return the versions of a price book, newest first."""
         newest_first = [col(PriceBookVersion.version).desc()]
         return self.every(PriceBookVersion, order=newest_first, limit=limit, book_id=book_id)
+
+
+USERS: tuple[tuple[str, type[Any], str, str], ...] = (
+    ("estimate", EstimateRow, "request", "label"),
+    ("sizing", SizingRow, "document", "label"),
+    ("sweep", SweepRecord, "request", "title"),
+    ("bill", BillRow, "request", "label"),
+    ("calibration", CalibrationRow, "request", "label"),
+    ("proposal", ProposalRecord, "content", "title"),
+)
+"""Kind, table, the column that may name an accelerator, and what an object is called."""
+
+USERS_BELOW: tuple[tuple[str, type[Any], type[Any], str, str, str], ...] = (
+    ("study", StudyRecord, StudyVersionRecord, "study_id", "content", "name"),
+    ("comparison", ComparisonRecord, ComparisonOption, "comparison_id", "request", "title"),
+    ("price-book", PriceBookRecord, PriceBookVersion, "book_id", "rows", "name"),
+)
+"""Kind, table, the table of its parts, their key, the column that may name one, and what it is called."""
+
+
+def names(document: Any, identifier: str) -> sa.ColumnElement[bool]:
+    """Return the condition that a document names an identifier; ours are long and random."""
+    return sa.cast(document, sa.Text).contains(identifier, autoescape=True)
+
+
+class AcceleratorQueries(Queries):
+    """Accelerators of a workspace and their versions."""
+
+    def add(self, record: AcceleratorRecord, version: AcceleratorVersion) -> None:
+        self._add(record)
+        self._session.flush()
+        self._add(version)
+
+    def add_version(self, record: AcceleratorRecord, name: str, version: AcceleratorVersion) -> None:
+        """Keep a new version of an accelerator, which becomes the newest."""
+        self._add(version)
+        record.name, record.version, record.updated_at = name, version.version, version.created_at
+        try:
+            self._session.flush()
+        except IntegrityError as error:
+            raise VersionTaken from error
+
+    def find(self, identifier: str, version: int) -> AcceleratorVersion | None:
+        if not countable(version):
+            return None
+        return self.first(AcceleratorVersion, accelerator_id=identifier, version=version)
+
+    def versions(self, identifier: str) -> Sequence[AcceleratorVersion]:
+        """Return the versions of an accelerator, newest first."""
+        newest_first = [col(AcceleratorVersion.version).desc()]
+        return self.every(AcceleratorVersion, order=newest_first, accelerator_id=identifier)
+
+    def state(self) -> tuple[tuple[str, int, bool], ...]:
+        """Return which there are, in which version, and whether they were deleted."""
+        columns = (
+            col(AcceleratorRecord.id), col(AcceleratorRecord.version), col(AcceleratorRecord.deleted_at)
+        )  # fmt: skip
+        query = sa.select(*columns).where(*self.criteria(AcceleratorRecord)).order_by(columns[0])
+        return tuple((row[0], row[1], row[2] is not None) for row in self._session.execute(query))
+
+    def in_use(self) -> list[Any]:
+        """Return the condition that an accelerator was not deleted."""
+        return [col(AcceleratorRecord.deleted_at).is_(None)]
+
+    def newest(self) -> Sequence[tuple[AcceleratorRecord, AcceleratorVersion]]:
+        """Return all of them, deleted ones too, each in its newest version."""
+        newest = sa.and_(
+            col(AcceleratorVersion.workspace_id) == col(AcceleratorRecord.workspace_id),
+            col(AcceleratorVersion.accelerator_id) == col(AcceleratorRecord.id),
+            col(AcceleratorVersion.version) == col(AcceleratorRecord.version),
+        )
+        query = select(AcceleratorRecord, AcceleratorVersion).join(AcceleratorVersion, newest)
+        ordered = (col(AcceleratorRecord.created_at), col(AcceleratorRecord.id))
+        return self._session.exec(query.where(*self.criteria(AcceleratorRecord)).order_by(*ordered)).all()
+
+    def users(self, identifier: str, most: int) -> list[tuple[str, str, str]]:
+        """Return kind, identifier and name of what names an accelerator, so many of a kind, newest first."""
+        found = []
+        for kind, table, document, name in USERS:
+            query = sa.select(col(table.id), getattr(table, name)).where(
+                *self.criteria(table, names(getattr(table, document), identifier))
+            )
+            rows = self._session.execute(query.order_by(col(table.created_at).desc()).limit(most))
+            found += [(kind, row[0], row[1]) for row in rows]
+        for kind, table, below, key, document, name in USERS_BELOW:
+            inside = sa.select(getattr(below, key)).where(
+                *self.criteria(below, names(getattr(below, document), identifier))
+            )
+            query = sa.select(col(table.id), getattr(table, name)).where(
+                *self.criteria(table, col(table.id).in_(inside))
+            )
+            rows = self._session.execute(query.order_by(col(table.created_at).desc()).limit(most))
+            found += [(kind, row[0], row[1]) for row in rows]
+        return found
+
+    def remove(self, identifier: str) -> None:
+        """Delete an accelerator that nothing names, with all its versions."""
+        self.delete_rows(AcceleratorVersion, accelerator_id=identifier)
+        self.delete_rows(AcceleratorRecord, id=identifier)
+
+    def withdraw(self, identifier: str) -> None:
+        """Delete an accelerator; its versions stay for what was made with them."""
+        if self.update_rows(AcceleratorRecord, {"deleted_at": now()}, id=identifier, deleted_at=None):
+            trail = TrailQueries(self._session, self._workspace_id)
+            trail.note("accelerator.deleted", "accelerator", identifier)
 
 
 @dataclass(frozen=True, slots=True)

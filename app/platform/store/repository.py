@@ -11,12 +11,19 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import defer
 from sqlmodel import Session, col, select
 
-from app.platform.store.document_queries import BookQueries, ListedQueries, StudyQueries, SweepQueries
+from app.platform.store.document_queries import (
+    AcceleratorQueries,
+    BookQueries,
+    ListedQueries,
+    StudyQueries,
+    SweepQueries,
+)
 from app.platform.store.integration_queries import KeyQueries, RateQueries, WebhookQueries
 from app.platform.store.job_queries import JobQueries
 from app.platform.store.proposal_queries import ProposalQueries, next_number, reviewed, standing
 from app.platform.store.queries import After, Listing, Queries
 from app.platform.store.tables import (
+    AcceleratorRecord,
     BillRow,
     CalibrationRow,
     ComparisonOption,
@@ -48,6 +55,7 @@ KINDS: dict[str, type[Owned]] = {
     "swp_": SweepRecord,
     "prp_": ProposalRecord,
     "pbk_": PriceBookRecord,
+    "own-": AcceleratorRecord,
     "bom_": BillRow,
     "stu_": StudyRecord,
 }
@@ -74,6 +82,7 @@ class Repository(Queries):
         self.shown = ListedQueries(session, workspace_id)
         self.retention = RetentionQueries(session, workspace_id)
         self.book_versions = BookQueries(session, workspace_id)
+        self.accelerators = AcceleratorQueries(session, workspace_id)
         self.trail = TrailQueries(session, workspace_id)
         self.keys = KeyQueries(session, workspace_id)
         self.rates = RateQueries(session, workspace_id)

@@ -260,6 +260,42 @@ class PriceBookVersion(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
+class AcceleratorRecord(Owned, table=True):
+    """An accelerator of a workspace: its newest version; every version is an :class:`AcceleratorVersion`."""
+
+    __tablename__ = "accelerator"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        Index("ix_accelerator_listing", "workspace_id", "created_at", "id"),
+    )
+
+    name: str = Field(max_length=100)
+    version: int
+    """Newest version; an edit that builds on another is refused."""
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime, nullable=True)
+    """When it was deleted; its figures stay for what was made with them."""
+
+
+class AcceleratorVersion(SQLModel, table=True):
+    """One version of an accelerator as it was stated; it never changes."""
+
+    __tablename__ = "accelerator_version"
+    __table_args__ = (
+        # The key carries the workspace: a version cannot belong to another's accelerator.
+        ForeignKeyConstraint(
+            ["workspace_id", "accelerator_id"], ["accelerator.workspace_id", "accelerator.id"]
+        ),
+    )
+
+    accelerator_id: str = Field(primary_key=True, max_length=40)
+    version: int = Field(primary_key=True)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
+    stated_by: str = Field(max_length=200)
+    document: dict[str, Any] = Field(sa_type=DOCUMENT)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
 class BillRow(Owned, table=True):
     """A bill of materials as it was answered, with what was asked."""
 

@@ -73,6 +73,7 @@ AUDITED: Mapping[str, str] = {
     "calibration": "calibration",
     "sizing": "sizing",
     "price_book": "price-book",
+    "accelerator": "accelerator",
     "bill": "bill",
     "sweep": "sweep",
     "api_key": "key",
@@ -82,8 +83,8 @@ AUDITED: Mapping[str, str] = {
 }
 """Table whose rows are noted as they come, change and go → kind of object."""
 
-CHANGED = {table: kind for table, kind in AUDITED.items() if table != "sweep"}
-"""Tables whose rows may be changed by a statement; the queries of sweeps note what matters themselves."""
+CHANGED = {table: kind for table, kind in AUDITED.items() if table not in {"sweep", "accelerator"}}
+"""Tables whose rows may be changed by a statement; other queries note what matters themselves."""
 
 DROPPED = {**AUDITED, "study": "study", "proposal": "proposal", "proposal_share": "link"}
 """Tables whose rows may be dropped by a statement."""

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import SQLModel, col
 
+from app.platform.store.document_queries import names
 from app.platform.store.queries import After, Queries
 from app.platform.store.tables import (
     BillRow,
@@ -18,6 +19,7 @@ from app.platform.store.tables import (
     EstimateRow,
     IdempotencyKey,
     JobRecord,
+    PriceBookVersion,
     Profile,
     ProposalRecord,
     ProposalShare,
@@ -37,23 +39,20 @@ NAMING: tuple[tuple[type[Any], str], ...] = (
     (StudyStateRecord, "document"),
     (SweepRecord, "request"),
     (SizingRow, "request"),
+    (SizingRow, "document"),
     (BillRow, "request"),
     (CalibrationRow, "request"),
     (ComparisonOption, "request"),
     (ProposalRecord, "content"),
+    (PriceBookVersion, "rows"),
     (EstimateRow, "request"),
 )
-"""Documents that may name an upload; the many come last."""
+"""Documents that may name an upload or an accelerator; the many come last."""
 
 
 def tells_of(*identifiers: str) -> Any:
     """Return the condition that an answer kept to be given again tells of one of these objects."""
     return col(IdempotencyKey.answer)["id"].as_string().in_(identifiers)
-
-
-def names(document: Any, identifier: str) -> sa.ColumnElement[bool]:
-    """Return the condition that a document names an identifier; ours are long and random."""
-    return sa.cast(document, sa.Text).contains(identifier, autoescape=True)
 
 
 class UploadQueries(Queries):
@@ -107,7 +106,7 @@ class UploadQueries(Queries):
         return list(self._session.scalars(studies)), list(self._session.scalars(sweeps))
 
     def named_anywhere(self, identifier: str) -> bool:
-        """Tell whether anything that is kept names an upload."""
+        """Tell whether anything that is kept names an upload or an accelerator."""
         return any(
             self.exists(table, names(getattr(table, document), identifier)) for table, document in NAMING
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from app.catalog.own import PREFIX
 from app.platform.catalogue import Catalogue
 from app.platform.catalogue_model import Fabric, System
 from app.platform.web.contexts import Choice, ChoiceGroup
@@ -67,6 +68,8 @@ RENTED = "Cloud"
 
 OTHER = "Other machines"
 
+ADDED = "Your accelerators"
+
 
 def softwares(bench: Workbench, voice: Voice, kind: str) -> list[ChoiceGroup]:
     """Return the software profiles of a kind, each with its date and what it was fitted on.
@@ -88,10 +91,10 @@ def systems(catalogue: Catalogue) -> list[SystemGroup]:
     """Return the systems by maker, those customers ask about first."""
     scale_out = [fabric for fabric in catalogue.fabrics.documents.values() if is_bought(fabric)]
     groups: dict[str, list[SystemChoice]] = {}
-    for system in catalogue.systems.documents.values():
+    for system in catalogue.systems.listed:
         groups.setdefault(heading(system), []).append(system_choice(system, scale_out, catalogue))
     made = [SystemGroup(name, name not in {RENTED, OTHER}, found) for name, found in groups.items()]
-    return sorted(made, key=lambda group: not group.common)
+    return sorted(made, key=lambda group: (group.name != ADDED, not group.common))
 
 
 def is_bought(fabric: Fabric) -> bool:
@@ -100,6 +103,8 @@ def is_bought(fabric: Fabric) -> bool:
 
 
 def heading(system: System) -> str:
+    if system.id.startswith(PREFIX):
+        return ADDED
     if system.acquisition == "rent":
         return RENTED
     return system.maker if system.id in COMMON else OTHER

@@ -15,9 +15,16 @@ from app.platform.workbench import Workbench
 
 
 def workbench_of(request: Request) -> Workbench:
-    bench = request.app.state.workbench
-    assert isinstance(bench, Workbench)
-    return bench
+    """Return the workbench of whoever asks, the same for the whole of a request."""
+    found = getattr(request.state, "workbench", None)
+    if found is None:
+        found = request.app.state.workbench
+        assert isinstance(found, Workbench)
+        principal: Principal | None = getattr(request.state, "principal", None)
+        if principal is not None:
+            found = request.state.workbench = found.of(principal.workspace_id)
+    assert isinstance(found, Workbench)
+    return found
 
 
 def workspace_of(request: Request) -> str:

@@ -292,6 +292,29 @@ REVIEW: dict[str, Any] = {"step": "submit", "note": "Please check the term."}
 
 SHARE: dict[str, Any] = {"expires_in_days": 14, "passphrase": "correct horse battery"}
 
+ACCELERATOR: dict[str, Any] = {
+    "name": "Example X1",
+    "maker": "Example Semiconductor",
+    "bf16_tflops": 800,
+    "fp8_tflops": 1600,
+    "sparsity": "none",
+    "memory_gb": 96,
+    "memory_gb_per_s": 4000,
+    "power_w": 600,
+    "link": "nvswitch",
+    "link_gb_per_s": 450,
+    "devices": 8,
+    "fabric": "ndr-infiniband",
+    "ports": 8,
+    "machine_price": 240000,
+    "currency": "USD",
+    "price_date": "2026-11-02",
+    "data_sheet": "Example X1 product brief, revision 3",
+    "data_sheet_date": "2026-09-01",
+}
+
+ACCELERATOR_CHANGE: dict[str, Any] = {"machine_price": 228000, "price_date": "2026-11-16"}
+
 BOOK: dict[str, Any] = {
     "name": "Spring offers",
     "comment": "Offer 2026-114",

@@ -86,6 +86,7 @@ def test_every_example_of_a_body_works(ask: Ask, openapi: dict[str, Any]) -> Non
     for collection in (
         "/api/v1/comparisons",
         "/api/v1/price-books",
+        "/api/v1/accelerators",
         "/api/v1/studies",
         "/api/v1/keys",
         "/api/v1/webhooks",

@@ -50,7 +50,7 @@ TABLES = {
 }
 """Dictionaries whose values are templates."""
 
-SINGLE = {"RENTED", "OTHER", "SAME_SYSTEM"}
+SINGLE = {"RENTED", "OTHER", "ADDED", "SAME_SYSTEM"}
 """Constants that are shown."""
 
 PROPOSED = (

@@ -15,7 +15,13 @@ def test_list_and_twin_name_the_same_things(reader: Reader, kind: str) -> None:
 
 def test_index_leads_to_every_kind(reader: Reader) -> None:
     addresses = [card["href"] for card in reader.page("/catalog").select(".card")]
-    assert addresses == [*(f"/catalog/{kind}" for kind in KINDS), "/price-books", "/uploads", "/claims"]
+    assert addresses == [
+        *(f"/catalog/{kind}" for kind in KINDS),
+        "/accelerators",
+        "/price-books",
+        "/uploads",
+        "/claims",
+    ]
     for address in addresses[len(KINDS) :]:
         assert reader.page(str(address)).select_one('.crumb a[href="/catalog"]') is not None
 

@@ -9,7 +9,16 @@ from babel.messages.pofile import read_po
 from bs4 import BeautifulSoup, NavigableString
 from fastapi import FastAPI
 
-from app.platform.web.examples import BILL, BOOK, CALIBRATION, FABRIC_GAIN, PRICE_BOOK, SIZING, STUDY
+from app.platform.web.examples import (
+    ACCELERATOR,
+    BILL,
+    BOOK,
+    CALIBRATION,
+    FABRIC_GAIN,
+    PRICE_BOOK,
+    SIZING,
+    STUDY,
+)
 from app.platform.wording import voice
 from tests.jobs import do_all
 from tests.sizing.sweeping import Threads
@@ -156,6 +165,7 @@ def made_for_the_walk(korean: Reader) -> list[str]:
         *(f"/proposals/{draft}", f"/proposals/{frozen}", f"/proposals/{draft}/replay"),
         f"/calibrations/{made('calibrations', {**CALIBRATION, 'label': 'BERT'})}",
         f"/price-books/{made('price-books', BOOK)}",
+        f"/accelerators/{made('accelerators', ACCELERATOR)}",
         f"/studies/{made('studies', STUDY)}",
     ]
 

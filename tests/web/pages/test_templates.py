@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.features.accelerators import pages as accelerator_pages
 from app.features.accounts import pages as account_contexts
 from app.features.accounts import sign_in_pages
 from app.features.accuracy.pages import AccuracyPage
@@ -61,6 +62,8 @@ CONTEXTS = {
     "tenancy/partitions.html": tenancy_contexts.PartitionsPage,
     "claims/claims.html": claims_contexts.ClaimsPage,
     "claims/claim.html": claims_contexts.ClaimPage,
+    "accelerators/accelerators.html": accelerator_pages.AcceleratorsPage,
+    "accelerators/accelerator.html": accelerator_pages.AcceleratorPage,
     "price_books/costs.html": costs_pages.CostsPage,
     "price_books/price_books.html": book_pages.PriceBooksPage,
     "price_books/price_book.html": book_pages.PriceBookPage,

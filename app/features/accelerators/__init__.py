@@ -1,0 +1,1 @@
+"""Accelerators of a workspace, stated from their data sheets, version by version."""

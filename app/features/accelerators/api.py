@@ -1,0 +1,108 @@
+"""Accelerators of a workspace: data sheets stated by its members, sized like any system of the catalogue."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body, Path, Query, Response
+
+from app.features.accelerators import service as accelerators
+from app.features.accelerators.model import (
+    Accelerator,
+    AcceleratorPatch,
+    AcceleratorRequest,
+    AcceleratorSummary,
+)
+from app.platform.listing import Page
+from app.platform.web.api import (
+    ASK,
+    CHANGE,
+    CHANGED,
+    LIST,
+    READ,
+    REMEMBER,
+    TAGGED,
+    MatchHeader,
+    api_router,
+    read_tag,
+    write_tag,
+)
+from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.examples import ACCELERATOR, ACCELERATOR_CHANGE
+from app.platform.web.needs import Right, needs
+
+router = api_router("accelerators", "/accelerators")
+
+AcceleratorId = Annotated[str, Path(alias="id", description=ID, examples=["own-a2b3c4d5e6f7g2h3"])]
+
+VersionQuery = Annotated[
+    int | None, Query(ge=1, description="Version; if omitted, the newest.", examples=[1])
+]
+
+
+@router.post("", status_code=201, summary="Add an accelerator", responses=ASK)
+@needs(Right.MAKE)
+def create_accelerator(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[AcceleratorRequest, Body(examples=[ACCELERATOR])],
+    key: KeyHeader = None,
+) -> Accelerator:
+    """Store what a data sheet states; the identifier is then a system of this workspace.
+
+    Estimates with it carry the warning ``from_data_sheet`` and the wider range of a chip that was never
+    measured. Peaks are dense; one that looks like a peak with structured sparsity is refused until
+    ``sparsity`` says which it is.
+    """
+    return accelerators.create_accelerator(bench, workspace, body, key)
+
+
+@router.get("", summary="List accelerators", responses=LIST)
+def list_accelerators(
+    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+) -> Page[AcceleratorSummary]:
+    """List identifiers, names and newest versions, newest first."""
+    return accelerators.list_accelerators(bench, workspace, limit, cursor)
+
+
+@router.get("/{id}", summary="Retrieve an accelerator", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+def get_accelerator(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: AcceleratorId,
+    response: Response,
+    version: VersionQuery = None,
+) -> Accelerator:
+    """Return what was stated, the figures that estimates use, the versions and what was made with it.
+
+    One that was deleted is returned with ``deleted_at`` while something made with it is kept.
+    """
+    found = accelerators.get_accelerator(bench, workspace, identifier, version)
+    response.headers["ETag"] = write_tag(found.newest)
+    return found
+
+
+@router.patch("/{id}", summary="Update an accelerator", responses={**ASK, **CHANGED})
+@needs(Right.MAKE)
+def change_accelerator(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: AcceleratorId,
+    body: Annotated[AcceleratorPatch, Body(examples=[ACCELERATOR_CHANGE])],
+    response: Response,
+    tag: MatchHeader = None,
+) -> Accelerator:
+    """Change some figures, as a new version; stored estimates keep the figures they were made with."""
+    found = accelerators.change_accelerator(bench, workspace, identifier, body, read_tag(tag))
+    response.headers["ETag"] = write_tag(found.newest)
+    return found
+
+
+@router.delete("/{id}", status_code=204, summary="Delete an accelerator", responses=CHANGE)
+@needs(Right.MAKE)
+def delete_accelerator(bench: BenchDep, workspace: WorkspaceDep, identifier: AcceleratorId) -> None:
+    """Delete an accelerator; what was made with it can still be opened and computed again.
+
+    It is offered nowhere any more. Its last figures stay while something is kept that names it.
+    """
+    accelerators.delete_accelerator(bench, workspace, identifier)

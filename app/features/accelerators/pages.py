@@ -1,0 +1,285 @@
+"""Accelerators of a workspace as pages: a list, one form to add or change one, what is made with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.catalog.catalog import Catalog
+from app.catalog.entries import SystemEntry
+from app.catalog.own import PEAKS, gpus, link_figure
+from app.catalog.records import domain_devices
+from app.errors import AppError, BadInput, Message
+from app.features.accelerators import service as accelerators
+from app.features.accelerators.model import (
+    Accelerator,
+    AcceleratorPatch,
+    AcceleratorRequest,
+    AcceleratorSummary,
+)
+from app.features.catalogue.views import StatementView, statement_view
+from app.platform.listing import Page
+from app.platform.web import choices
+from app.platform.web.contexts import Choice, ChoiceGroup, Form
+from app.platform.web.deps import ALL, BenchDep, WorkspaceDep, workbench_of
+from app.platform.web.forms import FormDep, checked, plain_number, typed, whole
+from app.platform.web.locale import voice_of
+from app.platform.web.needs import Right, needs
+from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, render
+from app.platform.web.resources import resource
+from app.platform.web.rights import page_router
+from app.platform.workbench import Workbench
+
+router = page_router()
+
+TEXTS = (
+    "name",
+    "maker",
+    "sparsity",
+    "link",
+    "fabric",
+    "currency",
+    "price_date",
+    "data_sheet",
+    "data_sheet_date",
+)
+
+PLACES = {
+    "study": "/studies", "estimate": "/estimates", "comparison": "/comparisons", "sizing": "/sizings",
+    "sweep": "/sweeps", "bill": "/boms", "calibration": "/calibrations", "proposal": "/proposals",
+    "price-book": "/price-books",
+}  # fmt: skip
+"""Kind of object → where it is looked at."""
+
+
+UNTOLD = frozenset({"chip", "chip_name", "availability", "acquisition", "machines", "hosts", "matrix_units"})
+"""Figures that say nothing which the page does not say already."""
+
+LINK = re.compile(r"https?://[^\s]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceleratorsPage:
+    """The accelerators of a workspace, and the form to add one."""
+
+    accelerators: Sequence[AcceleratorSummary]
+    form: Form
+    message: Message | None
+    """What is wrong with what was sent."""
+    fabrics: Sequence[Choice]
+    like: Sequence[ChoiceGroup]
+    """Systems of the catalogue whose figures fill the form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceleratorPage:
+    """One accelerator: the form to change it, its figures, what was made with it."""
+
+    accelerator: Accelerator
+    form: Form
+    message: Message | None
+    """What is wrong with what was sent."""
+    fabrics: Sequence[Choice]
+    editable: bool
+    figures: Sequence[StatementView]
+    link: str
+    """Address of the data sheet; empty where it has none."""
+    places: Mapping[str, str]
+    """Kind of object → where it is looked at."""
+
+
+def fabrics_of(bench: Workbench) -> list[Choice]:
+    fabrics = bench.catalogue.fabrics.documents.values()
+    return [Choice(one.id, one.name) for one in fabrics if one.id != "ipu-fabric"]
+
+
+def accelerators_page(
+    request: Request,
+    found: Page[AcceleratorSummary],
+    form: Form | None = None,
+    message: Message | None = None,
+) -> AcceleratorsPage:
+    bench = workbench_of(request)
+    catalog = bench.published.catalog
+    known = {
+        name
+        for name in catalog.names("system")
+        if catalog.system(name).machine in set(gpus(catalog, "machine"))
+    }
+    groups = choices.system_names(bench.catalogue)
+    like = request.query_params.get("like", "")
+    return AcceleratorsPage(
+        accelerators=found.items,
+        form=form
+        or Form({"like": [like], **(copied(catalog, like) if like in known else {"devices": ["8"]})}),
+        message=message,
+        fabrics=fabrics_of(bench),
+        like=[
+            ChoiceGroup(group.name, offered)
+            for group in groups
+            if (offered := [one for one in group.choices if one.id in known])
+        ],
+    )
+
+
+def copied(catalog: Catalog, system: str) -> dict[str, list[str]]:
+    """Return the form filled with the figures of a system of the catalogue, its name and price apart."""
+    entry: SystemEntry = catalog.system(system)
+    chip, machine = entry.chip, entry.machine
+    figures = {name: catalog.find(chip, parameter) for name, parameter in PEAKS.items()}
+    half = figures["bf16_tflops"] or catalog.find(chip, "peak_fp16_dense")
+    link = link_figure(catalog, chip, entry.intra)
+    numbers = {
+        name: one.si / 1e12 for name, one in (figures | {"bf16_tflops": half}).items() if one is not None
+    }
+    power = catalog.find(chip, "power_limit")
+    numbers |= {
+        "memory_gb": catalog.figure(chip, "memory_capacity").si / 1e9,
+        "memory_gb_per_s": catalog.figure(chip, "memory_bandwidth").si / 1e9,
+        **({} if power is None else {"power_w": power.si}),
+        **({} if link is None else {"link_gb_per_s": link.si / 1e9}),
+        "devices": entry.devices_per_machine,
+        "ports": entry.ports_per_node,
+    }
+    linked = domain_devices(catalog, machine)
+    if linked > entry.devices_per_machine:
+        numbers["linked_devices"] = linked
+    words = {"maker": entry.maker, "link": entry.intra.value, "fabric": entry.fabric, "sparsity": "none"}
+    return {name: [f"{value:.6g}"] for name, value in numbers.items()} | {
+        name: [value] for name, value in words.items() if value
+    }
+
+
+@resource(router, "/accelerators", "accelerators/accelerators.html", accelerators_page)
+def show_accelerators(bench: BenchDep, workspace: WorkspaceDep) -> Page[AcceleratorSummary]:
+    return accelerators.list_accelerators(bench, workspace, ALL, None)
+
+
+def stated(values: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return what was typed as the schema reads it; empty fields are left out."""
+    fields = {name: values[name][0] for name in AcceleratorRequest.model_fields if values.get(name)}
+    return {name: text if name in TEXTS else plain_number(text) for name, text in fields.items()}
+
+
+@router.post("/accelerators", response_class=HTMLResponse)
+@needs(Right.MAKE)
+def add_accelerator(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+    """Add an accelerator and go there; what is wrong stands beside its field."""
+    values = typed(form)
+    try:
+        made = accelerators.create_accelerator(bench, workspace, checked(AcceleratorRequest, stated(values)))
+    except AppError as error:
+        listed = show_accelerators(bench, workspace)
+        page = accelerators_page(request, listed, Form(values, error.errors), error.message)
+        return render(request, "accelerators/accelerators.html", page, status=error.status)
+    return RedirectResponse(f"/accelerators/{made.id}", 303)
+
+
+def accelerator_page(
+    request: Request, found: Accelerator, form: Form | None = None, message: Message | None = None
+) -> AcceleratorPage:
+    voice = voice_of(request)
+    given = {name: getattr(found, name) for name in AcceleratorRequest.model_fields}
+    texts = {
+        name: [f"{value:.15g}" if isinstance(value, int | float) else str(value)]
+        for name, value in given.items()
+        if value is not None
+    }
+    return AcceleratorPage(
+        accelerator=found,
+        form=form or Form(texts),
+        message=message,
+        fabrics=fabrics_of(workbench_of(request)),
+        editable=found.version == found.newest and found.deleted_at is None,
+        figures=[
+            statement_view(one, voice, one.description)
+            for one in found.figures
+            if one.parameter not in UNTOLD
+        ],
+        link=found.data_sheet if LINK.fullmatch(found.data_sheet) else "",
+        places=PLACES,
+    )
+
+
+@resource(router, "/accelerators/{identifier}", "accelerators/accelerator.html", accelerator_page)
+def show_accelerator(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: str, version: int | None = None
+) -> Accelerator:
+    """Return an accelerator: the newest version to change, an earlier one to read."""
+    return accelerators.get_accelerator(bench, workspace, identifier, version)
+
+
+@router.post("/accelerators/{identifier}", response_class=HTMLResponse)
+@needs(Right.MAKE)
+def save_accelerator(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
+) -> Response:
+    """Keep what was typed as a new version; what is wrong stands beside its field."""
+    values = typed(form)
+    try:
+        expected = whole(values.get("version", [""])[0])
+        if expected is None:
+            raise BadInput.at("version", "the form is incomplete; open the accelerator again")
+        # A field that was emptied is one that is left out from now on.
+        emptied = dict.fromkeys(AcceleratorRequest.model_fields)
+        patch = checked(AcceleratorPatch, {**emptied, **stated(values)})
+        accelerators.change_accelerator(bench, workspace, identifier, patch, expected)
+    except AppError as error:
+        found = show_accelerator(bench, workspace, identifier)
+        page = accelerator_page(request, found, Form(values, error.errors), error.message)
+        return render(request, "accelerators/accelerator.html", page, status=error.status)
+    return RedirectResponse(f"/accelerators/{identifier}", 303)
+
+
+@router.get("/accelerators/{identifier}/delete", response_class=HTMLResponse)
+def ask_about_accelerator(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
+) -> Response:
+    """Ask whether an accelerator is really to be deleted."""
+    return render(request, "delete.html", accelerator_question(bench, workspace, identifier))
+
+
+@router.post("/accelerators/{identifier}/delete", response_class=HTMLResponse)
+@needs(Right.MAKE)
+def remove_accelerator(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
+) -> Response:
+    """Delete an accelerator and go to the list."""
+    return deleted(
+        request,
+        lambda: accelerators.delete_accelerator(bench, workspace, identifier),
+        lambda error: accelerator_question(bench, workspace, identifier, error),
+        "/accelerators",
+    )
+
+
+def accelerator_question(
+    bench: Workbench, workspace: str, identifier: str, error: AppError | None = None
+) -> DeletePage:
+    """Return the question about an accelerator, with what was made with it."""
+    found = accelerators.get_accelerator(bench, workspace, identifier)
+    consequences = [Message("It is offered for no new study any more.")]
+    if found.used_by:
+        names = ", ".join(f"“{one.name[:80]}”" for one in found.used_by[:5])
+        more = " …" if len(found.used_by) > 5 else ""
+        consequences.append(
+            Message(
+                "These were made with it, can still be opened and computed again, and say then that it was "
+                "deleted: {names}",
+                {"names": names + more},
+            )
+        )
+    else:
+        consequences.append(Message("Nothing was made with it: its figures are deleted too."))
+    return DeletePage(
+        title=Message("Delete the accelerator?"),
+        name=found.name,
+        consequences=[*consequences, FOR_GOOD],
+        action=f"/accelerators/{identifier}/delete",
+        back=f"/accelerators/{identifier}",
+        refused=error.message if error else None,
+    )
