@@ -242,7 +242,7 @@ class DefaultSoftware:
     @property
     def rank(self) -> tuple[bool, bool, bool, bool, str]:
         """Order of rows that speak of the same case: the narrower wins, then the newer."""
-        narrow = (bool(self.families), bool(self.network), bool(self.chips), bool(self.format))
+        narrow = (bool(self.chips), bool(self.families), bool(self.network), bool(self.format))
         return (*narrow, self.since)
 
 

@@ -233,7 +233,7 @@ def load_context(directory: Path) -> SizingContext:
     fitted, newer = (read_measured(directory / "validation" / name) for name in MEASURED)
     software = load_software(directory)
     presets = {name for name, profile in software.profiles.items() if profile.is_preset}
-    # Figures of profiles are fitted to the first table alone; see docs/decisions/laboratories.md.
+    # Figures of profiles are fitted to the first table alone; see docs/decisions/0032.
     runs = (*measured_runs(fitted, rules, presets), *measured_runs(newer, rules, software.profiles))
     return SizingContext(
         catalog=load_catalog(directory),

@@ -1,0 +1,116 @@
+"""Effects of chips, software and families: found where they are, never those of one laboratory."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.estimating.effects import Effect, Effects, time_factor
+from app.estimating.estimate import estimate
+from app.estimating.fitting.effects import fit_effects
+from app.estimating.fitting.runs import FitRun, laboratory_of
+from tests.sizing.asking import DATA, asked, sizing_context
+
+ROWS = Effects(
+    (
+        Effect("chip", "h100-pcie", 1.2, 0.03, ""),
+        Effect("software", "xla", 1.1, 0.05, ""),
+        Effect("family", "moe", 1.5, 0.05, ""),
+    )
+)
+
+
+def run(number: int, chip: str, laboratory: str, *, family: str = "gpt", group: str = "") -> FitRun:
+    return FitRun(
+        id=f"{laboratory}-{chip}-{number}",
+        group=group or f"{laboratory}-{chip}-{number}",
+        family=family,
+        chip=chip,
+        profile="xla",
+        devices=8,
+        regimes=("gpu_profile_assumed",),
+        laboratory=laboratory,
+        assumed=True,
+        keys=(),
+        predict=lambda figures: np.zeros(1),
+    )
+
+
+def test_a_chip_is_known_by_how_its_identifier_begins() -> None:
+    software = sizing_context().software.profile("xla")
+    assert [row.name for row in ROWS.of("h100-pcie-80gb", software, "moe")] == ["h100-pcie", "xla", "moe"]
+    assert [row.name for row in ROWS.of("h100-sxm-80gb", software, "gpt")] == ["xla"]
+    assert time_factor(ROWS.of("h100-pcie-80gb", software, "gpt")) == pytest.approx(1.32)
+
+
+def test_nothing_is_added_on_ipus() -> None:
+    software = sizing_context().software.profile("poplar-3-popart")
+    assert ROWS.of("bow", software, "moe") == ()
+
+
+def test_a_class_of_software_has_no_effect_of_its_own() -> None:
+    named = {row.name for row in sizing_context().effects.rows if row.kind == "software"}
+    assert named
+    assert not any(sizing_context().software.profiles[name].is_preset for name in named)
+
+
+def test_a_chip_that_all_laboratories_find_slow_is_told() -> None:
+    """Six laboratories each off by a few per cent find one chip 30 % slower than computed."""
+    rng = np.random.default_rng(7)
+    runs, errors = [], []
+    for laboratory in "abcdef":
+        own = 0.05 * rng.standard_normal()
+        for chip, slow in (("h100-sxm-80gb", 0.0), ("b200-sxm-180gb", np.log(1.3))):
+            for number in range(6):
+                runs.append(run(number, chip, laboratory))
+                errors.append(own - slow + 0.02 * rng.standard_normal())
+    found = fit_effects(runs, np.array(errors), lambda one: one.chip.startswith("h100"))
+    (effect,) = [one for one in found.effects if one.kind == "chip"]
+    assert effect.name == "b200-sxm"
+    assert effect.factor == pytest.approx(1.3, rel=0.05)
+    assert effect.note == "36 runs in 36 groups of 6 laboratories"
+    without = found.shifts_without([one.laboratory for one in runs])
+    assert np.abs(np.array(errors) + without).max() < 0.25
+
+
+def test_what_one_laboratory_alone_finds_stays_its_own() -> None:
+    """Of twenty laboratories one is 40 % slow on everything: no chip and no software gets slower for it."""
+    rng = np.random.default_rng(8)
+    runs, errors = [], []
+    for laboratory in range(20):
+        for number in range(5):
+            runs.append(run(number, "b200-sxm-180gb", f"lab {laboratory}"))
+            errors.append((-0.4 if laboratory == 0 else 0.0) + 0.02 * rng.standard_normal())
+    found = fit_effects(runs, np.array(errors), lambda one: False)
+    assert found.effects == ()
+
+
+def test_a_single_group_tells_nothing() -> None:
+    runs = [run(number, "b200-sxm-180gb", "one", group="one") for number in range(9)]
+    found = fit_effects(runs, np.full(9, -0.5), lambda one: False)
+    assert found.effects == ()
+
+
+def test_an_estimate_is_as_many_times_longer() -> None:
+    """Whichever plan is chosen: a factor on all of them changes no order."""
+    request = asked(plan={"micro_batch": 16}, software="mlperf-bert")
+    slower = Effects((Effect("chip", "a100-sxm", 1.25, 0.05, ""),))
+    plain, slow = (replace(sizing_context(), effects=rows) for rows in (Effects(), slower))
+    first, second = (estimate(request, context) for context in (plain, slow))
+    assert first.step_time is not None and second.step_time is not None
+    assert second.step_time.value == pytest.approx(1.25 * first.step_time.value)
+
+
+def test_laboratories_are_those_who_measured() -> None:
+    assert laboratory_of("MLCommons, MLPerf Training v1.1, submitter Azure, system nd96") == "Azure"
+    assert laboratory_of("NVIDIA-NeMo/Megatron-Bridge@067f987df docs/performance.md") == "NVIDIA-NeMo"
+
+
+def test_the_files_name_what_the_catalogue_has() -> None:
+    context = sizing_context()
+    chips = context.catalog.names("chip")
+    for row in context.effects.rows:
+        assert row.factor > 0 and row.deviation > 0 and "groups" in row.note
+        if row.kind == "chip":
+            assert any(chip == row.name or chip.startswith(f"{row.name}-") for chip in chips)
+    assert (DATA / "effects.csv").read_text().startswith("kind,name,factor,deviation,note")
