@@ -14,6 +14,7 @@ from app.catalog.entries import ChipKind
 from app.catalog.software import DefaultSoftware, SoftwareCatalog, SoftwareProfile, load_software
 from app.engine.convergence import critical_batch_at_loss, language_loss, samples_law
 from app.errors import BadInput, FieldError, Message, NotFound
+from app.estimating.chips import chip_series
 from app.estimating.documents import CheckWarning, Default, caution
 from app.estimating.effects import Effects, load_effects
 from app.estimating.hardware import HardwareFinder
@@ -28,7 +29,7 @@ from app.estimating.nearest import (
     read_measured,
 )
 from app.estimating.ranges import Residuals, count_of, load_residuals, significant
-from app.estimating.regimes import MeasurementCoverage, chip_series
+from app.estimating.regimes import MeasurementCoverage
 from app.estimating.request import AssumptionsInput
 from app.estimating.validation.cases import Rules, load_rules
 from app.profiles.model import ModelProfile

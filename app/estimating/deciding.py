@@ -142,7 +142,7 @@ def question_of(
         precision=training.precision,
         optimizer=training.optimizer,
         overrides={},
-        effects=context.effects.of(hardware.entry.chip, software, profile.family),
+        effects=context.effects.of(hardware.entry.chip, software, profile.family, context.measured.series),
     )
     margin = request.assumptions.memory_margin
     if margin is not None and not 0 <= margin < 1:

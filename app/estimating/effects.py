@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.catalog.software import SoftwareProfile
 from app.errors import CatalogError
+from app.estimating.chips import chip_series
 
 KINDS = ("chip", "software", "family")
 
@@ -43,9 +44,14 @@ class Effect:
 class Effects:
     rows: tuple[Effect, ...] = ()
 
-    def of(self, chip: str, software: SoftwareProfile, family: str) -> tuple[Effect, ...]:
-        """Return the effects on a step of a family of models with a software on a chip."""
-        if software.kind == "ipu":
+    def of(
+        self, chip: str, software: SoftwareProfile, family: str, fitted: Collection[str]
+    ) -> tuple[Effect, ...]:
+        """Return the effects on a step of a family of models with a software on a chip.
+
+        Software with figures of its own on one of the series of chips that figures were fitted on has none.
+        """
+        if software.kind == "ipu" or (software.rests_on_runs and chip_series(chip) in fitted):
             return ()
         stack = software.id if software.calibration is None else software.calibration.prior
         return tuple(row for row in self.rows if row.holds_for(chip, stack, family))

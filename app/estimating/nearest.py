@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from app.catalog.software import SoftwareProfile
+from app.estimating.chips import IPU_SERIES
 from app.estimating.documents import NearestRun
-from app.estimating.regimes import IPU_SERIES
 from app.estimating.validation.cases import (
     THROUGHPUT,
     MeasurementCase,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from app.engine.plans import Plans
 from app.engine.records import Intra, IpuChip
+from app.estimating.chips import IPU_SERIES, chip_series
 from app.estimating.scenario import Scenario
 
 FITTED_FAMILIES = frozenset({"gpt", "llama", "bert", "resnet50", "resnext101", "efficientnet", "t5"})
@@ -32,7 +33,6 @@ CONVOLUTIONS = frozenset(
 )  # fmt: skip
 
 RECOMMENDERS = frozenset({"dlrm", "ncf"})
-IPU_SERIES = frozenset({"gc200", "bow"})
 
 
 def power_kind(family: str) -> str:
@@ -220,9 +220,3 @@ def known_regimes(scenario: Scenario, family: str) -> frozenset[str]:
     if calibration is None or not calibration.holds_for(family, scenario.chip.name):
         return frozenset()
     return ENDED | calibration.regimes
-
-
-def chip_series(chip: str) -> str:
-    """Return the series of a chip: figures fitted on one chip of a series hold for the others."""
-    parts = chip.split("-")
-    return "ipu" if chip in IPU_SERIES else "-".join(parts[: 2 if parts[0] == "tpu" else 1])

@@ -160,7 +160,8 @@ def test_the_input_rate_is_that_of_one_machine() -> None:
     [
         ({"software": "mlperf-bert"}, "validated"),
         ({"system": {"count": 128}}, "extrapolated"),
-        ({"system": {"id": "big-basin-p100"}}, "unvalidated"),
+        ({"system": {"id": "big-basin-p100"}}, "extrapolated"),
+        ({"system": {"id": "dgx-h200"}}, "unvalidated"),
         ({"model": {"preset": "llama-7b"}, "workload": {"seq_len": 2048}, "system": {"id": "bow-pod64"}},
          "unvalidated"),
         ({"system": {"id": "bow-pod16"}}, "validated"),

@@ -19,6 +19,8 @@ ROWS = Effects(
     )
 )
 
+FITTED = frozenset({"a100"})
+
 
 def run(number: int, chip: str, laboratory: str, *, family: str = "gpt", group: str = "") -> FitRun:
     return FitRun(
@@ -31,6 +33,7 @@ def run(number: int, chip: str, laboratory: str, *, family: str = "gpt", group: 
         regimes=("gpu_profile_assumed",),
         laboratory=laboratory,
         assumed=True,
+        rests_on_runs=False,
         keys=(),
         predict=lambda figures: np.zeros(1),
     )
@@ -38,14 +41,25 @@ def run(number: int, chip: str, laboratory: str, *, family: str = "gpt", group: 
 
 def test_a_chip_is_known_by_how_its_identifier_begins() -> None:
     software = sizing_context().software.profile("xla")
-    assert [row.name for row in ROWS.of("h100-pcie-80gb", software, "moe")] == ["h100-pcie", "xla", "moe"]
-    assert [row.name for row in ROWS.of("h100-sxm-80gb", software, "gpt")] == ["xla"]
-    assert time_factor(ROWS.of("h100-pcie-80gb", software, "gpt")) == pytest.approx(1.32)
+    assert ROWS.of("h100-pcie-80gb", software, "moe", FITTED) == ROWS.rows
+        "h100-pcie",
+        "xla",
+        "moe",
+    ]
+    assert [row.name for row in ROWS.of("h100-sxm-80gb", software, "gpt", FITTED)] == ["xla"]
+    assert time_factor(ROWS.of("h100-pcie-80gb", software, "gpt", FITTED)) == pytest.approx(1.32)
+
+
+def test_what_was_fitted_has_no_effect_beside_it() -> None:
+    software = sizing_context().software.profile("hugectr")
+    rows = Effects((Effect("family", "dlrm", 1.2, 0.03, ""),))
+    assert rows.of("a100-sxm-80gb", software, "dlrm", FITTED) == ()
+    assert rows.of("h100-sxm-80gb", software, "dlrm", FITTED) == rows.rows
 
 
 def test_nothing_is_added_on_ipus() -> None:
     software = sizing_context().software.profile("poplar-3-popart")
-    assert ROWS.of("bow", software, "moe") == ()
+    assert ROWS.of("bow", software, "moe", FITTED) == ()
 
 
 def test_a_class_of_software_has_no_effect_of_its_own() -> None:
@@ -93,7 +107,7 @@ def test_a_single_group_tells_nothing() -> None:
 
 def test_an_estimate_is_as_many_times_longer() -> None:
     """Whichever plan is chosen: a factor on all of them changes no order."""
-    request = asked(plan={"micro_batch": 16}, software="mlperf-bert")
+    request = asked(plan={"micro_batch": 16}, software="gpu-fused")
     slower = Effects((Effect("chip", "a100-sxm", 1.25, 0.05, ""),))
     plain, slow = (replace(sizing_context(), effects=rows) for rows in (Effects(), slower))
     first, second = (estimate(request, context) for context in (plain, slow))

@@ -139,7 +139,8 @@ def errors(
     usual = with_default_software(context, (row["family"] for row in rows))
     path = tmp_path_factory.mktemp("errors") / "errors.csv"
     path.write_text(
-        errors_table({NAMED: validate(rows, context), PRESUMED: validate(rows, usual)}), encoding="utf-8"
+        errors_table({NAMED: (validate(rows, context),), PRESUMED: (validate(rows, usual),)}),
+        encoding="utf-8",
     )
     return load_family_errors(path)
 
@@ -196,7 +197,7 @@ def test_a_badge_holds_for_family_chip_scale_and_software(context: SizingContext
     assert far(known) <= FAR
     assert far(replace(known, presumed=True)) <= far(known)
     assert far(known, devices=65536) > FAR
-    for changed in ({"family": "deepvoice3"}, {"chip": "h100-sxm-80gb"}):
+    for changed in ({"family": "deepvoice3"}, {"chip": "h200-sxm-141gb"}):
         assert far(replace(known, presumed=True), **changed) > FAR
     assert far(profile_of(context, "hugectr")) == float("inf")
 
@@ -206,7 +207,8 @@ def test_what_measured_runs_do_not_bear_out_is_not_validated() -> None:
     assert status_of(["gpu_profile_known"], 0.1) == "validated"
     assert status_of(["gpu_profile_known"], 0.1, 0.4) == "extrapolated"
     assert status_of(["gpu_profile_known"], 0.1, 0.05, contradicted=True) == "extrapolated"
-    assert status_of(["gpu_profile_known", "gpu_experts"], 0.1, 0.05) == "unvalidated"
+    assert status_of(["gpu_profile_known", "gpu_wide_tensor"], 0.1, 0.05) == "unvalidated"
+    assert status_of(["gpu_profile_known", "gpu_other_chip"], 0.1, 0.05) == "unvalidated"
 
 
 def test_a_measured_run_outside_the_range_is_said_and_its_software_offered() -> None:

@@ -57,7 +57,7 @@ def terms_of(run: FitRun, fitted: Callable[[FitRun], bool]) -> list[Term]:
     """Return the terms of a run; the fitted figures speak for chips and software they were fitted on."""
     stack = f"{run.laboratory} {run.profile}"
     found = [("laboratory", stack), ("site", f"{stack} {run.chip} {run.family}")]
-    if on_ipu(run):
+    if on_ipu(run) or (fitted(run) and run.rests_on_runs):
         return found
     if not fitted(run):
         found.append(("chip", series(run.chip)))

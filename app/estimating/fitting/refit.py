@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from app.engine.records import Floats
+from app.estimating.chips import chip_series
 from app.estimating.context import SizingContext
 from app.estimating.effects import Effect, Effects
 from app.estimating.fitting.effects import FittedEffects, fit_effects, series
@@ -32,7 +33,7 @@ from app.estimating.fitting.least_squares import (
     worth,
 )
 from app.estimating.fitting.runs import Figures, FitRun, Key, runs_of
-from app.estimating.regimes import MeasurementCoverage, chip_series
+from app.estimating.regimes import MeasurementCoverage
 
 LEAST_DEVIATION = 0.01
 """No figure is known better than to one per cent, however many runs agree."""
@@ -183,7 +184,8 @@ def _widths(found: Sequence[Miss], held: Mapping[str, float]) -> dict[str, float
 
 
 def fit_software(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Solution:
-    runs = runs_of(rows, context)
+    """Fit the figures of software to runs as they are computed without effects."""
+    runs = runs_of(rows, replace(context, effects=Effects()))
     keys = sorted({key for run in runs for key in run.keys})
     return fit(runs, Figures(context.software, keys))
 

@@ -48,6 +48,8 @@ class FitRun:
     """Who measured it: only says what is left out together and how far laboratories scatter."""
     assumed: bool
     """True where its software is named, and no figure of it was fitted."""
+    rests_on_runs: bool
+    """True where a figure of its software was fitted."""
     keys: tuple[Key, ...]
     """Fitted figures the prediction depends on."""
     predict: Callable[[Mapping[str, Floats]], Floats]
@@ -109,6 +111,7 @@ def run_of(row: Mapping[str, str], context: SizingContext) -> FitRun | None:
         devices=case.devices,
         regimes=tuple(regimes(scenario, plans, case.family, context.measured)),
         laboratory=laboratory_of(row.get("source", "")),
+        rests_on_runs=profile.rests_on_runs,
         assumed=not profile.is_preset and not profile.rests_on_runs,
         keys=free_keys(profile),
         predict=partial(_log_error, case, scenario, plans, context, sign, float(np.log(measured))),

@@ -12,7 +12,7 @@ from typing import Any
 
 from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import CatalogError, Message
-from app.estimating.regimes import IPU_SERIES
+from app.estimating.chips import IPU_SERIES
 from app.profiles.bodies import TransformerBody
 from app.profiles.model import ModelProfile, Scored
 from app.profiles.presets import presets

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.estimating.regimes import FITTED_FAMILIES, IPU_SERIES
+from app.estimating.chips import IPU_SERIES
+from app.estimating.regimes import FITTED_FAMILIES
 from app.estimating.validation.cases import THROUGHPUT
 from app.estimating.validation.run import ErrorSummary, RowResult, ValidationReport, summaries, summary
 from app.features.accuracy.agreement import (

@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 
 from app.errors import Message
+from app.estimating.chips import chip_series
 from app.estimating.documents import CheckWarning
 from app.estimating.nearest import status_of
 from app.estimating.ranges import chance, money
-from app.estimating.regimes import chip_series
 from app.features.calibration.gain import gain_deviation, gain_warnings
 from app.features.networks.advice import percent
 from app.features.networks.evaluation import Evaluation, NetworkCandidate
