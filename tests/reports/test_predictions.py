@@ -122,9 +122,8 @@ def test_tiny_differences_between_machines_do_not_show_in_the_file(evidence: Acc
         value = row.predicted  # type: ignore[attr-defined]
         return scope, row if value is None else replace(row, predicted=value * (1 + 1e-13))  # type: ignore[type-var]
 
-    rows = [("counted", row) for row in evidence.headline.rows] + [
-        ("apart", row) for row in evidence.apart.rows
-    ]
+    rows = [("counted", row) for row in (*evidence.headline.rows, *evidence.newer.rows)]
+    rows += [("apart", row) for row in evidence.apart.rows]
     reasons = load_patterns(DATA / "validation" / "reasons.csv")
     again = predictions_of(
         [moved(*one) for one in rows],  # type: ignore[misc]
@@ -136,14 +135,15 @@ def test_tiny_differences_between_machines_do_not_show_in_the_file(evidence: Acc
 
 
 def test_a_chain_is_that_of_the_validation(evidence: AccuracyEvidence) -> None:
-    rows = {row.id: row for row in (*evidence.headline.rows, *evidence.apart.rows)}
+    rows = {row.id: row for row in (*evidence.headline.rows, *evidence.newer.rows, *evidence.apart.rows)}
     for one in evidence.predictions:
         if one.status == "predicted":
             assert one.chain == rows[one.id].chain and one.regimes.split() == [*rows[one.id].regimes]
 
 
 def test_figures_are_those_of_the_validation(evidence: AccuracyEvidence) -> None:
-    known = summary("", [row for row in throughput(evidence.headline) if row.family in CORE_FAMILIES])
+    rows = [*throughput(evidence.headline), *throughput(evidence.newer)]
+    known = summary("", [row for row in rows if row.family in CORE_FAMILIES])
     found = agreement(filter(RunChoice(family="core").holds, counted(evidence.predictions)), "in_sample")
     assert (found.runs, found.groups) == (known.supported, known.groups)
     for name in ("median", "ninetieth", "bias", "coverage"):

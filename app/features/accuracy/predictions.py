@@ -129,11 +129,11 @@ class Prediction:
     high: float | None
     log_error: float | None
     group_left_out: float | None
-    laboratory_left_out: float | None
-    chip_left_out: float | None
-    scale_left_out: float | None
     software_unknown: float | None
     fitted_on_one_machine: float | None
+    laboratory_left_out: float | None = None
+    chip_left_out: float | None = None
+    scale_left_out: float | None = None
     laboratory_left_out_half_width: float | None = None
     """Half the band without the laboratory, as a log-error."""
     chip_left_out_half_width: float | None = None
