@@ -78,40 +78,46 @@ def basis_error(basis: Basis, errors: LeftOutErrors, families: Families, chips: 
     return None if basis == "own_runs" else errors.get(("laboratory", families, chips))
 
 
-GROUNDS: Mapping[Basis, Message] = {
-    "own_runs": Message("calibrated with measured runs of the workspace"),
-    "measured_here": Message("measured on this kind of chip with this software and model family"),
-    "software_elsewhere": Message(
-        "this software was measured, but not with this model family on this kind of chip at a similar size"
+SENTENCES: Mapping[str, str] = {
+    "own_runs": "calibrated with measured runs of the workspace",
+    "measured_here": (
+        "measured on this kind of chip with this software and model family: similar runs are missed by "
+        "{median} % in the median, nine in ten by at most {ninetieth} %, when no run of their laboratory is "
+        "used"
     ),
-    "chip_elsewhere": Message("this kind of chip was measured, but not with this software"),
-    "data_sheet": Message("from the data sheet: no run of this chip was measured"),
+    "software_elsewhere": (
+        "this software was measured, but not with this model family on this kind of chip at a similar size: "
+        "comparable runs are missed by {median} % in the median, nine in ten by at most {ninetieth} %, when "
+        "no run of their laboratory is used"
+    ),
+    "chip_elsewhere": (
+        "this kind of chip was measured, but not with this software: comparable runs with known software are "
+        "missed by {median} % in the median, nine in ten by at most {ninetieth} %, when no run of their "
+        "laboratory is used"
+    ),
+    "software_unnamed": (
+        "this kind of chip was measured, but no software is named here: comparable runs with known software "
+        "are missed by {median} % in the median, nine in ten by at most {ninetieth} %, when no run of their "
+        "laboratory is used"
+    ),
+    "data_sheet": (
+        "from the data sheet, as no run of this chip was measured: comparable runs of other chips are missed "
+        "by {median} % in the median, nine in ten by at most {ninetieth} %, when no run of their chip is used"
+    ),
 }
-UNNAMED = Message("this kind of chip was measured, but no software is named here")
-
-MISSED = {
-    "laboratory": Message(
-        "{ground}; runs like it, predicted with their software but no run of their laboratory, are missed by "
-        "{median} % in the median, nine in ten by at most {ninetieth} %"
-    ),
-    "chip": Message(
-        "{ground}; runs like it, predicted without any run of their chip, are missed by {median} % in the "
-        "median, nine in ten by at most {ninetieth} %"
-    ),
-}
-"""What was left out → what its errors say."""
+"""Basis → what it is and how far comparable runs were off."""
 
 
-def basis_sentence(basis: Basis, error: BasisError | None, software: SoftwareProfile) -> Message:
-    unnamed = basis == "chip_elsewhere" and software.presumed
-    ground = UNNAMED if unnamed else GROUNDS[basis]
+def basis_sentence(basis: Basis, error: BasisError | None, software: SoftwareProfile) -> Message | None:
+    """Return the sentence of a basis; None where its error is not known."""
     if error is None:
-        return ground
+        return Message(SENTENCES[basis]) if basis == "own_runs" else None
+    unnamed = basis == "chip_elsewhere" and software.presumed
     figures = {
         "median": significant(100.0 * error.median, 2),
         "ninetieth": significant(100.0 * error.ninetieth, 2),
     }
-    return Message(MISSED[error.left_out].template, {"ground": ground, **figures})
+    return Message(SENTENCES["software_unnamed" if unnamed else basis], figures)
 
 
 def three_steps(now: Quantity, after: Quantity) -> ThreeSteps | None:

@@ -122,6 +122,7 @@ def validation_summary(
         context.runs, software, regimes, family=family, chip=chip, devices=devices, parameters=parameters
     )
     left_out = basis_error(basis, context.left_out, family_set(family), chip_set(chip, context.measured))
+    said = basis_sentence(basis, left_out, software)
     return Validation(
         nearest_measured=nearest_runs(
             context.runs,
@@ -134,7 +135,7 @@ def validation_summary(
         family_error=error,
         status=status_of(regimes, reach_of(decision, context), error, contradicted),
         basis=basis,
-        basis_text=Text.of(basis_sentence(basis, left_out, software)),
+        basis_text=None if said is None else Text.of(said),
         basis_error=left_out,
         software_presumed=software.presumed,
         compared=compared,
