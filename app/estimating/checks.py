@@ -296,7 +296,7 @@ def data_sheet_checks(
             template = (
                 "the figures of {system} are from its data sheet as stated on {day} (version {version}); no "
                 "run on it was measured, so the step time has a wider range: {below} % below to {above} % "
-                "above. Run three steps on it and calibrate with them for a narrower one"
+                "above"
             )
         yield caution("from_data_sheet", "system.id", template, **told)
     if stated.withdrawn:

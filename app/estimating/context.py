@@ -14,6 +14,7 @@ from app.catalog.entries import ChipKind
 from app.catalog.software import DefaultSoftware, SoftwareCatalog, SoftwareProfile, load_software
 from app.engine.convergence import critical_batch_at_loss, language_loss, samples_law
 from app.errors import BadInput, FieldError, Message, NotFound
+from app.estimating.basis import LeftOutErrors, load_left_out
 from app.estimating.chips import chip_series
 from app.estimating.documents import CheckWarning, Default, caution
 from app.estimating.effects import Effects, load_effects
@@ -157,6 +158,8 @@ class SizingContext:
     family_errors: FamilyErrors
     """Median absolute log-error of throughput by family, chip and kind of software, as `rackline docs` last
     wrote it."""
+    left_out: LeftOutErrors
+    """Errors of runs whose laboratory or chip was left out of the fit, as `rackline docs` last wrote them."""
     measured_rows: MeasuredRows
     outcomes: Mapping[str, RunOutcome] = field(default_factory=dict)
     """Measured and predicted value of each run, to be shown; nothing is predicted from them."""
@@ -247,6 +250,7 @@ def load_context(directory: Path) -> SizingContext:
         measured_rows=MeasuredRows([*fitted, *newer], rules),
         batch_limits=load_batch_limits(directory),
         family_errors=load_family_errors(directory / "validation" / "errors.csv"),
+        left_out=load_left_out(directory / "validation" / "left_out.csv"),
         outcomes=load_outcomes(directory / "validation" / "predictions.csv"),
     )
 

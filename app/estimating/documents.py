@@ -218,6 +218,37 @@ class OutsideRun(Document):
     """Differences between the run and the estimate; empty if there are none."""
 
 
+Basis = Literal["own_runs", "measured_here", "software_elsewhere", "chip_elsewhere", "data_sheet"]
+
+
+class BasisError(Document):
+    """Error of comparable measured runs that were left out of the fit in the way that fits the basis."""
+
+    left_out: Literal["laboratory", "chip"]
+    """What was left out with each run: all runs of its laboratory, or all runs of its chip."""
+    families: Literal["core", "other"]
+    """Runs of the families with the most measured runs (BERT, GPT, LLaMA, ResNet-50), or of the others."""
+    chips: Literal["fitted", "newer"]
+    """Runs of the chips that software figures are fitted on (A100 and IPUs), or of the others."""
+    runs: int
+    """Number of runs."""
+    groups: int
+    """Number of groups of equal machines; each counts once."""
+    median: float
+    """Median of |ln(predicted/measured)|."""
+    ninetieth: float
+    """90th percentile of |ln(predicted/measured)|."""
+
+
+class ThreeSteps(Document):
+    """What three measured steps of one's own make of the range."""
+
+    now: float
+    """Half the range of the time to train, over its value."""
+    after: float
+    """The same once three steps of this plan have been measured and calibrated with."""
+
+
 class Validation(Document):
     """How closely measured runs support the estimate."""
 
@@ -229,6 +260,18 @@ class Validation(Document):
     """
     status: Literal["validated", "extrapolated", "unvalidated"]
     """Whether the estimate is covered by measured runs."""
+    basis: Basis | None = None
+    """What the estimate rests on: own_runs (calibrated with runs of the workspace), measured_here (runs of
+    this family on this series of chips with this software), software_elsewhere (runs of the software, but not
+    of this family on this chip), chip_elsewhere (runs of the chip, but not with this software, or none is
+    named) or data_sheet (no run of the chip); null if only the compute is given.
+    """
+    basis_text: Text | None = None
+    """The basis and its error as a sentence."""
+    basis_error: BasisError | None = None
+    """Error of comparable runs; null for own_runs, which have their own."""
+    three_steps: ThreeSteps | None = None
+    """What three measured steps gain; null where the range narrows by a fifth or less."""
     software_presumed: bool = False
     """True if no software was given and the default is used."""
     compared: int = 0
@@ -245,6 +288,27 @@ class Validation(Document):
     """One run outside the range for each software, the one that differs least in other ways, furthest
     first; at most three.
     """
+
+
+class MeasuredEffect(Document):
+    """Factor on the time of a step from what measured runs take beyond what is computed."""
+
+    kind: str
+    """What the runs have in common: chip, software or family."""
+    name: str
+    """Chip, software profile or model family."""
+    factor: float
+    """Measured time over computed time, all else alike."""
+    deviation: float
+    """Log-deviation of the factor."""
+    runs: int
+    """Number of measured runs it rests on."""
+    groups: int
+    """Number of groups of equal machines among them."""
+    text: Text
+    """The factor as a sentence."""
+    source: SourceRef
+    """Source of the factor."""
 
 
 class TraceStep(Document):
@@ -461,6 +525,10 @@ class Estimate(Document):
     """Most expensive operators, on the roofline."""
     roof: Roofline | None
     """Roofline of the device: peak and bandwidth."""
+    effects: list[MeasuredEffect] = Field(default_factory=list)
+    """What measured runs of the chip, the software and the model family take beyond what is computed; in
+    every part of a step.
+    """
     sensitivity: list[Sensitivity]
     """Inputs that drive the time to train, strongest first."""
     validation: Validation

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from app.errors import CatalogError
 from app.estimating.chips import chip_series
 
 KINDS = ("chip", "software", "family")
+RESTS_ON = re.compile(r"(\d[\d,]*) runs? in (\d[\d,]*) groups?")
+"""What a note says of the runs that a figure rests on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,22 @@ class Effect:
     deviation: float
     """Of its logarithm."""
     note: str
+
+    @property
+    def runs(self) -> int:
+        """Measured runs that it rests on."""
+        return self._counts[0]
+
+    @property
+    def groups(self) -> int:
+        """Groups of equal machines among them."""
+        return self._counts[1]
+
+    @property
+    def _counts(self) -> tuple[int, int]:
+        found = RESTS_ON.search(self.note)
+        runs, groups = (0, 0) if found is None else (int(one.replace(",", "")) for one in found.groups())
+        return runs, groups
 
     def holds_for(self, chip: str, software: str, family: str) -> bool:
         if self.kind == "chip":

@@ -11,6 +11,7 @@ from app.engine.records import Floats
 from app.engine.units import YEAR
 from app.errors import AppError, BadInput, Message
 from app.estimating.bare import bare_estimate
+from app.estimating.basis import measuring_checks, three_steps
 from app.estimating.capital import check_assumptions, spot_interruptions
 from app.estimating.checks import (
     bolder_plan,
@@ -37,6 +38,7 @@ from app.estimating.ranges import (
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
 from app.estimating.runtime import Run, runs_of, sensitivity_of
+from app.estimating.schema import Quantity
 from app.estimating.summaries import (
     all_in_hours,
     breakdown_of,
@@ -47,7 +49,8 @@ from app.estimating.summaries import (
     startup_of,
     system_summary,
 )
-from app.estimating.trace import trace_of
+from app.estimating.three_steps import after_three_steps
+from app.estimating.trace import measured_effects, trace_of
 from app.estimating.validity import measurable, outside_checks, validation_summary
 from app.estimating.workload import resolve_model, summarise, trained
 from app.profiles.model import ModelProfile
@@ -168,18 +171,8 @@ def _timed(
         normals = common_normals()
         names = regimes(scenario, plans, decision.profile.family, context.measured)
         factors = residual_factors(names, context.residuals, normals, scenario, plans)
+        run = _run(decision, assumed, factors)
         run_deviation = training.target.scatter if training.target else 0.0
-        (run,) = runs_of(
-            scenario,
-            plans,
-            training,
-            machines=decision.machines_used,
-            assumed=assumed,
-            input_rate=input_rate,
-            factors=factors,
-            normals=normals,
-            run_deviation=run_deviation,
-        )
         others = {"run_length": run_deviation, "failure_rate": assumed.rate_deviation}
         uncertain = [name for name, deviation in others.items() if deviation > 0]
         parts = {
@@ -195,6 +188,38 @@ def _timed(
     if question is None:
         return make()
     found: Timing = context.remember(("time", question, assumed, input_rate), make)
+    return found
+
+
+def _run(decision: Decision, assumed: Reliability, factors: Floats) -> Run:
+    training = decision.training
+    (run,) = runs_of(
+        decision.scenario,
+        decision.choice.plans,
+        training,
+        machines=decision.machines_used,
+        assumed=assumed,
+        input_rate=decision.request.assumptions.input_samples_per_second,
+        factors=factors,
+        normals=common_normals(),
+        run_deviation=training.target.scatter if training.target else 0.0,
+    )
+    return run
+
+
+def _calibrated_time(decision: Decision, assumed: Reliability, context: SizingContext) -> Quantity:
+    """Return the time to train as it would be known after three measured steps."""
+
+    def make() -> Quantity:
+        known, factors = after_three_steps(decision, context)
+        run = _run(known, assumed, factors)
+        return quantity(run.total, run.total_samples, "s")
+
+    question = physical_question(decision.request)
+    rate = decision.request.assumptions.input_samples_per_second
+    if question is None:
+        return make()
+    found: Quantity = context.remember(("three steps", question, assumed, rate), make)
     return found
 
 
@@ -312,6 +337,11 @@ def _complete(decision: Decision, context: SizingContext) -> Estimate:
     )
     validation = validation.model_copy(update={"status": claimed(validation.status, presumed)})
     warnings += outside_checks(validation)
+    time = quantity(run.total, run.total_samples, "s")
+    if scenario.software.calibration is None:
+        calibrated = _calibrated_time(decision, assumed, context)
+        validation = validation.model_copy(update={"three_steps": three_steps(time, calibrated)})
+        warnings += measuring_checks(validation.three_steps)
     warnings += model_checks(scenario)
     warnings += data_sheet_checks(hardware, context.catalog.own, timing.regimes, figures["step_time_s"])
     expense = run_expense(request, hardware, run.total, run.total_samples, context, warnings, profile.family)
@@ -329,7 +359,7 @@ def _complete(decision: Decision, context: SizingContext) -> Estimate:
         steps=run.steps,
         samples=run.samples,
         trained=Text.of(trained(training, run.samples)),
-        time_to_train=quantity(run.total, run.total_samples, "s"),
+        time_to_train=time,
         time_samples=stated_samples(run.total_samples),
         energy=expense.energy,
         cost=expense.cost,
@@ -337,6 +367,7 @@ def _complete(decision: Decision, context: SizingContext) -> Estimate:
         goodput=quantity(run.goodput, run.training_samples / run.total_samples, "1"),
         all_in_device_hours=all_in_hours(run, plans, failures.operational_share, normals),
         **timing.parts,
+        effects=measured_effects(scenario, context.catalog),
         warnings=warnings,
         trace=[
             *trace_of(scenario, plans, run, training, hardware, context),

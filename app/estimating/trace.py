@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -15,9 +15,11 @@ from app.engine.gpu.operators import QUANTISED_BYTES
 from app.engine.operators.table import Pointwise
 from app.engine.plans import Plans, Recompute
 from app.engine.records import IpuChip
+from app.errors import Message
 from app.estimating.context import SizingContext
-from app.estimating.documents import TraceStep
+from app.estimating.documents import MeasuredEffect, Text, TraceStep
 from app.estimating.hardware import Hardware
+from app.estimating.ranges import significant
 from app.estimating.runtime import Run
 from app.estimating.scenario import Scenario
 from app.estimating.schema import SourceRef
@@ -90,6 +92,7 @@ def trace_of(
     steps = [
         _peak(scenario, catalog),
         _software(scenario, catalog),
+        *_effects(scenario, catalog),
         _flop(scenario),
         *_adapters(scenario, plans, training),
         *_parts(scenario, plans, run, hardware, catalog),
@@ -171,6 +174,66 @@ def _software(scenario: Scenario, catalog: Catalog) -> TraceStep:
         reference,
         [source_ref(catalog.source(profile.source))],
     )
+
+
+def measured_effects(scenario: Scenario, catalog: Catalog) -> list[MeasuredEffect]:
+    """Return the factors on the time of a step that measured runs tell of its chip, software and family."""
+    fitted = source_ref(catalog.source("rackline-fit"))
+    found = []
+    for effect in scenario.effects:
+        template = EFFECTS[effect.kind, effect.factor > 1.0].template
+        percent = significant(100.0 * abs(effect.factor - 1.0), 2)
+        found.append(
+            MeasuredEffect(
+                kind=effect.kind,
+                name=effect.name,
+                factor=effect.factor,
+                deviation=effect.deviation,
+                runs=effect.runs,
+                groups=effect.groups,
+                text=Text.of(Message(template, {"percent": percent, "runs": effect.runs})),
+                source=fitted,
+            )
+        )
+    return found
+
+
+def _effects(scenario: Scenario, catalog: Catalog) -> list[TraceStep]:
+    return [
+        _step(
+            f"{effect.kind}_effect",
+            "measured over computed time of such runs, all else equal; a factor on every part of a step",
+            {effect.kind: effect.name, **effect.model_dump(include={"deviation", "runs", "groups"})},
+            effect.factor,
+            "1",
+            "data/effects.csv; Gelman and Hill 2007, chapter 12",
+            [effect.source],
+        )
+        for effect in measured_effects(scenario, catalog)
+    ]
+
+
+EFFECTS: Mapping[tuple[str, bool], Message] = {
+    ("chip", True): Message(
+        "{runs} measured runs of this chip take {percent} % longer than its data sheet says"
+    ),
+    ("chip", False): Message(
+        "{runs} measured runs of this chip take {percent} % less time than its data sheet says"
+    ),
+    ("software", True): Message(
+        "{runs} measured runs of this software take {percent} % longer than its figures say"
+    ),
+    ("software", False): Message(
+        "{runs} measured runs of this software take {percent} % less time than its figures say"
+    ),
+    ("family", True): Message(
+        "{runs} measured runs of this model family take {percent} % longer than its operators say"
+    ),
+    ("family", False): Message(
+        "{runs} measured runs of this model family take {percent} % less time than its operators say"
+    ),
+}
+"""Kind of an effect, and whether runs are slower than computed → its sentence."""
 
 
 def _flop(scenario: Scenario) -> TraceStep:

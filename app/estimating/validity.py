@@ -8,9 +8,10 @@ from typing import Literal
 
 from app.catalog.software import SoftwareProfile
 from app.errors import Message
+from app.estimating.basis import basis_error, basis_of, basis_sentence, chip_set, family_set
 from app.estimating.context import SizingContext, default_software
 from app.estimating.deciding import Decision
-from app.estimating.documents import CheckWarning, OutsideRun, Validation
+from app.estimating.documents import CheckWarning, OutsideRun, Text, Validation
 from app.estimating.nearest import SHOWN, UNTOLD, family_error, nearest_runs, reach, status_of
 from app.estimating.ranges import quantity, significant
 from app.estimating.runtime import Run
@@ -80,12 +81,12 @@ def validation_summary(
     decision: Decision, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
 ) -> Validation:
     """Return how far an estimate is from anything measured; figures are its ranges by metric."""
-    software = decision.scenario.software
+    software, profile = decision.scenario.software, decision.profile
     chip, devices = decision.hardware.entry.chip, int(decision.choice.plans.devices[0])
     same = {software.id} if software.calibration is None else {software.id, software.calibration.prior}
     compared = outside_count = own = own_outside = 0
     outside: dict[str, list[OutsideRun]] = {}
-    for case in context.measured_rows.cases(decision.profile.family, chip, devices):
+    for case in context.measured_rows.cases(profile.family, chip, devices):
         if case.metric not in figures or not (_same_model(case, decision) and _same_work(case, decision)):
             continue
         measured, figure = context.outcomes.get(case.id, UNTOLD).measured, figures[case.metric]
@@ -116,18 +117,26 @@ def validation_summary(
     # The fewer reasons, the better a run tells what its software makes of the case.
     shown = sorted((min(runs, key=_telling) for runs in outside.values()), key=_telling)
     contradicted = ONE_IN * own_outside > own
-    error = family_error_of(decision, context)
+    error, family, parameters = family_error_of(decision, context), profile.family, profile.parameters
+    basis = basis_of(
+        context.runs, software, regimes, family=family, chip=chip, devices=devices, parameters=parameters
+    )
+    left_out = basis_error(basis, context.left_out, family_set(family), chip_set(chip, context.measured))
+    said = basis_sentence(basis, left_out, software)
     return Validation(
         nearest_measured=nearest_runs(
             context.runs,
             context.outcomes,
-            family=decision.profile.family,
+            family=family,
             chip=chip,
             devices=devices,
-            parameters=decision.profile.parameters,
+            parameters=parameters,
         ),
         family_error=error,
         status=status_of(regimes, reach_of(decision, context), error, contradicted),
+        basis=basis,
+        basis_text=None if said is None else Text.of(said),
+        basis_error=left_out,
         software_presumed=software.presumed,
         compared=compared,
         outside_count=outside_count,

@@ -20,6 +20,7 @@ from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSystem, Precision, Tokens
 from app.engine.units import GIBIBYTE
 from app.estimating.context import MEASURED, SizingContext, default_software
+from app.estimating.effects import RESTS_ON
 from app.estimating.validation.cases import Rule, number, read_table
 from app.estimating.validation.run import SLOWER_IS_MORE, RowResult, ValidationReport, read_rows, validate
 from app.estimating.workload import is_convolutional
@@ -35,8 +36,6 @@ from app.features.accuracy.predictions import (
     reason_texts,
 )
 from app.profiles.presets import models_directory, presets
-
-RESTS_ON = re.compile(r"(\d[\d,]*) runs? in (\d[\d,]*) groups?")
 
 WORTH = re.compile(r"worth ([+-]?\d+(?:\.\d+)?)")
 

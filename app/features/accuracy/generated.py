@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from app.errors import CatalogError
+from app.estimating.basis import chip_set, family_set
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Estimate
 from app.estimating.estimate import estimate
 from app.estimating.nearest import NAMED, PRESUMED
+from app.estimating.regimes import MeasurementCoverage
 from app.estimating.request import EstimateRequest
 from app.estimating.validation.run import ValidationReport, summaries
+from app.features.accuracy.agreement import agreement, counted
 from app.features.accuracy.document import (
     accuracy_document,
     accuracy_sentence,
@@ -22,7 +25,7 @@ from app.features.accuracy.document import (
 )
 from app.features.accuracy.evidence import AccuracyEvidence, collect
 from app.features.accuracy.network_choice import NETWORKS_PAGE, with_network_tables
-from app.features.accuracy.predictions import PREDICTIONS, predictions_text
+from app.features.accuracy.predictions import PREDICTIONS, Prediction, predictions_text
 from app.features.accuracy.sizing_cases import SIZINGS_PAGE as SIZINGS
 from app.features.accuracy.sizing_cases import sizings_document
 from app.features.plans.mapping import check_plan
@@ -217,6 +220,7 @@ README = "README.md"
 KOREAN_README = "README.ko.md"
 METHODOLOGY = "docs/methodology"
 ERRORS = "data/validation/errors.csv"
+LEFT_OUT = "data/validation/left_out.csv"
 RUNS = f"data/{PREDICTIONS}"
 
 
@@ -227,6 +231,7 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     documents = {ACCURACY: accuracy_document(evidence)}
     named, presumed = (evidence.headline, evidence.newer), (evidence.defaults, evidence.newer_defaults)
     documents[ERRORS] = errors_table({NAMED: named, PRESUMED: presumed})
+    documents[LEFT_OUT] = left_out_table(evidence.predictions, context.measured)
     documents[RUNS] = predictions_text(evidence.predictions)
     documents[README] = with_answers((root / README).read_text(encoding="utf-8"), context, evidence)
     korean = (root / KOREAN_README).read_text(encoding="utf-8")
@@ -251,6 +256,22 @@ def errors_table(reports: Mapping[str, tuple[ValidationReport, ...]]) -> str:
             figures = (part.median, part.ninetieth, part.coverage)
             shown = ("" if figure is None else f"{figure:.3f}" for figure in figures)
             lines.append(",".join([family, chip, software, *counts, *shown]))
+    return "\n".join(lines) + "\n"
+
+
+def left_out_table(predictions: Sequence[Prediction], measured: MeasurementCoverage) -> str:
+    """Return the errors of runs whose laboratory or chip was left out, by sets of families and chips."""
+    parts: dict[tuple[str, ...], list[Prediction]] = {}
+    for left_out in ("laboratory", "chip"):
+        for run in counted(predictions):
+            if run.error(f"{left_out}_left_out") is not None:
+                sets = family_set(run.family), chip_set(run.chip, measured)
+                parts.setdefault((left_out, *sets), []).append(run)
+    lines = ["left_out,families,chips,runs,groups,median,ninetieth"]
+    for key, runs in sorted(parts.items()):
+        found = agreement(runs, f"{key[0]}_left_out")
+        figures = (f"{figure:.3f}" for figure in (found.median, found.ninetieth))
+        lines.append(",".join([*key, str(found.runs), str(found.groups), *figures]))
     return "\n".join(lines) + "\n"
 
 

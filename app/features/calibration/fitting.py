@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,10 +26,11 @@ from app.estimating.deciding import Decision, decide
 from app.estimating.documents import CheckWarning, Estimate, caution, info, serious
 from app.estimating.estimate import estimate, hardware_of
 from app.estimating.ranges import significant
-from app.estimating.regimes import BEYOND, regimes
+from app.estimating.regimes import BEYOND
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
 from app.estimating.schema import Quantity
 from app.estimating.summaries import plan_summary
+from app.estimating.three_steps import Prediction, case_regimes, step_prediction
 from app.estimating.workload import resolve_model
 from app.features.calibration.model import (
     CalibratedRun,
@@ -127,10 +128,6 @@ def _implausible(fit: ProfileFit, gaps: Floats) -> list[CheckWarning]:
     return found
 
 
-Prediction = Callable[[SoftwareProfile, Mapping[str, Floats]], Floats]
-"""Logarithm of a step time with a profile, from standard normals by figure."""
-
-
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
     """A run with its plan decided."""
@@ -171,7 +168,7 @@ def prepared(
             with fields_at(f"runs.{position}.{{}}".format):
                 _check_kind(system, target, context)
                 decision = decided(changed, context)
-            known[system, workload, plan] = decision, _prediction(decision, asked)
+            known[system, workload, plan] = decision, step_prediction(decision)
         decision, predict = known[system, workload, plan]
         seconds = run.step_time_s or decision.batch / (run.samples_per_s or math.nan)
         devices = float(decision.choice.plans.devices[0])
@@ -194,19 +191,6 @@ def _check_kind(system: SystemInput, target: Decision, context: SizingContext) -
         )
 
 
-def _prediction(decision: Decision, asked: EstimateRequest) -> Prediction:
-    """Return the logarithm of a case's step time as a function of profile and normals."""
-    rate = asked.assumptions.input_samples_per_second
-    fed = decision.batch / (rate * decision.machines_used) if rate else 0.0
-
-    def predict(profile: SoftwareProfile, normals: Mapping[str, Floats]) -> Floats:
-        scenario = replace(decision.scenario, software=profile)
-        step = np.ravel(scenario.step(decision.choice.plans, normals).total)
-        return np.asarray(np.log(np.maximum(step, fed)))
-
-    return predict
-
-
 def run_system(given: RunSystem | str | None, asked: SystemInput) -> SystemInput:
     """Return the system of a run: its own where it names one, else the estimate's with changes."""
     if given is None:
@@ -215,16 +199,6 @@ def run_system(given: RunSystem | str | None, asked: SystemInput) -> SystemInput
         return SystemInput(id=given)
     stated = {name: value for name in given.model_fields_set if (value := getattr(given, name)) is not None}
     return SystemInput(**stated) if "id" in stated else asked.model_copy(update=stated)
-
-
-def case_regimes(decision: Decision, context: SizingContext) -> list[str]:
-    """Return the regimes of a case; the class's own is replaced by that of a profile.
-
-    What sets a class apart from one stack is in the wider figures that calibrating starts from.
-    """
-    names = regimes(decision.scenario, decision.choice.plans, decision.profile.family, context.measured)
-    own = [name for name in names if name != "gpu_software_unnamed"]
-    return ["gpu_profile_known" if name == "gpu_class_known" else name for name in own]
 
 
 ONE_SIDED = 1.2816

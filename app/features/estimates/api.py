@@ -23,7 +23,7 @@ WARNED = ("warnings.code", "warnings.severity", "warnings.message")
 ESTIMATED = (
     *("id", "label", "model", "system", "plan", "software", "precision_used", "fits"),
     *("memory.per_device", "memory.capacity", *QUANTITIES, "cost.run", "cost.capex", "cost.hourly"),
-    *("validation.status", "validation.family_error", *WARNED),
+    *("validation.status", "validation.family_error", "validation.basis", *WARNED),
 )
 
 ESTIMATES = Narrowing(Estimate, *ESTIMATED)

@@ -156,12 +156,15 @@ def _energy(estimate: Estimate) -> TraceStep | None:
     return _step("energy", FORMULAS["energy_with_cooling"], inputs, estimate.energy, "definition")
 
 
+STEP = ("step.", "peak", "software", "chip_effect", "family_effect")
+"""Beginnings of the names of the steps that the time of a training step rests on."""
+
 FIGURES: Mapping[str, tuple[Head, Callable[[Estimate], Quantity | None], tuple[str, ...]]] = {
     "time_to_train": (_time, lambda one: one.time_to_train, ("",)),
     "cost": (_cost, lambda one: one.cost.run if one.cost else None, ("time_to_train",)),
-    "step_time": (_step_time, lambda one: one.step_time, ("step.", "peak", "software")),
-    "throughput": (_throughput, lambda one: one.throughput, ("step.", "peak", "software")),
-    "mfu": (_mfu, lambda one: one.mfu, ("training_flop_per_sample", "peak", "step.")),
+    "step_time": (_step_time, lambda one: one.step_time, STEP),
+    "throughput": (_throughput, lambda one: one.throughput, STEP),
+    "mfu": (_mfu, lambda one: one.mfu, ("training_flop_per_sample", *STEP)),
     "memory": (_memory, lambda one: one.memory.per_device if one.memory else None, ("software",)),
     "energy": (_energy, lambda one: one.energy, ("time_to_train",)),
 }

@@ -104,6 +104,50 @@ def test_software_is_named_with_its_error(page: BeautifulSoup, document: dict[st
     assert ("Median error" in said.get_text()) == (error is not None)
 
 
+def resting(reader: Reader, system: str) -> dict[str, Any]:
+    asked = {
+        "model": {"preset": "llama2-70b"},
+        "workload": {"tokens": 1e11, "global_batch": 1024},
+        "system": {"id": system, "count": 8},
+        "software": "megatron-core",
+    }
+    return dict(reader.ask("POST", "/api/v1/estimates", json=asked).json())
+
+
+@pytest.mark.parametrize(
+    ("system", "basis", "measured"),
+    [("dgx-b200", "measured_here", "measured on this kind of chip"), ("dgx-h200", "data_sheet", "no run of")],
+)
+def test_a_page_says_what_the_estimate_rests_on_and_what_measuring_gains(
+    reader: Reader, korean: Reader, system: str, basis: str, measured: str
+) -> None:
+    made = resting(reader, system)
+    known = made["validation"]
+    assert known["basis"] == basis and measured in known["basis_text"]["message"]
+    page = reader.page(f"/estimates/{made['id']}")
+    said = page.select_one("#basis")
+    assert said["data-basis"] == basis
+    assert known["basis_text"]["message"].lower() in said.get_text(" ", strip=True).lower()
+    assert page.select_one('[data-code="measure_three_steps"]') is not None
+    told = [one.get_text() for one in page.select("#effects li")]
+    assert len(told) == len(made["effects"]) == (basis == "measured_here")
+    hangul = korean.page(f"/estimates/{made['id']}").select_one("#basis").get_text()
+    error = known["basis_error"]
+    assert f"{100 * error['median']:.2g}%" in hangul and "실측" in hangul
+
+
+def test_a_study_says_beside_each_range_what_it_rests_on(reader: Reader, korean: Reader) -> None:
+    address = reader.study({"id": "dgx-a100-640gb"}, {"id": "dgx-h200"}, {"id": "bow-pod16"})
+    options = reader.data(f"{address}.json")["options"]
+    bases = [one["estimate"]["validation"]["basis"] for one in options]
+    assert bases == ["chip_elsewhere", "data_sheet", "measured_here"]
+    for who in (reader, korean):
+        page = who.page(address)
+        assert [one["data-basis"] for one in page.select("#basis li")] == bases
+        beside = [one["href"] for one in page.select(".r-time a.basis")]
+        assert [page.select_one(one)["data-basis"] for one in beside] == bases
+
+
 @pytest.fixture(scope="module")
 def option(reader: Reader, document: dict[str, Any]) -> str:
     """Address of the study that one click on the page makes of the estimate."""

@@ -149,6 +149,34 @@ def risks(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def assumptions(content: ProposalContent, voice: Voice) -> list[Block]:
+    return [*_values_applied(content, voice), *_basis(content, voice)]
+
+
+def _basis(content: ProposalContent, voice: Voice) -> list[Block]:
+    """Return what each estimate rests on, and what three measured steps would make of its range."""
+    estimates = [(row.label, row.estimate.validation) for row in content.comparison.rows if row.estimate]
+    known = [(label, text, one) for label, one in estimates if (text := one.basis_text) is not None]
+    if not known:
+        return []
+
+    def measured(validation: Validation) -> str:
+        gain = validation.three_steps
+        return (
+            MISSING if gain is None else f"± {voice.percent(gain.now, 2)} → ± {voice.percent(gain.after, 2)}"
+        )
+
+    grid = table(
+        "basis",
+        voice.gettext("What the estimates rest on"),
+        known,
+        (Head(voice.gettext("Option"), width=1.4), lambda one: one[0]),
+        (Head(voice.gettext("Basis"), width=3.0), lambda one: voice.sentence(one[1])),
+        (Head(voice.gettext("Range after three measured steps"), True, 1.3), lambda one: measured(one[2])),
+    )
+    return [grid]
+
+
+def _values_applied(content: ProposalContent, voice: Voice) -> list[Block]:
     if not content.assumptions:
         nothing = voice.gettext(
             "The options are published figures; nothing is assumed beyond what their sources state."

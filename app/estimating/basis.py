@@ -1,0 +1,146 @@
+"""What an estimate rests on, and by how much comparable runs were missed that were left out in that way."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from app.catalog.software import SoftwareProfile
+from app.errors import Message
+from app.estimating.documents import Basis, BasisError, CheckWarning, ThreeSteps, info
+from app.estimating.nearest import FAR, MeasuredRun, distance, read_measured
+from app.estimating.ranges import significant
+from app.estimating.regimes import CORE_FAMILIES, OTHER_CHIP, MeasurementCoverage, chip_series
+from app.estimating.schema import Quantity
+
+Families = Literal["core", "other"]
+Chips = Literal["fitted", "newer"]
+LeftOutErrors = Mapping[tuple[str, str, str], BasisError]
+"""Errors by what was left out, set of families and set of chips."""
+
+WORTH_MEASURING = 0.8
+"""Share of its width that a range is at most left with where measuring is advised."""
+
+
+def family_set(family: str) -> Families:
+    return "core" if family in CORE_FAMILIES else "other"
+
+
+def chip_set(chip: str, measured: MeasurementCoverage) -> Chips:
+    """Return whether figures of software are fitted on runs of the series of a chip."""
+    return "fitted" if chip_series(chip) in measured.series else "newer"
+
+
+def load_left_out(path: Path) -> dict[tuple[str, str, str], BasisError]:
+    """Return the errors of runs left out; empty where the table was not written yet."""
+    rows = (BasisError.model_validate(row, strict=False) for row in read_measured(path))
+    return {(row.left_out, row.families, row.chips): row for row in rows}
+
+
+def basis_of(
+    runs: Iterable[MeasuredRun],
+    software: SoftwareProfile,
+    regimes: Collection[str],
+    *,
+    family: str,
+    chip: str,
+    devices: int,
+    parameters: float,
+) -> Basis:
+    """Return what an estimate rests on.
+
+    Whoever names no software for a GPU may run any; an IPU runs its maker's.
+    """
+    calibration = software.calibration
+    if calibration is not None and calibration.holds_for(family, chip):
+        return "own_runs"
+    if OTHER_CHIP in regimes:
+        return "data_sheet"
+    if software.presumed and software.kind != "ipu":
+        return "chip_elsewhere"
+    stack = software.id if calibration is None else calibration.prior
+    ran = [run for run in runs if software.presumed or stack in run.profiles]
+    near = any(
+        run.family == family
+        and chip_series(run.chip) == chip_series(chip)
+        and distance(run, family, chip, devices, parameters) <= FAR
+        for run in ran
+    )
+    return "measured_here" if near else "software_elsewhere" if ran else "chip_elsewhere"
+
+
+def basis_error(basis: Basis, errors: LeftOutErrors, families: Families, chips: Chips) -> BasisError | None:
+    """Return the error of comparable runs left out in the way that fits the basis."""
+    if basis == "data_sheet":
+        # Chips that figures are fitted on cannot be left out of their own fit.
+        return errors.get(("chip", families, "newer"))
+    return None if basis == "own_runs" else errors.get(("laboratory", families, chips))
+
+
+SENTENCES: Mapping[str, str] = {
+    "own_runs": "calibrated with measured runs of the workspace",
+    "measured_here": (
+        "measured on this kind of chip with this software and model family: similar runs are missed by "
+        "{median} % in the median, nine in ten by at most {ninetieth} %, when no run of their laboratory is "
+        "used"
+    ),
+    "software_elsewhere": (
+        "this software was measured, but not with this model family on this kind of chip at a similar size: "
+        "comparable runs are missed by {median} % in the median, nine in ten by at most {ninetieth} %, when "
+        "no run of their laboratory is used"
+    ),
+    "chip_elsewhere": (
+        "this kind of chip was measured, but not with this software: comparable runs with known software are "
+        "missed by {median} % in the median, nine in ten by at most {ninetieth} %, when no run of their "
+        "laboratory is used"
+    ),
+    "software_unnamed": (
+        "this kind of chip was measured, but no software is named here: comparable runs with known software "
+        "are missed by {median} % in the median, nine in ten by at most {ninetieth} %, when no run of their "
+        "laboratory is used"
+    ),
+    "data_sheet": (
+        "from the data sheet, as no run of this chip was measured: comparable runs of other chips are missed "
+        "by {median} % in the median, nine in ten by at most {ninetieth} %, when no run of their chip is used"
+    ),
+}
+"""Basis → what it is and how far comparable runs were off."""
+
+
+def basis_sentence(basis: Basis, error: BasisError | None, software: SoftwareProfile) -> Message | None:
+    """Return the sentence of a basis; None where its error is not known."""
+    if error is None:
+        return Message(SENTENCES[basis]) if basis == "own_runs" else None
+    unnamed = basis == "chip_elsewhere" and software.presumed
+    figures = {
+        "median": significant(100.0 * error.median, 2),
+        "ninetieth": significant(100.0 * error.ninetieth, 2),
+    }
+    return Message(SENTENCES["software_unnamed" if unnamed else basis], figures)
+
+
+def three_steps(now: Quantity, after: Quantity) -> ThreeSteps | None:
+    """Return how three measured steps narrow a range; None where they hardly do.
+
+    >>> range_of = lambda part: Quantity(value=100.0, low=100.0 - part, high=100.0 + part, unit="s")
+    >>> three_steps(range_of(20.0), range_of(8.0))
+    ThreeSteps(now=0.2, after=0.08)
+    >>> three_steps(range_of(20.0), range_of(17.0)) is None
+    True
+    """
+    before, left = ((one.high - one.low) / (2.0 * one.value) for one in (now, after))
+    return ThreeSteps(now=before, after=left) if left < WORTH_MEASURING * before else None
+
+
+def measuring_checks(gain: ThreeSteps | None) -> Iterator[CheckWarning]:
+    """Yield the advice to measure three steps where the range narrows by it."""
+    if gain is not None:
+        yield info(
+            "measure_three_steps",
+            ("software", "system.id"),
+            "before you sign, run three steps on it and calibrate with them: the range of the training time "
+            "narrows from ± {now} % to about ± {after} %",
+            now=significant(100.0 * gain.now, 2),
+            after=significant(100.0 * gain.after, 2),
+        )

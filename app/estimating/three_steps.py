@@ -1,0 +1,69 @@
+"""What a few measured steps of one's own would make of a range, before they are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from app.catalog.software import SoftwareProfile
+from app.engine.records import Floats
+from app.estimating.calibrated import MeasuredStep, fit_profile
+from app.estimating.context import SizingContext
+from app.estimating.deciding import Decision
+from app.estimating.ranges import common_normals, residual_factors
+from app.estimating.regimes import regimes
+
+Prediction = Callable[[SoftwareProfile, Mapping[str, Floats]], Floats]
+"""Logarithm of a step time with a profile, from standard normals by figure."""
+
+STEPS = 3
+"""Runs of a code from which a calibration is judged: `gpu_calibrated` of data/residuals.csv."""
+
+
+def step_prediction(decision: Decision) -> Prediction:
+    """Return the logarithm of a case's step time as a function of profile and normals."""
+    rate = decision.request.assumptions.input_samples_per_second
+    fed = decision.batch / (rate * decision.machines_used) if rate else 0.0
+
+    def predict(profile: SoftwareProfile, normals: Mapping[str, Floats]) -> Floats:
+        scenario = replace(decision.scenario, software=profile)
+        step = np.ravel(scenario.step(decision.choice.plans, normals).total)
+        return np.asarray(np.log(np.maximum(step, fed)))
+
+    return predict
+
+
+def case_regimes(decision: Decision, context: SizingContext) -> list[str]:
+    """Return the regimes of a case; the class's own is replaced by that of a profile.
+
+    What sets a class apart from one stack is in the wider figures that calibrating starts from.
+    """
+    names = regimes(decision.scenario, decision.choice.plans, decision.profile.family, context.measured)
+    own = [name for name in names if name != "gpu_software_unnamed"]
+    return ["gpu_profile_known" if name == "gpu_class_known" else name for name in own]
+
+
+def after_three_steps(decision: Decision, context: SizingContext) -> tuple[Decision, Floats]:
+    """Return a case calibrated with three steps that take what is predicted, and its residual factors."""
+    scenario, plans, family = decision.scenario, decision.choice.plans, decision.profile.family
+    predict, names = step_prediction(decision), case_regimes(decision, context)
+    central = float(predict(scenario.software, {})[0])
+    step = MeasuredStep(predict, central, tuple(names), float(plans.devices[0]))
+    fit = fit_profile(
+        scenario.software.id,
+        scenario.software.title,
+        scenario.software,
+        context.software.ranges,
+        [step] * STEPS,
+        context.residuals,
+        target=names,
+        family=family,
+        chips=[decision.hardware.entry.chip],
+        named=decision.request.software is not None,
+    )
+    known = replace(scenario, software=fit.profile)
+    left = regimes(known, plans, family, context.measured)
+    factors = residual_factors(left, context.residuals, common_normals(), known, plans)
+    return replace(decision, scenario=known), factors
