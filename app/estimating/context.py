@@ -31,6 +31,7 @@ from app.estimating.ranges import Residuals, count_of, load_residuals, significa
 from app.estimating.regimes import MeasurementCoverage, chip_series
 from app.estimating.request import AssumptionsInput
 from app.estimating.validation.cases import Rules, load_rules
+from app.estimating.validation.pairs import MeasuredPair, load_pairs
 from app.profiles.model import ModelProfile
 from app.profiles.samples import LengthSample
 
@@ -157,6 +158,8 @@ class SizingContext:
     """Median absolute log-error of throughput by family, chip and kind of software, as `rackline docs` last
     wrote it."""
     measured_rows: MeasuredRows
+    measured_pairs: tuple[MeasuredPair, ...] = ()
+    """Measured runs of one benchmark whose ratio is shown; nothing is predicted from them."""
     outcomes: Mapping[str, RunOutcome] = field(default_factory=dict)
     """Measured and predicted value of each run, to be shown; nothing is predicted from them."""
     find_profile: Callable[[str], ModelProfile] = unknown_profile
@@ -244,6 +247,7 @@ def load_context(directory: Path) -> SizingContext:
         runs=runs,
         measured=measured_by(runs),
         measured_rows=MeasuredRows([*fitted, *newer], rules),
+        measured_pairs=load_pairs(directory / "validation" / "ratios.csv", [*fitted, *newer]),
         batch_limits=load_batch_limits(directory),
         family_errors=load_family_errors(directory / "validation" / "errors.csv"),
         outcomes=load_outcomes(directory / "validation" / "predictions.csv"),
