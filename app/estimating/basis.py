@@ -8,10 +8,11 @@ from typing import Literal
 
 from app.catalog.software import SoftwareProfile
 from app.errors import Message
+from app.estimating.chips import chip_series
 from app.estimating.documents import Basis, BasisError, CheckWarning, ThreeSteps, info
 from app.estimating.nearest import FAR, MeasuredRun, distance, read_measured
 from app.estimating.ranges import significant
-from app.estimating.regimes import CORE_FAMILIES, OTHER_CHIP, MeasurementCoverage, chip_series
+from app.estimating.regimes import CORE_FAMILIES, OTHER_CHIP, MeasurementCoverage
 from app.estimating.schema import Quantity
 
 Families = Literal["core", "other"]

@@ -33,6 +33,7 @@ from app.estimating.ranges import Residuals, count_of, load_residuals, significa
 from app.estimating.regimes import MeasurementCoverage
 from app.estimating.request import AssumptionsInput
 from app.estimating.validation.cases import Rules, load_rules
+from app.estimating.validation.pairs import MeasuredPair, load_pairs
 from app.profiles.model import ModelProfile
 from app.profiles.samples import LengthSample
 
@@ -161,6 +162,8 @@ class SizingContext:
     left_out: LeftOutErrors
     """Errors of runs whose laboratory or chip was left out of the fit, as `rackline docs` last wrote them."""
     measured_rows: MeasuredRows
+    measured_pairs: tuple[MeasuredPair, ...] = ()
+    """Measured runs of one benchmark whose ratio is shown; nothing is predicted from them."""
     outcomes: Mapping[str, RunOutcome] = field(default_factory=dict)
     """Measured and predicted value of each run, to be shown; nothing is predicted from them."""
     find_profile: Callable[[str], ModelProfile] = unknown_profile
@@ -248,6 +251,7 @@ def load_context(directory: Path) -> SizingContext:
         runs=runs,
         measured=measured_by(runs),
         measured_rows=MeasuredRows([*fitted, *newer], rules),
+        measured_pairs=load_pairs(directory / "validation" / "ratios.csv", [*fitted, *newer]),
         batch_limits=load_batch_limits(directory),
         family_errors=load_family_errors(directory / "validation" / "errors.csv"),
         left_out=load_left_out(directory / "validation" / "left_out.csv"),

@@ -25,7 +25,7 @@ from app.estimating.validation.cases import (
     read_case,
     without_answers,
 )
-from app.estimating.validation.predict import predict
+from app.estimating.validation.predict import PredictionSamples, predict
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +220,27 @@ def validate(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Valid
     )
 
 
+def predict_run(
+    case: MeasurementCase, context: SizingContext, measured: MeasurementCoverage
+) -> tuple[PredictionSamples, Floats, list[str]]:
+    """Return the prediction of a case, samples of its metric, and what their error may come from.
+
+    Samples of runs that share a table of normals vary together in what both depend on.
+    """
+    if case.profile is None:
+        raise Unsupported("no software profile is known for {software}", software=case.software)
+    profile = context.software.profile(case.profile)
+    normals = common_normals()
+    found = predict(case, context, profile, normals)
+    names = regimes(found.scenario, found.plans, case.family, measured)
+    factors = residual_samples(
+        names, context.residuals, normals, own_column(found.scenario.chip.name, found.plans)
+    )
+    factors = factors * np.exp(found.run_deviation * normals["run_length"])
+    samples = found.samples * factors if case.metric in SLOWER_IS_MORE else found.samples / factors
+    return found, samples, names
+
+
 def predict_row(row: Mapping[str, str], context: SizingContext, measured: MeasurementCoverage) -> RowResult:
     """Return the prediction of one row, or the reason why there is none."""
     empty = RowResult(
@@ -234,17 +255,7 @@ def predict_row(row: Mapping[str, str], context: SizingContext, measured: Measur
         return replace(empty, reason=str(reason))
     known = replace(empty, chip=case.chip, devices=case.devices, software=case.profile, chain=_chain(case))
     try:
-        if case.profile is None:
-            raise Unsupported("no software profile is known for {software}", software=case.software)
-        profile = context.software.profile(case.profile)
-        normals = common_normals()
-        found = predict(case, context, profile, normals)
-        names = regimes(found.scenario, found.plans, case.family, measured)
-        factors = residual_samples(
-            names, context.residuals, normals, own_column(found.scenario.chip.name, found.plans)
-        )
-        factors = factors * np.exp(found.run_deviation * normals["run_length"])
-        samples = found.samples * factors if case.metric in SLOWER_IS_MORE else found.samples / factors
+        found, samples, names = predict_run(case, context, measured)
         low, high = band(samples, found.value)
     except (Unsupported, AppError) as reason:
         return replace(known, reason=str(reason))

@@ -21,6 +21,7 @@ from app.features.claims.footing import (
     parity_of,
     published,
 )
+from app.features.claims.measured import measured_ratios, measured_warnings
 from app.features.claims.model import (
     ClaimSide,
     ClaimsRequest,
@@ -45,11 +46,12 @@ def claims_of(catalog: Catalog, estimates: Estimates, asked: ClaimsRequest) -> V
     check(asked)
     return VendorClaims(
         items=[_claim(ratio, catalog, estimates, asked, ERAS[:1]) for ratio in catalog.vendor_ratios],
+        measured=measured_ratios(estimates.pairs, catalog, asked),
         hours=_hours(catalog, estimates, asked.scaling_efficiency),
         parity=parity_of(catalog, asked),
         assumptions=asked,
         catalog_version=catalog.version,
-        warnings=list(list_warnings()),
+        warnings=[*list_warnings(), *measured_warnings()],
     )
 
 

@@ -1,15 +1,17 @@
-"""Estimates of both sides of every claim about training, central and as samples."""
+"""Estimates of both sides of claims about training and of measured ratios, central and as samples."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from app.catalog.entries import SystemEntry
 from app.catalog.vendor_ratios import Machinery, Side, VendorRatio, VendorRun
 from app.engine.records import Floats
+from app.engine.units import MINUTE
 from app.errors import CatalogError
 from app.estimating.context import SizingContext
 from app.estimating.deciding import decide
@@ -20,6 +22,10 @@ from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
 from app.estimating.runtime import runs_of
 from app.estimating.trace import source_ref
+from app.estimating.validation.cases import read_case, without_answers
+from app.estimating.validation.pairs import MeasuredPair
+from app.estimating.validation.predict import PredictionSamples
+from app.estimating.validation.run import predict_run
 from app.estimating.validity import family_error_of, reach_of
 from app.estimating.workload import resolve_model
 from app.features.claims.model import Era, PhaseEstimate
@@ -67,6 +73,54 @@ class ClaimEstimate:
         return [column for column in OWN if column not in taken][:count]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimatedRun:
+    """One run of a pair as predicted from its configuration, without its value."""
+
+    row: Mapping[str, str]
+    found: PredictionSamples
+    seconds: float
+    samples: Floats
+    """Samples of the time. [s]"""
+
+    @property
+    def column(self) -> str:
+        return own_column(self.found.scenario.chip.name, self.found.plans)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimatedPair:
+    pair: MeasuredPair
+    claimed: EstimatedRun
+    baseline: EstimatedRun
+
+    @property
+    def free_columns(self) -> list[str]:
+        """Columns of samples that neither run has to itself."""
+        return [column for column in OWN if column not in (self.claimed.column, self.baseline.column)]
+
+    @property
+    def baseline_samples(self) -> Floats:
+        # How many samples each run happened to need is its own luck, which must not cancel in the ratio.
+        normals = common_normals()
+        own = normals[self.free_columns[-1]] - normals["run_length"]
+        return np.asarray(self.baseline.samples * np.exp(self.baseline.found.run_deviation * own))
+
+
+def estimate_pairs(context: SizingContext) -> list[EstimatedPair]:
+    """Return the prediction of both runs of every pair."""
+    return [
+        EstimatedPair(pair, estimate_run(pair.claimed, context), estimate_run(pair.baseline, context))
+        for pair in context.measured_pairs
+    ]
+
+
+def estimate_run(row: Mapping[str, str], context: SizingContext) -> EstimatedRun:
+    case = read_case(without_answers(row), context.rules)
+    found, samples, _ = predict_run(case, context, context.measured)
+    return EstimatedRun(row, found, found.value * MINUTE, samples * MINUTE)
+
+
 class Estimates:
     """Estimates of the sides of claims, made when first asked for; claims that share a run share its numbers.
 
@@ -77,6 +131,11 @@ class Estimates:
         self._context = context
         self._known: dict[tuple[str, Era], ClaimEstimate] = {}
         self._phases: dict[tuple[str, int, VendorRun, Era, bool], Phase] = {}
+
+    @cached_property
+    def pairs(self) -> list[EstimatedPair]:
+        """Both runs of every measured ratio."""
+        return estimate_pairs(self._context)
 
     def of(self, ratio: VendorRatio, era: Era) -> ClaimEstimate:
         """Return both sides of a claim that is modelled."""

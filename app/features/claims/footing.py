@@ -71,9 +71,13 @@ def amounts_of(system: str, catalog: Catalog, asked: ClaimsRequest) -> SystemAmo
         price = _with_fewest_hosts(entry, price, catalog, "price")
     return SystemAmounts(
         price,
-        _with_fewest_hosts(entry, entry.power_typical, catalog, "power_typical"),
+        typical_power(entry, catalog),
         _with_fewest_hosts(entry, entry.power_max, catalog, "power_max"),
     )
+
+
+def typical_power(entry: SystemEntry, catalog: Catalog) -> Spread:
+    return _with_fewest_hosts(entry, entry.power_typical, catalog, "power_typical")
 
 
 def times(factor: float, amount: Spread) -> Spread:

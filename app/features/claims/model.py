@@ -213,10 +213,44 @@ class Parity(Document):
     source: SourceRef = Field(description="Source of the claim.")
 
 
+MeasuredVerdict = Literal["within_range", "above_range", "below_range"]
+
+
+class MeasuredSide(Document):
+    """One measured run of a ratio."""
+
+    run: str = Field(description="Identifier of the measured run, as in the accuracy report.")
+    system: str = Field(description="Identifier of the system.")
+    name: str = Field(description="Name of the system.")
+    measured_s: float = Field(description="Measured time to train. [s]")
+    ours: Quantity = Field(description="Our estimate of the same run.")
+    precision: str = Field(description="Number format of the products.")
+    global_batch: int = Field(description="Samples per step over all accelerators.")
+    software: str = Field(description="Identifier of the software profile.")
+    software_used: str = Field(description="Software as the submission names it.")
+    source: str = Field(description="Submission.")
+
+
+class MeasuredRatio(Document):
+    """Ratio of two measured submissions of one benchmark on as many accelerators."""
+
+    id: str = Field(description="Identifier of the ratio.")
+    model: str = Field(description="Benchmark that was run.")
+    devices: int = Field(description="Number of accelerators on either side.")
+    claimed: MeasuredSide = Field(description="Run whose speed is stated.")
+    baseline: MeasuredSide = Field(description="Run it is compared with.")
+    ratio: float = Field(description="Measured speed ratio, computed from both times.")
+    ours: Quantity = Field(description="Our ratio of the same two runs, hence per chip.")
+    per_dollar: Quantity | None = Field(description="Our ratio per dollar; null if a price is unknown.")
+    per_watt_typical: Quantity | None = Field(description="Our ratio per watt of typical power.")
+    verdict: MeasuredVerdict = Field(description="Where the measured ratio lies against our range.")
+
+
 class VendorClaims(Document):
     """All vendor claims under one set of assumptions."""
 
     items: list[VendorClaim] = Field(description="Claims, in catalogue order.")
+    measured: list[MeasuredRatio] = Field(description="Measured ratios.")
     next: str | None = Field(None, description="Always null: the list has only one page.")
     hours: list[PublishedHours] = Field(description="Published times to train, side by side.")
     parity: Parity = Field(description="Check of equal price and power.")

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import BadInput, NotFound
-from app.estimating.context import SizingContext
+from app.errors import BadInput, CatalogError, NotFound
+from app.estimating.context import MEASURED, SizingContext
+from app.estimating.nearest import read_measured
+from app.estimating.validation.pairs import load_pairs
 from app.features.claims.deciding import claim_of, claims_of
 from app.features.claims.estimates import Estimates
 from app.features.claims.footing import DECIDING, footing_verdict, overall, published
-from app.features.claims.model import ClaimsRequest, FootingRatio, VendorClaim, VendorClaims
+from app.features.claims.model import (
+    ClaimsRequest,
+    FootingRatio,
+    MeasuredRatio,
+    VendorClaim,
+    VendorClaims,
+)
 from tests.sizing.asking import sizing_context
+
+DATA = Path(__file__).parents[3] / "data"
 
 ORDER = ("does_not_survive", "shrinks", "survives")
 
@@ -247,3 +259,75 @@ def test_every_run_names_what_the_catalogue_has() -> None:
 def test_documents_hold_finite_numbers(found: VendorClaims) -> None:
     json.loads(found.model_dump_json(), parse_constant=lambda text: pytest.fail(text))
     assert "null" not in json.dumps([one.ours.model_dump() for one in found.items[0].readings[0].footings])
+
+
+def measured(found: VendorClaims, name: str) -> MeasuredRatio:
+    return next(ratio for ratio in found.measured if ratio.id == name)
+
+
+def test_measured_ratios_are_those_of_both_submissions(found: VendorClaims) -> None:
+    """Times as MLCommons publishes them, of the same benchmark on as many accelerators. [min]"""
+    published = {
+        "h100-a100-bert": (6.378, 16.8821),
+        "b200-h100-llama2-70b-lora": (12.7184, 27.9284),
+        "gb200-h100-llama3-405b": (105.523, 230.6756),
+        "tpu-v5p-h100-gpt3-175b": (114.7939, 50.728),
+    }
+    for name, (claimed, baseline) in published.items():
+        ratio = measured(found, name)
+        assert ratio.claimed.measured_s == pytest.approx(claimed * 60)
+        assert ratio.baseline.measured_s == pytest.approx(baseline * 60)
+        assert ratio.ratio == pytest.approx(baseline / claimed)
+        assert "MLCommons" in ratio.claimed.source and "MLCommons" in ratio.baseline.source
+
+
+def test_the_verdict_says_where_a_measured_ratio_lies(found: VendorClaims) -> None:
+    for ratio in found.measured:
+        ours = ratio.ours
+        assert ours.value == pytest.approx(ratio.baseline.ours.value / ratio.claimed.ours.value)
+        inside = ours.low <= ratio.ratio <= ours.high
+        assert (ratio.verdict == "within_range") == inside
+        assert inside or (ratio.verdict == "above_range") == (ratio.ratio > ours.high)
+    shares = [ratio.verdict == "within_range" for ratio in found.measured]
+    assert sum(shares) / len(shares) > 0.7
+
+
+def test_a_ratio_per_dollar_needs_both_prices(found: VendorClaims) -> None:
+    unpriced = measured(found, "mi300x-h100-llama2-70b-lora")
+    assert unpriced.per_dollar is None and unpriced.per_watt_typical is not None
+    priced = measured(found, "h100-a100-bert")
+    assert priced.per_dollar is not None
+    # 350,000 and 270,000 dollars in the catalogue.
+    assert priced.per_dollar.value == pytest.approx(priced.ours.value * 270 / 350, rel=1e-6)
+
+
+def test_measured_values_change_no_estimate(context: SizingContext, found: VendorClaims) -> None:
+    pair = context.measured_pairs[0]
+    slower = replace(pair, claimed={**pair.claimed, "value": "60"})
+    assert slower.ratio < pair.ratio
+    (again,) = Estimates(replace(context, measured_pairs=(slower,))).pairs
+    assert again.claimed.seconds == measured(found, pair.id).claimed.ours.value
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("x,nothing,mlperf-v4.1-nvidia-eos_ngc24.09_nemo-llama2_70b_lora-ttt", "nothing"),
+        (
+            "x,mlperf-v2.1-nvidia-dgxh100_preview-bert-ttt,"
+            "mlperf-v4.1-nvidia-eos_ngc24.09_nemo-llama2_70b_lora-ttt",
+            "model_name",
+        ),
+        (
+            "x,mlperf-v0.7-nvidia-dgxa100_ngc20.06_mxnet-resnet-sps-e2e,"
+            "mlperf-v0.7-nvidia-dgxa100_ngc20.06_mxnet-resnet-sps-e2e",
+            "time to train",
+        ),
+    ],
+)
+def test_pairs_of_different_work_are_refused(tmp_path: Path, line: str, said: str) -> None:
+    rows = [row for name in MEASURED for row in read_measured(DATA / "validation" / name)]
+    table = tmp_path / "ratios.csv"
+    table.write_text(f"ratio,claimed,baseline\n{line}\n")
+    with pytest.raises(CatalogError, match=said):
+        load_pairs(table, rows)

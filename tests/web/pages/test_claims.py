@@ -114,3 +114,14 @@ def test_estimates_are_made_once(reader: Reader) -> None:
     claims.list_claims(bench, "ws_local", ClaimsRequest(dgx_price=1e5))
     assert time.perf_counter() - before < 0.5
     assert claims.estimates(bench) is first
+
+
+def test_measured_ratios_stand_on_the_page_as_in_its_twin(reader: Reader, korean: Reader) -> None:
+    pages, data = (reader.page("/claims"), korean.page("/claims")), reader.data("/claims.json")
+    assert {"h100-a100-bert", "gb200-h100-llama3-405b"} <= {one["id"] for one in data["measured"]}
+    for one in data["measured"]:
+        for page in pages:
+            found = page.select_one(f"#measured-{one['id']}").get_text(" ", strip=True)
+            assert f"{one['ratio']:.{2 if one['ratio'] < 1 else 1}f}×" in found
+            assert one["claimed"]["name"] in found and one["baseline"]["name"] in found
+            assert one["claimed"]["source"] in page.get_text()
