@@ -95,7 +95,6 @@ ENDED = frozenset(
 )
 """Regimes that measured runs of the model on the chip put an end to."""
 
-KNOWN = {"gpu": "gpu_profile_known", "ipu": "ipu_known"}
 BEYOND = 8.0
 """Times the measured devices from which a calibrated range is wider."""
 FEW_SAMPLES = 8.0
@@ -134,9 +133,7 @@ def regime_masks(
         kind = "ipu" if scenario.is_ipu else "gpu"
         plain = replace(scenario, software=replace(scenario.software, calibration=None))
         known = known_regimes(scenario, family)
-        # Runs of a known stack do not make it less known.
-        base = f"{kind}_calibrated" if scenario.software.is_preset else KNOWN[kind]
-        found = {base: np.asarray(True)}
+        found = {f"{kind}_calibrated": np.asarray(True)}
         found |= {
             name: mask
             for name, mask in regime_masks(plain, plans, family, measured).items()

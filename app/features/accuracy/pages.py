@@ -218,8 +218,9 @@ def by_file(figures: Sequence[FittedFigure]) -> dict[str, list[FittedFigure]]:
 
 
 def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
-    """Return the two charts; the list of runs is their table."""
-    runs = [one for one in counted(data.runs) if one.error(data.choice.errors) is not None]
+    """Return the two charts, a mark for each group of equal runs; the list of runs is their table."""
+    known = [one for one in counted(data.runs) if one.error(data.choice.errors) is not None]
+    runs = list({one.group: one for one in reversed(known)}.values())[::-1]
     if not runs:
         return []
     marks = [mark(one, data.choice.errors, voice) for one in runs]
@@ -229,8 +230,8 @@ def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
             voice.gettext("Predicted-to-measured ratio by number of devices"),
             ratios(marks, voice),
             voice.gettext(
-                "One mark per run, its 80 % interval as a line; the grey band is ±10 %. Above 1×, "
-                "the prediction is too fast. Runs of the same size are side by side."
+                "One mark per group of equal runs, its 80 % interval as a line; the grey band is ±10 %. "
+                "Above 1×, the prediction is too fast. Runs of the same size are side by side."
             ),
             "runs",
         )
