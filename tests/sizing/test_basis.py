@@ -172,7 +172,8 @@ def test_what_runs_of_a_chip_take_beyond_its_data_sheet_is_told_with_its_runs(co
     (row,) = (row for row in context.effects.rows if row.name == "b200-sxm")
     assert (effect.kind, effect.factor, effect.source.id) == ("chip", row.factor, "rackline-fit")
     assert row.note.startswith(f"{effect.runs} runs in {effect.groups} groups")
-    assert f"{effect.runs} measured runs of this chip take 12 % longer" in effect.text.message
+    percent = round(100.0 * (effect.factor - 1.0))
+    assert f"{effect.runs} measured runs of this chip take {percent} % longer" in effect.text.message
     (step,) = (step for step in found.trace if step.name == "chip_effect")
     assert (
         step.value == effect.factor and step.inputs["runs"] == effect.runs and step.source == [effect.source]
