@@ -20,6 +20,10 @@ POD16: list[dict[str, Any]] = [
     {"system": {"id": name}} for name in ("dgx-a100-640gb", "ipu-pod16", "bow-pod16")
 ]
 
+NEWER: list[dict[str, Any]] = [
+    {"system": {"id": name}} for name in ("dgx-a100-640gb", "dgx-h100", "dgx-b200", "mi300x-8", "bow-pod16")
+]
+
 POD256: list[dict[str, Any]] = [
     {"system": {"id": "dgx-a100-640gb", "count": 128}},
     {"system": {"id": "ipu-pod256"}},
@@ -72,6 +76,15 @@ EXAMPLES: Mapping[str, tuple[Example, dict[str, Any], list[dict[str, Any]]]] = {
             ),
             RESNET,
             POD16,
+        ),
+        (
+            Example(
+                "newer-accelerators",
+                "BERT-Large on newer accelerators",
+                "DGX A100 versus DGX H100, DGX B200, MI300X and Bow Pod16: time, cost and energy",
+            ),
+            BERT,
+            NEWER,
         ),
         (
             Example(

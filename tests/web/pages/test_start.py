@@ -317,12 +317,16 @@ def test_every_field_has_a_label_and_every_default_is_shown_as_one(reader: Reade
     assert page.select_one("label[for='workload-global_batch'] .tag.default") is not None
 
 
-@pytest.mark.parametrize("example", ["gpt3-175b", "bert-large", "resnet50", "vendor-claim"])
+@pytest.mark.parametrize(
+    "example", ["gpt3-175b", "bert-large", "resnet50", "newer-accelerators", "vendor-claim"]
+)
 def test_an_example_is_one_click_to_a_study(reader: Reader, example: str) -> None:
     made = reader.ask("POST", f"/examples/{example}")
     assert made.status_code == 303
     data = reader.data(f"{made.headers['location']}.json")
     assert len(data["options"]) >= 2
+    if example == "newer-accelerators":
+        assert all(one["time"] and one["estimate"]["energy"] for one in data["options"])
     if example == "vendor-claim":
         assert [one["kind"] for one in data["options"]] == ["vendor", "linear", "vendor"]
         assert data["content"]["options"][1]["figure"]["scaled_from"] == "a"
