@@ -40,6 +40,7 @@ ARITHMETIC = {
     "plan_partitions",
     "run_search",
     "scale_system",
+    "serve_model",
     "simulate_queue",
 }
 """POSTs that store nothing."""
