@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.engine.operators.blocks import latent_attention_operators
 from app.engine.operators.state_space import state_space_operators
 from app.engine.operators.table import Kind, OperatorTable
-from app.engine.operators.transformer import TransformerShape, latent_attention_operators, layer_kinds
+from app.engine.operators.transformer import TransformerShape, layer_kinds
 from app.profiles.architectures.graph import hops, sampled
 from app.profiles.architectures.recommendation import HOT
 from app.profiles.architectures.sparse import compressed_keys

@@ -82,7 +82,7 @@ def adaptable_modules(table: OperatorTable) -> tuple[str, ...]:
     Of :data:`MODULES` for a transformer of known layers, else the operators' own names; none where the model
     has no attention.
 
-    >>> from app.engine.operators.transformer import attention_operators
+    >>> from app.engine.operators.blocks import attention_operators
     >>> block = attention_operators("", 64, 4, 8, count=2, key_heads=2, causal=True, biases=False)
     >>> adaptable_modules(OperatorTable.of(block, depth=2, hidden=64, tokens=8))
     ('q_proj', 'k_proj', 'v_proj', 'o_proj')
@@ -141,7 +141,7 @@ def adapted(
     --------
     Rank 8 on queries and values of GPT-3 trains 37.7 million parameters ([1]_, appendix D.4):
 
-    >>> from app.engine.operators.transformer import attention_operators
+    >>> from app.engine.operators.blocks import attention_operators
     >>> block = attention_operators("", 12288, 96, 2048, count=96, causal=True)
     >>> table = OperatorTable.of(block, depth=96, hidden=12288, tokens=2048)
     >>> round(adapted(table, ["q_proj", "v_proj"], 8).trained_parameters / 1e6, 1)

@@ -24,9 +24,9 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from app.engine.operators.blocks import attention_operators, feed_forward_operators
 from app.engine.operators.layers import convolution_layer, dense_layer, norm_layer, pointwise_layer
 from app.engine.operators.table import Operator, OperatorTable, Pointwise
-from app.engine.operators.transformer import attention_operators, feed_forward_operators
 from app.engine.records import Tokens
 from app.profiles.architectures.common import LAUNCH_SHARE, Blocks, classifier, need_image
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from app.engine.operators.blocks import attention_operators, feed_forward_operators
 from app.engine.operators.layers import (
     convolution_1d,
     convolution_layer,
@@ -24,14 +25,7 @@ from app.engine.operators.layers import (
     pointwise_layer,
 )
 from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise, Section, Split
-from app.engine.operators.transformer import (
-    Stack,
-    TransformerShape,
-    attention_operators,
-    feed_forward_operators,
-    output_head,
-    transformer_layer,
-)
+from app.engine.operators.transformer import Stack, TransformerShape, output_head, transformer_layer
 from app.engine.records import Tokens
 from app.profiles.architectures.common import LAUNCH_SHARE, embedding, head_loss, need_tokens
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from app.engine.operators.blocks import attention_operators, feed_forward_operators
 from app.engine.operators.layers import dense_layer, norm_layer, pointwise_layer
 from app.engine.operators.table import Operator, OperatorTable, Pointwise, Section
-from app.engine.operators.transformer import attention_operators, feed_forward_operators
 from app.engine.records import Tokens
 from app.profiles.architectures.common import LAUNCH_SHARE, Blocks, bare_convolution, need_image
 

@@ -13,14 +13,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+from app.engine.operators.blocks import attention_operators, feed_forward_operators
 from app.engine.operators.layers import norm_layer, pointwise_layer
 from app.engine.operators.state_space import state_space_operators
 from app.engine.operators.table import Operator, OperatorTable, Pointwise, Split
 from app.engine.operators.transformer import (
     Stack,
     TransformerShape,
-    attention_operators,
-    feed_forward_operators,
     further_predictions,
     input_embedding,
     output_head,

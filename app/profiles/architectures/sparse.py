@@ -14,12 +14,12 @@ from collections import Counter
 from dataclasses import replace
 from functools import partial
 
+from app.engine.operators.blocks import feed_forward_operators
 from app.engine.operators.layers import dense_layer, norm_layer, pointwise_layer
 from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise, Split
 from app.engine.operators.transformer import (
     Stack,
     TransformerShape,
-    feed_forward_operators,
     further_predictions,
     input_embedding,
     output_head,
