@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import textwrap
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from app.engine.units import HOUR
@@ -133,6 +135,9 @@ APART = 1.5
 ROOM = 0.04
 """Space between the outermost values and the ends of an axis, as a share of it."""
 
+FIGURES_KEPT = 256
+"""Of about 10 kB each."""
+
 ALONE = 0.15
 """Half of a logarithmic axis with one value. [decades]"""
 
@@ -163,11 +168,17 @@ def figure(
         "xaxis": across,
         "yaxis": up,
     }
+    made: Figure = json.loads(_checked(json.dumps({"data": data, "layout": base | layout}, default=float)))
+    return made
+
+
+@lru_cache(maxsize=FIGURES_KEPT)
+def _checked(drawn: str) -> str:
+    """Return a figure as Plotly completes it, both as JSON text: the next reader of a page asks the same."""
     # Loading Plotly takes a moment; only what draws waits for it.
     from plotly import graph_objects
 
-    made: Figure = graph_objects.Figure({"data": data, "layout": base | layout}).to_plotly_json()
-    return made
+    return json.dumps(graph_objects.Figure(json.loads(drawn)).to_plotly_json())
 
 
 def legend(data: Iterable[Trace]) -> dict[str, Trace]:
