@@ -91,8 +91,11 @@ def test_runs_left_out_of_the_fit_are_met(evidence: AccuracyEvidence, name: str)
     assert part.ninetieth is not None and part.ninetieth <= LIMITS[name][1]
 
 
-@pytest.mark.parametrize("newer", [False, True])
-@pytest.mark.parametrize("kind", ["laboratory_left_out", "chip_left_out"])
+@pytest.mark.parametrize(
+    # Chips that figures were fitted on cannot be left out of their own fit.
+    ("kind", "newer"),
+    [("laboratory_left_out", False), ("laboratory_left_out", True), ("chip_left_out", True)],
+)
 def test_bands_hold_left_out_runs_as_often_as_they_say(
     evidence: AccuracyEvidence, kind: str, newer: bool
 ) -> None:
@@ -102,8 +105,6 @@ def test_bands_hold_left_out_runs_as_often_as_they_say(
         for run in counted(evidence.predictions)
         if run.error(kind) is not None and ("gpu_newer_chip" in run.regimes) == newer
     ]
-    if not runs:
-        pytest.skip("no chip that figures were fitted on is left out")
     part = agreement(runs, kind)
     assert part.coverage is not None and 0.76 <= part.coverage <= 0.87
 
