@@ -51,7 +51,7 @@ from app.profiles.model import ModelProfile
 
 router = page_router()
 
-RECENT = 4
+RECENT = 3
 """Studies that the page leads back to."""
 
 LOOKED_THROUGH = 20
