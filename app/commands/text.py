@@ -47,7 +47,7 @@ def estimate_text(answer: Estimate) -> list[str]:
 
 SEARCH_COLUMNS = (
     *("tensor", "pipeline", "data", "micro_batch", "interleave", "recompute", "sequence_parallel"),
-    *("sharding", "offload", "expert", "rts", "rts_optimizer", "phases"),
+    *("sharding", "offload", "expert", "context", "rts", "rts_optimizer", "phases"),
 )
 
 

@@ -142,6 +142,7 @@ def question_of(
         precision=training.precision,
         optimizer=training.optimizer,
         overrides={},
+        context=request.plan.context or 1,
         effects=context.effects.of(hardware.entry.chip, software, profile.family, context.measured.series),
     )
     margin = request.assumptions.memory_margin

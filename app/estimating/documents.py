@@ -409,6 +409,8 @@ class PlanSummary(Document):
     """Number of replicas that share one sharded copy."""
     expert: int = 1
     """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
+    context: int = 1
+    """Context-parallel degree: devices that share the tokens of each sample."""
     offload: bool
     """Whether the optimizer state is offloaded from the device."""
     rts: int

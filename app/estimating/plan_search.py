@@ -278,7 +278,8 @@ class PlanSearch:
 
     def _layout(self, layout: Plans) -> Space:
         """Return the space of a layout, with all its options, also with micro-batches twice as large."""
-        space, micro_batch = self.space, float(layout.micro_batch[0])
+        space, layout = self.space, grouped(layout, 1.0 / self.space.context)
+        micro_batch = float(layout.micro_batch[0])
         most = space.global_batch / float(layout.data[0])
         larger = [2.0 * micro_batch] if 2.0 * micro_batch <= min(most, space.largest_micro_batch) else []
         sizes = space.choices("micro_batch", [micro_batch, *larger])
@@ -295,7 +296,17 @@ class PlanSearch:
         # Few large micro-batches or many small ones: which is better shows only when both are varied.
         best = np.union1d(best, self._best_that_differ("cost", LAYOUT, CLOSELY))
         seeds = np.concatenate([best, np.setdiff1d(materially, best)])
-        return nearby_plans(self.space, self.take(seeds), np.arange(best.size))
+        context = float(self.space.context)
+        groups = grouped(self.take(seeds), 1.0 / context)
+        return grouped(nearby_plans(self.space.of_groups(), groups, np.arange(best.size)), context)
+
+
+def grouped(plans: Plans, more: float) -> Plans:
+    """Return plans with so many times the copies, each of which takes as much less of a sample."""
+    if more == 1.0:
+        return plans
+    ranks, micro_batch = plans.sharding_ranks * more, plans.micro_batch / more
+    return replace(plans, data=plans.data * more, sharding_ranks=ranks, micro_batch=micro_batch)
 
 
 def fullness(evaluated: Evaluated, limit: float, elsewhere_limit: float) -> Floats:
@@ -368,7 +379,7 @@ class PlanChoice:
         """Fields that were not given."""
         space = self.space
         given = {name for name, values in space.allowed.items() if len(values) == 1}
-        fixed = {*given, *(GPU_ONLY if space.ipu else IPU_ONLY), "sharding_ranks"}
+        fixed = {*given, *(GPU_ONLY if space.ipu else IPU_ONLY), "sharding_ranks", "context"}
         if space.experts == 1:
             fixed.add("expert")
         return tuple(name for name in PlanInput.model_fields if name not in fixed)
@@ -404,6 +415,7 @@ def space_of(
         ipu=scenario.is_ipu,
         allowed=allowed,
         experts=scenario.table.experts,
+        context=scenario.context,
         fused_attention=not scenario.is_ipu and scenario.gpu_software().fused_attention,
         largest_micro_batch=_largest_micro_batch(scenario),
         spare=spare,

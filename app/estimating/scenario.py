@@ -58,6 +58,8 @@ class Scenario:
     """Software figures the caller sets instead of the profile's."""
     stage_layers: tuple[float, ...] = ()
     """Layers of each stage where a configuration states them; IPUs only."""
+    context: int = 1
+    """Ranks that share the tokens of each sample."""
     effects: tuple[Effect, ...] = ()
     """What measured runs of the chip, the software and the family take beyond what is computed."""
     sampled: GpuSystem | None = None
@@ -100,11 +102,11 @@ class Scenario:
         assert isinstance(self.hardware, GpuSystem)
         if normals is not None:
             system = self.hardware if self.sampled is None else self.sampled
-            return GpuCase.of(self.table, system, self.gpu_software(normals), self.precision, self.optimizer)
+            software = self.gpu_software(normals)
+            return GpuCase.of(self.table, system, software, self.precision, self.optimizer, self.context)
         if "central" not in self._cases:
-            software = self.gpu_software()
             self._cases["central"] = GpuCase.of(
-                self.table, self.hardware, software, self.precision, self.optimizer
+                self.table, self.hardware, self.gpu_software(), self.precision, self.optimizer, self.context
             )
         return self._cases["central"]
 
@@ -212,6 +214,13 @@ RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0}
 SHARDING = {"none": 0.0, "optimizer": 1.0, "gradients": 2.0, "parameters": 3.0}
 
 
+def as_stated(plans: Plans, context: int) -> Plans:
+    """Return plans as people state them: copies of the model, and micro-batches that a context shares."""
+    if context == 1:
+        return plans
+    return replace(plans, data=plans.data / context, micro_batch=np.round(plans.micro_batch * context))
+
+
 def given_fields(plan: PlanInput) -> dict[str, float]:
     """Return the fields of a request's plan as numbers; refuse what can never be right."""
     given: dict[str, float] = {}
@@ -246,7 +255,7 @@ def sharding_name(value: float) -> str:
 
 
 IPU_ONLY = {"rts": 1.0, "rts_optimizer": 1.0, "phases": 1.0}
-GPU_ONLY = {"interleave": 1.0, "sequence_parallel": 0.0, "sharding": 0.0, "expert": 1.0}
+GPU_ONLY = {"interleave": 1.0, "sequence_parallel": 0.0, "sharding": 0.0, "expert": 1.0, "context": 1.0}
 """Fields of a plan that one kind of hardware has, with the value that changes nothing."""
 
 
@@ -264,6 +273,7 @@ def check_devices(scenario: Scenario, given: Mapping[str, float], devices: int) 
     """Refuse degrees that the devices, the layers or the heads can never take."""
     degrees = [given.get(name, 1.0) for name in ("tensor", "pipeline", "data")]
     needed = int(np.prod(degrees))
+    check_context(scenario, needed, devices)
     if needed > devices:
         raise Conflict.at(
             next(f"plan.{name}" for name in ("data", "pipeline", "tensor") if name in given),
@@ -299,6 +309,31 @@ def check_devices(scenario: Scenario, given: Mapping[str, float], devices: int) 
                     "{value} is not a power of two, as replica counts on an IPU-POD must be",
                     value=value,
                 )
+
+
+def check_context(scenario: Scenario, ranks: int, devices: int) -> None:
+    """Refuse context parallelism where there are no tokens to share, or not so many or so many devices."""
+    context, tokens = scenario.context, int(scenario.table.tokens)
+    if context == 1:
+        return
+    if not scenario.table.attention_heads:
+        raise BadInput.at("plan.context", "context parallelism does not apply to this model; leave it empty")
+    if tokens % context:
+        raise BadInput.at(
+            "plan.context",
+            "{context} does not divide the {tokens} tokens of a sample",
+            context=context,
+            tokens=tokens,
+        )
+    if ranks * context > devices:
+        raise Conflict.at(
+            "plan.context",
+            "{context} ranks for each of {ranks} need {needed} devices; the system has {devices}",
+            context=context,
+            ranks=ranks,
+            needed=ranks * context,
+            devices=devices,
+        )
 
 
 def nothing_legal(space: Space) -> BadInput:

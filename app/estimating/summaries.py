@@ -28,7 +28,7 @@ from app.estimating.hardware import Hardware, log_deviation
 from app.estimating.plan_search import memory_of
 from app.estimating.ranges import quantity, spread_quantity
 from app.estimating.runtime import Run
-from app.estimating.scenario import Scenario, recompute_name, sharding_name
+from app.estimating.scenario import Scenario, as_stated, recompute_name, sharding_name
 from app.estimating.schema import Quantity
 
 WHOLE_FIELDS = (
@@ -62,6 +62,7 @@ def plan_summary(decision: Decision, plans: Plans) -> PlanSummary:
 def plan_summaries(decision: Decision, plans: Plans) -> list[PlanSummary]:
     """Return every choice of each of some plans, and which of them were searched."""
     scenario, depth = decision.scenario, decision.scenario.table.depth
+    stated = as_stated(plans, scenario.context)
     idle = decision.hardware.machines - decision.hardware.machines_used(plans)
     searched = list(decision.choice.searched) + (["global_batch"] if decision.batch_searched else [])
     stage_layers = (
@@ -71,10 +72,11 @@ def plan_summaries(decision: Decision, plans: Plans) -> list[PlanSummary]:
     )
     found = []
     for place, layers in enumerate(stage_layers):
-        whole = {name: int(getattr(plans, name)[place]) for name in WHOLE_FIELDS}
+        whole = {name: round(float(getattr(stated, name)[place])) for name in WHOLE_FIELDS}
         found.append(
             PlanSummary(
                 **whole,
+                context=scenario.context,
                 recompute=recompute_name(float(plans.recompute[place])),
                 sequence_parallel=bool(plans.sequence_parallel[place] > 0),
                 sharding=sharding_name(float(plans.sharding[place])),

@@ -202,6 +202,12 @@ class Case(NamedTuple):
     expert_layers: float
     experts_visited: float
     """Experts that a token visits. [-]"""
+    keys_values: float
+    """Elements of keys and values of one sample, over all layers. [-]"""
+    attentions: float
+    """Layers with attention. [-]"""
+    context: float
+    """Ranks that share the tokens of each sample. [-]"""
     cut_convolutions: float
     """Convolutions that need neighbours where a sample is cut. [-]"""
     halo: float
@@ -278,6 +284,8 @@ def model_figures(table: OperatorTable) -> dict[str, Any]:
         ),
         "expert_layers": np.sum(np.where(routed, table.count, 0.0)),
         "experts_visited": np.max(np.where(routed, table.batch * table.active, 1.0), initial=1.0),
+        "keys_values": np.sum(table.count * table.keys_values),
+        "attentions": np.sum(table.count[table.keys_values > 0]),
         "cut_convolutions": np.sum(table.count[wide]),
         "halo": np.sum(table.count[wide] * halo[wide]),
     }
@@ -351,10 +359,11 @@ class GpuCase:
         software: GpuSoftware,
         precision: Precision,
         optimizer: str,
+        context: float = 1.0,
     ) -> GpuCase:
-        """Return a model on a system with a software stack."""
+        """Return a model on a system with a software stack, ``context`` ranks to the tokens of a sample."""
         stacks, shape = software_rows(software, system.fabric, precision)
-        case = _case(table, system, software, precision, optimizer)
+        case = _case(table, system, software, precision, optimizer, context)
         return cls(case, stacks, shape, system.host_memory, system.chip.memory_capacity)
 
     @property
@@ -364,7 +373,12 @@ class GpuCase:
 
 
 def _case(
-    table: OperatorTable, system: GpuSystem, software: GpuSoftware, precision: Precision, optimizer: str
+    table: OperatorTable,
+    system: GpuSystem,
+    software: GpuSoftware,
+    precision: Precision,
+    optimizer: str,
+    context: float,
 ) -> Case:
     chip, kernels = system.chip, system.kernels
     narrow = NARROW_BYTES.get(precision, 0.0)
@@ -394,6 +408,7 @@ def _case(
         state_bytes=state,
         kept_gradient_bytes=gradient,
         sent_gradient_bytes=software.gradient_bytes,
+        context=context,
         links=Links.of(system.machine),
         tiles=np.stack([kernels.tile_rows, kernels.tile_columns, kernels.tile_efficiency]).astype(float),
     )

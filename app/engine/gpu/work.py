@@ -10,7 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from app.compiled import Matrix, inner, record
-from app.engine.collectives import all_to_all_time, collective_time, distinct_share, intra_node_allreduce_time
+from app.engine.collectives import (
+    all_to_all_time,
+    collective_time,
+    distinct_share,
+    intra_node_allreduce_time,
+    ring_pass_time,
+)
 from app.engine.gpu.case import Case, GpuOperator, MicroBatch, Software
 from app.engine.gpu.operators import ATTENTION, EMBEDDING, POINTWISE, operator_time
 from app.engine.operators.table import Section, Split
@@ -110,6 +116,7 @@ def micro_batch_work(case: Case, software: Software, micro: MicroBatch, costs: M
     kernels = kernel_count(case, micro.recompute, software)
     exchanged = layer_exchange_time(case, software, micro)
     apart = split_sample_time(case, micro.samples)
+    apart += max(context_exchange_time(case, software, micro) - la, 0.0)
     return Work(lg, la, lm, eg, ea, em, hg, ha, hm, kernels, exchanged, apart)
 
 
@@ -161,6 +168,28 @@ def expert_exchange_time(case: Case, software: Software, micro: MicroBatch) -> f
     copies = distinct_share(case.experts_visited, machines)
     once = all_to_all_time(message, micro.expert, local, case.links, software.network, copies)
     return case.expert_layers * EXCHANGES_OF_EXPERTS * passes_of(micro.recompute) * once
+
+
+GRADIENT_EXCHANGES = 1.0
+"""Beside each pass of keys and values around the ring, their gradients go round once (Liu et al. 2023)."""
+
+
+@inner
+def context_exchange_time(case: Case, software: Software, micro: MicroBatch) -> float:
+    """Time that keys and values travel between the ranks of a context in one micro-batch. [s]
+
+    Attention to one part hides the transfer of the next. Ranks of a context lie next to those of a tensor.
+    """
+    if case.context == 1.0 or case.attentions == 0.0:
+        return 0.0
+    links, network = case.links, software.network
+    size = case.size * micro.samples * case.keys_values / case.attentions / micro.tensor
+    if micro.tensor * case.context <= links.devices:
+        once = ring_pass_time(size, case.context, links.bus_bandwidth, links.latency)
+    else:
+        port = network.bandwidth / links.devices
+        once = ring_pass_time(size, case.context, port, network.message_latency)
+    return case.attentions * (passes_of(micro.recompute) + GRADIENT_EXCHANGES) * once
 
 
 EDGE_KERNELS = 10.0

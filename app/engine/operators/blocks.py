@@ -138,6 +138,7 @@ def _attention_core(
         split=Split.BATCH,
         saved=kept + 2 * heads * squared,
         masks=heads * squared,
+        keys_values=keys * key_heads * (key_dimension + value_dimension),
         saved_split=Split.BATCH,
     )
     out = Operator(

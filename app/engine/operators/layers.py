@@ -164,6 +164,7 @@ def attention_layer(name: str, heads: float, rows: float, keys: float, inner: fl
         squared=squared,
         saved=heads * inner * (rows + 2 * keys) + 2 * heads * squared,
         masks=heads * squared,
+        keys_values=2 * keys * heads * inner,
         **more,
     )
 

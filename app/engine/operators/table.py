@@ -114,6 +114,8 @@ class Operator:
     """Elements kept for the backward pass."""
     masks: float = 0.0
     """Bytes of masks kept for the backward pass."""
+    keys_values: float = 0.0
+    """Elements of the keys and values that queries of one sample read."""
     saved_split: Split = Split.REPLICATED
     input_gradient: bool = True
     """False for the first layer, whose input needs no gradient."""
@@ -171,6 +173,7 @@ class OperatorTable:
     weights: Floats
     saved: Floats
     masks: Floats
+    keys_values: Floats
     saved_split: Floats
     input_gradient: Floats
     aligned: Floats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -39,6 +39,8 @@ class Space:
     """Values of those fields of a plan that are not free. [-]"""
     experts: int = 1
     """Experts of a layer that can be spread over copies. [-]"""
+    context: int = 1
+    """Ranks that share the tokens of each sample. [-]"""
     fused_attention: bool = False
     """True where attention keeps nothing that could be recomputed selectively."""
     largest_micro_batch: int = LARGEST_MICRO_BATCH
@@ -66,6 +68,10 @@ class Space:
         if len(values) == 1:
             return values
         return [value for value in values if value in natural] or values[:1]
+
+    def of_groups(self) -> Space:
+        """Return the space in which ranks that share the tokens of a sample count as one."""
+        return replace(self, context=1, devices=self.devices // self.context)
 
     @property
     def micro_batches(self) -> Sequence[float]:
@@ -176,7 +182,19 @@ def layouts(space: Space) -> Floats:
     ...     allowed={"micro_batch": [2.0]}, spare=True, any_batch=True)
     >>> layouts(free).astype(int).tolist()
     [[1, 1, 3, 2, 1], [1, 1, 2, 2, 2]]
+
+    Two ranks that share the tokens of each sample take half of it each:
+
+    >>> both = Space(devices=2, devices_per_node=8, global_batch=2, depth=1, heads=2, ipu=False, context=2,
+    ...     allowed={"tensor": [1.0], "pipeline": [1.0]})
+    >>> layouts(both).tolist()
+    [[1.0, 1.0, 2.0, 0.5, 2.0], [1.0, 1.0, 2.0, 1.0, 1.0]]
     """
+    if space.context > 1:
+        found = layouts(space.of_groups())
+        found[:, 2] *= space.context
+        found[:, 3] /= space.context
+        return found
     pairs = [
         (tensor, pipeline) for tensor in tensor_degrees(space) for pipeline in pipeline_degrees(space, tensor)
     ]

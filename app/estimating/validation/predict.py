@@ -70,6 +70,7 @@ def build(
         precision=Precision(case.precision),
         optimizer=case.completed.get("optimizer", "adam"),
         overrides=overrides,
+        context=case.context,
         effects=context.effects.of(case.chip, profile, case.family, context.measured.series),
         stage_layers=tuple(float(layers) for layers in case.completed.get("stage_layers", "").split()),
     )

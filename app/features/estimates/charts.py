@@ -153,7 +153,8 @@ class Series:
 def idle_devices(estimate: Estimate) -> int:
     """Return the devices that the plan of an estimate leaves idle."""
     plan = estimate.plan
-    return 0 if plan is None else estimate.system.devices - plan.tensor * plan.pipeline * plan.data
+    used = 0 if plan is None else plan.tensor * plan.pipeline * plan.context * plan.data
+    return 0 if plan is None else estimate.system.devices - used
 
 
 def efficiency(first: Estimate, one: Estimate) -> Quantity | None:

@@ -82,6 +82,10 @@ class SearchConstraints(Schema):
     """Number of replicas that share one sharded copy of the state."""
     expert: Wholes | None = None
     """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
+    context: Whole | None = None
+    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of each sample;
+    1 if omitted.
+    """
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
     rts: Wholes | None = None

@@ -24,7 +24,14 @@ from app.estimating.ranges import common_normals, quantity, residual_factors
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest, PlanInput, WorkloadInput
 from app.estimating.runtime import least_step
-from app.estimating.scenario import Scenario, given_fields, plan_number, recompute_name, sharding_name
+from app.estimating.scenario import (
+    Scenario,
+    as_stated,
+    given_fields,
+    plan_number,
+    recompute_name,
+    sharding_name,
+)
 from app.estimating.schema import Quantity
 from app.estimating.summaries import plan_summaries, plan_summary, system_summary
 from app.estimating.workload import resolve_model, summarise
@@ -153,6 +160,7 @@ def _estimate_request(request: SearchRequest) -> EstimateRequest:
         workload = workload.model_copy(update={"samples": max(float(workload.global_batch), 1.0)})
     return EstimateRequest(
         model=request.model,
+        plan=PlanInput(context=request.constraints.context),
         workload=workload,
         system=request.system,
         software=request.software,
@@ -172,9 +180,9 @@ def _nothing_fits(sizing: Decision) -> CheckWarning:
 
 def _dimensions(plans: Plans, scenario: Scenario) -> list[Dimension]:
     """Return the fields that differ among the plans, with their values."""
-    found = []
-    for name in PlanInput.model_fields:
-        values = np.unique(getattr(plans, name))
+    found, stated = [], as_stated(plans, scenario.context)
+    for name in Plans.__slots__:
+        values = np.unique(getattr(stated, name))
         if values.size < 2:
             continue
         shown: list[float | str | bool] = [plan_value(name, float(value)) for value in values]
@@ -253,8 +261,12 @@ def _fastest_of(found: Searched, asked: PlanInput) -> Indices:
             replace(entry, field=f"beside{entry.field.removeprefix('plan')}") for entry in error.errors
         )
         raise
+    context = found.space.context
+    if given.pop("context", 1) != context:
+        return np.empty(0, dtype=np.int64)
+    stated = as_stated(found.plans, context)
     for name, value in given.items():
-        like &= getattr(found.plans, name) == value
+        like &= getattr(stated, name) == value
     several = np.flatnonzero(like)
     return several[np.argmin(found.cost[several], keepdims=True)] if several.size else several
 

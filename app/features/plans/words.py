@@ -49,6 +49,8 @@ def options_in_words(plan: PlanSummary) -> list[Message]:
         found.append(Message("{count} phases per stage", {"count": plan.phases}))
     if plan.expert > 1:
         found.append(Message("experts distributed over {count}", {"count": plan.expert}))
+    if plan.context > 1:
+        found.append(Message("context parallel over {count}", {"count": plan.context}))
     if plan.sequence_parallel:
         found.append(Message("sequence parallel"))
     found.append(RECOMPUTED[plan.recompute])

@@ -60,7 +60,7 @@ ESTIMATED = (
 
 PLANNED = (
     *("tensor", "pipeline", "data", "micro_batch", "accumulation", "global_batch", "interleave"),
-    *("recompute", "sequence_parallel", "sharding", "sharding_ranks", "expert", "offload"),
+    *("recompute", "sequence_parallel", "sharding", "sharding_ranks", "expert", "context", "offload"),
     *("rts", "rts_optimizer", "phases"),
 )
 

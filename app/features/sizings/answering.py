@@ -269,7 +269,7 @@ def _point(option: SampledOption, first: SampledOption) -> ScalingPoint:
     ratio = smallest.count / document.count
     samples = first.seconds_samples / option.seconds_samples * ratio
     plan = document.plan
-    used = (plan.tensor or 1) * (plan.pipeline or 1) * (plan.data or 1)
+    used = (plan.tensor or 1) * (plan.pipeline or 1) * (plan.context or 1) * (plan.data or 1)
     return ScalingPoint(
         count=document.count,
         accelerators=document.accelerators,

@@ -39,7 +39,7 @@ from app.estimating.ranges import (
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
 from app.estimating.runtime import Run, runs_of
-from app.estimating.scenario import recompute_name, sharding_name
+from app.estimating.scenario import as_stated, recompute_name, sharding_name
 from app.estimating.schema import Quantity
 from app.estimating.validity import family_error_of, measurable, outside_checks, validation_summary
 from app.estimating.workload import ADAPTER_PAPERS
@@ -501,13 +501,15 @@ IPU_FIELDS = ("rts", "rts_optimizer", "phases")
 
 def plan_input(decision: Decision) -> PlanInput:
     """Return the plan that was chosen as a request states it."""
-    plans, is_ipu = decision.choice.plans, decision.scenario.is_ipu
+    scenario = decision.scenario
+    plans, is_ipu = as_stated(decision.choice.plans, scenario.context), scenario.is_ipu
     others = IPU_FIELDS if is_ipu else GPU_FIELDS
     whole = ("tensor", "pipeline", "data", "micro_batch", "accumulation", *others)
     values: dict[str, object] = {name: int(np.ravel(getattr(plans, name))[0]) for name in whole}
     values["recompute"] = recompute_name(float(np.ravel(plans.recompute)[0]))
     values["offload"] = bool(np.ravel(plans.offload)[0] > 0)
     if not is_ipu:
+        values["context"] = scenario.context
         values["sequence_parallel"] = bool(np.ravel(plans.sequence_parallel)[0] > 0)
         values["sharding"] = sharding_name(float(np.ravel(plans.sharding)[0]))
     return PlanInput.model_validate(values)
