@@ -401,6 +401,8 @@ class PlanSummary(Document):
     """Model chunks per pipeline stage (interleaving)."""
     recompute: str
     """Activations that the backward pass recomputes."""
+    recompute_layers: int | None = None
+    """Layers whose activations are recomputed whole, where that is a part of them."""
     sequence_parallel: bool
     """Whether tensor ranks also split the tokens (sequence parallelism)."""
     sharding: str

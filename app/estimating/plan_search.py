@@ -20,7 +20,15 @@ from app.engine.search.nearby import nearby_plans
 from app.engine.search.selection import best_that_differ, least_on_any_number
 from app.engine.search.space import LARGEST_MICRO_BATCH, Space, layouts
 from app.estimating.request import PlanInput
-from app.estimating.scenario import GPU_ONLY, IPU_ONLY, Scenario, check_devices, check_kind, nothing_legal
+from app.estimating.scenario import (
+    GPU_ONLY,
+    IPU_ONLY,
+    Scenario,
+    check_devices,
+    check_kind,
+    nothing_legal,
+    with_recomputed_layers,
+)
 
 PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
 """Multiples of the fewest phases."""
@@ -379,7 +387,13 @@ class PlanChoice:
         """Fields that were not given."""
         space = self.space
         given = {name for name, values in space.allowed.items() if len(values) == 1}
-        fixed = {*given, *(GPU_ONLY if space.ipu else IPU_ONLY), "sharding_ranks", "context"}
+        fixed = {
+            *given,
+            *(GPU_ONLY if space.ipu else IPU_ONLY),
+            "sharding_ranks",
+            "context",
+            "recompute_layers",
+        }
         if space.experts == 1:
             fixed.add("expert")
         return tuple(name for name in PlanInput.model_fields if name not in fixed)
@@ -405,6 +419,7 @@ def space_of(
         # Whether an optimizer fits into a host of unknown memory nobody can say.
         allowed = {"offload": (0.0,), **allowed}
     check_kind(scenario, allowed)
+    allowed = with_recomputed_layers(allowed, scenario.table.depth)
     check_devices(scenario, orders, devices)
     return Space(
         devices=devices,

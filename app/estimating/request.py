@@ -207,6 +207,10 @@ class PlanInput(Schema):
     """Model chunks per pipeline stage (interleaving)."""
     recompute: Literal["none", "selective", "full"] | None = None
     """Activations that the backward pass recomputes."""
+    recompute_layers: Whole | None = None
+    """Layers whose activations are recomputed whole; those of the others are kept, or attention alone is
+    recomputed where no fused kernel does so. All of them if omitted; GPU only.
+    """
     sequence_parallel: bool | None = None
     """Whether tensor ranks also split the tokens between tensor-parallel blocks (sequence
     parallelism).

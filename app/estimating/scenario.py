@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -247,7 +248,30 @@ MOST = 1_000_000
 
 
 def recompute_name(value: float) -> str:
-    return Recompute(int(value)).name.lower()
+    return Recompute(math.ceil(value)).name.lower()
+
+
+def recomputed_layers(value: float, depth: int) -> int | None:
+    """Return how many layers are recomputed whole where that is a part of them."""
+    return (
+        round((value - Recompute.SELECTIVE) * depth) if Recompute.SELECTIVE < value < Recompute.FULL else None
+    )
+
+
+def with_recomputed_layers(
+    allowed: Mapping[str, Sequence[float]], depth: int
+) -> Mapping[str, Sequence[float]]:
+    """Return what a plan may be with a number of recomputed layers as a share of all."""
+    if "recompute_layers" not in allowed:
+        return allowed
+    layers = int(allowed["recompute_layers"][0])
+    field = "plan.recompute_layers"
+    if tuple(allowed.get("recompute", (Recompute.FULL,))) != (Recompute.FULL,):
+        raise BadInput.at(field, "applies to full recompute only; leave it empty, or choose recompute full")
+    if layers > depth:
+        raise BadInput.at(field, "{layers} layers: the model has only {depth}", layers=layers, depth=depth)
+    others = {name: values for name, values in allowed.items() if name != "recompute_layers"}
+    return {**others, "recompute": (Recompute.SELECTIVE + layers / depth,)}
 
 
 def sharding_name(value: float) -> str:
@@ -255,7 +279,10 @@ def sharding_name(value: float) -> str:
 
 
 IPU_ONLY = {"rts": 1.0, "rts_optimizer": 1.0, "phases": 1.0}
-GPU_ONLY = {"interleave": 1.0, "sequence_parallel": 0.0, "sharding": 0.0, "expert": 1.0, "context": 1.0}
+GPU_ONLY = {
+    **{"interleave": 1.0, "recompute_layers": 0.0, "sequence_parallel": 0.0, "sharding": 0.0},
+    **{"expert": 1.0, "context": 1.0},
+}
 """Fields of a plan that one kind of hardware has, with the value that changes nothing."""
 
 

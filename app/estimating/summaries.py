@@ -28,7 +28,7 @@ from app.estimating.hardware import Hardware, log_deviation
 from app.estimating.plan_search import memory_of
 from app.estimating.ranges import quantity, spread_quantity
 from app.estimating.runtime import Run
-from app.estimating.scenario import Scenario, as_stated, recompute_name, sharding_name
+from app.estimating.scenario import Scenario, as_stated, recompute_name, recomputed_layers, sharding_name
 from app.estimating.schema import Quantity
 
 WHOLE_FIELDS = (
@@ -78,6 +78,7 @@ def plan_summaries(decision: Decision, plans: Plans) -> list[PlanSummary]:
                 **whole,
                 context=scenario.context,
                 recompute=recompute_name(float(plans.recompute[place])),
+                recompute_layers=recomputed_layers(float(plans.recompute[place]), depth),
                 sequence_parallel=bool(plans.sequence_parallel[place] > 0),
                 sharding=sharding_name(float(plans.sharding[place])),
                 offload=bool(plans.offload[place] > 0),

@@ -53,7 +53,10 @@ def options_in_words(plan: PlanSummary) -> list[Message]:
         found.append(Message("context parallel over {count}", {"count": plan.context}))
     if plan.sequence_parallel:
         found.append(Message("sequence parallel"))
-    found.append(RECOMPUTED[plan.recompute])
+    if plan.recompute_layers is None:
+        found.append(RECOMPUTED[plan.recompute])
+    else:
+        found.append(Message("{count} layers recomputed", {"count": plan.recompute_layers}))
     found += _shared(plan)
     if plan.offload:
         found.append(Message("optimizer offload"))

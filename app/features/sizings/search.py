@@ -39,7 +39,7 @@ from app.estimating.ranges import (
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
 from app.estimating.runtime import Run, runs_of
-from app.estimating.scenario import as_stated, recompute_name, sharding_name
+from app.estimating.scenario import as_stated, recompute_name, recomputed_layers, sharding_name
 from app.estimating.schema import Quantity
 from app.estimating.validity import family_error_of, measurable, outside_checks, validation_summary
 from app.estimating.workload import ADAPTER_PAPERS
@@ -506,7 +506,9 @@ def plan_input(decision: Decision) -> PlanInput:
     others = IPU_FIELDS if is_ipu else GPU_FIELDS
     whole = ("tensor", "pipeline", "data", "micro_batch", "accumulation", *others)
     values: dict[str, object] = {name: int(np.ravel(getattr(plans, name))[0]) for name in whole}
-    values["recompute"] = recompute_name(float(np.ravel(plans.recompute)[0]))
+    recompute = float(np.ravel(plans.recompute)[0])
+    values["recompute"] = recompute_name(recompute)
+    values["recompute_layers"] = recomputed_layers(recompute, scenario.table.depth)
     values["offload"] = bool(np.ravel(plans.offload)[0] > 0)
     if not is_ipu:
         values["context"] = scenario.context
