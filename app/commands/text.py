@@ -46,15 +46,7 @@ def estimate_text(answer: Estimate) -> list[str]:
 
 
 SEARCH_COLUMNS = (
-    *(
-        "tensor",
-        "pipeline",
-        "data",
-        "micro_batch",
-        "interleave",
-        "recompute",
-        "sequence_parallel",
-    ),
+    *("tensor", "pipeline", "data", "micro_batch", "interleave", "recompute", "sequence_parallel"),
     *("sharding", "offload", "expert", "context", "rts", "rts_optimizer", "phases"),
 )
 
