@@ -28,7 +28,7 @@ from app.catalog.files import DataRow, Sheets, read_sheets, record_of
 from app.catalog.own import OwnAccelerator
 from app.catalog.own import overlay as own_overlay
 from app.catalog.vendor_ratios import vendor_ratios
-from app.errors import CatalogError, NotFound, Unprocessable
+from app.errors import CatalogError, Unprocessable
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,8 @@ def _price_unknown(hardware: Hardware, terms: Terms, catalog: Catalog) -> CheckW
     return caution(
         "price_unknown",
         field,
-        "{system} has no published purchase price, so its cost is unknown; enter the system price from a quote"
+        "{system} has no published purchase price, so its cost is unknown; enter the system price from a "
+        "quote"
         if terms.owned
         else "{system} has no published rent, so its cost is unknown; enter the rent per hour from a quote",
         system=entry.name,

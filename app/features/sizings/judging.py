@@ -322,7 +322,8 @@ def _both_limits(nearest: SampledOption, request: SizingRequest) -> LimitChange:
             "{system} has no published purchase price, so its cost is unknown; enter the system price from a "
             "quote"
             if option.acquisition == "own"
-            else "{system} has no published rent, so its cost is unknown; enter the rent per hour from a quote",
+            else "{system} has no published rent, so its cost is unknown; enter the rent per hour from a "
+            "quote",
             {"system": option.name},
         )
         return _change(PRICE_FIELDS[option.acquisition], None, option, text)

@@ -65,9 +65,7 @@ def _result(
 MOST_OTHERS = 3
 
 
-def _others(
-    able: Sequence[StudyOptionAnswer], said: Sequence[StudyOptionAnswer]
-) -> list[StudyOptionAnswer]:
+def _others(able: Sequence[StudyOptionAnswer], said: Sequence[StudyOptionAnswer]) -> list[StudyOptionAnswer]:
     """Return the options that get a sentence of their own, as no other tells of them."""
     return [option for option in able if option not in said][:MOST_OTHERS] if len(able) > 2 else []
 
@@ -83,7 +81,9 @@ def _unpriced(
     missing = [option.label for option in able if option.cost is None and option.key not in told]
     if not missing or not best["cost"]:
         return []
-    return [Message("Costs are compared without {options}: no price is known.", {"options": ", ".join(missing)})]
+    return [
+        Message("Costs are compared without {options}: no price is known.", {"options": ", ".join(missing)})
+    ]
 
 
 def wanted(limits: StudyLimits) -> float:
