@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from fastapi import FastAPI
 
 from app import routes
+from app.estimating.documents import Severity
 from app.features.operation.api import document
 from app.platform.web.api import MEANINGS
 from app.platform.web.problems import BY_STATUS
@@ -80,36 +82,48 @@ def warnings() -> list[tuple[str, ...]]:
 
 
 def raised(tree: ast.AST) -> Iterator[WarningCode]:
-    """Return the warnings of one module: calls of ``CheckWarning.of`` with literal codes."""
+    """Return the warnings of one module with literal codes, of every severity and sentence they may have."""
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
         assigned = list(assigned_sentences(function))
         for node in ast.walk(function):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "CheckWarning.of":
-                code, severity, message = node.args[:3]
-                if isinstance(code, ast.Constant) and isinstance(severity, ast.Constant):
-                    text = nearest(assigned, node) if isinstance(message, ast.Name) else sentence(message)
-                    yield WarningCode(str(code.value), str(severity.value), text)
+            if not isinstance(node, ast.Call) or len(node.args) < 3:
+                continue
+            name, (code, second, message) = ast.unparse(node.func), node.args[:3]
+            if name not in ("CheckWarning.of", "_about", *get_args(Severity)):
+                continue
+            severities = [name] if name in get_args(Severity) else literals(second)
+            if isinstance(message, ast.Call) and message.args:
+                message = message.args[0]
+            found = (
+                nearest(assigned, message.id, node) if isinstance(message, ast.Name) else literals(message)
+            )
+            for one, severity, text in itertools.product(literals(code), severities, found or [""]):
+                yield WarningCode(one, severity, text)
 
 
-def assigned_sentences(function: ast.FunctionDef) -> Iterator[tuple[int, str, str]]:
-    """Return the lines of a function that put a message into a variable, with its name and template."""
+def assigned_sentences(function: ast.FunctionDef) -> Iterator[tuple[int, str, list[str]]]:
+    """Return the lines of a function that put a message into a variable, with its name and templates."""
     for node in ast.walk(function):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and sentence(node.value):
-            yield node.lineno, node.targets[0].id, sentence(node.value)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and literals(node.value):
+            yield node.lineno, node.targets[0].id, literals(node.value)
 
 
-def nearest(assigned: Iterable[tuple[int, str, str]], call: ast.Call) -> str:
+def nearest(assigned: Iterable[tuple[int, str, list[str]]], name: str, call: ast.Call) -> list[str]:
     """Return the message that a variable holds at a call: the last that it was given above."""
-    name = ast.unparse(call.args[2])
-    above = [(line, text) for line, variable, text in assigned if variable == name and line < call.lineno]
-    return max(above, default=(0, ""))[1]
+    above = [(line, texts) for line, variable, texts in assigned if variable == name and line < call.lineno]
+    return max(above, default=(0, []))[1]
 
 
-def sentence(node: ast.expr) -> str:
-    """Return the template of ``Message("…")``; empty for anything else."""
+def literals(node: ast.expr) -> list[str]:
+    """Return the text of a literal or of ``Message("…")``, both of a choice between two.
+
+    >>> literals(ast.parse("'caution' if thin else 'info'", mode="eval").body)
+    ['caution', 'info']
+    """
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "Message" and node.args:
-        first = node.args[0]
-        return str(first.value) if isinstance(first, ast.Constant) else ""
-    return ""
+        return literals(node.args[0])
+    if isinstance(node, ast.IfExp):
+        return [*literals(node.body), *literals(node.orelse)]
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []

@@ -28,7 +28,7 @@ from app.catalog.files import DataRow, Sheets, read_sheets, record_of
 from app.catalog.own import OwnAccelerator
 from app.catalog.own import overlay as own_overlay
 from app.catalog.vendor_ratios import vendor_ratios
-from app.errors import CatalogError, NotFound
+from app.errors import CatalogError, Unprocessable
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,13 @@ class Catalog(Lookup):
         """Return a peak of a chip by name: ``fp16_dense``, ``fp16_sparse``, ``tf32_dense``, ``fp32`` …"""
         peaks = {peak.name: peak for peak in entries.chip_peaks(self, chip_id)}
         if name not in peaks:
-            raise NotFound.named("peak", name, peaks, field)
+            raise Unprocessable.at(
+                field,
+                "{chip} has no peak named “{name}”; enter one of {known}",
+                chip=self.chip(chip_id).name,
+                name=name[:80],
+                known=", ".join(peaks),
+            )
         return peaks[name]
 
     def rents(self, system_id: str, condition: str = "") -> tuple[Figure, ...]:

@@ -217,6 +217,7 @@ OTHER_PEAKS = {
     "nvfp4_dense": "peak_nvfp4_dense",
     "fp16_sparse": "peak_fp16_sparse",
     "tf32_sparse": "peak_tf32_sparse",
+    "fp8_sparse": "peak_fp8_sparse",
 }
 
 USUAL_PEAKS = ("fp16_dense", "bf16_dense")

@@ -31,6 +31,8 @@ def estimate_text(answer: Estimate) -> list[str]:
         ("cost of the run", speaker.quantity(answer.cost.run if answer.cost else None)),
         ("validation", answer.validation.status),
     ]
+    if answer.validation.basis_text is not None:
+        rows.append(("rests on", answer.validation.basis_text.message))
     if answer.plan is not None:
         plan = answer.plan.model_dump(exclude={"stage_layers", "searched"})
         rows.append(("plan", ", ".join(f"{name} {plain(value)}" for name, value in plan.items())))

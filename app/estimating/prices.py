@@ -218,7 +218,7 @@ def _price_unknown(hardware: Hardware, terms: Terms, catalog: Catalog) -> CheckW
         return caution(
             "price_unknown",
             field,
-            "no {rental} price is published for {system}, only {known}; enter assumptions.hourly_price",
+            "no {rental} price is published for {system}, only {known}; enter the rent per hour",
             system=entry.name,
             rental=str(terms.rental),
             known=known,
@@ -226,7 +226,10 @@ def _price_unknown(hardware: Hardware, terms: Terms, catalog: Catalog) -> CheckW
     return caution(
         "price_unknown",
         field,
-        "{system} has no published price; enter assumptions.system_price or assumptions.hourly_price",
+        "{system} has no published purchase price, so its cost is unknown; enter the system price from a "
+        "quote"
+        if terms.owned
+        else "{system} has no published rent, so its cost is unknown; enter the rent per hour from a quote",
         system=entry.name,
     )
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from app.catalog.catalog import Catalog
 from app.catalog.defaults import ConvergenceTarget
+from app.engine.gpu.case import NARROW_BYTES
 from app.engine.operators.adapters import ATTENTION_MODULES, adaptable_modules, adapted
-from app.engine.operators.table import Kind, OperatorTable
+from app.engine.operators.table import Kind, OperatorTable, Section
 from app.engine.records import GpuChip, IpuChip, Precision, Tokens
 from app.errors import BadInput, Message, Unprocessable
 from app.estimating.context import LANGUAGE, SizingContext, batch_limit, critical_batch
@@ -122,10 +123,11 @@ def resolve_training(
     tokens = _tokens(asked, profile, target, seq_len, context, defaults)
     per_sample = tokens.mean if tokens else 1.0
     samples = _samples(asked, profile, target, per_sample, tokens is not None)
-    precision = _precision(asked, chip, defaults, warnings)
+    table = profile.operators(tokens, image_size)
+    precision = precision_on(asked.precision, profile, table, chip, "workload.precision", defaults, warnings)
     optimizer: str | None = asked.optimizer
     if optimizer is None:
-        convolutional = is_convolutional(profile.operators(tokens, image_size))
+        convolutional = is_convolutional(table)
         optimizer = OPTIMIZERS.get(profile.family, "momentum" if convolutional else "adam")
         why = Message("optimizer of published recipes for such networks")
         defaults.append(Default.of("workload.optimizer", optimizer, why))
@@ -455,32 +457,46 @@ def lengths_at(sample: LengthSample, seq_len: int) -> tuple[float, float]:
     return float(np.average(lengths, weights=bins[:, 2])), float(np.average(lengths**2, weights=bins[:, 2]))
 
 
-def nearest_format(wanted: Precision, available: Collection[Precision]) -> Precision:
-    """Return the format a chip has that stands in best for another."""
-    return next((form for form in NEAREST[wanted] if form in available), Precision.FP32)
+def nearest_format(wanted: Precision, available: Collection[Precision], table: OperatorTable) -> Precision:
+    """Return the format that stands in best for another on a chip and in a network.
 
-
-def _precision(
-    asked: WorkloadInput, chip: GpuChip | IpuChip, defaults: list[Default], warnings: list[CheckWarning]
-) -> Precision:
-    return precision_on(asked.precision, chip, "workload.precision", defaults, warnings)
+    Formats below 16 bit are those of products inside layers; a network without any runs in none of them.
+    """
+    formats = [form for form in NEAREST[wanted] if form in available]
+    if not np.any((table.kind == Kind.MATMUL) & (table.section == Section.LAYER)):
+        formats = [form for form in formats if form not in NARROW_BYTES]
+    return next(iter(formats), Precision.FP32)
 
 
 def precision_on(
     asked: str | None,
+    profile: ModelProfile,
+    table: OperatorTable,
     chip: GpuChip | IpuChip,
     field: str,
     defaults: list[Default],
     warnings: list[CheckWarning],
 ) -> Precision:
-    """Return the format that a chip runs in place of the one asked for."""
+    """Return the format that a network runs in on a chip, in place of the one asked for."""
     ipu = {Precision.FP16_16, Precision.FP32}
     available = ipu if isinstance(chip, IpuChip) else set(chip.matrix_peak)
     wanted = Precision(asked) if asked else Precision.BF16
-    used = nearest_format(wanted, available)
+    used = nearest_format(wanted, available, table)
     if asked is None:
         defaults.append(
             Default.of(field, used.value, Message("this chip is normally used with mixed precision"))
+        )
+    elif used is not wanted and wanted in available:
+        warnings.append(
+            info(
+                "precision_substituted",
+                field,
+                "the layers of {model} have no matrix products that could run in {wanted}; {used} is used "
+                "instead",
+                model=profile.name,
+                wanted=wanted.value,
+                used=used.value,
+            )
         )
     elif used is not wanted:
         warnings.append(

@@ -56,7 +56,7 @@
 
   // What a mouse finds by pointing the arrow keys find one by one; Tab goes on as everywhere.
   const values = (box) =>
-    box.data.flatMap((trace, curveNumber) =>
+    (box.data || []).flatMap((trace, curveNumber) =>
       (trace.customdata || [])
         .map((said, pointNumber) => ({ curveNumber, pointNumber, said, x: trace.x[pointNumber], y: trace.y[pointNumber] }))
         .filter((point) => point.x !== null && point.y !== null),
@@ -153,9 +153,18 @@
     }
   };
 
+  // Thousands of values are no part of the page: they come when the chart is first seen.
+  const read = async (source) => {
+    const address = source.dataset.address;
+    delete source.dataset.address;
+    source.textContent = await (await fetch(address)).text();
+  };
+
   const draw = (box, again = false) => {
     const source = document.getElementById(box.dataset.figure);
     if (!source || !window.Plotly || (box.dataset.drawn && !again)) return;
+    if (source.dataset.address) return read(source).then(() => draw(box));
+    if (!source.textContent) return;
     const figure = JSON.parse(source.textContent);
     Plotly.react(box, traces(figure.data), inked(figure.layout, box.clientWidth < NARROW), CONFIG);
     if (!box.dataset.drawn) {

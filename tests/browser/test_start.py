@@ -46,7 +46,7 @@ def test_a_study_is_made_with_the_keyboard_alone(window: Seat) -> None:
     expect(page.locator("#find_system")).to_be_focused()
     expect(page.locator("#find_system")).to_have_value("")
     expect(offered(page)).to_have_count(0)
-    assert systems(page)[2] == "HGX A100 80GB, 8 GPUs"
+    assert systems(page)[2] == "HGX A100 80GB (8 GPUs)"
     more = page.locator("#more-a100-sxm-80gb")
     before = int(page.locator("#count-a100-sxm-80gb").input_value())
     more.press("Enter")

@@ -6,7 +6,7 @@ from app.catalog.catalog import Catalog
 from app.catalog.check import REQUIRED
 from app.catalog.entries import ChipKind
 from app.catalog.figures import FigureStatus, SourceKind
-from app.errors import CatalogError, NotFound
+from app.errors import CatalogError, NotFound, Unprocessable
 
 
 def derived(catalog: Catalog, system: str, name: str) -> float:
@@ -183,7 +183,7 @@ def test_unknown_names_offer_close_ones(catalog: Catalog) -> None:
         catalog.chip("h100-sxm")
     with pytest.raises(NotFound):
         catalog.source("rumour")
-    with pytest.raises(NotFound):
+    with pytest.raises(Unprocessable, match="fp16_dense"):
         catalog.peak("gc200", "tf32_dense")
 
 

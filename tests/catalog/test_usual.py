@@ -175,5 +175,5 @@ def test_the_example_of_the_guide_makes_a_chip_and_a_server(copied: Path) -> Non
         path.write_text("\n".join(kept) + "\n", encoding="utf-8")
     assert shown == []
     catalog = load_catalog(copied)
-    assert catalog.system("mi350x").name == "MI350X server, 8 GPUs"
+    assert catalog.system("mi350x").name == "MI350X server (8 GPUs)"
     assert catalog.gpu_chip(catalog.system("mi350x").chip).memory_capacity == 288e9

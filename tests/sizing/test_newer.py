@@ -6,6 +6,7 @@ import pytest
 
 from app.engine.records import IpuChip
 from app.estimating.context import SizingContext
+from app.estimating.documents import Estimate
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
 from app.features.bills.bill import make_bill
@@ -114,3 +115,16 @@ def test_where_no_system_is_named_all_are_tried_and_the_best_at_every_count(cont
     assert len(plain) > len(in_units)
     assert all(is_power_of_two(count) for name in plain for count in counts[name])
     assert found.recommended is not None
+
+
+@pytest.mark.parametrize("precision", ["fp8", "mxfp8", "nvfp4"])
+def test_a_network_of_convolutions_runs_in_16_bit(context: SizingContext, precision: str) -> None:
+    def asked(form: str) -> Estimate:
+        workload = {"samples": 1e6, "global_batch": 512, "precision": form}
+        request = {"model": {"preset": "resnet50"}, "workload": workload, "system": {"id": "dgx-b200"}}
+        return estimate(EstimateRequest.model_validate(request), context)
+
+    answer, plain = asked(precision), asked("bf16")
+    assert answer.precision_used == "bf16" and answer.step_time == plain.step_time
+    (said,) = [one.message for one in answer.warnings if one.code == "precision_substituted"]
+    assert precision in said and "bf16 is used instead" in said

@@ -78,7 +78,7 @@ FLOP = {"total_flop": 1e20}
         ({"assumptions": {"input_samples_per_second": 0}}, BadInput, "assumptions.input_samples_per_second"),
         ({"model": FLOP, "assumptions": {"utilization": 1.5}}, BadInput, "assumptions.utilization"),
         ({"model": FLOP, "assumptions": {"peak_flops": -1}}, BadInput, "assumptions.peak_flops"),
-        ({"model": FLOP, "assumptions": {"peak": "fp99"}}, NotFound, "assumptions.peak"),
+        ({"model": FLOP, "assumptions": {"peak": "fp99"}}, Unprocessable, "assumptions.peak"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_names_its_field(parts: dict[str, Any], error: type[AppError], field: str) -> None:
@@ -141,5 +141,8 @@ def test_degrees_on_ipus_are_powers_of_two(name: str, value: int) -> None:
 def test_an_unknown_identifier_is_answered_with_the_nearest() -> None:
     with pytest.raises(NotFound, match="dgx-a100-640gb"):
         answer(system={"id": "dgx-a100-64gb"})
-    with pytest.raises(NotFound, match="fp16_sparse"):
-        answer(model=FLOP, assumptions={"peak": "fp16_spars"})
+
+
+def test_a_peak_that_a_chip_lacks_is_refused_with_those_it_has() -> None:
+    with pytest.raises(Unprocessable, match="MI300X.*fp16_sparse.*fp8_dense"):
+        answer(model=FLOP, system={"id": "mi300x-8"}, assumptions={"peak": "fp16_sparse"})

@@ -75,7 +75,7 @@ def build(
         stage_layers=tuple(float(layers) for layers in case.completed.get("stage_layers", "").split()),
     )
     if not isinstance(found, IpuChip):
-        used = nearest_format(scenario.precision, found.chip.matrix_peak)
+        used = nearest_format(scenario.precision, found.chip.matrix_peak, table)
         scenario = replace(scenario, precision=used)
     return scenario, model, _plans(case, scenario, context)
 

@@ -172,6 +172,8 @@ def printed(answer: Estimate) -> str:
         "cost of the run": speaker.quantity(answer.cost.run if answer.cost else None),
         "validation": answer.validation.status,
     }
+    if answer.validation.basis_text is not None:
+        lines["rests on"] = answer.validation.basis_text.message
     table = "\n".join(f"{name:<{WIDTH}}{value}" for name, value in lines.items())
     return f"```text\n{table}\n```"
 

@@ -234,6 +234,7 @@ def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
                 "Above 1×, the prediction is too fast. Runs of the same size are side by side."
             ),
             "runs",
+            apart=True,
         )
     ]
     rates = [place for place, one in enumerate(runs) if one.metric == "samples_per_s"]
@@ -245,6 +246,7 @@ def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
                 throughputs([marks[place] for place in rates], families(marks), "samples/s", voice),
                 voice.gettext("Runs measured in samples per second; dotted lines are ±10 %."),
                 "runs",
+                apart=True,
             )
         )
     return drawn

@@ -219,6 +219,14 @@ def peak_of(catalog: Catalog, entry: SystemEntry) -> float:
     return catalog.usual_peak(entry.chip).value * entry.devices
 
 
+def is_unpriced(question: StudyQuestion) -> bool:
+    """Tell whether an option runs, and only its price is missing."""
+    own = question.option
+    asked = question.content.model_copy(update={"options": [own]})
+    made = estimates_of(question.bench, question.workspace, asked, {}, strict=False)[1][own.key]
+    return isinstance(made, Estimate) and made.fits and made.cost is None
+
+
 def usual_fields(question: StudyQuestion) -> dict[str, str]:
     """Return the fields of the form that the study fills in."""
     found = amounts_of(question)

@@ -17,6 +17,7 @@ from app.features.break_even.from_study import (
     decide_of_study,
     is_of_study,
     is_owned,
+    is_unpriced,
     usual_fields,
 )
 from app.features.break_even.model import BreakEven, BreakEvenRequest
@@ -94,7 +95,9 @@ class BreakEvenPage:
     general: Sequence[Message]
     """What is wrong that no field shows."""
     amounts: OptionAmounts | None
-    """What the study says; None where it has no price."""
+    """What the study says; None where it has no price, or does not run."""
+    unpriced: bool
+    """True where the option runs and only its price is missing."""
     kept: frozenset[str]
     """Amounts of the form that are those of the study."""
     clouds: Sequence[ChoiceGroup]
@@ -118,6 +121,7 @@ def break_even_page(request: Request, opened: OpenView, result: Answered[BreakEv
         mixed_chart=None if answer is None else mixed_chart(answer, voice),
         general=FORM.unplaced(form),
         amounts=found,
+        unpriced=found is None and opened.question is not None and is_unpriced(opened.question),
         kept=frozenset() if answer is None or found is None else kept_amounts(answer, found),
         clouds=[group for group in system_names(opened.bench.catalogue) if group.name == RENTED],
         folds=open_folds(form),

@@ -142,7 +142,10 @@ class SystemServing:
                 hardware, self.assumptions, self.request.currency, context.catalog, warnings, family
             )
         chip = hardware.engine.chip
-        precision = precision_on(self.request.precision, chip, "precision", defaults, warnings)
+        table = prompt_operators(self.shape, self.asked.prompt)
+        precision = precision_on(
+            self.request.precision, self.profile, table, chip, "precision", defaults, warnings
+        )
         served = serve(self.profile, self.shape, hardware, precision, self.asked, context)
         serving, replica = (None, served) if isinstance(served, Replica) else (served, served.replica)
         if serving is None:

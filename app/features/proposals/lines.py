@@ -48,6 +48,7 @@ UNITS = {
 NAMES = {
     "system.devices": "devices",
     "cost.carbon.run": "carbon",
+    "validation.basis_text.message": "basis",
     "samples_per_s": "rate",
     "count": "quantity",
 }
@@ -133,6 +134,8 @@ def _row(row: ComparisonRow, index: int) -> Iterator[ProposalLine]:
         paid = ("run", "capex", *bought, "hourly")
         yield from replace(lines, prefix="cost.").fields(row.own_cost, costs, *paid)
     yield from lines.fields(estimate, at, "cost.carbon.run", "system.power", "system.devices")
+    if estimate.validation.basis_text is not None:
+        yield from lines.fields(estimate, at, "validation.basis_text.message")
     logic = Lines("logic", row.label)
     yield from logic.fields(estimate, at, "steps", "samples")
     for place, part in enumerate(estimate.breakdown or ()):

@@ -27,10 +27,13 @@ def names_of(rows: Sequence[ComparisonRow], catalog: Catalog) -> dict[str, str]:
 
 
 FOR_CUSTOMERS: Mapping[str, str] = {
-    "{system} has no published price; enter assumptions.system_price or assumptions.hourly_price": (
-        "{system} has no published price"
+    "{system} has no published purchase price, so its cost is unknown; enter the system price from a quote": (
+        "{system} has no published purchase price, so its cost is unknown"
     ),
-    "no {rental} price is published for {system}, only {known}; enter assumptions.hourly_price": (
+    "{system} has no published rent, so its cost is unknown; enter the rent per hour from a quote": (
+        "{system} has no published rent, so its cost is unknown"
+    ),
+    "no {rental} price is published for {system}, only {known}; enter the rent per hour": (
         "no {rental} price is published for {system}, only {known}"
     ),
     "The price of {system} is an estimate: {price} {unit}, from {low} to {high}. Get a quote or enter the "

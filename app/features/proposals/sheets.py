@@ -251,6 +251,10 @@ def term(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         put(page, row, 7, option.over_term.high, MONEY)
 
 
+SAID = ("avoid", "basis")
+"""Lines that are sentences."""
+
+
 def figures(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     """Write every line; sentences are read, not computed with."""
 
@@ -266,7 +270,7 @@ def figures(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         (
             speaker.gettext("Value"),
             20,
-            lambda line: said(line) if line.name == "avoid" else plain(line.value),
+            lambda line: said(line) if line.name in SAID else plain(line.value),
         ),
         (speaker.gettext("Lowest"), 18, lambda line: line.low),
         (speaker.gettext("Highest"), 18, lambda line: line.high),

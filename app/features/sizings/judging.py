@@ -302,6 +302,10 @@ def purchase_needed(verdict: Verdict) -> LimitChange | None:
     return least_budget(verdict, "purchase")
 
 
+PRICE_FIELDS = {"own": "assumptions.system_price", "rent": "assumptions.hourly_price"}
+"""Acquisition → field that takes a price where none is published."""
+
+
 def _both_limits(nearest: SampledOption, request: SizingRequest) -> LimitChange:
     """Return the deadline and the budget that the nearest option keeps together, where neither alone does."""
     option, kind = nearest.document, held_kind(nearest, request)
@@ -315,10 +319,14 @@ def _both_limits(nearest: SampledOption, request: SizingRequest) -> LimitChange:
             )
             return _change("budget_kind", None, option, text)
         text = Message(
-            "{system} has no published price; enter assumptions.system_price or assumptions.hourly_price",
+            "{system} has no published purchase price, so its cost is unknown; enter the system price from a "
+            "quote"
+            if option.acquisition == "own"
+            else "{system} has no published rent, so its cost is unknown; enter the rent per hour from a "
+            "quote",
             {"system": option.name},
         )
-        return _change("assumptions.system_price", None, option, text)
+        return _change(PRICE_FIELDS[option.acquisition], None, option, text)
     longer = _up(least_limit(seconds, known, (1.0 + request.probability) / 2.0))
     amount = _up(least_limit(costs, seconds <= longer, request.probability))
     text = Message(

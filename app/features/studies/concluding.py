@@ -57,17 +57,33 @@ def _result(
     else:
         sentences.append(_ranking(by_key, best, contests))
         named = {*best["time"], *best["cost"]}
-        sentences += _others(able, [option for option in able if option.key in named])
+        others = _others(able, [option for option in able if option.key in named])
+        sentences += _unpriced(able, best, others) + [_alone(option, only=False) for option in others]
     return [Text.of(sentence) for sentence in sentences]
 
 
 MOST_OTHERS = 3
 
 
-def _others(able: Sequence[StudyOptionAnswer], said: Sequence[StudyOptionAnswer]) -> list[Message]:
-    """Say what options come to that no other sentence has told of; the table has the rest."""
-    others = [option for option in able if option not in said][:MOST_OTHERS] if len(able) > 2 else []
-    return [_alone(option, only=False) for option in others]
+def _others(able: Sequence[StudyOptionAnswer], said: Sequence[StudyOptionAnswer]) -> list[StudyOptionAnswer]:
+    """Return the options that get a sentence of their own, as no other tells of them."""
+    return [option for option in able if option not in said][:MOST_OTHERS] if len(able) > 2 else []
+
+
+def _unpriced(
+    able: Sequence[StudyOptionAnswer],
+    best: Mapping[Metric, Sequence[str]],
+    others: Sequence[StudyOptionAnswer],
+) -> list[Message]:
+    """Say which options the lowest cost is told without, unless their own sentence does."""
+    one_each = len(best["time"]) == len(best["cost"]) == 1
+    told = [*(option.key for option in others), *(best["time"] if one_each else ())]
+    missing = [option.label for option in able if option.cost is None and option.key not in told]
+    if not missing or not best["cost"]:
+        return []
+    return [
+        Message("Costs are compared without {options}: no price is known.", {"options": ", ".join(missing)})
+    ]
 
 
 def wanted(limits: StudyLimits) -> float:

@@ -248,7 +248,9 @@ class KnobPanel:
     def _taken(self, name: str, option: StudyOptionAnswer | None) -> str:
         """Return what an empty field stands for: what the base states, or the default an estimate took."""
         if name in {"price", "rent", "price_book"}:
-            return self.voice.gettext("from the catalogue")
+            estimate = None if option is None else option.estimate
+            unpriced = name == "price" and estimate is not None and estimate.fits and estimate.cost is None
+            return self.voice.gettext("no known price" if unpriced else "from the catalogue")
         if name == "probability":
             return f"{100 * USUAL_PROBABILITY:g}"
         if name == "budget_kind":

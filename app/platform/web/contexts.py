@@ -101,6 +101,8 @@ class FigureView:
     """How to read it."""
     table: str = ""
     """Identifier of a table on the page that says more."""
+    apart: bool = False
+    """True where it holds thousands of values: the page reads them when the chart comes into view."""
 
 
 @dataclass(frozen=True, slots=True)

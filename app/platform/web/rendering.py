@@ -62,7 +62,13 @@ PARAMETER = "chart"
 
 DARK = "dark.svg"
 
-TYPES = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8", DARK: "image/svg+xml"}
+TYPES = {
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+    DARK: "image/svg+xml",
+}
 """Form of a file → its media type."""
 
 
@@ -79,7 +85,7 @@ def figures(value: Any) -> Iterator[FigureView | DrawingView]:
 
 
 def chart_file(page: object, asked: str) -> Response:
-    """Answer with one chart of a page as SVG, PNG or CSV."""
+    """Answer with one chart of a page as SVG, PNG, CSV or JSON."""
     known = {f"{view.id}.{form}": view for view in figures(page) for form in forms(view)}
     view = known.get(asked)
     if view is None:
@@ -97,12 +103,14 @@ def forms(view: FigureView | DrawingView) -> list[str]:
     """Return the forms a chart or a drawing can be had in: a drawing without rows has no table of its own."""
     if isinstance(view, FigureView):
         return list(TYPES)
-    return [form for form in TYPES if form != DARK and (form != "csv" or view.rows)]
+    return [form for form in TYPES if form not in (DARK, "json") and (form != "csv" or view.rows)]
 
 
 def charted(view: FigureView, form: str) -> bytes:
     if form == "csv":
         return figure_csv(view.figure).encode("utf-8-sig")
+    if form == "json":
+        return written_figure(view.figure).encode()
     # Few requests draw, and what draws takes half a second to load.
     from app.platform.charts.stills import darkened, still
 
@@ -149,9 +157,13 @@ def asset(pattern: str) -> str:
     return f"/static/{path}" if path.startswith(VERSIONED) else f"/static/{path}?v={app.__version__}"
 
 
+def written_figure(figure: Figure) -> str:
+    return json.dumps(figure, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def embedded(figure: Figure) -> Markup:
     """Write a figure into a page as data; nothing in it can end the element it stands in."""
-    text = json.dumps(figure, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = written_figure(figure)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 

@@ -129,18 +129,23 @@ def test_an_unknown_value_is_refused_by_its_field(reader: Reader, field: str) ->
 def test_charts_have_a_table_that_holds_their_runs(reader: Reader) -> None:
     page = reader.page("/accuracy?family=resnet50")
     listed = all_runs(reader, "family=resnet50")
-    for box in page.select("figure.chart-box"):
-        assert box.select_one(".chart-table a")["href"] == "#runs"
-        figure = json.loads(box.select_one("script").string)
+    boxes = page.select("figure.chart-box")
+    drawn = [reader.data(box.select_one("script")["data-address"]) for box in boxes]
+    for box, figure in zip(boxes, drawn, strict=True):
+        assert box.select_one("p.hint a[href='#runs']") is not None
         marks = sum(len(one["x"]) for one in figure["data"] if one["mode"] == "markers")
         assert 0 < marks <= len(listed)
-    ratios = json.loads(page.select_one("#figure-ratios-data").string)
+    ratios = drawn[0]
     points = sorted(y for one in ratios["data"] if one["mode"] == "markers" for y in one["y"])
     runs = [one for one in counted(predictions()) if one.family == "resnet50"]
     errors = {one.group: error for one in runs if (error := one.error("group_left_out")) is not None}
     known = [math.exp(error) for one in runs if (error := one.error("group_left_out")) is not None]
     assert len(points) == len(errors)
     assert all(min(abs(point / value - 1.0) for value in known) < 1e-3 for point in points)
+
+
+def test_the_page_is_light(reader: Reader) -> None:
+    assert len(reader.get("/accuracy").content) < 400_000
 
 
 def test_a_list_of_runs_marks_ranges_that_miss(reader: Reader) -> None:

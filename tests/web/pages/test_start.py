@@ -203,7 +203,7 @@ def test_systems_are_added_counted_and_removed_without_scripts(reader: Reader) -
     state = fields_of(page)
     found = parsed(reader.get("/", params=state | {"find_system": "hgx 40gb"}).text)
     button = found.select_one("#system-results button")
-    assert "HGX A100 40GB, 8 GPUs" in button.get_text() and "NVIDIA A100-SXM4 40GB" in button.get_text()
+    assert "HGX A100 40GB (8 GPUs)" in button.get_text() and "NVIDIA A100-SXM4 40GB" in button.get_text()
     assert (button["name"], button["formmethod"]) == ("add", "get")
     added = parsed(reader.get("/", params=state | {"find_system": "hgx", "add": button["value"]}).text)
     assert list(systems(added)) == ["dgx-a100-640gb", "ipu-pod16", "a100-sxm-40gb"]

@@ -71,6 +71,10 @@ def line_value(line: ProposalLine, content: ProposalContent, voice: Voice) -> st
     if line.name == "avoid":
         # The line has the reason in English, for programs; people read it in their own words.
         return voice.sentence(content.advice.avoid[int(line.path.split(".")[2])].reasons[0])
+    if line.name == "basis":
+        estimate = content.comparison.rows[int(line.path.split(".")[2])].estimate
+        assert estimate is not None and estimate.validation.basis_text is not None, "the line is of it"
+        return voice.sentence(estimate.validation.basis_text)
     if line.section == "acceptance":
         return committed(content.acceptance[int(line.path.split(".")[1])], content, voice)
     if line.name.startswith(PART) and isinstance(line.value, int | float):
