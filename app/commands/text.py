@@ -34,7 +34,7 @@ def estimate_text(answer: Estimate) -> list[str]:
     if answer.validation.basis_text is not None:
         rows.append(("rests on", answer.validation.basis_text.message))
     if answer.plan is not None:
-        plan = answer.plan.model_dump(exclude={"stage_layers", "searched"})
+        plan = answer.plan.model_dump(exclude={"stage_layers", "searched"}, exclude_none=True)
         rows.append(("plan", ", ".join(f"{name} {plain(value)}" for name, value in plan.items())))
     lines = [answer.label, "", *table(rows)]
     if answer.breakdown:
