@@ -144,5 +144,5 @@ def test_an_unknown_identifier_is_answered_with_the_nearest() -> None:
 
 
 def test_a_peak_that_a_chip_lacks_is_refused_with_those_it_has() -> None:
-    with pytest.raises(Unprocessable, match="MI300X.*fp16_sparse.*fp8_dense"):
+    with pytest.raises(Unprocessable, match=r"MI300X.*fp16_sparse.*fp8_dense"):
         answer(model=FLOP, system={"id": "mi300x-8"}, assumptions={"peak": "fp16_sparse"})
