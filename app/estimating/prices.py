@@ -259,7 +259,10 @@ def _doubts(hardware: Hardware, asked: AssumptionsInput, found: DollarPrices) ->
             "price_is_estimate",
             "assumptions.system_price" if found.owned else "assumptions.hourly_price",
             "The price of {system} is an estimate: {price} {unit}, from {low} to {high}. Get a quote or "
-            "enter the price before deciding.",
+            "enter the price before deciding."
+            if low != high
+            else "The price of {system} is an estimate: {price} {unit}. Get a quote or enter the price "
+            "before deciding.",
             system=hardware.entry.name,
             price=figure.value,
             unit=figure.unit.name,

@@ -124,7 +124,9 @@ def resolve_training(
     per_sample = tokens.mean if tokens else 1.0
     samples = _samples(asked, profile, target, per_sample, tokens is not None)
     table = profile.operators(tokens, image_size)
-    precision = precision_on(asked.precision, profile, table, chip, "workload.precision", defaults, warnings)
+    precision = precision_on(
+        asked.precision, profile, table, chip, context.catalog, "workload.precision", defaults, warnings
+    )
     optimizer: str | None = asked.optimizer
     if optimizer is None:
         convolutional = is_convolutional(table)
@@ -473,6 +475,7 @@ def precision_on(
     profile: ModelProfile,
     table: OperatorTable,
     chip: GpuChip | IpuChip,
+    catalog: Catalog,
     field: str,
     defaults: list[Default],
     warnings: list[CheckWarning],
@@ -504,7 +507,7 @@ def precision_on(
                 "precision_substituted",
                 field,
                 "{chip} does not support {wanted}; {used} is used instead",
-                chip=chip.name,
+                chip=catalog.chip(chip.name).name,
                 wanted=wanted.value,
                 used=used.value,
             )

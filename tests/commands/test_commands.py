@@ -13,7 +13,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from app.__main__ import COMMANDS, command_line, main
-from app.api_reference import PAGE, failures, with_reference
+from app.api_reference import PAGE, failures, warnings, with_reference
 from app.errors import AppError
 from app.platform.web.api import MEANINGS
 from app.platform.web.examples import CONFIG, GPT3, SIZING
@@ -144,6 +144,11 @@ def test_the_catalogue_is_in_order(rackline: Rackline) -> None:
 def test_the_page_about_the_api_is_current() -> None:
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     assert with_reference(text) == text, "run “rackline docs”"
+
+
+def test_the_page_about_the_api_has_the_warnings_of_estimates_and_comparisons() -> None:
+    listed = {code.strip("`") for code, *_ in warnings()[1:]}
+    assert listed > {"price_unknown", "memory_margin_thin", "does_not_fit", "not_sold_new"}
 
 
 def test_the_page_about_the_api_has_every_status_that_is_answered() -> None:

@@ -144,7 +144,14 @@ class SystemServing:
         chip = hardware.engine.chip
         table = prompt_operators(self.shape, self.asked.prompt)
         precision = precision_on(
-            self.request.precision, self.profile, table, chip, "precision", defaults, warnings
+            self.request.precision,
+            self.profile,
+            table,
+            chip,
+            context.catalog,
+            "precision",
+            defaults,
+            warnings,
         )
         served = serve(self.profile, self.shape, hardware, precision, self.asked, context)
         serving, replica = (None, served) if isinstance(served, Replica) else (served, served.replica)

@@ -38,6 +38,9 @@ FOR_CUSTOMERS: Mapping[str, str] = {
     ),
     "The price of {system} is an estimate: {price} {unit}, from {low} to {high}. Get a quote or enter the "
     "price before deciding.": "The price of {system} is an estimate: {price} {unit}, from {low} to {high}.",
+    "The price of {system} is an estimate: {price} {unit}. Get a quote or enter the price before deciding.": (
+        "The price of {system} is an estimate: {price} {unit}."
+    ),
     "the prices of {estimated} of {lines} lines are estimates; replace them with a quote or a price book": (
         "the prices of {estimated} of {lines} lines are estimates"
     ),

@@ -250,7 +250,7 @@ class KnobPanel:
         if name in {"price", "rent", "price_book"}:
             estimate = None if option is None else option.estimate
             unpriced = name == "price" and estimate is not None and estimate.fits and estimate.cost is None
-            return self.voice.gettext("no known price" if unpriced else "from the catalogue")
+            return self.voice.gettext("no published price" if unpriced else "from the catalogue")
         if name == "probability":
             return f"{100 * USUAL_PROBABILITY:g}"
         if name == "budget_kind":
