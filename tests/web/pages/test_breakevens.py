@@ -268,3 +268,15 @@ def test_a_price_book_prices_the_purchase(reader: Reader) -> None:
     assert dear["capex"]["value"] - cheap["capex"]["value"] == pytest.approx(20 * 49_000, rel=0.1)
     unknown = reader.get(f"/breakevens?{urlencode({**bought, 'price_book_id': 'pbk_nobody'})}")
     assert unknown.status_code == 404
+
+
+def test_an_option_without_a_price_says_where_to_enter_one(reader: Reader) -> None:
+    study = reader.study({"id": "dgx-h100"}, {"id": "mi300x-8"})
+    page = reader.page(f"{study}/rent?option=b")
+    assert "No price of MI300X" in page.select_one("#answer").get_text()
+    link = page.select_one("#answer a")["href"]
+    path, _, field = link.partition("#")
+    compared = reader.page(path)
+    assert compared.find(id=field)["placeholder"] == "no published price"
+    assert compared.select_one("#column-b .r-cost a")["href"] == f"#{field}"
+    assert "price" in compared.select_one("#answer").get_text(), "costs are compared without it"
