@@ -30,6 +30,8 @@ from app.estimating.scenario import (
     with_recomputed_layers,
 )
 
+NEVER_SEARCHED = ("sharding_ranks", "context", "recompute_layers")
+"""Fields of a plan that are as given, or as usual."""
 PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
 """Multiples of the fewest phases."""
 CHOICES = tuple(name for name in Plans.__slots__ if name not in ("data", "micro_batch", "accumulation"))
@@ -387,13 +389,7 @@ class PlanChoice:
         """Fields that were not given."""
         space = self.space
         given = {name for name, values in space.allowed.items() if len(values) == 1}
-        fixed = {
-            *given,
-            *(GPU_ONLY if space.ipu else IPU_ONLY),
-            "sharding_ranks",
-            "context",
-            "recompute_layers",
-        }
+        fixed = {*given, *(GPU_ONLY if space.ipu else IPU_ONLY), *NEVER_SEARCHED}
         if space.experts == 1:
             fixed.add("expert")
         return tuple(name for name in PlanInput.model_fields if name not in fixed)

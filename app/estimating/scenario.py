@@ -253,9 +253,8 @@ def recompute_name(value: float) -> str:
 
 def recomputed_layers(value: float, depth: int) -> int | None:
     """Return how many layers are recomputed whole where that is a part of them."""
-    return (
-        round((value - Recompute.SELECTIVE) * depth) if Recompute.SELECTIVE < value < Recompute.FULL else None
-    )
+    share = value - Recompute.SELECTIVE
+    return round(share * depth) if 0.0 < share < 1.0 else None
 
 
 def with_recomputed_layers(

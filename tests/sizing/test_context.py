@@ -9,7 +9,9 @@ import pytest
 from app.errors import AppError, BadInput, Conflict
 from app.estimating.documents import Estimate
 from app.estimating.estimate import estimate
-from app.estimating.request import EstimateRequest
+from app.estimating.request import EstimateRequest, PlanInput
+from app.features.plans.model import SearchRequest
+from app.features.plans.searching import search
 from tests.sizing.asking import sizing_context
 
 LONG: dict[str, Any] = {
@@ -34,7 +36,7 @@ def test_ranks_of_a_context_use_devices_beside_those_of_a_replica() -> None:
 def test_a_plan_of_an_estimate_is_its_own_question() -> None:
     first = asked({"context": 8})
     assert first.plan is not None and first.step_time is not None
-    given = set(EstimateRequest.model_fields["plan"].annotation.model_fields)  # type: ignore[union-attr]
+    given = set(PlanInput.model_fields)
     again = asked(first.plan.model_dump(include=given))
     assert again.step_time is not None and again.step_time.value == pytest.approx(first.step_time.value)
 
@@ -76,3 +78,21 @@ def test_what_cannot_be_is_refused(
     with pytest.raises(code) as caught:
         asked(plan, **others)
     assert [fault.field for fault in caught.value.errors] == ["plan.context"]
+
+
+def test_a_search_holds_a_plan_against_those_with_as_many_ranks_to_a_sample() -> None:
+    context = sizing_context()
+    estimated = asked({"context": 4, "tensor": 2, "data": 4, "micro_batch": 1}).plan
+    assert estimated is not None
+    beside = estimated.model_dump(include=set(PlanInput.model_fields))
+    asking = {**LONG, "beside": beside, "what_if": False, "keep": 1}
+    same = search(SearchRequest.model_validate({**asking, "constraints": {"context": 4}}), context)
+    assert {one.plan.context for one in same.plans} == {4}
+    assert any(one.plan.data == 4 and one.plan.micro_batch == 1 for one in same.plans)
+    other = search(SearchRequest.model_validate(asking), context)
+    assert {one.plan.context for one in other.plans} == {1}
+
+
+def test_a_search_beside_a_plan_that_recomputes_some_layers_answers() -> None:
+    asking = {**LONG, "beside": {"recompute": "full", "recompute_layers": 3}, "what_if": False}
+    assert search(SearchRequest.model_validate(asking), sizing_context()).fits

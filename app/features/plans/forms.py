@@ -45,6 +45,9 @@ def search_request(question: StudyQuestion, estimate: Estimate, asked: PlanQuest
     if question.content.limits.probability is not None:
         body["probability"] = question.content.limits.probability
     body["constraints"] = asked.model_dump(mode="json", exclude_unset=True, exclude={AGAINST})
+    if estimate.plan is not None and estimate.plan.context > 1:
+        # Only plans of as many ranks to a sample can be held against it: the degree is never searched.
+        body["constraints"].setdefault("context", estimate.plan.context)
     return SearchRequest.model_validate(body)
 
 

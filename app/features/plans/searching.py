@@ -31,6 +31,7 @@ from app.estimating.scenario import (
     plan_number,
     recompute_name,
     sharding_name,
+    with_recomputed_layers,
 )
 from app.estimating.schema import Quantity
 from app.estimating.summaries import plan_summaries, plan_summary, system_summary
@@ -254,19 +255,19 @@ def _best(
 def _fastest_of(found: Searched, asked: PlanInput) -> Indices:
     """Return the index of the best plan that is as asked; nothing where none fits."""
     like = found.evaluated.fits.copy()
+    space = found.space
     try:
-        given = given_fields(asked)
+        stated = {name: (value,) for name, value in given_fields(asked).items()}
+        given = dict(with_recomputed_layers(stated, space.depth))
     except AppError as error:
         error.errors = tuple(
             replace(entry, field=f"beside{entry.field.removeprefix('plan')}") for entry in error.errors
         )
         raise
-    context = found.space.context
-    if given.pop("context", 1) != context:
-        return np.empty(0, dtype=np.int64)
-    stated = as_stated(found.plans, context)
-    for name, value in given.items():
-        like &= getattr(stated, name) == value
+    like &= given.pop("context", (1.0,))[0] == space.context
+    plans = as_stated(found.plans, space.context)
+    for name, (value,) in given.items():
+        like &= getattr(plans, name) == value
     several = np.flatnonzero(like)
     return several[np.argmin(found.cost[several], keepdims=True)] if several.size else several
 
