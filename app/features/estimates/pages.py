@@ -200,7 +200,7 @@ def plan_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
     """Return the choices of a plan by name, in the order of the schema."""
     if estimate.plan is None:
         return []
-    values = estimate.plan.model_dump(exclude={"searched", "stage_layers"})
+    values = estimate.plan.model_dump(exclude={"searched", "stage_layers"}, exclude_none=True)
     rows = [(name, written(value, voice, "plan")) for name, value in values.items()]
     stages = [f"{len(list(run))} × {layers}" for layers, run in itertools.groupby(estimate.plan.stage_layers)]
     return [*rows, ("stage_layers", ", ".join(stages) or "–")]

@@ -61,8 +61,8 @@ ESTIMATED = (
 
 PLANNED = (
     *("tensor", "pipeline", "data", "micro_batch", "accumulation", "global_batch", "interleave"),
-    *("recompute", "sequence_parallel", "sharding", "sharding_ranks", "expert", "context", "offload"),
-    *("rts", "rts_optimizer", "phases"),
+    *("recompute", "recompute_layers", "sequence_parallel", "sharding", "sharding_ranks", "expert"),
+    *("context", "offload", "rts", "rts_optimizer", "phases"),
 )
 
 
