@@ -30,7 +30,7 @@ from app.estimating.scenario import (
     with_recomputed_layers,
 )
 
-NEVER_SEARCHED = ("sharding_ranks", "context", "recompute_layers")
+NEVER_SEARCHED = ("sharding_ranks", "context")
 """Fields of a plan that are as given, or as usual."""
 PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
 """Multiples of the fewest phases."""
@@ -46,6 +46,8 @@ WHOLE = 2
 """Layouts of which every option is tried where few were before."""
 CLOSELY = 6
 """Plans around which micro-batches and batches are varied finely."""
+PARTLY = 24
+"""Layouts that recompute every layer of which fewer recomputed layers are tried."""
 Risk = Callable[[Plans], Floats]
 """Factors on the times of plans, for what is not known of their kind."""
 Totals = Callable[[Plans, Floats], Floats]
@@ -112,6 +114,8 @@ class PlanSearch:
             if self.space.lean and not space.ipu:
                 self._add_layouts(replace(self.space, lean=False), self._best_layouts())
             self._add(self._nearby())
+        if self.feasible and not space.ipu and "recompute" not in space.allowed:
+            self._add_partly_recomputed()
 
     @property
     def feasible(self) -> int:
@@ -164,11 +168,15 @@ class PlanSearch:
             place -= part.cost.size
         raise IndexError(place)
 
-    def _best_that_differ(self, by: str, names: Sequence[str], keep: int) -> Indices:
+    def _best_that_differ(
+        self, by: str, names: Sequence[str], keep: int, *, recompute: float | None = None
+    ) -> Indices:
         """Return the places of the best plans that differ, by cost or by time, the best first."""
         found, values, start = [], [], 0
         for part in self.parts:
             ranks: Floats = getattr(part, by)
+            if recompute is not None:
+                ranks = np.where(part.plans.recompute == recompute, ranks, np.inf)
             best = best_that_differ(part.plans, ranks, names, keep)
             found.append(start + best)
             values.append(ranks[best])
@@ -251,6 +259,27 @@ class PlanSearch:
         if part.plans.recompute[np.argmin(part.evaluated.seconds)] == Recompute.FULL:
             space = replace(self.space, allowed={**self.space.allowed, "offload": (1.0,)})
             self._add_layouts(space, layouts(space))
+
+    def _add_partly_recomputed(self) -> None:
+        """Add the best plans that recompute every layer with as few of them recomputed as fit."""
+        full = Recompute.FULL
+        best = np.union1d(
+            *(self._best_that_differ("cost", names, PARTLY, recompute=full) for names in (LAYOUT, CHOICES))
+        )
+        if not best.size:
+            return
+        whole, depth = self.take(best), int(self.scenario.table.depth)
+
+        def partly(layers: Floats) -> Plans:
+            return replace(whole, recompute=Recompute.SELECTIVE + layers / depth)
+
+        # Fewer layers than these do not fit, so many do.
+        few, enough = np.zeros(best.size), np.full(best.size, float(depth))
+        while np.any(enough - few > 1.0):
+            layers = np.floor((few + enough) / 2.0)
+            fits = self._evaluated(partly(layers)).fits
+            few, enough = np.where(fits, few, layers), np.where(fits, layers, enough)
+        self._add(partly(enough).take(np.flatnonzero(enough < depth)))
 
     def _ipu_plans(self, space: Space) -> tuple[Plans, int]:
         """Return plans that stay in the processor, and what does not, cut into phases."""
@@ -392,6 +421,8 @@ class PlanChoice:
         fixed = {*given, *(GPU_ONLY if space.ipu else IPU_ONLY), *NEVER_SEARCHED}
         if space.experts == 1:
             fixed.add("expert")
+        if "recompute" in given:
+            fixed.add("recompute_layers")
         return tuple(name for name in PlanInput.model_fields if name not in fixed)
 
 

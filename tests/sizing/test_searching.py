@@ -76,7 +76,7 @@ def test_every_plan_of_the_answer_estimates_to_its_own_time(asked: dict[str, Any
 
 
 def plan_fields(plan: Any, asked: dict[str, Any]) -> dict[str, Any]:
-    names = ["tensor", "pipeline", "data", "micro_batch", "recompute", "offload"]
+    names = ["tensor", "pipeline", "data", "micro_batch", "recompute", "recompute_layers", "offload"]
     if "pod" in asked["system"]["id"]:
         names += ["rts", "rts_optimizer", "phases"]
     else:

@@ -254,8 +254,10 @@ def _searched(
 ) -> Plans | None:
     """Return the plan a search finds where a row states no layout and one device does not hold the model."""
     allowed: dict[str, tuple[float, ...]] = {} if data is None else {"data": (data,)}
-    if case.recompute is not None and not scenario.is_ipu:
-        allowed["recompute"] = (case.recompute,)
+    if not scenario.is_ipu:
+        # Those who say nothing of it seldom count the layers that they recompute.
+        modes = tuple(map(float, Recompute))
+        allowed["recompute"] = modes if case.recompute is None else (case.recompute,)
     if case.sharding and not scenario.is_ipu:
         allowed["sharding"] = (case.sharding,)
     try:

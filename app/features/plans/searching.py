@@ -207,7 +207,9 @@ def _best(
 ) -> list[SearchedPlan]:
     """Return the best plans that differ materially, with ranges and what sets them apart from the first."""
     found, scenario = sizing.choice.found, sizing.scenario
-    chosen = best_that_differ(found.plans, found.cost, MATERIAL, keep)
+    # However many layers are recomputed, it is one kind of plan.
+    kinds = replace(found.plans, recompute=np.ceil(found.plans.recompute))
+    chosen = best_that_differ(kinds, found.cost, MATERIAL, keep)
     if not chosen.size:
         return []
     if beside is not None:
