@@ -273,13 +273,14 @@ class PlanSearch:
         def partly(layers: Floats) -> Plans:
             return replace(whole, recompute=Recompute.SELECTIVE + layers / depth)
 
-        # Fewer layers than these do not fit, so many do.
+        # Fewer layers than these do not fit, so many do; where none are asked for, nothing is to be found.
         few, enough = np.zeros(best.size), np.full(best.size, float(depth))
+        tight = ~self._evaluated(partly(few)).fits
         while np.any(enough - few > 1.0):
-            layers = np.floor((few + enough) / 2.0)
+            layers = np.ceil((few + enough) / 2.0)
             fits = self._evaluated(partly(layers)).fits
             few, enough = np.where(fits, few, layers), np.where(fits, layers, enough)
-        self._add(partly(enough).take(np.flatnonzero(enough < depth)))
+        self._add(partly(enough).take(np.flatnonzero(tight & (enough < depth))))
 
     def _ipu_plans(self, space: Space) -> tuple[Plans, int]:
         """Return plans that stay in the processor, and what does not, cut into phases."""
