@@ -122,7 +122,9 @@ def type_text(schema: Schema) -> str:
         if several in schema:
             return " | ".join(dict.fromkeys(type_text(one) for one in schema[several]))
     if "const" in schema or "enum" in schema:
-        return f"Literal[{', '.join(map(repr, schema.get('enum', [schema.get('const')])))}]"
+        # Equal sets of values are one type to Python, in the order in which any module named them first.
+        values = sorted(schema.get("enum", [schema.get("const")]), key=str)
+        return f"Literal[{', '.join(map(repr, values))}]"
     kind = schema.get("type")
     if kind == "array":
         return f"list[{type_text(schema.get('items', {}))}]"

@@ -94,7 +94,7 @@ class CatalogueFigure(Document):
 
 class AcceleratorUse(Document):
     """Something kept that was made with an accelerator."""
-    kind: Literal['study', 'estimate', 'comparison', 'sizing', 'sweep', 'bill', 'calibration', 'proposal', 'price-book']
+    kind: Literal['bill', 'calibration', 'comparison', 'estimate', 'price-book', 'proposal', 'sizing', 'study', 'sweep']
     """Kind of object."""
     id: str
     """Identifier."""
@@ -148,7 +148,7 @@ class Accelerator(Document):
     """Bandwidth of that memory. [GB/s]"""
     power_w: float
     """Power limit of one device. [W]"""
-    link: Literal['nvswitch', 'nvlink', 'mesh', 'torus', 'pcie']
+    link: Literal['mesh', 'nvlink', 'nvswitch', 'pcie', 'torus']
     """How the devices of a machine are joined: by a switch, by direct NVLink, every pair by links of its
     own (mesh), neighbours alone (torus), or over PCIe.
     """
@@ -168,7 +168,7 @@ class Accelerator(Document):
     """Price of one machine. [currency]"""
     hourly_rent: float | None = None
     """Rent of one device. [currency/h]"""
-    currency: Literal['USD', 'KRW', 'EUR'] = 'USD'
+    currency: Literal['EUR', 'KRW', 'USD'] = 'USD'
     """Currency of the price or rent."""
     price_date: datetime.date | None = None
     """Date of the price or rent; if omitted, the day it is stated."""
@@ -222,7 +222,7 @@ class AcceleratorPatch(Request):
     """Bandwidth of that memory. [GB/s]"""
     power_w: float | None = None
     """Power limit of one device. [W]"""
-    link: Literal['nvswitch', 'nvlink', 'mesh', 'torus', 'pcie'] | None = None
+    link: Literal['mesh', 'nvlink', 'nvswitch', 'pcie', 'torus'] | None = None
     """How the devices of a machine are joined."""
     link_gb_per_s: float | None = None
     """Bandwidth of the fast links, one way. [GB/s]"""
@@ -238,7 +238,7 @@ class AcceleratorPatch(Request):
     """Price of one machine. [currency]"""
     hourly_rent: float | None = None
     """Rent of one device. [currency/h]"""
-    currency: Literal['USD', 'KRW', 'EUR'] | None = None
+    currency: Literal['EUR', 'KRW', 'USD'] | None = None
     """Currency of the price or rent."""
     price_date: datetime.date | None = None
     """Date of the price or rent."""
@@ -272,7 +272,7 @@ class AcceleratorRequest(Request):
     """Bandwidth of that memory. [GB/s]"""
     power_w: float
     """Power limit of one device. [W]"""
-    link: Literal['nvswitch', 'nvlink', 'mesh', 'torus', 'pcie']
+    link: Literal['mesh', 'nvlink', 'nvswitch', 'pcie', 'torus']
     """How the devices of a machine are joined: by a switch, by direct NVLink, every pair by links of its
     own (mesh), neighbours alone (torus), or over PCIe.
     """
@@ -292,7 +292,7 @@ class AcceleratorRequest(Request):
     """Price of one machine. [currency]"""
     hourly_rent: float | None = None
     """Rent of one device. [currency/h]"""
-    currency: Literal['USD', 'KRW', 'EUR'] = 'USD'
+    currency: Literal['EUR', 'KRW', 'USD'] = 'USD'
     """Currency of the price or rent."""
     price_date: datetime.date | None = None
     """Date of the price or rent; if omitted, the day it is stated."""
@@ -310,9 +310,9 @@ class ApiKey(Document):
     """Purpose."""
     prefix: str
     """First characters of the key, by which to identify it."""
-    scopes: list[Literal['read', 'estimate', 'propose']]
+    scopes: list[Literal['estimate', 'propose', 'read']]
     """Allowed scopes."""
-    status: Literal['active', 'replaced', 'expired', 'revoked']
+    status: Literal['active', 'expired', 'replaced', 'revoked']
     """Status: active; replaced (works until the grace period ends); expired or revoked (no longer works)."""
     created_at: datetime.datetime
     """Creation time."""
@@ -348,11 +348,11 @@ class BillRequest(Request):
     """Identifier of an estimate whose system, count and network are used."""
     fabric: str | None = None
     """Identifier of the network; if omitted, the system's own."""
-    region: Literal['korea', 'us', 'eu'] = 'korea'
+    region: Literal['eu', 'korea', 'us'] = 'korea'
     """Region of purchase. Its tax and duty are listed; neither is included in any price."""
     price_book_id: str | None = None
     """Identifier of a price book of the workspace."""
-    currency: Literal['USD', 'KRW'] = 'USD'
+    currency: Literal['KRW', 'USD'] = 'USD'
     """Currency of every price."""
     label: str | None = None
     """Name of the bill."""
@@ -372,7 +372,7 @@ class Quantity(Document):
 
 class Tax(Document):
     """A tax or duty that is not included in any price of a bill."""
-    name: Literal['vat', 'duty']
+    name: Literal['duty', 'vat']
     """Name: value-added or sales tax, or customs duty."""
     rate: float
     """Tax rate."""
@@ -405,7 +405,7 @@ class BillLine(Document):
     """Identifier of the part."""
     name: str
     """Name of the part."""
-    group: Literal['machines', 'hosts', 'compute_network', 'storage_network', 'management_network', 'cables', 'storage', 'racks', 'spares', 'installation']
+    group: Literal['cables', 'compute_network', 'hosts', 'installation', 'machines', 'management_network', 'racks', 'spares', 'storage', 'storage_network']
     """Group in which the line is listed."""
     use: str
     """Purpose."""
@@ -429,7 +429,7 @@ class BillLine(Document):
     """Source of the price; null if there is none."""
     as_of: str
     """Date of the price; empty if there is none."""
-    status: Literal['published', 'estimate', 'unknown']
+    status: Literal['estimate', 'published', 'unknown']
     """How reliable the price is: published, an estimate or unknown."""
     note: str
     """How the price was read or estimated; can be empty."""
@@ -437,7 +437,7 @@ class BillLine(Document):
 
 class GroupTotal(Document):
     """Totals of one group of lines."""
-    group: Literal['machines', 'hosts', 'compute_network', 'storage_network', 'management_network', 'cables', 'storage', 'racks', 'spares', 'installation']
+    group: Literal['cables', 'compute_network', 'hosts', 'installation', 'machines', 'management_network', 'racks', 'spares', 'storage', 'storage_network']
     """Name of the group."""
     price: Quantity
     """Sum of the known prices."""
@@ -471,7 +471,7 @@ class CheckWarning(Document):
     """Result of a named check."""
     code: str
     """Name of the check."""
-    severity: Literal['info', 'caution', 'serious']
+    severity: Literal['caution', 'info', 'serious']
     """Severity."""
     message: str
     """Sentence in English."""
@@ -625,7 +625,7 @@ class Bill(Document):
 
 class BillRatio(Document):
     """One figure compared across two bills."""
-    measure: Literal['package', 'total', 'power', 'power_max', 'rack_units']
+    measure: Literal['package', 'power', 'power_max', 'rack_units', 'total']
     """Metric compared."""
     first: Quantity
     """Value for the first bill."""
@@ -639,7 +639,7 @@ class BillRatio(Document):
 
 class GroupPair(Document):
     """Totals of one group in two bills."""
-    group: Literal['machines', 'hosts', 'compute_network', 'storage_network', 'management_network', 'cables', 'storage', 'racks', 'spares', 'installation']
+    group: Literal['cables', 'compute_network', 'hosts', 'installation', 'machines', 'management_network', 'racks', 'spares', 'storage', 'storage_network']
     """Name of the group."""
     first: Quantity | None
     """Total in the first bill; null if it has no such parts."""
@@ -705,7 +705,7 @@ class DemandCase(Document):
     """Part of the cloud bill for which the cluster has capacity. [currency/month]"""
     months: float | None
     """Break-even month; null if never reached. [month]"""
-    outcome: Literal['within_horizon', 'after_horizon', 'never']
+    outcome: Literal['after_horizon', 'never', 'within_horizon']
     """When break-even is reached: within the horizon, after it, or never."""
 
 
@@ -797,7 +797,7 @@ class BreakEven(Document):
     """Number of months, with fraction, until owning has cost no more than renting; null if that never
     happens. [month]
     """
-    outcome: Literal['within_horizon', 'after_horizon', 'never']
+    outcome: Literal['after_horizon', 'never', 'within_horizon']
     """When break-even is reached: within the horizon, after it, or never."""
     months_low: float | None
     """10th percentile of the break-even month; null if never reached, or without ranges. [month]"""
@@ -923,7 +923,7 @@ class RangesInput(Request):
 
 class BreakEvenRequest(Request):
     """A purchase and the cloud bill it would replace."""
-    currency: Literal['USD', 'KRW']
+    currency: Literal['KRW', 'USD']
     """Currency of every amount."""
     capex: float | None = None
     """Purchase price; alternatively, give hardware. [currency]"""
@@ -1179,7 +1179,7 @@ class ModelInput(Request):
 
 class WorkloadInput(Request):
     """Training workload."""
-    kind: Literal['pretrain', 'continue', 'finetune', 'lora', 'qlora'] = 'pretrain'
+    kind: Literal['continue', 'finetune', 'lora', 'pretrain', 'qlora'] = 'pretrain'
     """Kind of training: from scratch, continued, fine-tuning of all weights, or of adapters only, next to
     frozen weights, which qlora holds in 4 bit.
     """
@@ -1209,9 +1209,9 @@ class WorkloadInput(Request):
     """Side length of an image; if omitted, that of the target or model. [pixels]"""
     mean_tokens: float | None = None
     """Mean number of real tokens per sample, if padding is removed or rows are packed."""
-    precision: Literal['bf16', 'fp16', 'tf32', 'fp32', 'fp16.16', 'fp8', 'mxfp8', 'nvfp4'] | None = None
+    precision: Literal['bf16', 'fp16', 'fp16.16', 'fp32', 'fp8', 'mxfp8', 'nvfp4', 'tf32'] | None = None
     """Requested number format; each system uses the nearest one that it supports."""
-    optimizer: Literal['sgd', 'momentum', 'adam', 'lamb', 'adafactor', 'distributed-shampoo'] | None = None
+    optimizer: Literal['adafactor', 'adam', 'distributed-shampoo', 'lamb', 'momentum', 'sgd'] | None = None
     """Optimizer; if omitted, that of the target or of published recipes."""
 
 
@@ -1243,7 +1243,7 @@ class PlanInput(Request):
     """Micro-batches per step and replica (gradient accumulation)."""
     interleave: int | None = None
     """Model chunks per pipeline stage (interleaving)."""
-    recompute: Literal['none', 'selective', 'full'] | None = None
+    recompute: Literal['full', 'none', 'selective'] | None = None
     """Activations that the backward pass recomputes."""
     recompute_layers: int | None = None
     """Layers whose activations are recomputed whole; those of the others are kept, or attention alone is
@@ -1251,7 +1251,7 @@ class PlanInput(Request):
     """
     sequence_parallel: bool | None = None
     """Whether tensor ranks also split the tokens between tensor-parallel blocks (sequence parallelism)."""
-    sharding: Literal['none', 'optimizer', 'gradients', 'parameters'] | None = None
+    sharding: Literal['gradients', 'none', 'optimizer', 'parameters'] | None = None
     """State that replicas shard instead of each holding a full copy (ZeRO 1 to 3)."""
     sharding_ranks: int | None = None
     """Number of replicas that share one sharded copy of the state."""
@@ -1295,7 +1295,7 @@ class AssumptionsInput(Request):
     """Amortisation period of a bought system. [a]"""
     utilisation: float | None = None
     """Share of the time a bought system is in use."""
-    region: Literal['korea', 'us', 'eu'] | None = None
+    region: Literal['eu', 'korea', 'us'] | None = None
     """Region whose tariff, salaries, space and grid are used; if omitted, Korea for owned systems,
     otherwise the US.
     """
@@ -1317,7 +1317,7 @@ class AssumptionsInput(Request):
     """Shared storage bought or rented with the system; counted only if given. [TB]"""
     egress_gb: float | None = None
     """Data transferred out of the cloud per month, for rented systems. [GB/month]"""
-    include: list[Literal['hosts', 'fabric', 'storage', 'power', 'space', 'staff', 'support']] | None = None
+    include: list[Literal['fabric', 'hosts', 'power', 'space', 'staff', 'storage', 'support']] | None = None
     """Cost items to include besides the machines."""
     price_book_id: str | None = None
     """Identifier of a price book of the workspace; append @ and a number for a specific version."""
@@ -1345,7 +1345,7 @@ class EstimateRequest(Request):
     """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput())
     """Assumptions of the estimate."""
-    currency: Literal['USD', 'KRW'] = 'USD'
+    currency: Literal['KRW', 'USD'] = 'USD'
     """Currency of every price and cost."""
     label: str | None = None
     """Name of the estimate."""
@@ -1375,7 +1375,7 @@ class RunWorkload(Request):
     """Image size, as the length of a side. [pixels]"""
     mean_tokens: float | None = None
     """Mean number of real tokens per sample, if rows are packed."""
-    precision: Literal['bf16', 'fp16', 'tf32', 'fp32', 'fp16.16'] | None = None
+    precision: Literal['bf16', 'fp16', 'fp16.16', 'fp32', 'tf32'] | None = None
     """Number format."""
 
 
@@ -1487,7 +1487,7 @@ class CostFigure(Document):
     """Unit as stated."""
     as_of: str
     """Date of the figure; empty if it was stated in the request."""
-    status: Literal['sourced', 'estimate', 'recalled', 'stated', 'book']
+    status: Literal['book', 'estimate', 'recalled', 'sourced', 'stated']
     """Origin: published, estimated, recalled, stated in the request, or from a price book."""
     default: bool
     """Whether the catalogue's default was used."""
@@ -1643,7 +1643,7 @@ class QuoteLine(Document):
 
 class Quote(Document):
     """Lines and their total in one currency."""
-    currency: Literal['USD', 'KRW', 'EUR']
+    currency: Literal['EUR', 'KRW', 'USD']
     """Currency of every amount."""
     lines: list[QuoteLine]
     """Lines, in order."""
@@ -1695,7 +1695,7 @@ class Part(Document):
 
 class PipelineSchedule(Document):
     """Pipeline schedule of the micro-batches of one step."""
-    kind: Literal['one_forward_one_backward', 'interleaved', 'lockstep']
+    kind: Literal['interleaved', 'lockstep', 'one_forward_one_backward']
     """Order of the passes: one forward, one backward (1F1B); interleaved 1F1B; or supersteps in lockstep."""
     stages: int
     """Number of pipeline stages."""
@@ -1729,7 +1729,7 @@ class RooflinePoint(Document):
     """Arithmetic intensity: operations per byte moved. [FLOP/B]"""
     attained: float
     """Attained rate. [FLOP/s]"""
-    bound: Literal['compute', 'memory', 'exchange', 'latency']
+    bound: Literal['compute', 'exchange', 'latency', 'memory']
     """What limits it."""
     seconds: float
     """Time of the operator in one step. [s]"""
@@ -1805,7 +1805,7 @@ class NearestRun(Document):
 
 class BasisError(Document):
     """Error of comparable measured runs that were left out of the fit in the way that fits the basis."""
-    left_out: Literal['laboratory', 'chip']
+    left_out: Literal['chip', 'laboratory']
     """What was left out with each run: all runs of its laboratory, or all runs of its chip."""
     families: Literal['core', 'other']
     """Runs of the families with the most measured runs (BERT, GPT, LLaMA, ResNet-50), or of the others."""
@@ -1849,7 +1849,7 @@ class OutsideRun(Document):
     """Measured value, in the unit of the metric."""
     range: Quantity
     """Range of the estimate, in the same unit."""
-    reasons: list[Literal['software', 'global_batch', 'plan']]
+    reasons: list[Literal['global_batch', 'plan', 'software']]
     """Differences between the run and the estimate; empty if there are none."""
 
 
@@ -1861,9 +1861,9 @@ class Validation(Document):
     """Median of |ln(predicted/measured)| over the family's measured runs on the chip, using the software
     of each run if it was named, and the default if it was presumed.
     """
-    status: Literal['validated', 'extrapolated', 'unvalidated']
+    status: Literal['extrapolated', 'unvalidated', 'validated']
     """Whether the estimate is covered by measured runs."""
-    basis: Literal['own_runs', 'measured_here', 'software_elsewhere', 'chip_elsewhere', 'data_sheet'] | None = None
+    basis: Literal['chip_elsewhere', 'data_sheet', 'measured_here', 'own_runs', 'software_elsewhere'] | None = None
     """What the estimate rests on: own_runs (calibrated with runs of the workspace), measured_here (runs
     of this family on this series of chips with this software), software_elsewhere (runs of the software,
     but not of this family on this chip), chip_elsewhere (runs of the chip, but not with this software, or
@@ -1977,7 +1977,7 @@ class ComparisonRow(Document):
     """One option of a comparison: an estimate or a published figure."""
     label: str
     """Name of the row."""
-    kind: Literal['vendor', 'published', 'measured', 'modelled', 'linear']
+    kind: Literal['linear', 'measured', 'modelled', 'published', 'vendor']
     """Origin of the figure; estimates are modelled."""
     hours: float | None
     """Time to train; null if it does not fit. [h]"""
@@ -2097,7 +2097,7 @@ class PublishedFigure(Request):
     """Label of the row; must be unique."""
     hours: float | None = None
     """Time to train. A linear row can omit it and is then scaled from another row. [h]"""
-    kind: Literal['vendor', 'published', 'measured', 'modelled', 'linear']
+    kind: Literal['linear', 'measured', 'modelled', 'published', 'vendor']
     """Origin of the figure; “linear” is an extrapolation."""
     scaled_from: str | None = None
     """Label of the row from which a linear row is scaled."""
@@ -2113,7 +2113,7 @@ class ComparisonPatch(Request):
     """New title."""
     locale: Literal['en', 'ko', 'zh'] | None = None
     """New language."""
-    currency: Literal['USD', 'KRW'] | None = None
+    currency: Literal['KRW', 'USD'] | None = None
     """New currency; estimates are recomputed."""
     rows: list[EstimateRequest | PublishedFigure] | None = None
     """New rows; they replace all existing rows."""
@@ -2125,7 +2125,7 @@ class ComparisonRequest(Request):
     """Title; if omitted, the labels of the rows."""
     locale: Literal['en', 'ko', 'zh'] = 'en'
     """Display language of the comparison."""
-    currency: Literal['USD', 'KRW'] = 'USD'
+    currency: Literal['KRW', 'USD'] = 'USD'
     """Currency of every estimate in the comparison."""
     rows: list[EstimateRequest | PublishedFigure]
     """Estimate requests or published figures."""
@@ -2137,7 +2137,7 @@ class Delivery(Document):
     """Identifier of the message, sent as webhook-id with every attempt."""
     event: str
     """Type of the event."""
-    status: Literal['waiting', 'delivered', 'failed', 'dropped']
+    status: Literal['delivered', 'dropped', 'failed', 'waiting']
     """Status: waiting to be sent, delivered, failed at every attempt, or dropped with its webhook."""
     attempts: int
     """Number of delivery attempts."""
@@ -2238,9 +2238,9 @@ class Exposed(Document):
 
 class NetworkMessage(Document):
     """One kind of message in a step."""
-    kind: Literal['tensor', 'pipeline', 'data']
+    kind: Literal['data', 'pipeline', 'tensor']
     """Purpose."""
-    collective: Literal['all_reduce', 'reduce_scatter', 'all_gather', 'send', 'all_to_all']
+    collective: Literal['all_gather', 'all_reduce', 'all_to_all', 'reduce_scatter', 'send']
     """Collective operation."""
     bytes: float
     """Size of one message on one device. [B]"""
@@ -2248,7 +2248,7 @@ class NetworkMessage(Document):
     """Number of messages per step on one device."""
     ranks: int
     """Number of participating devices."""
-    algorithm: Literal['ring', 'tree', 'in_machine', 'pairs']
+    algorithm: Literal['in_machine', 'pairs', 'ring', 'tree']
     """Algorithm of the collective; “in_machine” does not use the network."""
     seconds: float
     """Time of one message without overlap. [s]"""
@@ -2308,7 +2308,7 @@ class MeasuredThroughput(Document):
 
 class FabricValidation(Document):
     """How far the result for a network is supported by runs on such a network."""
-    status: Literal['measured', 'validated', 'extrapolated', 'unvalidated']
+    status: Literal['extrapolated', 'measured', 'unvalidated', 'validated']
     """“measured”: by runs in the request. “unvalidated”: no run of this model family on this network
     between machines with this chip is known.
     """
@@ -2370,7 +2370,7 @@ class FabricOption(Document):
 
 class TermShare(Document):
     """Contribution of one term to the difference between two networks."""
-    term: Literal['data_volume', 'data_latency', 'tensor_across_machines', 'pipeline_across_machines', 'overlap', 'accumulation', 'same_network', 'one_machine', 'measured']
+    term: Literal['accumulation', 'data_latency', 'data_volume', 'measured', 'one_machine', 'overlap', 'pipeline_across_machines', 'same_network', 'tensor_across_machines']
     """Name of the term."""
     seconds: float
     """Step time that it saves on the faster network. [s]"""
@@ -2398,7 +2398,7 @@ class FabricGain(Document):
 
 class DecidedBy(Document):
     """Why the gain of the dearer network is as large as it is, and not larger."""
-    term: Literal['data_volume', 'data_latency', 'tensor_across_machines', 'pipeline_across_machines', 'overlap', 'accumulation', 'same_network', 'one_machine', 'measured']
+    term: Literal['accumulation', 'data_latency', 'data_volume', 'measured', 'one_machine', 'overlap', 'pipeline_across_machines', 'same_network', 'tensor_across_machines']
     """Deciding factor."""
     explanation: Text
     """Explanation in one sentence."""
@@ -2564,7 +2564,7 @@ class Frozen(Document):
     """Result of freezing a proposal."""
     id: str
     """Identifier of the proposal."""
-    status: Literal['frozen', 'expired']
+    status: Literal['expired', 'frozen']
     """Status; frozen from now on."""
     sha256: str
     """SHA-256 of the canonical JSON (RFC 8785) of the content."""
@@ -2688,7 +2688,7 @@ class InferenceRequest(Request):
     """One to twelve systems; accelerators with memory of their own, not IPUs."""
     assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput())
     """Assumptions of price, use and memory."""
-    currency: Literal['USD', 'KRW'] = 'USD'
+    currency: Literal['KRW', 'USD'] = 'USD'
     """Currency of every price and cost."""
 
 
@@ -2800,7 +2800,7 @@ class Job(Document):
     """Identifier of the job; the same as that of its result."""
     kind: Literal['sweep']
     """Kind of job."""
-    status: Literal['queued', 'running', 'done', 'cancelled', 'failed']
+    status: Literal['cancelled', 'done', 'failed', 'queued', 'running']
     """Status: waiting, under way or ended."""
     total: int
     """Total number of steps."""
@@ -2896,7 +2896,7 @@ class KeyRequest(Request):
     """An API key to create."""
     name: str
     """Purpose."""
-    scopes: list[Literal['read', 'estimate', 'propose']] = ['read']
+    scopes: list[Literal['estimate', 'propose', 'read']] = ['read']
     """Scopes of the key: read; estimate computes and stores; propose creates and shares proposals."""
     expires_in_days: int | None = 365
     """Days until the key expires; null for no expiry."""
@@ -3058,9 +3058,9 @@ class NewApiKey(Document):
     """Purpose."""
     prefix: str
     """First characters of the key, by which to identify it."""
-    scopes: list[Literal['read', 'estimate', 'propose']]
+    scopes: list[Literal['estimate', 'propose', 'read']]
     """Allowed scopes."""
-    status: Literal['active', 'replaced', 'expired', 'revoked']
+    status: Literal['active', 'expired', 'replaced', 'revoked']
     """Status: active; replaced (works until the grace period ends); expired or revoked (no longer works)."""
     created_at: datetime.datetime
     """Creation time."""
@@ -3226,7 +3226,7 @@ class ProposalSummary(Document):
     """Title."""
     customer: str
     """Name of the customer."""
-    review: Literal['draft', 'in_review', 'approved', 'sent', 'accepted', 'declined', 'expired'] = 'draft'
+    review: Literal['accepted', 'approved', 'declined', 'draft', 'expired', 'in_review', 'sent'] = 'draft'
     """State of review."""
     amount: float | None = None
     """What the recommended option costs to buy, or over the term if it is rented; null if unknown or if
@@ -3330,7 +3330,7 @@ class SweepState(Document):
     """Identifier of the sweep."""
     title: str
     """Title."""
-    status: Literal['queued', 'running', 'done', 'cancelled', 'failed']
+    status: Literal['cancelled', 'done', 'failed', 'queued', 'running']
     """Status: queued, running or ended (done, cancelled or failed)."""
     total: int
     """Total number of points."""
@@ -3644,7 +3644,7 @@ class PartitionRequest(Request):
     """Number of systems."""
     isolation: Literal['none', 'strict'] = 'none'
     """Whether teams must be isolated from each other."""
-    orchestrator: Literal['none', 'gc-docker', 'backend.ai'] = 'none'
+    orchestrator: Literal['backend.ai', 'gc-docker', 'none'] = 'none'
     """Orchestrator of the teams' containers."""
     requests: list[TeamRequest]
     """Devices requested by each team."""
@@ -3894,7 +3894,7 @@ class PartLeftOut(Document):
 
 class GainFound(Document):
     """Whether the gain of an alternative justifies its price, and the runs behind the answer."""
-    basis: Literal['runs', 'networks']
+    basis: Literal['networks', 'runs']
     """“runs”: measured alternatives only; “networks”: with the parts and prices of the networks."""
     label: str
     """What was compared."""
@@ -4076,7 +4076,7 @@ class SaidWarning(Document):
     """A warning with the options to which it applies; no options if it applies to the comparison."""
     code: str
     """Name of the check."""
-    severity: Literal['info', 'caution', 'serious']
+    severity: Literal['caution', 'info', 'serious']
     """Severity."""
     text: Text
     """Sentence."""
@@ -4110,7 +4110,7 @@ class Sender(Request):
 
 class SectionInput(Request):
     """A section of the document: whether it is shown, and what its author says in it."""
-    id: Literal['summary', 'reasons', 'scope', 'comparison', 'measured', 'bill', 'term', 'acceptance', 'risks', 'exclusions', 'terms', 'signature', 'logic', 'plan', 'assumptions', 'method', 'sources']
+    id: Literal['acceptance', 'assumptions', 'bill', 'comparison', 'exclusions', 'logic', 'measured', 'method', 'plan', 'reasons', 'risks', 'scope', 'signature', 'sources', 'summary', 'term', 'terms']
     """Name of the section."""
     shown: bool = True
     """Whether the section is in the document."""
@@ -4124,9 +4124,9 @@ class Commitment(Document):
     """A figure that is committed to, with the probability of keeping it."""
     option: str
     """Label of the option."""
-    figure: Literal['time_to_train', 'throughput', 'step_time', 'system.power']
+    figure: Literal['step_time', 'system.power', 'throughput', 'time_to_train']
     """Name of the figure in the estimate."""
-    bound: Literal['at_most', 'at_least']
+    bound: Literal['at_least', 'at_most']
     """Direction in which the figure is kept."""
     expected: Quantity
     """Estimate with its 80 % interval."""
@@ -4204,11 +4204,11 @@ class Proposal(Document):
     """Identifier of the comparison from which it was created."""
     study_id: str | None = None
     """Identifier of the study, if it was created from one."""
-    review: Literal['draft', 'in_review', 'approved', 'sent', 'accepted', 'declined', 'expired'] = 'draft'
+    review: Literal['accepted', 'approved', 'declined', 'draft', 'expired', 'in_review', 'sent'] = 'draft'
     """State of review: draft, in_review, approved (frozen), sent, accepted, declined or expired (past its
     last day of validity without an answer).
     """
-    steps: list[Literal['submit', 'return', 'approve', 'send', 'accept', 'decline']] = []
+    steps: list[Literal['accept', 'approve', 'decline', 'return', 'send', 'submit']] = []
     """Steps of review that are allowed now."""
     opened: int = 0
     """Number of times the customer's page was opened."""
@@ -4216,7 +4216,7 @@ class Proposal(Document):
     """Time of the first opening."""
     last_opened_at: datetime.datetime | None = None
     """Time of the last opening."""
-    status: Literal['draft', 'frozen', 'expired']
+    status: Literal['draft', 'expired', 'frozen']
     """Status: draft (can be changed), frozen (can never be changed) or expired (past its last day of
     validity).
     """
@@ -4240,7 +4240,7 @@ class ProposalEvent(Document):
     """An event in the history of a proposal."""
     position: int
     """Position in the order of events."""
-    kind: Literal['created', 'changed', 'submitted', 'returned', 'frozen', 'shared', 'unshared', 'sent', 'opened', 'accepted', 'declined', 'expired', 'replayed']
+    kind: Literal['accepted', 'changed', 'created', 'declined', 'expired', 'frozen', 'opened', 'replayed', 'returned', 'sent', 'shared', 'submitted', 'unshared']
     """Kind of event; frozen is the approval."""
     at: datetime.datetime
     """Time of the event."""
@@ -4340,7 +4340,7 @@ class ProposalPatch(Request):
     """Name of the customer."""
     locale: Literal['en', 'ko', 'zh'] | None = None
     """Language of the document."""
-    currency: Literal['USD', 'KRW'] | None = None
+    currency: Literal['KRW', 'USD'] | None = None
     """Currency of all prices in the proposal."""
     scaling_efficiency: float | None = None
     """Scaling efficiency of linear rows, as a share of linear scaling."""
@@ -4394,9 +4394,9 @@ class ProposalRequest(Request):
     """Who makes the proposal."""
     customer: str
     """Name of the customer."""
-    locale: Literal['ko', 'en', 'zh'] = 'ko'
+    locale: Literal['en', 'ko', 'zh'] = 'ko'
     """Language of the document."""
-    currency: Literal['USD', 'KRW'] = 'KRW'
+    currency: Literal['KRW', 'USD'] = 'KRW'
     """Currency of all prices in the proposal."""
     scaling_efficiency: float = 1.0
     """Scaling efficiency of linear rows, as a share of linear scaling."""
@@ -4545,7 +4545,7 @@ class TeamLoad(Request):
     """Mean duration; if omitted, the time to train of the estimate. [h]"""
     hours_deviation: float | None = None
     """Standard deviation of the duration, for “lognormal”. [h]"""
-    distribution: Literal['exponential', 'lognormal', 'fixed'] | None = None
+    distribution: Literal['exponential', 'fixed', 'lognormal'] | None = None
     """Distribution of the duration. If omitted, lognormal if a deviation is given, otherwise exponential."""
     estimate_id: str | None = None
     """Identifier of an estimate that gives the duration of a job."""
@@ -4559,7 +4559,7 @@ class QueueRequest(Request):
     """Number of systems."""
     teams: list[TeamLoad]
     """Teams and the jobs they submit."""
-    discipline: Literal['fifo', 'backfill', 'fair'] = 'fifo'
+    discipline: Literal['backfill', 'fair', 'fifo'] = 'fifo'
     """Queueing discipline: fifo, in order of arrival; backfill, in order of arrival, but short jobs can
     overtake if they delay no job ahead of them; fair, the team with the least usage first, with backfill.
     """
@@ -4623,7 +4623,7 @@ class Replay(Document):
 
 class ReviewRequest(Request):
     """A step of review to take."""
-    step: Literal['submit', 'return', 'approve', 'send', 'accept', 'decline']
+    step: Literal['accept', 'approve', 'decline', 'return', 'send', 'submit']
     """Step: submit (to review), return (to the author), approve (freeze), send, accept or decline (the
     customer's answer).
     """
@@ -4823,7 +4823,7 @@ class SearchConstraints(Request):
     """Micro-batches per step and replica (gradient accumulation)."""
     interleave: int | list[int] | None = None
     """Model chunks per pipeline stage (interleaving)."""
-    recompute: Literal['none', 'selective', 'full'] | list[Literal['none', 'selective', 'full']] | None = None
+    recompute: Literal['full', 'none', 'selective'] | list[Literal['full', 'none', 'selective']] | None = None
     """Activations that the backward pass recomputes."""
     recompute_layers: int | None = None
     """Layers whose activations are recomputed whole; those of the others are kept, or attention alone is
@@ -4831,7 +4831,7 @@ class SearchConstraints(Request):
     """
     sequence_parallel: bool | None = None
     """Whether tensor ranks also split the tokens between tensor-parallel blocks (sequence parallelism)."""
-    sharding: Literal['none', 'optimizer', 'gradients', 'parameters'] | list[Literal['none', 'optimizer', 'gradients', 'parameters']] | None = None
+    sharding: Literal['gradients', 'none', 'optimizer', 'parameters'] | list[Literal['gradients', 'none', 'optimizer', 'parameters']] | None = None
     """State that replicas shard instead of each holding a full copy (ZeRO 1 to 3)."""
     sharding_ranks: int | None = None
     """Number of replicas that share one sharded copy of the state."""
@@ -4877,7 +4877,7 @@ class SearchRequest(Request):
     """Share of a plan's runs that stay below the time by which it is ranked; 0.5 ranks by central times."""
     what_if: bool = True
     """Whether to repeat the search with twice the memory, memory bandwidth and network bandwidth."""
-    currency: Literal['USD', 'KRW'] = 'USD'
+    currency: Literal['KRW', 'USD'] = 'USD'
     """Currency of the estimates of the plans."""
 
 
@@ -4922,7 +4922,7 @@ class SizingRequest(Request):
     ownership, or rent, for this run) or term (all costs over the term). If omitted, purchase for owned
     systems and run for rented systems.
     """
-    currency: Literal['USD', 'KRW'] = 'USD'
+    currency: Literal['KRW', 'USD'] = 'USD'
     """Currency of budget, prices and costs."""
     probability: float = 0.8
     """Share of samples in which deadline and budget must be met."""
@@ -4948,11 +4948,11 @@ class OptionPrice(Document):
     """The price that accounts for most of an option's cost."""
     item: str
     """Name of the priced item."""
-    per: Literal['machine', 'system', 'hour']
+    per: Literal['hour', 'machine', 'system']
     """Unit of the price: one machine, one system, or one hour of a rented system."""
     price: Quantity
     """The price."""
-    status: Literal['sourced', 'estimate', 'recalled', 'stated', 'book']
+    status: Literal['book', 'estimate', 'recalled', 'sourced', 'stated']
     """Origin: published, estimated, recalled, stated in the request, or from a price book."""
     shares: PriceShares
     """Share of each cost that is proportional to the price."""
@@ -4966,7 +4966,7 @@ class PriceLimit(Document):
     """Price used."""
     value: float
     """Value at which the answer changes, in the currency. [currency]"""
-    direction: Literal['below', 'above']
+    direction: Literal['above', 'below']
     """Side of the value on which the answer is different."""
     wins: str
     """Option that would be recommended on that side."""
@@ -5100,7 +5100,7 @@ class SizingOption(Document):
     """Whether the requested probability is reached; without limits, true for all options that fit."""
     on_front: bool
     """Whether no other option is both faster and cheaper."""
-    status: Literal['validated', 'extrapolated', 'unvalidated']
+    status: Literal['extrapolated', 'unvalidated', 'validated']
     """Whether the option is covered by measured runs."""
     warnings: list[str]
     """Codes of the warnings of the estimate."""
@@ -5149,7 +5149,7 @@ class Sizing(Document):
     model: ModelSummary
     currency: str
     """Currency of budget and costs."""
-    outcome: Literal['met', 'not_met', 'front']
+    outcome: Literal['front', 'met', 'not_met']
     """Whether an option meets the requirements; front if no limit is given."""
     recommended: str | None
     """Option that the answer names first; null if the best options are too close to call."""
@@ -5207,7 +5207,7 @@ class StudyBase(Request):
     """Identifier of a software profile; if omitted, the usual one for the model on each chip."""
     assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput())
     """Assumptions of the estimate."""
-    currency: Literal['USD', 'KRW'] = 'USD'
+    currency: Literal['KRW', 'USD'] = 'USD'
     """Currency of every price and cost."""
     scaling_efficiency: float = 1.0
     """Scaling efficiency of scaled figures, as a share of linear scaling."""
@@ -5217,7 +5217,7 @@ class StatedFigure(Request):
     """A stated time to train; a linear one can be scaled from another option."""
     hours: float | None = None
     """Time to train; a linear figure can omit it and is then scaled from another. [h]"""
-    kind: Literal['vendor', 'published', 'measured', 'modelled', 'linear']
+    kind: Literal['linear', 'measured', 'modelled', 'published', 'vendor']
     """Origin of the figure; “linear” is an extrapolation."""
     scaled_from: str | None = None
     """Key of the option from which a linear figure is scaled."""
@@ -5345,7 +5345,7 @@ class StudyOptionAnswer(Document):
     """Key of the option."""
     label: str
     """Name."""
-    kind: Literal['vendor', 'published', 'measured', 'modelled', 'linear']
+    kind: Literal['linear', 'measured', 'modelled', 'published', 'vendor']
     """Origin of the figure; estimates are modelled."""
     system: str | None
     """Identifier of the system."""
@@ -5377,7 +5377,7 @@ class Contest(Document):
     """Key of the first option."""
     second: str
     """Key of the second option."""
-    metric: Literal['time', 'cost']
+    metric: Literal['cost', 'time']
     """Metric compared."""
     probability: float | None
     """Share of the paired samples in which the first option is lower, counting ties as half; null if
@@ -5443,7 +5443,7 @@ class Swing(Document):
 
 class Tornado(Document):
     """What would change which option is the best."""
-    metric: Literal['time', 'cost']
+    metric: Literal['cost', 'time']
     """Metric in which the option is best."""
     best: str
     """Key of the best option."""
@@ -5665,7 +5665,7 @@ class SweepAnswer(Document):
     """Identifier of the sweep."""
     title: str
     """Title."""
-    status: Literal['queued', 'running', 'done', 'cancelled', 'failed']
+    status: Literal['cancelled', 'done', 'failed', 'queued', 'running']
     """Status: queued, running or ended (done, cancelled or failed)."""
     total: int
     """Total number of points."""
@@ -5739,7 +5739,7 @@ class Prices(Request):
     """Amortisation period of a bought system. [a]"""
     utilisation: float | None = None
     """Share of the time a bought system is in use."""
-    include: list[Literal['hosts', 'fabric', 'storage', 'power', 'space', 'staff', 'support']] | None = None
+    include: list[Literal['fabric', 'hosts', 'power', 'space', 'staff', 'storage', 'support']] | None = None
     """Cost items to include besides the machines."""
     price_book_id: str | None = None
     """Identifier of a price book of the workspace."""
@@ -5759,7 +5759,7 @@ class SweepPrices(Request):
     """Amortisation period of a bought system. [a]"""
     utilisation: float | None = None
     """Share of the time a bought system is in use."""
-    include: list[Literal['hosts', 'fabric', 'storage', 'power', 'space', 'staff', 'support']] | None = None
+    include: list[Literal['fabric', 'hosts', 'power', 'space', 'staff', 'storage', 'support']] | None = None
     """Cost items to include besides the machines."""
     price_book_id: str | None = None
     """Identifier of a price book of the workspace."""
@@ -5797,7 +5797,7 @@ class SweepRequest(Request):
     """Price lists; if omitted, only the catalogue's prices."""
     scenarios: list[SweepScenario] = []
     """Scenarios; if omitted, only the default one."""
-    currency: Literal['USD', 'KRW'] = 'USD'
+    currency: Literal['KRW', 'USD'] = 'USD'
     """Currency of every price and cost."""
 
 
@@ -5829,7 +5829,7 @@ class PhaseEstimate(Document):
     """Samples per second."""
     time: Quantity
     """Duration of the phase."""
-    validation: Literal['validated', 'extrapolated', 'unvalidated']
+    validation: Literal['extrapolated', 'unvalidated', 'validated']
     """Whether the estimate is covered by measured runs."""
     basis: str
     """Basis for the batch, the precision and the number of samples."""
@@ -5867,7 +5867,7 @@ class ClaimSide(Document):
 
 class FootingRatio(Document):
     """Speed of the claimed side relative to the other, on one footing."""
-    footing: Literal['as_claimed', 'per_chip', 'per_system', 'per_dollar', 'per_watt_typical', 'per_watt_maximum']
+    footing: Literal['as_claimed', 'per_chip', 'per_dollar', 'per_system', 'per_watt_maximum', 'per_watt_typical']
     """What is held equal on both sides."""
     claimed: float
     """Published ratio, restated on this footing by arithmetic alone."""
@@ -5879,13 +5879,13 @@ class FootingRatio(Document):
     """Share of samples that reach the published ratio: restated for systems against systems, as published
     on the equal footings.
     """
-    verdict: Literal['survives', 'shrinks', 'does_not_survive']
+    verdict: Literal['does_not_survive', 'shrinks', 'survives']
     """What the estimated range implies for the published ratio on this footing."""
 
 
 class Reading(Document):
     """Estimate of a claim with software of one era."""
-    era: Literal['of_the_time', 'later']
+    era: Literal['later', 'of_the_time']
     """Software era: nearest to the time of the claim, or the best later one."""
     claimed: ClaimSide
     """Side that is claimed to be faster."""
@@ -5911,7 +5911,7 @@ class VendorClaim(Document):
     """The same ratio as its hours imply, or as printed elsewhere in the source."""
     restated: float | None
     """The ratio at the requested scaling efficiency; null if nothing was scaled."""
-    metric: Literal['time_to_train', 'training_throughput', 'unstated_throughput', 'inference_throughput']
+    metric: Literal['inference_throughput', 'time_to_train', 'training_throughput', 'unstated_throughput']
     """Metric compared."""
     model: str
     """Model that is run."""
@@ -5927,7 +5927,7 @@ class VendorClaim(Document):
     """Other sources on the claim."""
     as_of: str
     """Date of the claim."""
-    verdict: Literal['survives', 'shrinks', 'does_not_survive', 'not_comparable', 'not_modelled']
+    verdict: Literal['does_not_survive', 'not_comparable', 'not_modelled', 'shrinks', 'survives']
     """Verdict on the claim."""
     sentence: Text
     """Verdict in one sentence."""
@@ -5981,7 +5981,7 @@ class MeasuredRatio(Document):
     """Our ratio per dollar; null if a price is unknown."""
     per_watt_typical: Quantity | None
     """Our ratio per watt of typical power."""
-    verdict: Literal['within_range', 'above_range', 'below_range']
+    verdict: Literal['above_range', 'below_range', 'within_range']
     """Where the measured ratio lies against our range."""
 
 
@@ -5989,7 +5989,7 @@ class PublishedHours(Document):
     """A time to train, as published or as scaled or derived from a published one."""
     label: str
     """System and count that ran, or would have run."""
-    kind: Literal['vendor', 'linear']
+    kind: Literal['linear', 'vendor']
     """Origin of the figure; linear is an extrapolation."""
     hours: float
     """Time to train. [h]"""
@@ -6007,7 +6007,7 @@ class PublishedHours(Document):
 
 class ParityRow(Document):
     """Comparison of two allegedly equal systems in one quantity."""
-    quantity: Literal['price', 'power_typical', 'power_maximum', 'power_mixed']
+    quantity: Literal['power_maximum', 'power_mixed', 'power_typical', 'price']
     """Quantity compared; mixed compares the typical power of one with the maximum power of the other."""
     claimed: Quantity
     """Value for one IPU-POD64."""
@@ -6075,7 +6075,7 @@ class WebhookPatch(Request):
     """Fields of a webhook to change. Omitted fields are unchanged."""
     url: str | None = None
     """URL to which messages are sent."""
-    events: list[Literal['proposal.created', 'proposal.changed', 'proposal.submitted', 'proposal.returned', 'proposal.frozen', 'proposal.shared', 'proposal.unshared', 'proposal.sent', 'proposal.accepted', 'proposal.declined', 'proposal.opened', 'proposal.replayed', 'proposal.expired']] | None = None
+    events: list[Literal['proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared']] | None = None
     """Events for which the webhook receives messages."""
     name: str | None = None
     """Purpose."""
@@ -6087,7 +6087,7 @@ class WebhookRequest(Request):
     """A URL to which event messages are sent."""
     url: str
     """URL to which messages are sent: https, a public address, no user name in it."""
-    events: list[Literal['proposal.created', 'proposal.changed', 'proposal.submitted', 'proposal.returned', 'proposal.frozen', 'proposal.shared', 'proposal.unshared', 'proposal.sent', 'proposal.accepted', 'proposal.declined', 'proposal.opened', 'proposal.replayed', 'proposal.expired']] = ['proposal.frozen', 'proposal.shared', 'proposal.opened', 'proposal.expired']
+    events: list[Literal['proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared']] = ['proposal.frozen', 'proposal.shared', 'proposal.opened', 'proposal.expired']
     """Events for which the webhook receives messages."""
     name: str = ''
     """Purpose; if omitted, the host of the URL."""
