@@ -29,6 +29,7 @@ from typing import IO
 ROOT = Path(__file__).resolve().parent
 RUNTIME_LOCK = "requirements.lock"
 DEV_LOCK = "requirements-dev.lock"
+PROJECT = "pyproject.toml"
 ALL_PROCESSORS = ("--numprocesses", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
 """A file's tests share what is slow to make; in which order the files come, tests/conftest.py says."""
 USUAL = "not endurance and not benchmark"
@@ -61,16 +62,17 @@ class Environment:
         return hashlib.sha256((self.root / lock).read_bytes()).hexdigest()
 
     def is_current(self, lock: str) -> bool:
-        """Whether this lock, as it stands now, was the one installed."""
+        """Whether this lock and the project, as they stand now, were those installed."""
         try:
             installed = json.loads(self.stamp.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return False
-        return Path(self.command("python")).exists() and installed.get(lock) == self.lock_hash(lock)
+        current = all(installed.get(name) == self.lock_hash(name) for name in (lock, PROJECT))
+        return current and Path(self.command("python")).exists()
 
     def mark(self, lock: str) -> None:
-        """Note that the lock is installed. The dev lock holds all of the runtime lock."""
-        locks = [RUNTIME_LOCK, DEV_LOCK] if lock == DEV_LOCK else [lock]
+        """Note that the lock and the project are installed. The dev lock holds all of the runtime lock."""
+        locks = [RUNTIME_LOCK, DEV_LOCK, PROJECT] if lock == DEV_LOCK else [lock, PROJECT]
         self.stamp.write_text(json.dumps({name: self.lock_hash(name) for name in locks}), encoding="utf-8")
 
     def install(self, lock: str) -> None:

@@ -70,6 +70,15 @@ def main() -> None:
         gc.freeze()
         gc.enable()
         commands()
+    except ModuleNotFoundError as error:
+        # Estimates are installed without what only a server needs.
+        if (error.name or "").partition(".")[0] == "app":
+            raise
+        typer.echo(
+            f"error: rackline {sys.argv[1]} needs the extra “server”: pip install 'rackline[server]'",
+            err=True,
+        )
+        sys.exit(FAILED)
     except AppError as error:
         typer.echo(f"error: {error.sentence()}", err=True)
         if len(error.errors) > 1:

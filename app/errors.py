@@ -22,6 +22,7 @@ and the PDF can say the same thing in the reader's language and number format.
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -104,6 +105,17 @@ class BadInput(AppError):
         """Return the error for one field."""
         message = Message(template, values)
         return cls(message, [FieldError(field_name, message)])
+
+
+def need(module: str, extra: str) -> None:
+    """Refuse what takes a package that is not installed, and say which extra brings it."""
+    if importlib.util.find_spec(module) is None:
+        raise BadInput(
+            Message(
+                "this needs the extra “{extra}”: pip install 'rackline[{extra}]'",
+                {"extra": extra},
+            )
+        )
 
 
 class Unprocessable(BadInput):

@@ -18,9 +18,8 @@ import time
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import psycopg
 from huey import Huey
 from huey.consumer import Consumer, Scheduler
 from huey.registry import Message
@@ -35,7 +34,11 @@ from app.features.sweeps.service import compute_sweep
 from app.platform.job_running import JobClaim, Watch, Work
 from app.platform.store.database import POSTGRES
 from app.platform.store.migrate import QUEUE_TABLES
+from app.platform.store.postgres import PostgresError, PostgresOperationalError
 from app.platform.workbench import Workbench
+
+if TYPE_CHECKING:
+    import psycopg
 
 logger = logging.getLogger("rackline.jobs")
 
@@ -56,6 +59,9 @@ REDIS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0}
 
 POLL_SECONDS = 0.2
 """How often a file is asked for messages; the other queues tell by themselves. [s]"""
+
+MADE_BY_ANOTHER = {"23505", "42710"}
+"""Errors of PostgreSQL where another process makes the same table: unique_violation, duplicate_object."""
 
 
 class Jobs:
@@ -336,14 +342,16 @@ def _patiently(make: Callable[[], Huey]) -> Huey:
     for _ in range(4):
         try:
             return make()
-        except (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateObject):
+        except PostgresError as error:
+            if error.sqlstate not in MADE_BY_ANOTHER:
+                raise
             time.sleep(POLL_SECONDS)
     return make()
 
 
 def is_away(error: BaseException | None) -> bool:
     """Tell whether the server or file of a queue cannot be used now, which mends itself."""
-    away = psycopg.OperationalError | sqlite3.OperationalError | ConnectionError
+    away = PostgresOperationalError | sqlite3.OperationalError | ConnectionError
     return isinstance(error, away) or type(error).__module__ == "redis.exceptions"
 
 

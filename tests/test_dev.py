@@ -19,6 +19,7 @@ def environment(tmp_path: Path) -> dev.Environment:
     """An environment with an interpreter and two locks, and nothing installed."""
     (tmp_path / RUNTIME).write_text("one==1\n")
     (tmp_path / DEV).write_text("one==1\ntwo==2\n")
+    (tmp_path / dev.PROJECT).write_text("[project]\n")
     environment = dev.Environment(tmp_path)
     interpreter = Path(environment.command("python"))
     interpreter.parent.mkdir(parents=True)
@@ -56,6 +57,12 @@ def test_a_changed_lock_is_not_current(environment: dev.Environment) -> None:
     (environment.root / RUNTIME).write_text("one==1.1\n")
     assert not environment.is_current(RUNTIME)
     assert environment.is_current(DEV)
+
+
+def test_a_project_that_is_made_up_otherwise_is_installed_again(environment: dev.Environment) -> None:
+    environment.mark(DEV)
+    (environment.root / dev.PROJECT).write_text("[project.scripts]\n")
+    assert not environment.is_current(DEV)
 
 
 @pytest.mark.parametrize("damage", ["", "not json"])

@@ -10,8 +10,8 @@ import typer
 from app.commands.inputs import AsJson, data_directory, read_request
 from app.commands.text import search_text
 from app.estimating.context import load_context
-from app.features.plans.mapping import timed_search
 from app.features.plans.model import SearchRequest
+from app.features.plans.searching import timed_search
 
 cli = typer.Typer(rich_markup_mode=None)
 

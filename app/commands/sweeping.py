@@ -15,7 +15,7 @@ import typer
 from pydantic import ValidationError
 
 from app.commands.inputs import read_request
-from app.errors import BadInput, Message
+from app.errors import BadInput, Message, need
 from app.features.sweeps.executors import crew
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
@@ -73,6 +73,8 @@ def sweep_to_file(request: SweepRequest, output: Path, workers: WorkerPool, *, r
     """Compute a sweep into a file; rows are kept beside it until it is complete."""
     if output.suffix not in ENDINGS:
         raise BadInput.at("--output", "the file must end in .csv or .parquet")
+    if output.suffix == ".parquet":
+        need("polars", "files")
     sweep = Sweep.of(request)
     uploads = UploadSet.of(request, installed_context())
     kept = KeptRows(output.with_name(f"{output.name}{ROWS_ENDING}"), sweep)

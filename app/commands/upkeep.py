@@ -51,6 +51,7 @@ def docs(
     """Update the generated parts of the documentation."""
     # The API is described by the server, which the other commands need not wait for.
     from app.api_reference import PAGE, with_reference
+    from app.client_documents import MODULE, client_documents
     from app.features.accuracy.generated import generated_documents
     from app.settings import with_settings
 
@@ -60,6 +61,7 @@ def docs(
         raise BadInput(Message("the documentation can only be written in a copy of the repository"))
     documents = generated_documents(load_context(data_directory()))
     documents[PAGE] = with_reference(page.read_text(encoding="utf-8"))
+    documents[MODULE] = client_documents()
     documents[OPERATIONS] = with_settings(written(root / OPERATIONS))
     wrong = {name: text for name, text in documents.items() if written(root / name) != text}
     for name, text in wrong.items():

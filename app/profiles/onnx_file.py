@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from typing import cast
 
-from app.errors import AppError, BadInput, FieldError, TooLarge, Unprocessable
+from app.errors import AppError, BadInput, FieldError, TooLarge, Unprocessable, need
 from app.profiles.documents import check_size, unreadable
 from app.profiles.model import ModelProfile, message_from_json, message_to_json
 from app.profiles.sandbox import bound_memory, read_apart
@@ -32,6 +32,7 @@ REFUSALS: Mapping[str, type[AppError]] = {kind.__name__: kind for kind in (BadIn
 
 def read_onnx_file(name: str, data: bytes) -> ModelProfile:
     check_size(name, len(data), MOST_BYTES)
+    need("onnx", "files")
     answer = read_apart(name, "app.profiles.onnx_file", name, content=data, seconds=SECONDS)
     match answer:
         case {"profile": dict(profile)}:

@@ -16,6 +16,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 
+from app.errors import need
 from app.profiles.documents import printable, unreadable
 from app.profiles.sample_files import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS, Sample, estimated_tokens
 from app.profiles.sandbox import bound_memory, read_apart
@@ -29,6 +30,7 @@ SECONDS = 60.0
 
 def parquet_samples(name: str, stream: io.BufferedReader) -> Iterator[Sample]:
     """Return the samples of a Parquet file, equal lengths together."""
+    need("polars", "files")
     with tempfile.NamedTemporaryFile(suffix=".parquet") as copy:
         shutil.copyfileobj(stream, copy)
         copy.flush()

@@ -13,10 +13,8 @@ from app.profiles.model import ModelProfile
 
 
 def beside(place: str) -> Path:
-    """Return a file or folder that goes with the package: of the installed one, or of the working tree."""
-    package = Path(__file__).resolve().parents[1]
-    bundled = package / "_bundled" / place
-    return bundled if bundled.exists() else package.parent / place
+    """Return a file or folder that goes with the package: it lies beside ``app`` wherever that is."""
+    return Path(__file__).resolve().parents[2] / place
 
 
 def models_directory() -> Path:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from fastapi import FastAPI
+from rackline_client import AsyncRackline, Rackline
 
-from app.client import AsyncRackline, Rackline
 from app.main import create_app
 from app.settings import Settings
 from tests.loops import run

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi import FastAPI
+from rackline_client import clients
 
-from app.client import clients
 from tests.jobs import do_all
 from tests.sizing.sweeping import Threads
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 from fastapi import FastAPI
-
-from app.client import (
+from rackline_client import (
     AsyncRackline,
     BadRequest,
     Conflicting,
@@ -21,9 +22,9 @@ from app.client import (
     StillRunning,
     Unreachable,
 )
-from app.client.wire import States
-from app.estimating.request import EstimateRequest
-from app.features.proposals.model import ProposalRequest
+from rackline_client.documents import EstimateRequest, ProposalRequest
+from rackline_client.wire import States
+
 from app.platform.web.examples import CONFIG, PARTITIONS, PRICE_BOOK, RESNET
 from tests.jobs import do_all
 from tests.loops import run
@@ -83,8 +84,11 @@ def test_scaling_that_is_not_linear_is_restated(rackline: Rackline) -> None:
     assert [field.field for field in late.value.fields] == ["If-Match"]
 
 
-def test_a_model_and_a_sample_of_the_data_are_sized(rackline: Rackline) -> None:
-    profile = rackline.create_profile(CONFIG)
+def test_a_model_and_a_sample_of_the_data_are_sized(rackline: Rackline, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(CONFIG), encoding="utf-8")
+    profile = rackline.create_profile(config)
+    assert (profile.name, profile.kind) == ("llama", "config")
     sample = rackline.create_workload(File("notes.txt", b"one two three\n" * 20), seq_len=128)
     assert (sample.samples, sample.seq_len) == (20, 128)
     body = {**RESNET, "model": {"profile_id": profile.id}, "workload": {"tokens": 1e9}}

@@ -7,8 +7,7 @@ import traceback
 
 import httpx
 import pytest
-
-from app.client import AsyncRackline, Invalid, ProblemField, Rackline, Retries, Unauthorized, Unreachable
+from rackline_client import AsyncRackline, Invalid, ProblemField, Rackline, Retries, Unauthorized, Unreachable
 
 KEY = "rk_live_0123456789abcdef"
 ADDRESS = "https://rackline.example"

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from rackline_client import AsyncRackline, Rackline
+from rackline_client.calls import Call, File, Operation
+from rackline_client.operations import Operations
 
-from app.client import AsyncRackline, Rackline
-from app.client.calls import Call, File, Operation
-from app.client.operations import Operations
+from app.client_documents import names_in
 from app.features.operation.api import document
 
 STREAMS = {"follow_sweep"}
@@ -46,7 +47,7 @@ def call_of(found: Operation[..., Any]) -> tuple[Call[Any], set[str]]:
     taken = list(inspect.signature(found.build).parameters.values())[1:]
     needed = [one for one in taken if one.default is inspect.Parameter.empty]
     values = [
-        "x" if one.annotation == "str" else File("x", b"") if one.annotation == "File" else {}
+        "x" if one.annotation == "str" else File("x", b"") if "File" in one.annotation else {}
         for one in needed
     ]
     return found.build(None, *values), {one.name for one in taken}
@@ -83,3 +84,20 @@ def test_an_identifier_leads_nowhere_else(identifier: str) -> None:
     with pytest.raises(ValueError, match="identifier"):
         Operations.get_estimate.build(None, identifier)
     assert Operations.get_estimate.build(None, "../jobs/x?y").path == "/api/v1/estimates/..%2Fjobs%2Fx%3Fy"
+
+
+def test_a_method_answers_the_class_that_is_described(described: dict[str, Any]) -> None:
+    for name, found in methods():
+        answers = (
+            answer for status, answer in described[name][2]["responses"].items() if status.startswith("2")
+        )
+        answered = {re.sub(r"Page_(\w+)_", r"\1", one) for one in names_in([*answers])} - {"Health"}
+        returned = set(re.findall(r"\w+", inspect.signature(found.build).return_annotation))
+        # A file may be a document, and is read byte for byte.
+        assert returned == {"bytes"} or returned - {"Page", "Call", "None", "str", "Status"} == answered, name
+
+
+def test_an_editor_sees_what_a_method_takes(rackline: Rackline) -> None:
+    assert [*inspect.signature(rackline.create_profile).parameters] == ["model", "key"]
+    kinds = {one.kind for one in inspect.signature(rackline.rows).parameters.values()}
+    assert kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}

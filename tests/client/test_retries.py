@@ -7,8 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-
-from app.client import (
+from rackline_client import (
     AsyncRackline,
     BadAnswer,
     Missing,
@@ -18,6 +17,7 @@ from app.client import (
     ServerFault,
     Unreachable,
 )
+
 from app.platform.web.examples import CHECK, RESNET
 from tests.loops import run
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 
 from app.catalog.catalog import Catalog
@@ -11,12 +10,11 @@ from app.catalog.entries import ChipKind, SystemEntry
 from app.engine.ipu import phases
 from app.engine.records import IpuSoftware
 from app.errors import BadInput, Conflict, Message
-from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning
 from app.estimating.hardware import known_id
 from app.estimating.plan_search import memory_of
 from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequest, Search, SearchRequest
-from app.features.plans.searching import search
+from app.features.plans.searching import timed_search
 from app.platform.workbench import Workbench, key_of
 from app.telemetry import SEARCHES
 
@@ -199,13 +197,6 @@ def kept_search(bench: Workbench, workspace_id: str, request: SearchRequest) -> 
     key = key_of(workspace_id, request)
     found: Search = bench.searches.get(key, lambda: run_search(bench, workspace_id, request))
     return found
-
-
-def timed_search(request: SearchRequest, context: SizingContext) -> Search:
-    """Return the best plans, with the seconds that the search took."""
-    started = time.perf_counter()
-    found = search(request, context)
-    return found.model_copy(update={"seconds": time.perf_counter() - started})
 
 
 IPU_SOFTWARE = "ipu-base"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -395,3 +396,10 @@ def _doubled(scenario: Scenario) -> list[tuple[str, Scenario]]:
         ),
     }
     return [(change, replace(scenario, hardware=system)) for change, system in systems.items()]
+
+
+def timed_search(request: SearchRequest, context: SizingContext) -> Search:
+    """Return the best plans, with the seconds that the search took."""
+    started = time.perf_counter()
+    found = search(request, context)
+    return found.model_copy(update={"seconds": time.perf_counter() - started})

@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import dataclasses
 import functools
-import importlib.util
 import json
 import re
 import textwrap
-from pathlib import Path
 from typing import Any
 
 import typst
@@ -22,6 +20,7 @@ from app.features.proposals.writing.blocks import View
 from app.features.proposals.writing.proposal import write_proposal
 from app.platform.fonts import SUBSTITUTE, font_folder, printable
 from app.platform.wording.voice import Voice, voice
+from app.profiles.presets import beside
 
 UNBROKEN = re.compile(r"[^\s\u200b-]{18,}")
 """Letters without a place to break a line at, too long for a narrow column."""
@@ -111,13 +110,7 @@ STANDARDS: Any = ["ua-1"]
 
 @functools.cache
 def template() -> bytes:
-    """Return the template: in the repository, or inside the installed package."""
-    found = importlib.util.find_spec("app")
-    assert found is not None and found.submodule_search_locations is not None
-    package = Path(next(iter(found.submodule_search_locations)))
-    bundled = package / "_bundled" / "templates" / TEMPLATE
-    path = bundled if bundled.is_file() else package.parent / "templates" / TEMPLATE
-    return path.read_bytes()
+    return (beside("templates") / TEMPLATE).read_bytes()
 
 
 def proposal_pdf(proposal: Proposal) -> bytes:

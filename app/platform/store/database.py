@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError
 from sqlalchemy.orm import UOWTransaction
 from sqlmodel import Session, select
 
-from app.errors import BadInput
+from app.errors import BadInput, need
 from app.platform.store.account_queries import ExternalQueries, IdentityQueries, SessionQueries
 from app.platform.store.failures import PatientPool, watch
 from app.platform.store.integration_queries import claim_message, key_of, purge_messages, purge_rates
@@ -158,6 +158,8 @@ def make_engine(url: str) -> Engine:
     """Return an engine; on SQLite with write-ahead log, foreign keys and patience."""
     try:
         address = make_url(url)
+        if address.get_backend_name() == "postgresql":
+            need("psycopg", "postgres")
         engine = sa.create_engine(
             address, hide_parameters=True, json_serializer=written_document, **terms_of(address)
         )

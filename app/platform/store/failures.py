@@ -12,15 +12,13 @@ import threading
 import time
 from collections.abc import Callable
 
-from psycopg import Error as PostgresError
-from psycopg import InterfaceError as PostgresInterfaceError
-from psycopg import OperationalError as PostgresOperationalError
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 
 from app.errors import Message, Unavailable
+from app.platform.store.postgres import PostgresError, PostgresInterfaceError, PostgresOperationalError
 
 logger = logging.getLogger("rackline.store")
 

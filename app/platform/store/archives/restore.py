@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from psycopg import Error as PostgresError
 from sqlalchemy.engine import make_url
 
 from app.errors import BadInput, Conflict, Message, Unavailable
@@ -35,6 +34,7 @@ from app.platform.store.archives.form import (
 from app.platform.store.database import make_engine
 from app.platform.store.failures import reason_of
 from app.platform.store.migrate import knows, upgrade_to
+from app.platform.store.postgres import PostgresError
 from app.platform.store.upload_files import LOCK, UploadFiles
 
 AT_ONCE = 500

@@ -5,59 +5,61 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from app.client.calls import Call, File, Given, Operation, address, operation, reader
-from app.features.accelerators.model import (
-    Accelerator,
-    AcceleratorPatch,
-    AcceleratorRequest,
-    AcceleratorSummary,
-)
-from app.features.bills.model import Bill, BillComparison, BillRequest, BillSummary
-from app.features.comparisons.model import Comparison, ComparisonPatch, ComparisonRequest, ComparisonSummary
-from app.features.integrations.model import (
-    ApiKey,
-    Delivery,
-    KeyRequest,
-    NewApiKey,
-    NewWebhook,
-    RotationRequest,
-    Webhook,
-    WebhookPatch,
-    WebhookRequest,
-)
-from app.features.price_books.model import (
-    PriceBookDocument,
-    PriceBookPatch,
-    PriceBookRequest,
-    PriceBookSummary,
-)
-from app.features.proposals.model import (
-    Frozen,
-    Proposal,
-    ProposalEvents,
-    ProposalPatch,
-    ProposalRequest,
-    ProposalSummary,
-    Replay,
-    ReviewRequest,
-    Share,
-    ShareRequest,
-)
-from app.features.studies.model import (
-    ComparisonOfState,
-    DuplicateRequest,
-    StateRequest,
-    Study,
-    StudyAnswer,
-    StudyContent,
-    StudyFile,
-    StudyPatch,
-    StudySummary,
-    StudyVersions,
-)
-from app.features.trail.model import TrailEvent
-from app.platform.listing import Page
+from rackline_client.base import Page
+from rackline_client.calls import Call, File, Given, Operation, address, operation, reader
+
+if TYPE_CHECKING:
+    from rackline_client.documents import (
+        Accelerator,
+        AcceleratorPatch,
+        AcceleratorRequest,
+        AcceleratorSummary,
+        ApiKey,
+        Bill,
+        BillComparison,
+        BillRequest,
+        BillSummary,
+        Comparison,
+        ComparisonOfState,
+        ComparisonPatch,
+        ComparisonRequest,
+        ComparisonSummary,
+        Delivery,
+        DuplicateRequest,
+        Frozen,
+        KeyRequest,
+        NewApiKey,
+        NewWebhook,
+        PriceBookDocument,
+        PriceBookPatch,
+        PriceBookRequest,
+        PriceBookSummary,
+        Proposal,
+        ProposalEvents,
+        ProposalPatch,
+        ProposalRequest,
+        ProposalSummary,
+        Replay,
+        ReviewRequest,
+        RotationRequest,
+        Share,
+        ShareRequest,
+        StateRequest,
+        Study,
+        StudyAnswer,
+        StudyContent,
+        StudyFile,
+        StudyPatch,
+        StudySummary,
+        StudyVersions,
+        TrailEvent,
+        Webhook,
+        WebhookPatch,
+        WebhookRequest,
+    )
 
 
 class DocumentOperations:
@@ -228,7 +230,7 @@ class DocumentOperations:
 
     @operation("POST price-books", form=True)
     def create_price_book(
-        self, book: PriceBookRequest | Given | File, *, name: str | None = None, key: str | None = None
+        self, book: PriceBookRequest | Given | Path | File, *, name: str | None = None, key: str | None = None
     ) -> PriceBookDocument:
         """Keep own prices, as rows or as a CSV file; ``name`` is for the file alone."""
 
@@ -297,6 +299,8 @@ class DocumentOperations:
     @Operation
     def compare_bills(self, one: str, other: str) -> Call[BillComparison]:
         """Set price, power and height of two bills against each other."""
+        from rackline_client.documents import BillComparison
+
         both = {"ids": f"{one},{other}"}
         return Call("GET", address("boms/compare"), reader(BillComparison), query=both, repeatable=True)
 

@@ -32,7 +32,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import TypeAdapter
 
-from app.estimating.request import Schema
+from rackline_client.base import Request
 
 API = "/api/v1"
 
@@ -69,7 +69,7 @@ class Call(Generic[T_co]):
     read: Callable[[httpx.Response], T_co]
     """Reads the answer of a success."""
     query: Mapping[str, Any] = field(default_factory=dict)
-    body: Schema | Given | None = None
+    body: Request | Given | None = None
     file: File | None = None
     form: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -121,6 +121,7 @@ class BoundCall(Generic[P, T]):
     def __init__(self, client: WaitingClient, build: Callable[Concatenate[Any, P], Call[T]]) -> None:
         self._client, self._build = client, build
         self.__doc__, self.__name__ = build.__doc__, build.__name__
+        self.__signature__ = signature_of(build)
 
     def __call__(self, *values: P.args, **named: P.kwargs) -> T:
         """Send it and return what is answered."""
@@ -146,6 +147,7 @@ class AsyncBoundCall(Generic[P, T]):
     def __init__(self, client: AwaitedClient, build: Callable[Concatenate[Any, P], Call[T]]) -> None:
         self._client, self._build = client, build
         self.__doc__, self.__name__ = build.__doc__, build.__name__
+        self.__signature__ = signature_of(build)
 
     async def __call__(self, *values: P.args, **named: P.kwargs) -> T:
         """Send it and return what is answered."""
@@ -205,7 +207,7 @@ def operation(
         places = re.findall(r"{(\w+)}", path)
         free = [name for name in [*parameters.parameters][1:] if name not in {*places, "key", "tag"}]
         body_name = free.pop(0) if free and method in {"POST", "PUT", "PATCH"} else None
-        read = cache(lambda: reader(get_type_hints(signature, include_extras=True)["return"]))
+        read = cache(lambda: reader(answered(signature)))
 
         @wraps(signature)
         def build(client: Any, /, *values: P.args, **named: P.kwargs) -> Call[T]:
@@ -213,6 +215,8 @@ def operation(
             given.apply_defaults()
             taken = given.arguments
             body = None if body_name is None else taken[body_name] or {}
+            if isinstance(body, Path):
+                body = File.read(body)
             # What is left at its default is the server's to say.
             rest = {
                 name: None if taken[name] == parameters.parameters[name].default else plain(taken[name])
@@ -239,14 +243,21 @@ def operation(
     return declare
 
 
+@cache
+def signature_of(build: Callable[..., Any]) -> inspect.Signature:
+    """Return what an operation takes, for notebooks, which ask the object and not its type."""
+    signature = inspect.signature(build)
+    return signature.replace(parameters=[*signature.parameters.values()][1:])
+
+
 def plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def request_fields(request: Schema | Given | None) -> dict[str, Any]:
+def request_fields(request: Request | Given | None) -> dict[str, Any]:
     return (
         request.model_dump(mode="json", exclude_unset=True)
-        if isinstance(request, Schema)
+        if isinstance(request, Request)
         else {**(request or {})}
     )
 
@@ -261,6 +272,17 @@ def address(path: str, **identifiers: str) -> str:
         raise ValueError("an identifier must not be empty or consist of dots")
     filled = path.format(**{name: quote(value, safe="") for name, value in identifiers.items()})
     return filled if filled.startswith("/") else f"{API}/{filled}"
+
+
+def answered(signature: Callable[..., Any]) -> Any:
+    """Return the class of what a method returns.
+
+    Hundreds of classes are made when the first is needed: the client is imported in half the time.
+    """
+    from rackline_client import documents
+
+    names = {**vars(documents), **signature.__globals__}
+    return get_type_hints(signature, names, include_extras=True)["return"]
 
 
 def reader(kind: Any) -> Callable[[httpx.Response], Any]:

@@ -9,9 +9,9 @@
 methods, one for every operation of the API and under its name there.
 """
 
-from app.client.calls import Answer, File
-from app.client.clients import AsyncRackline, Rackline
-from app.client.problems import (
+from rackline_client.calls import Answer, File
+from rackline_client.clients import AsyncRackline, Rackline
+from rackline_client.problems import (
     BadAnswer,
     BadRequest,
     Conflicting,
@@ -29,7 +29,7 @@ from app.client.problems import (
     Unauthorized,
     Unreachable,
 )
-from app.client.retries import Retries
+from rackline_client.retries import Retries
 
 __all__ = [
     "Answer",

@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 import httpx
 from pydantic import ValidationError
 
-from app.client.calls import Answer, Call
-from app.client.problems import BadAnswer, Unreachable, problem_of
+from rackline_client.calls import Answer, Call
+from rackline_client.problems import BadAnswer, Unreachable, problem_of
 
 T = TypeVar("T")
 

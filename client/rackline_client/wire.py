@@ -8,16 +8,18 @@ import os
 import uuid
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 from pydantic import ValidationError
 
-from app import __version__
-from app.client.calls import Call
-from app.client.problems import BadAnswer
-from app.estimating.request import Schema
-from app.features.sweeps.rows import SweepState
+from rackline_client.base import Request
+from rackline_client.calls import Call
+from rackline_client.problems import BadAnswer
+from rackline_client.version import __version__
+
+if TYPE_CHECKING:
+    from rackline_client.documents import SweepState
 
 LOCAL = "http://127.0.0.1:8000"
 """Where ``rackline serve`` listens unless told otherwise."""
@@ -99,13 +101,13 @@ def parts(call: Call[Any], headers: dict[str, str]) -> dict[str, Any]:
 
 def encoded(body: Any) -> bytes:
     """Return a body as JSON; of a request only what was given, so that defaults stay the server's."""
-    if isinstance(body, Schema):
+    if isinstance(body, Request):
         return body.model_dump_json(exclude_unset=True).encode()
     return json.dumps(dict(body), default=nested, allow_nan=False, ensure_ascii=False).encode()
 
 
 def nested(value: object) -> Any:
-    if isinstance(value, Schema):
+    if isinstance(value, Request):
         return value.model_dump(mode="json", exclude_unset=True)
     raise TypeError(f"a request cannot hold a value of the type {type(value).__name__}")
 
@@ -141,6 +143,8 @@ class States:
             return
         name, data, self.name, self.data = self.name, self.data, "", ""
         if name == "progress":
+            from rackline_client.documents import SweepState
+
             try:
                 state = SweepState.model_validate_json(data)
             except ValidationError as error:

@@ -1,7 +1,7 @@
 """Every operation of the API, under its name there."""
 
-from app.client.operations.documents import DocumentOperations
-from app.client.operations.sizing import SizingOperations
+from rackline_client.operations.documents import DocumentOperations
+from rackline_client.operations.sizing import SizingOperations
 
 
 class Operations(SizingOperations, DocumentOperations):

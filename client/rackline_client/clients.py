@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 import httpx
 
-from app.client.calls import Answer, AwaitedClient, Call, WaitingClient, address
-from app.client.operations import Operations
-from app.client.problems import StillRunning, Unreachable, problem_of
-from app.client.retries import Exchange, Retries
-from app.client.wire import States, parts, settings, with_key
-from app.estimating.schema import Document
-from app.features.sweeps.rows import ENDED, Job, SweepRow, SweepState
-from app.platform.listing import Page
+from rackline_client.base import Document, Page
+from rackline_client.calls import Answer, AwaitedClient, Call, WaitingClient, address
+from rackline_client.operations import Operations
+from rackline_client.problems import StillRunning, Unreachable, problem_of
+from rackline_client.retries import Exchange, Retries
+from rackline_client.wire import States, parts, settings, with_key
+
+if TYPE_CHECKING:
+    from rackline_client.documents import Job, SweepRow, SweepState
+
+P = ParamSpec("P")
 
 T = TypeVar("T")
 
@@ -31,6 +35,9 @@ JOB_TIMEOUT = 600.0
 
 FIRST_LOOK, LONGEST_LOOK = 0.2, 5.0
 """Pauses between two looks at a job: the first, and the longest they grow to. [s]"""
+
+ENDED = frozenset({"done", "cancelled", "failed"})
+"""Statuses of a job that do not change by themselves."""
 
 STREAM = {"Accept": "text/event-stream"}
 
@@ -84,21 +91,40 @@ class Rackline(Operations, WaitingClient):
                 pause = outcome
             self._sleep(pause)
 
-    def each(self, listing: Callable[..., Page[Item]], **narrowing: Any) -> Iterator[Item]:
-        """Yield every item of a list: ``for one in rackline.each(rackline.list_estimates)``."""
-        cursor: str | None = None
+    def each(self, listing: Callable[P, Page[Item]], *values: P.args, **named: P.kwargs) -> Iterator[Item]:
+        """Yield every item of a list: ``for one in rackline.each(rackline.list_estimates, limit=100)``."""
+        page_from: Callable[..., Page[Item]] = partial(listing, *values, **named)
+        page = page_from()
         while True:
-            page = listing(cursor=cursor, **narrowing)
             yield from page.items
-            cursor = page.next
-            if cursor is None:
+            if page.next is None:
                 return
+            page = page_from(cursor=page.next)
 
-    def rows(self, identifier: str, **narrowing: Any) -> Iterator[SweepRow]:
-        """Yield every row of a sweep; narrowed and ordered as :meth:`get_sweep` does."""
+    def rows(
+        self,
+        identifier: str,
+        *,
+        limit: int | None = None,
+        order: str | None = None,
+        model: str | None = None,
+        system: str | None = None,
+        price: str | None = None,
+        scenario: str | None = None,
+    ) -> Iterator[SweepRow]:
+        """Yield every row of a sweep; narrowed by labels and ordered as :meth:`get_sweep` does."""
         cursor: str | None = None
         while True:
-            stretch = self.get_sweep(identifier, cursor=cursor, **narrowing)
+            stretch = self.get_sweep(
+                identifier,
+                cursor=cursor,
+                limit=limit,
+                order=order,
+                model=model,
+                system=system,
+                price=price,
+                scenario=scenario,
+            )
             yield from stretch.rows
             cursor = stretch.next
             if cursor is None:
@@ -184,25 +210,44 @@ class AsyncRackline(Operations, AwaitedClient):
             await self._sleep(pause)
 
     async def each(
-        self, listing: Callable[..., Awaitable[Page[Item]]], **narrowing: Any
+        self, listing: Callable[P, Awaitable[Page[Item]]], *values: P.args, **named: P.kwargs
     ) -> AsyncIterator[Item]:
         """Yield every item of a list: ``async for one in rackline.each(rackline.list_estimates)``."""
-        cursor: str | None = None
+        page_from: Callable[..., Awaitable[Page[Item]]] = partial(listing, *values, **named)
+        page = await page_from()
         while True:
-            page = await listing(cursor=cursor, **narrowing)
-            for item in page.items:
-                yield item
-            cursor = page.next
-            if cursor is None:
+            for one in page.items:
+                yield one
+            if page.next is None:
                 return
+            page = await page_from(cursor=page.next)
 
-    async def rows(self, identifier: str, **narrowing: Any) -> AsyncIterator[SweepRow]:
-        """Yield every row of a sweep; narrowed and ordered as :meth:`get_sweep` does."""
+    async def rows(
+        self,
+        identifier: str,
+        *,
+        limit: int | None = None,
+        order: str | None = None,
+        model: str | None = None,
+        system: str | None = None,
+        price: str | None = None,
+        scenario: str | None = None,
+    ) -> AsyncIterator[SweepRow]:
+        """Yield every row of a sweep; narrowed by labels and ordered as :meth:`get_sweep` does."""
         cursor: str | None = None
         while True:
-            stretch = await self.get_sweep(identifier, cursor=cursor, **narrowing)
-            for row in stretch.rows:
-                yield row
+            stretch = await self.get_sweep(
+                identifier,
+                cursor=cursor,
+                limit=limit,
+                order=order,
+                model=model,
+                system=system,
+                price=price,
+                scenario=scenario,
+            )
+            for one in stretch.rows:
+                yield one
             cursor = stretch.next
             if cursor is None:
                 return

@@ -4,35 +4,67 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import AfterValidator
 
-from app.client.calls import File, Given, operation
-from app.estimating.documents import Estimate
-from app.estimating.request import EstimateRequest
-from app.estimating.schema import SourceRef
-from app.features.bills.model import FabricPlan, FabricRequest
-from app.features.break_even.model import BreakEven, BreakEvenRequest
-from app.features.calibration.model import AnyCalibration, CalibrationRequest, CalibrationSummary, GainRequest
-from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
-from app.features.estimates.model import EstimateSummary
-from app.features.inference.model import Inference, InferenceRequest
-from app.features.networks.model import FabricChoice, FabricChoiceRequest
-from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequest, Search, SearchRequest
-from app.features.sizings.model import ScalingCurve, Sizing, SizingRequest, SizingSummary
-from app.features.sweeps.model import SweepRequest
-from app.features.sweeps.rows import Job, SweepAnswer, SweepState
-from app.features.tenancy.model import PartitionPlan, PartitionRequest, QueueAnswer, QueueRequest
-from app.features.uploads.model import (
-    KeptProfile,
-    KeptWorkload,
-    ProfileRequest,
-    UploadPatch,
-    UploadSummary,
-)
-from app.platform.catalogue_model import Chip, Fabric, Machine, Model, ModelWithOperators, Software, System
-from app.platform.listing import Page
+from rackline_client.base import Page
+from rackline_client.calls import File, Given, operation
+
+if TYPE_CHECKING:
+    from rackline_client.documents import (
+        BreakEven,
+        BreakEvenRequest,
+        CalibrationAnswer,
+        CalibrationRequest,
+        CalibrationSummary,
+        Checks,
+        ChecksRequest,
+        Chip,
+        ClaimsRequest,
+        Estimate,
+        EstimateRequest,
+        EstimateSummary,
+        Fabric,
+        FabricChoice,
+        FabricChoiceRequest,
+        FabricPlan,
+        FabricRequest,
+        GainAnswer,
+        GainRequest,
+        Inference,
+        InferenceRequest,
+        Job,
+        KeptProfile,
+        KeptWorkload,
+        Machine,
+        Mapping,
+        MappingRequest,
+        Model,
+        ModelWithOperators,
+        PartitionPlan,
+        PartitionRequest,
+        ProfileRequest,
+        QueueAnswer,
+        QueueRequest,
+        ScalingCurve,
+        Search,
+        SearchRequest,
+        Sizing,
+        SizingRequest,
+        SizingSummary,
+        Software,
+        SourceRef,
+        SweepAnswer,
+        SweepRequest,
+        SweepState,
+        System,
+        UploadPatch,
+        UploadSummary,
+        VendorClaim,
+        VendorClaims,
+    )
 
 
 def status_of(answer: dict[str, str]) -> dict[str, str]:
@@ -117,7 +149,9 @@ class SizingOperations:
     # What customers bring.
 
     @operation("POST profiles")
-    def create_profile(self, model: ProfileRequest | Given | File, *, key: str | None = None) -> KeptProfile:
+    def create_profile(
+        self, model: ProfileRequest | Given | Path | File, *, key: str | None = None
+    ) -> KeptProfile:
         """Keep a model, out of a file or a description; estimates name it as ``model.profile_id``."""
 
     @operation("GET profiles")
@@ -142,7 +176,7 @@ class SizingOperations:
 
     @operation("POST workloads", form=True)
     def create_workload(
-        self, sample: File, *, seq_len: int | None = None, key: str | None = None
+        self, sample: Path | File, *, seq_len: int | None = None, key: str | None = None
     ) -> KeptWorkload:
         """Count the lengths in a sample of the data; the text itself is not kept."""
 
@@ -201,7 +235,7 @@ class SizingOperations:
     @operation("POST calibrations")
     def create_calibration(
         self, request: CalibrationRequest | GainRequest | Given, *, key: str | None = None
-    ) -> AnyCalibration:
+    ) -> CalibrationAnswer | GainAnswer:
         """Calibrate with measured runs, or hold the runs of alternatives against each other."""
 
     @operation("GET calibrations")
@@ -211,7 +245,7 @@ class SizingOperations:
         """List calibrations, newest first."""
 
     @operation("GET calibrations/{identifier}")
-    def get_calibration(self, identifier: str) -> AnyCalibration:
+    def get_calibration(self, identifier: str) -> CalibrationAnswer | GainAnswer:
         """Read a calibration as it was answered."""
 
     # What is computed and not kept.

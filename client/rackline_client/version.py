@@ -1,0 +1,3 @@
+"""The version of the client, which is that of the server it was written for."""
+
+__version__ = "0.1.0"
