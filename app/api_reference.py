@@ -15,8 +15,7 @@ from fastapi import FastAPI
 from app import routes
 from app.estimating.documents import Severity
 from app.features.operation.api import document
-from app.platform.web.api import MEANINGS
-from app.platform.web.problems import BY_STATUS
+from app.platform.web.problems import BY_STATUS, FAULTS, MEANINGS
 
 PAGE = "docs/api.md"
 
@@ -38,6 +37,7 @@ def with_reference(text: str) -> str:
     parts = {
         "endpoints": endpoints(document(app)),
         "problems": failures(),
+        "faults": faults(),
         "warnings": warnings(),
     }
     return PART.sub(lambda found: f"{found[1]}{table(parts[found['name']])}{found[3]}", text)
@@ -63,10 +63,14 @@ def endpoints(openapi: dict[str, Any]) -> list[tuple[str, ...]]:
 def failures() -> list[tuple[str, ...]]:
     """Return every kind of failure."""
     rows = [
-        (str(status), kind.title, MEANINGS.get(status, (kind.__doc__ or "").split("\n")[0]))
-        for status, kind in sorted(BY_STATUS.items())
+        (f"`{kind.slug}`", str(status), str(MEANINGS[status])) for status, kind in sorted(BY_STATUS.items())
     ]
-    return [("status", "title", "meaning"), *rows]
+    return [("type", "status", "meaning"), *rows]
+
+
+def faults() -> list[tuple[str, ...]]:
+    """Return every code of a field."""
+    return [("code", "meaning"), *((f"`{code}`", str(meaning)) for code, meaning in FAULTS.items())]
 
 
 def warnings() -> list[tuple[str, ...]]:

@@ -138,6 +138,19 @@ DRAWN = re.compile(r"[a-z]{3}_[a-z2-9]{16}")
 """Identifiers drawn at random, which resemble one another by chance alone."""
 
 
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Return the names that are closest to one, the closest first; all of them where none is close.
+
+    >>> nearest("dgx-a100", ["bow-pod16", "dgx-a100-320gb", "dgx-a100-640gb", "dgx-h100"])
+    ['dgx-a100-320gb', 'dgx-a100-640gb', 'dgx-h100']
+    """
+    names = sorted(known)
+    # What begins as the name does is closer than what differs from it in a letter.
+    longer = [one for one in names if len(name) > 2 and one.startswith(name)]
+    alike = [] if DRAWN.fullmatch(name) else difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return [*dict.fromkeys([*longer, *alike])] or names
+
+
 class NotFound(AppError):
     """An identifier nobody knows; the message offers the close ones."""
 
@@ -148,11 +161,7 @@ class NotFound(AppError):
     @classmethod
     def named(cls, kind: str, name: str, known: Iterable[str], field_name: str = "") -> NotFound:
         """Return the error for an unknown identifier, with the nearest known ones."""
-        names = sorted(known)
-        # What begins as the name does is closer than what differs from it in a letter.
-        longer = [one for one in names if len(name) > 2 and one.startswith(name)]
-        alike = [] if DRAWN.fullmatch(name) else difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-        close = [*dict.fromkeys([*longer, *alike])][:3] or names[:3]
+        close = nearest(name, known)[:3]
         said = {"kind": Message(kind), "name": name[:80]}
         message = (
             Message(

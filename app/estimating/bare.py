@@ -8,7 +8,7 @@ import numpy as np
 
 from app import __version__
 from app.engine.units import DAY, YEAR
-from app.errors import BadInput, Message
+from app.errors import BadInput, FieldError, Message
 from app.estimating.checks import data_sheet_checks, time_checks
 from app.estimating.context import SizingContext
 from app.estimating.costing import cost_trace, run_expense
@@ -27,7 +27,7 @@ from app.estimating.documents import (
 from app.estimating.hardware import Hardware
 from app.estimating.ranges import SAMPLES, significant
 from app.estimating.regimes import OTHER_CHIP
-from app.estimating.request import EstimateRequest
+from app.estimating.request import EstimateRequest, PlanInput
 from app.estimating.schema import Quantity
 from app.estimating.summaries import system_summary
 from app.estimating.trace import source_refs
@@ -52,6 +52,10 @@ def bare_estimate(
             "workload.kind",
             "a bare compute figure has no layers for adapters; use a preset or a config",
         )
+    planned = [name for name in PlanInput.model_fields if getattr(request.plan, name) is not None]
+    if planned:
+        message = Message("a bare compute figure has no layers to plan for; use a preset or a config")
+        raise BadInput(message, [FieldError(f"plan.{name}", message) for name in planned])
     defaults: list[Default] = []
     warnings: list[CheckWarning] = []
     utilization = 1.0 if asked.utilization is None else asked.utilization

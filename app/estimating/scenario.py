@@ -315,6 +315,11 @@ def check_devices(scenario: Scenario, given: Mapping[str, float], devices: int) 
             "plan.pipeline", "{value} stages: the model has only {depth} layers to split",
             value=int(given["pipeline"]), depth=scenario.table.depth,
         )  # fmt: skip
+    if given.get("interleave", 1) > 1 and given.get("pipeline") == 1:
+        raise BadInput.at(
+            "plan.interleave",
+            "one pipeline stage has nothing to interleave; leave it empty, or give more stages",
+        )
     heads = int(scenario.table.attention_heads)
     tensor = int(given.get("tensor", 1))
     if tensor > 1 and not heads:

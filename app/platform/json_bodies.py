@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ MAX_WHOLE = 10**300
 
 def read_json(text: bytes) -> Any:
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=members)
     except RecursionError:
         raise too_deep() from None
     except json.JSONDecodeError as error:
@@ -35,6 +36,23 @@ def read_json(text: bytes) -> Any:
         if wrong := places(value, is_wrong):
             raise BadInput(of_body, [FieldError(place, of_field) for place in wrong[:20]])
     return quoted(value)
+
+
+def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return what a JSON object holds; what it names more than once is marked."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        found |= {name: REPEATED for name, count in Counter(name for name, _ in pairs).items() if count > 1}
+    return found
+
+
+REPEATED = object()
+"""In the place of a value that was given more than once."""
+
+
+def repeated(item: Any) -> bool:
+    """Tell whether values stood under one name in an object: which is meant, nobody can say."""
+    return item is REPEATED
 
 
 def quoted(value: Any) -> Any:
@@ -93,6 +111,11 @@ def texts(item: Any) -> Iterable[str]:
 
 
 UNREADABLE = (
+    (
+        repeated,
+        Message("every name may stand only once in an object"),
+        Message("stands more than once; send it once"),
+    ),
     (out_of_bounds, Message("every number must be finite"), Message("must be a finite number")),
     (
         halved,
@@ -171,6 +194,35 @@ REASONS = {
 """What each complaint of pydantic's means, in our words."""
 
 
+CODES = {
+    "missing_field": ("missing",),
+    "unknown_field": ("extra_forbidden",),
+    "wrong_type": (
+        *("int_type", "int_parsing", "int_from_float", "float_type", "float_parsing", "bool_type"),
+        *("bool_parsing", "string_type", "list_type", "dict_type", "model_type", "model_attributes_type"),
+    ),
+    "not_a_choice": ("literal_error",),
+    "out_of_range": (
+        *("greater_than", "greater_than_equal", "less_than", "less_than_equal", "int_parsing_size"),
+    ),
+    "wrong_length": ("string_too_long", "string_too_short", "too_long", "too_short"),
+    "not_finite": ("finite_number",),
+}
+"""What programs tell complaints of pydantic's apart by."""
+
+CODE_OF = {
+    **{REASONS[kind]: code for code, kinds in CODES.items() for kind in kinds},
+    **{
+        said.template: code
+        for code, (_, *both) in zip(
+            ("repeated_name", "not_finite", "unreadable_text", "unreadable_text"), UNREADABLE, strict=True
+        )
+        for said in both
+    },
+}
+"""Code of a message of ours by its template."""
+
+
 def reason(item: Mapping[str, Any]) -> Message:
     """Return what is wrong with a field; nothing in it comes from the value that was sent."""
     template = REASONS.get(item["type"])
@@ -195,7 +247,11 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> AppError:
     kind: type[AppError] = BadInput if all(item["type"] in OUT_OF_RANGE for item in found) else Unprocessable
     if len(fields) == 1:
         return kind(fields[0].message, fields)
-    return kind(Message("{count} fields are invalid", {"count": len(fields)}), fields)
+    return kind(several_invalid(len(fields)), fields)
+
+
+def several_invalid(count: int) -> Message:
+    return Message("{count} fields are invalid", {"count": count})
 
 
 def as_app_error(error: AppError | ValidationError) -> AppError:

@@ -41,6 +41,8 @@ class ProblemField:
 
     field: str
     message: str
+    code: str = ""
+    """Kind of fault, which stays when texts change."""
 
 
 class ProblemError(RacklineError):
@@ -132,6 +134,7 @@ class StillRunning(RacklineError):
 
 class _Field(BaseModel):
     field: str = ""
+    code: str = ""
     message: str = ""
 
 
@@ -153,6 +156,6 @@ def problem_of(response: httpx.Response) -> ProblemError:
         said = _Problem()
     status = response.status_code
     fallback = ServerFault if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ProblemError
-    fields = tuple(ProblemField(one.field, one.message) for one in said.errors)
+    fields = tuple(ProblemField(one.field, one.message, one.code) for one in said.errors)
     title = said.title or response.reason_phrase
     return BY_STATUS.get(status, fallback)(status, title, said.detail, fields, said.type)

@@ -28,6 +28,7 @@ PUBLISHED = (
     "/examples",
     "/accuracy",
     "/methodology",
+    "/problems",
 )
 """Where identifiers are those of the catalogue; nothing a workspace keeps is asked for there."""
 
@@ -239,7 +240,11 @@ class Walker:
                 if door.path.startswith(start)
                 for name in names
             ]
-            for kinds in tried:
+            if door.path.startswith("/api/"):
+                # What an address does not take is refused there before anything is looked up.
+                taken = self.parameters_of(door)
+                tried = [{name: kind for name, kind in kinds.items() if name in taken} for kinds in tried]
+            for kinds in filter(None, tried):
                 answers = []
                 for twin in (str, never):
                     named = {name: twin(self.one.ids[kind]) for name, kind in kinds.items()}
@@ -252,6 +257,12 @@ class Walker:
                 self.look(answers[0][0], asked, *answers[0][1])
                 if compact(answers[0][0], *answers[0][1]) != compact(answers[1][0], *answers[1][1]):
                     self.walk.told.append(f"{asked} tells what is there from what is not")
+
+    def parameters_of(self, door: Door) -> set[str]:
+        """Return the query parameters that an address of the API takes."""
+        operations = self.openapi["paths"].get(door.path, {})
+        parameters = operations.get(door.method.lower(), {}).get("parameters", [])
+        return {one["name"] for one in parameters if one["in"] == "query"}
 
     async def lists(self) -> None:
         """Read everything that has no identifier, as workspace two and as nobody."""

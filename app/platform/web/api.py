@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
+from starlette.datastructures import QueryParams, UploadFile
 from starlette.responses import Response
 
 from app.errors import (
     AppError,
     BadInput,
     Conflict,
+    FieldError,
     Message,
     NotFound,
     SignInNeeded,
@@ -27,10 +29,12 @@ from app.errors import (
     TooMany,
     Unavailable,
     Unprocessable,
+    nearest,
 )
-from app.platform.json_bodies import read_json
+from app.platform.json_bodies import CODE_OF, MAX_ERRORS, read_json, several_invalid
 from app.platform.web.auth import get_principal
-from app.platform.web.problems import MEDIA_TYPE, Problem, UnsupportedMediaType
+from app.platform.web.locale import PARAMETER
+from app.platform.web.problems import MEANINGS, MEDIA_TYPE, Problem, UnsupportedMediaType
 from app.platform.web.rights import admitted, name_of
 
 DIGEST = 16
@@ -237,25 +241,12 @@ EXAMPLES: dict[int, AppError] = {
     503: Unavailable("the database cannot be reached; nothing was saved, try again in a moment"),
 }
 
-MEANINGS = {
-    400: "A value has the right type but is out of range, not finite or contradictory.",
-    401: "Not authenticated; send `Authorization: Bearer KEY`. A server without accounts never returns this.",
-    404: "Unknown identifier; the response names similar ones.",
-    409: "More devices than exist, an edit conflict, or an idempotency key used for another body.",
-    412: "The ETag in If-Match belongs to another version.",
-    413: "Larger than the server accepts.",
-    415: "Format not supported by this endpoint.",
-    422: "A field is missing, unknown or of the wrong type.",
-    429: "Rate limit exceeded; Retry-After says how long to wait.",
-    503: "The database is currently unavailable; Retry-After says when to retry.",
-}
-
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the failures of an endpoint for OpenAPI."""
     return {
         status: {
-            "description": MEANINGS[status],
+            "description": str(MEANINGS[status]),
             "content": {
                 MEDIA_TYPE: {
                     "schema": {"$ref": "#/components/schemas/Problem"},
@@ -324,15 +315,47 @@ class StrictRequest(Request):
         return self._strict
 
 
+def query_names(dependant: Dependant) -> Iterator[str]:
+    """Give the names of the query parameters that a route and what it depends on take."""
+    for parameter in dependant.query_params:
+        kind = parameter.field_info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from (field.alias or name for name, field in kind.model_fields.items())
+        else:
+            yield parameter.alias
+    for part in dependant.dependencies:
+        yield from query_names(part)
+
+
+UNKNOWN_PARAMETER = Message("unknown query parameter; allowed: {known}")
+
+CODE_OF[UNKNOWN_PARAMETER.template] = "unknown_parameter"
+
+
+def check_query(given: QueryParams, known: Collection[str]) -> None:
+    """Refuse query parameters that no part of a route reads, which would else be passed over in silence."""
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        said = [
+            Message(UNKNOWN_PARAMETER.template, {"known": ", ".join(nearest(name, known))})
+            for name in unknown
+        ]
+        whole = said[0] if len(unknown) == 1 else several_invalid(len(unknown))
+        faults = [FieldError(name[:MAX_NAME], one) for name, one in zip(unknown, said, strict=True)]
+        raise Unprocessable(whole, faults[:MAX_ERRORS])
+
+
 class StrictRoute(APIRoute):
-    """A route of the API: refuses bodies it cannot read before the framework looks at them."""
+    """A route of the API: refuses what it does not know before the framework looks at it."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
+        parameters = {*query_names(self.dependant), PARAMETER}
 
         async def strictly(request: Request) -> Response:
             # Nobody known sends a body that is worth reading.
             await run_in_threadpool(get_principal, request)
+            check_query(request.query_params, parameters)
             strict = StrictRequest(request.scope, request.receive)
             kind = strict.headers.get("content-type", "").split(";")[0].strip().lower()
             if kind == "application/json" or kind.endswith("+json"):

@@ -130,6 +130,25 @@ class ProblemPage:
 
 
 @dataclass(frozen=True, slots=True)
+class ProblemKind:
+    """A kind of problem, as programs and people know it."""
+
+    slug: str
+    title: str
+    status: int
+    meaning: Message
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemsPage:
+    """What each kind of problem and each code of a field means."""
+
+    chosen: ProblemKind | None
+    kinds: Sequence[ProblemKind]
+    faults: Mapping[str, Message]
+
+
+@dataclass(frozen=True, slots=True)
 class Contents:
     """One entry of a table of contents."""
 

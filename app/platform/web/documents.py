@@ -22,7 +22,8 @@ from markupsafe import Markup
 from app.errors import AppError, NotFound
 from app.estimating.schema import Document
 from app.platform.listing import Page
-from app.platform.web.contexts import Contents, DocumentPage, ProblemPage
+from app.platform.web.contexts import Contents, DocumentPage, ProblemKind, ProblemPage, ProblemsPage
+from app.platform.web.problems import BY_STATUS, FAULTS, MEANINGS
 from app.platform.web.rendering import DOCUMENTS, GLOSSARY, documents, render
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
@@ -33,6 +34,21 @@ router = page_router()
 @router.get("/glossary", response_class=HTMLResponse)
 def show_glossary(request: Request) -> Response:
     return render(request, "glossary.html", GLOSSARY)
+
+
+@router.get("/problems", response_class=HTMLResponse)
+@router.get("/problems/{slug}", response_class=HTMLResponse)
+def show_problems(request: Request, slug: str = "") -> Response:
+    """Explain every kind of problem that the API answers, first the one that is asked for."""
+    kinds = [
+        ProblemKind(kind.slug, kind.title, status, MEANINGS[status])
+        for status, kind in sorted(BY_STATUS.items())
+    ]
+    slugs = [kind.slug for kind in kinds]
+    if slug and slug not in slugs:
+        raise NotFound.named("problem", slug, slugs)
+    chosen = next((kind for kind in kinds if kind.slug == slug), None)
+    return render(request, "problems.html", ProblemsPage(chosen, kinds, FAULTS))
 
 
 INDEX = "index.md"

@@ -35,6 +35,12 @@ def language_of(request: Request, offered: Sequence[str] = LANGUAGES) -> str:
     )
 
 
+def wanted_language(request: Request) -> str:
+    """Return the language that a program asks for, by its address or its header; else English."""
+    wanted = preferred(request.headers.get("accept-language", ""))
+    return asked_for(request) or negotiate_locale(wanted, LANGUAGES, sep="-") or "en"
+
+
 def voice_of(request: Request) -> Voice:
     return voice(language_of(request))
 

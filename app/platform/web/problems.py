@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import quote, urlencode
 
@@ -34,7 +35,9 @@ from app.errors import (
     Unavailable,
     Unprocessable,
 )
-from app.platform.json_bodies import escaped, from_validation
+from app.platform.json_bodies import CODE_OF, escaped, from_validation
+from app.platform.web.locale import wanted_language
+from app.platform.wording.voice import voice
 
 SIGN_IN = "/sign-in"
 
@@ -112,8 +115,20 @@ class ProblemField(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    field: str = Field(description="Dotted path of the field in the request.", examples=["plan.tensor"])
+    field: str = Field(
+        description="Path of the field in the request.", examples=["plan.tensor", "rows[0].hours"]
+    )
+    code: str = Field(description="Kind of fault; stays when texts change.", examples=["out_of_range"])
     message: str = Field(description="What is wrong with it and what is allowed.")
+
+
+def path(dotted: str) -> str:
+    """Return the path of a field with places of lists in brackets.
+
+    >>> path("model.layers.0.kind"), path("plan.tensor")
+    ('model.layers[0].kind', 'plan.tensor')
+    """
+    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", dotted)
 
 
 class Problem(BaseModel):
@@ -121,7 +136,13 @@ class Problem(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    type: str = Field(description="URI reference of the problem type.", examples=["/problems/bad-input"])
+    type: str = Field(
+        description="Address of the page about this kind of problem.", examples=["/problems/bad-input"]
+    )
+    code: str = Field(
+        description="Kind of fault, that of the fields if they share one; stays when texts change.",
+        examples=["out_of_range"],
+    )
     title: str = Field(description="Short description of the problem type.", examples=["Invalid input"])
     status: int = Field(description="HTTP status.", examples=[400])
     detail: str = Field(description="What happened and what to do about it.")
@@ -133,13 +154,29 @@ class Problem(BaseModel):
     )
 
     @classmethod
-    def of(cls, error: AppError) -> Problem:
+    def of(cls, error: AppError, language: str = "en") -> Problem:
+        """Return the problem of an error in a language."""
+
+        def said(message: Message) -> str:
+            return str(message) if language == "en" else voice(language).sentence(message)
+
+        fields = [
+            ProblemField(
+                field=path(item.field), code=code_of(item.message, error), message=said(item.message)
+            )
+            for item in error.errors
+        ]
+        detail = said(error.message)
+        if [item.message for item in error.errors] == [error.message]:
+            detail = f"{fields[0].field}: {detail}"
+        codes = {field.code for field in fields}
         return cls(
             type=f"/problems/{error.slug}",
-            title=error.title,
+            code=codes.pop() if len(codes) == 1 else code_of(error.message, error),
+            title=error.title if language == "en" else voice(language).label(error.title),
             status=error.status,
-            detail=error.sentence(),
-            errors=[ProblemField(field=item.field, message=str(item.message)) for item in error.errors],
+            detail=detail,
+            errors=fields,
         )
 
 
@@ -222,6 +259,53 @@ BY_STATUS: dict[int, type[AppError]] = {
 }
 
 
+MEANINGS = {
+    400: Message("A value has the right type but is out of range, not finite or contradictory."),
+    401: Message(
+        "Not authenticated; send `Authorization: Bearer KEY`. A server without accounts never returns this."
+    ),
+    403: Message("This person or key may not do this, or the workspace does not allow it."),
+    404: Message("Unknown identifier; the response names similar ones."),
+    405: Message("The address exists, but not with this method; Allow names those it has."),
+    408: Message("The body did not arrive in time."),
+    409: Message("More devices than exist, an edit conflict, or an idempotency key used for another body."),
+    412: Message("The ETag in If-Match belongs to another version."),
+    413: Message("Larger than the server accepts."),
+    415: Message("Format not supported by this endpoint."),
+    421: Message("The server does not answer to this host name."),
+    422: Message("A field is missing, unknown or of the wrong type."),
+    429: Message("Rate limit exceeded; Retry-After says how long to wait."),
+    431: Message("The address and the headers are longer than the server accepts."),
+    500: Message("A fault of the server; its log has the details."),
+    503: Message("The database is currently unavailable; Retry-After says when to retry."),
+}
+"""What each status means."""
+
+FAULTS = {
+    "missing_field": Message("A required field is missing."),
+    "unknown_field": Message("There is no field of this name here."),
+    "unknown_parameter": Message("There is no query parameter of this name here."),
+    "repeated_name": Message("A name stands more than once in an object."),
+    "wrong_type": Message("The value is not of the type of the field."),
+    "not_a_choice": Message("The value is none of those allowed."),
+    "out_of_range": Message("The number is outside the stated limits."),
+    "wrong_length": Message("A text or a list is too short or too long."),
+    "not_finite": Message("The number is infinite or not a number."),
+    "unreadable_text": Message("The text contains an incomplete character or U+0000."),
+}
+"""What each code of a field means; a fault without one of these has that of its kind of problem."""
+
+LIMIT = re.compile(r"must be (?:above|at least|at most|below|between)\b")
+"""How a message begins that states the limits of a number."""
+
+
+def code_of(message: Message, error: AppError) -> str:
+    """Return what programs tell a fault by."""
+    if found := CODE_OF.get(message.template):
+        return found
+    return "out_of_range" if LIMIT.match(message.template) else error.slug.replace("-", "_")
+
+
 def from_http(error: HTTPException, path: str) -> AppError:
     """Return the framework's own refusals as errors of ours."""
     kind = BY_STATUS.get(error.status_code, BadInput)
@@ -252,13 +336,15 @@ def allowed_methods(app: FastAPI, path: str) -> list[str]:
     return [method for method in METHODS if method in found]
 
 
-def problem_response(error: AppError, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an error as the response of the JSON API."""
+def problem_response(request: Request, error: AppError, headers: Mapping[str, str] | None = None) -> Response:
+    """Return an error as the response of the JSON API, in the language that the request asks for."""
     identifier = structlog.contextvars.get_contextvars().get("request_id")
     instance = f"/requests/{identifier}" if identifier else None
-    problem = Problem.of(error).model_copy(update={"instance": instance})
+    language = wanted_language(request)
+    problem = Problem.of(error, language).model_copy(update={"instance": instance})
     body = problem.model_dump_json(exclude_none=True)
-    return Response(body, status_code=error.status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+    known = {"Content-Language": language, **(headers or {})}
+    return Response(body, status_code=error.status, headers=known, media_type=MEDIA_TYPE)
 
 
 def wants_page(request: Request) -> bool:
@@ -282,7 +368,7 @@ def install(
             shown = page(request, error)
             shown.headers.update(headers or {})
             return shown
-        return problem_response(error, headers)
+        return problem_response(request, error, headers)
 
     async def of_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, AppError)

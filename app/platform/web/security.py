@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import h11
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -267,7 +268,8 @@ class Guard:
         if refusal is None and passed is None:
             refusal = self.not_forwarded()
         if refusal is not None or passed is None:
-            await problem_response(refusal or self.not_forwarded())(scope, receive, send_with_headers)
+            answer = problem_response(Request(scope), refusal or self.not_forwarded())
+            await answer(scope, receive, send_with_headers)
             return
         await self.app(passed, counted(receive, limit), send_with_headers)
 

@@ -87,15 +87,15 @@ def test_the_seed_s_fabrics_are_held_against_the_threshold(ask: Ask) -> None:
     [
         ({**CALIBRATION, "runs": []}, 400, "runs"),
         ({**CALIBRATION, "runs": [{"step_time_s": 1.0}] * 21}, 400, "runs"),
-        ({**CALIBRATION, "runs": [{"samples_per_s": 0}]}, 400, "runs.0.samples_per_s"),
-        ({**CALIBRATION, "runs": [{"samples_per_s": 5e-324}]}, 400, "runs.0.samples_per_s"),
-        ({**FABRIC_GAIN, "runs": {"roce": [1e308, 1e308], "ib": [1e308]}}, 400, "runs.roce.0"),
-        ({**FABRIC_GAIN, "runs": {"roce": [1e-300], "ib": [1.0]}}, 400, "runs.roce.0"),
-        ({**FABRIC_GAIN, "runs": {"roce": [1.0], "ib": [0]}}, 400, "runs.ib.0"),
-        ({**CALIBRATION, "runs": [{}]}, 400, "runs.0.samples_per_s"),
-        ({**CALIBRATION, "runs": [{"samples_per_s": "fast"}]}, 422, "runs.0.samples_per_s"),
-        ({**CALIBRATION, "runs": [{"samples_per_s": 1, "speed": 2}]}, 422, "runs.0.speed"),
-        ({**CALIBRATION, "runs": [{"samples_per_s": 1, "system": "ipu-pod16"}]}, 400, "runs.0.system.id"),
+        ({**CALIBRATION, "runs": [{"samples_per_s": 0}]}, 400, "runs[0].samples_per_s"),
+        ({**CALIBRATION, "runs": [{"samples_per_s": 5e-324}]}, 400, "runs[0].samples_per_s"),
+        ({**FABRIC_GAIN, "runs": {"roce": [1e308, 1e308], "ib": [1e308]}}, 400, "runs.roce[0]"),
+        ({**FABRIC_GAIN, "runs": {"roce": [1e-300], "ib": [1.0]}}, 400, "runs.roce[0]"),
+        ({**FABRIC_GAIN, "runs": {"roce": [1.0], "ib": [0]}}, 400, "runs.ib[0]"),
+        ({**CALIBRATION, "runs": [{}]}, 400, "runs[0].samples_per_s"),
+        ({**CALIBRATION, "runs": [{"samples_per_s": "fast"}]}, 422, "runs[0].samples_per_s"),
+        ({**CALIBRATION, "runs": [{"samples_per_s": 1, "speed": 2}]}, 422, "runs[0].speed"),
+        ({**CALIBRATION, "runs": [{"samples_per_s": 1, "system": "ipu-pod16"}]}, 400, "runs[0].system.id"),
         ({"estimate": CALIBRATION["estimate"]}, 422, "runs"),
         ({"estimate": {**CALIBRATION["estimate"], "software": "none"}, "runs": [{"step_time_s": 1}]}, 404,
          "estimate.software"),
@@ -117,7 +117,7 @@ def test_a_number_that_is_not_finite_is_refused(ask: Ask) -> None:
     text = '{"estimate": {}, "runs": [{"samples_per_s": 1e999}]}'
     response = ask("POST", PATH, content=text, headers={"content-type": "application/json"})
     assert response.status_code == 400
-    assert response.json()["errors"][0]["field"] == "runs.0.samples_per_s"
+    assert response.json()["errors"][0]["field"] == "runs[0].samples_per_s"
 
 
 def test_nobody_s_calibration_is_not_found(ask: Ask) -> None:

@@ -115,8 +115,8 @@ def test_a_price_of_a_system_is_its_own(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("parts", "status", "field"),
     [
-        ({"systems": [{"id": "dgx-h100"}, {"id": "ipu-pod64"}]}, 400, "systems.1.id"),
-        ({"systems": [{"id": "dgx-h1000"}]}, 404, "systems.0.id"),
+        ({"systems": [{"id": "dgx-h100"}, {"id": "ipu-pod64"}]}, 400, "systems[1].id"),
+        ({"systems": [{"id": "dgx-h1000"}]}, 404, "systems[0].id"),
         ({"systems": []}, 400, "systems"),
         ({"systems": [{"id": "dgx-h100"}] * 13}, 400, "systems"),
         ({"model": {"preset": "bert-large"}}, 400, "model"),
@@ -135,7 +135,7 @@ def test_a_price_of_a_system_is_its_own(ask: Ask) -> None:
         (
             {"systems": [{"id": "dgx-h100", "assumptions": {"amortisation_years": -1}}]},
             400,
-            "systems.0.assumptions.amortisation_years",
+            "systems[0].assumptions.amortisation_years",
         ),
     ],
 )

@@ -162,7 +162,7 @@ def test_a_repeated_request_makes_one_key_and_does_not_repeat_the_secret(ask: As
         ({"name": "a\u0007b"}, 400, "name"),
         ({"name": "x" * 101}, 400, "name"),
         ({"name": "x", "scopes": []}, 400, "scopes"),
-        ({"name": "x", "scopes": ["everything"]}, 422, "scopes.0"),
+        ({"name": "x", "scopes": ["everything"]}, 422, "scopes[0]"),
         ({"name": "x", "expires_in_days": 0}, 400, "expires_in_days"),
         ({"name": "x", "expires_in_days": 10**6}, 400, "expires_in_days"),
         ({"name": "x", "workspace_id": "ws_other"}, 422, "workspace_id"),

@@ -74,13 +74,13 @@ def test_what_the_guard_refuses_has_an_identifier_too(ask: Ask) -> None:
 def test_a_line_says_who_what_and_how_long_but_not_what_was_sent(
     ask: Ask, lines: list[dict[str, Any]]
 ) -> None:
-    ask("GET", f"/api/v1/estimates/{SECRET}?customer={SECRET}", headers={"cookie": f"x={SECRET}"})
+    ask("GET", f"/api/v1/estimates/{SECRET}?fields={SECRET}", headers={"cookie": f"x={SECRET}"})
     ask("GET", f"/s/{SECRET}", headers={"accept": "text/html"})
     ask("POST", "/api/v1/price-books", json={"name": SECRET, "rows": 1})
     ask("GET", f"/nothing/{SECRET}")
     found = requests(lines)
     assert [(line["method"], line["route"], line["status"]) for line in found] == [
-        ("GET", "/api/v1/estimates/{id}", 404),
+        ("GET", "/api/v1/estimates/{id}", 400),
         ("GET", "/s/{token}", 404),
         ("POST", "/api/v1/price-books", 422),
         ("GET", "(none)", 404),

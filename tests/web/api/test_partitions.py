@@ -22,11 +22,11 @@ def test_a_plan_has_the_shape_of_the_contract(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("change", "status", "field"),
     [
-        ({"requests": [{"team": "a", "devices": 12}]}, 409, "requests.0.devices"),
-        ({"requests": [{"team": "a", "devices": 128}]}, 409, "requests.0.devices"),
-        ({"requests": [{"team": "a", "devices": 0}]}, 400, "requests.0.devices"),
-        ({"requests": [{"team": "a", "devices": "x"}]}, 422, "requests.0.devices"),
-        ({"requests": [{"team": "a"}]}, 422, "requests.0.devices"),
+        ({"requests": [{"team": "a", "devices": 12}]}, 409, "requests[0].devices"),
+        ({"requests": [{"team": "a", "devices": 128}]}, 409, "requests[0].devices"),
+        ({"requests": [{"team": "a", "devices": 0}]}, 400, "requests[0].devices"),
+        ({"requests": [{"team": "a", "devices": "x"}]}, 422, "requests[0].devices"),
+        ({"requests": [{"team": "a"}]}, 422, "requests[0].devices"),
         ({"requests": []}, 400, "requests"),
         ({"requests": [{"team": "a", "devices": 1}] * 201}, 400, "requests"),
         ({"isolation": "some"}, 422, "isolation"),
@@ -57,10 +57,10 @@ def test_a_queue_is_answered_in_two_seconds(ask: Ask) -> None:
     [
         ({"days": 1}, 400, "days"),
         ({"days": "year"}, 422, "days"),
-        ({"teams": [QUEUE["teams"][0] | {"jobs_per_month": 0}]}, 400, "teams.0.jobs_per_month"),
+        ({"teams": [QUEUE["teams"][0] | {"jobs_per_month": 0}]}, 400, "teams[0].jobs_per_month"),
         ({"teams": [QUEUE["teams"][0] | {"jobs_per_month": 100_000}]}, 400, "days"),
         ({"teams": [QUEUE["teams"][0]] * 21}, 400, "teams"),
-        ({"teams": [QUEUE["teams"][0] | {"devices": 64}]}, 409, "teams.0.devices"),
+        ({"teams": [QUEUE["teams"][0] | {"devices": 64}]}, 409, "teams[0].devices"),
         ({"discipline": "lottery"}, 422, "discipline"),
     ],
 )

@@ -89,14 +89,14 @@ def test_a_file_goes_in_and_comes_out(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "field"),
     [
-        ({"name": "x", "rows": [{**ROW, "item": "dgx"}]}, 400, "rows.0.item"),
-        ({"name": "x", "rows": [ROW, ROW]}, 400, "rows.1.item"),
-        ({"name": "x", "rows": [{**ROW, "value": "much"}]}, 422, "rows.0.value"),
-        ({"name": "x", "rows": [{**ROW, "low": 1}]}, 422, "rows.0.low"),
+        ({"name": "x", "rows": [{**ROW, "item": "dgx"}]}, 400, "rows[0].item"),
+        ({"name": "x", "rows": [ROW, ROW]}, 400, "rows[1].item"),
+        ({"name": "x", "rows": [{**ROW, "value": "much"}]}, 422, "rows[0].value"),
+        ({"name": "x", "rows": [{**ROW, "low": 1}]}, 422, "rows[0].low"),
         ({"name": "", "rows": []}, 400, "name"),
         ({"name": "  ", "rows": []}, 400, "name"),
         ({"name": "a\u0000b", "rows": []}, 400, "name"),
-        ({"name": "x", "rows": [{**ROW, "note": "a\u0000b"}]}, 400, "rows.0.note"),
+        ({"name": "x", "rows": [{**ROW, "note": "a\u0000b"}]}, 400, "rows[0].note"),
         ({"rows": []}, 422, "name"),
     ],
 )

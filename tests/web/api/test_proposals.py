@@ -156,7 +156,7 @@ def test_tables_are_files_that_programs_read(ask: Ask, modelled: str) -> None:
         ({"customer": None}, 422, "customer"),
         ({"valid_until": "2000-01-01"}, 400, "valid_until"),
         ({"valid_until": "tomorrow"}, 422, "valid_until"),
-        ({"options": ["nothing"]}, 404, "options.0"),
+        ({"options": ["nothing"]}, 404, "options[0]"),
         ({"options": []}, 400, "options"),
         ({"recommended": "nothing"}, 400, "recommended"),
         ({"branding": {"accent": "red"}}, 400, "branding.accent"),
@@ -328,7 +328,7 @@ def test_files_are_named_after_customer_day_and_number(ask: Ask, claimed: str) -
 def test_sections_are_ordered_named_once_and_part_of_what_is_hashed(ask: Ask, claimed: str) -> None:
     twice = {"comparison_id": claimed, "customer": "x", "sections": [{"id": "terms"}, {"id": "terms"}]}
     refused = ask("POST", "/api/v1/proposals", json=twice)
-    assert refused.status_code == 400 and refused.json()["errors"][0]["field"] == "sections.1.id"
+    assert refused.status_code == 400 and refused.json()["errors"][0]["field"] == "sections[1].id"
     draft = made(
         ask, claimed, sections=[{"id": "terms", "text": "  우리 조건  "}, {"id": "plan", "shown": False}]
     )

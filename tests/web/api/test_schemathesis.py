@@ -75,7 +75,7 @@ def test_405_names_every_method_that_is_taken(ask: Ask, method: str, path: str, 
         ("estimates", {**GPT3, "workload": "tokens"}, "workload"),
         ("estimates", "GPT-3", "body"),
         ("studies/stu_x/answers", "AAA", "body"),
-        ("sweeps", {**FLEET_PLAN, "scenarios": [{"plan": {"offload": 0.0}}]}, "scenarios.0.plan.offload"),
+        ("sweeps", {**FLEET_PLAN, "scenarios": [{"plan": {"offload": 0.0}}]}, "scenarios[0].plan.offload"),
     ],
 )
 def test_one_type_does_not_stand_for_another(ask: Ask, path: str, body: object, field: str) -> None:
@@ -102,11 +102,14 @@ def test_rows_that_name_each_other_can_be_proposed(ask: Ask) -> None:
 def test_no_figure_leads_beyond_all_numbers(ask: Ask, field: str, value: float) -> None:
     row = {"label": "a", "kind": "linear", "hours": 1.0, field: value}
     response = ask("POST", "/api/v1/comparisons", json={**HEAD_TO_HEAD, "rows": [row]})
-    assert (response.status_code, response.json()["errors"][0]["field"]) == (400, f"rows.0.{field}")
+    assert (response.status_code, response.json()["errors"][0]["field"]) == (400, f"rows[0].{field}")
     figure = {"hours": 1.0, "kind": "linear", field: value}
     study = {**STUDY, "options": [{"key": "a", "label": "a", "figure": figure}]}
     response = ask("POST", "/api/v1/studies", json=study)
-    assert (response.status_code, response.json()["errors"][0]["field"]) == (400, f"options.0.figure.{field}")
+    assert (response.status_code, response.json()["errors"][0]["field"]) == (
+        400,
+        f"options[0].figure.{field}",
+    )
 
 
 def test_events_are_described_one_by_one(ask: Ask) -> None:

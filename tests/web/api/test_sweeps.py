@@ -191,9 +191,9 @@ def test_sweeps_are_listed_newest_first(ask: Ask, swept: str) -> None:
     [
         ({"models": []}, 400, "models"),
         ({"unknown": 1}, 422, "unknown"),
-        ({"systems": [{"id": "a", "counts": list(range(65))}]}, 400, "systems.0.counts"),
-        ({"prices": [{"label": "x", "system_price": "dear"}]}, 422, "prices.0.system_price"),
-        ({"models": [{"model": {"profile_id": "prf_nosuch"}}]}, 404, "models.0.model.profile_id"),
+        ({"systems": [{"id": "a", "counts": list(range(65))}]}, 400, "systems[0].counts"),
+        ({"prices": [{"label": "x", "system_price": "dear"}]}, 422, "prices[0].system_price"),
+        ({"models": [{"model": {"profile_id": "prf_nosuch"}}]}, 404, "models[0].model.profile_id"),
         (
             {"systems": [{"label": str(n), "id": "a", "counts": list(range(1, 65))} for n in range(200)]},
             400,

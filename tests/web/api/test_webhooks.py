@@ -93,7 +93,7 @@ def test_a_webhook_is_made_read_changed_and_removed(ask: Ask) -> None:
         ({"url": "x" * 501}, 400, "url"),
         ({"url": "https://xn--a/x"}, 400, "url"),
         ({"url": URL, "events": []}, 400, "events"),
-        ({"url": URL, "events": ["proposal.eaten"]}, 422, "events.0"),
+        ({"url": URL, "events": ["proposal.eaten"]}, 422, "events[0]"),
         ({"url": URL, "name": "a\u0007"}, 400, "name"),
         ({"url": URL, "secret": "mine"}, 422, "secret"),
     ],
