@@ -190,6 +190,15 @@ REASONS = {
     "dict_type": "must be an object",
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
+    "string_pattern_mismatch": "must have the form {pattern}",
+    **dict.fromkeys(
+        ("date_type", "date_parsing", "date_from_datetime_parsing", "date_from_datetime_inexact"),
+        "must be a date such as 2026-05-31",
+    ),
+    **dict.fromkeys(
+        ("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "timezone_aware"),
+        "must be a date and time with its zone, such as 2026-05-31T09:30:00Z",
+    ),
 }
 """What each complaint of pydantic's means, in our words."""
 
@@ -200,12 +209,14 @@ CODES = {
     "wrong_type": (
         *("int_type", "int_parsing", "int_from_float", "float_type", "float_parsing", "bool_type"),
         *("bool_parsing", "string_type", "list_type", "dict_type", "model_type", "model_attributes_type"),
+        *("date_type", "datetime_type"),
     ),
     "not_a_choice": ("literal_error",),
     "out_of_range": (
         *("greater_than", "greater_than_equal", "less_than", "less_than_equal", "int_parsing_size"),
     ),
     "wrong_length": ("string_too_long", "string_too_short", "too_long", "too_short"),
+    "wrong_form": ("string_pattern_mismatch",),
     "not_finite": ("finite_number",),
 }
 """What programs tell complaints of pydantic's apart by."""

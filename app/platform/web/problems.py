@@ -290,6 +290,7 @@ FAULTS = {
     "not_a_choice": Message("The value is none of those allowed."),
     "out_of_range": Message("The number is outside the stated limits."),
     "wrong_length": Message("A text or a list is too short or too long."),
+    "wrong_form": Message("The text does not have the form that is stated."),
     "not_finite": Message("The number is infinite or not a number."),
     "unreadable_text": Message("The text contains an incomplete character or U+0000."),
 }

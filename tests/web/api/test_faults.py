@@ -61,7 +61,7 @@ class Description:
             for method, operation in operations.items():
                 content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
                 schema = self.schema(content.get("schema", {}))
-                examples = [content.get("example"), *schema.get("examples", [])]
+                examples = [content.get("example"), *content.get("schema", {}).get("examples", [])]
                 examples += [one.get("value") for one in content.get("examples", {}).values()]
                 for example in examples:
                     # A configuration may be sent as it stands, whatever it holds.
