@@ -191,14 +191,14 @@ REASONS = {
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
     "string_pattern_mismatch": "must have the form {pattern}",
-    **dict.fromkeys(
-        ("date_type", "date_parsing", "date_from_datetime_parsing", "date_from_datetime_inexact"),
-        "must be a date such as 2026-05-31",
-    ),
-    **dict.fromkeys(
-        ("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "timezone_aware"),
-        "must be a date and time with its zone, such as 2026-05-31T09:30:00Z",
-    ),
+    "date_type": "must be a date such as 2026-05-31",
+    "date_parsing": "must be a date such as 2026-05-31",
+    "date_from_datetime_parsing": "must be a date such as 2026-05-31",
+    "date_from_datetime_inexact": "must be a date such as 2026-05-31",
+    "datetime_type": "must be a date and time with its zone, such as 2026-05-31T09:30:00Z",
+    "datetime_parsing": "must be a date and time with its zone, such as 2026-05-31T09:30:00Z",
+    "datetime_from_date_parsing": "must be a date and time with its zone, such as 2026-05-31T09:30:00Z",
+    "timezone_aware": "must be a date and time with its zone, such as 2026-05-31T09:30:00Z",
 }
 """What each complaint of pydantic's means, in our words."""
 
