@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gc
+import json
+import os
 import sys
 from importlib import import_module
+from typing import Annotated
 
 import typer
 
+from app import __version__
 from app.errors import AppError
 
 FAILED = 2
-"""Exit code of every error; 1 says that a check found something."""
+"""Exit code of every error; 1 says that a check found something, that nothing fits or no system does."""
 
 COMMANDS = {
     "serve": ("serving", "Serve the web pages and the JSON API."),
@@ -43,7 +47,6 @@ def command_line(first: str | None = None) -> typer.Typer:
     """
     cli = typer.Typer(
         name="rackline",
-        add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
@@ -57,8 +60,40 @@ def command_line(first: str | None = None) -> typer.Typer:
     return cli
 
 
-def about() -> None:
-    """Size AI training infrastructure: how long a training run takes, what it costs and why."""
+def show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rackline {__version__}")
+        raise typer.Exit
+
+
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Size AI training infrastructure: how long a training run takes, what it costs and why.
+
+    Exit codes: 0 done, 1 nothing fits or a check found something, 2 error.
+    """
+
+
+def first_word() -> str | None:
+    """Return the command that is meant, also where a shell asks how its line could be completed."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
+    words = line.split() if line else sys.argv
+    return words[1] if len(words) > 1 else None
+
+
+def tell(error: AppError) -> None:
+    """Say what is wrong on the error output: in sentences, or in JSON where that was asked for."""
+    if "--json" in sys.argv:
+        faults = [{"field": entry.field, "message": str(entry.message)} for entry in error.errors]
+        typer.echo(json.dumps({"detail": error.sentence(), "errors": faults}, ensure_ascii=False), err=True)
+        return
+    typer.echo(f"error: {error.sentence()}", err=True)
+    if len(error.errors) > 1:
+        for entry in error.errors:
+            typer.echo(f"  {entry.field}: {entry.message}", err=True)
 
 
 def main() -> None:
@@ -66,7 +101,7 @@ def main() -> None:
     # What is loaded stays; to look through it for garbage would take a seventh of the time.
     gc.disable()
     try:
-        commands = command_line(*sys.argv[1:2])
+        commands = command_line(first_word())
         gc.freeze()
         gc.enable()
         commands()
@@ -80,10 +115,7 @@ def main() -> None:
         )
         sys.exit(FAILED)
     except AppError as error:
-        typer.echo(f"error: {error.sentence()}", err=True)
-        if len(error.errors) > 1:
-            for entry in error.errors:
-                typer.echo(f"  {entry.field}: {entry.message}", err=True)
+        tell(error)
         sys.exit(FAILED)
 
 

@@ -18,6 +18,9 @@ from app.features.sizings.answering import size
 from app.features.sizings.model import SizingRequest
 from app.profiles.readers import read_profile
 
+NOTHING_FITS = 1
+"""Exit code where no plan fits into memory, or no system meets what is asked."""
+
 cli = typer.Typer(rich_markup_mode=None)
 
 
@@ -26,10 +29,12 @@ def estimate_command(
     request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="An estimate request.")],
     as_json: AsJson = False,
 ) -> None:
-    """Estimate one scenario."""
+    """Estimate one scenario; exits with 1 if no plan fits into memory."""
     asked = read_request(EstimateRequest, request)
     answer = estimate(asked, load_context(data_directory()))
     typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(estimate_text(answer)))
+    if answer.time_to_train is None:
+        raise typer.Exit(NOTHING_FITS)
 
 
 @cli.command("size")
@@ -37,10 +42,12 @@ def size_command(
     request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="A sizing request.")],
     as_json: AsJson = False,
 ) -> None:
-    """Find the systems that meet a deadline and a budget."""
+    """Find the systems that meet a deadline and a budget; exits with 1 if none does."""
     asked = read_request(SizingRequest, request)
     answer = size(asked, load_context(data_directory())).document
     typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(sizing_text(answer)))
+    if answer.outcome != "met":
+        raise typer.Exit(NOTHING_FITS)
 
 
 @cli.command()

@@ -47,12 +47,17 @@ def sweep_command(
     request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="A sweep request.")],
     output: Annotated[Path, typer.Option(metavar="FILE", help="Result file: .csv or .parquet.")],
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the result file if there is one.")] = False,
     workers: Annotated[
         int | None, typer.Option(min=1, max=1024, help="Number of processes; default: one per processor.")
     ] = None,
 ) -> None:
     """Estimate every combination of models, systems, prices and scenarios."""
     asked = read_request(SweepRequest, request)
+    if output.exists() and not force:
+        raise BadInput.at(
+            "--output", "{file} exists; replace it with --force, or choose another", file=str(output)
+        )
     try:
         refused = sweep_to_file(asked, output, crew(Settings.from_environment().dask, workers), resume=resume)
     except Interrupted:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,11 +13,12 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from app import __version__
 from app.__main__ import COMMANDS, command_line, main
 from app.api_reference import PAGE, failures, warnings, with_reference
 from app.errors import AppError
-from app.platform.web.api import MEANINGS
 from app.platform.web.examples import CONFIG, GPT3, SIZING
+from app.platform.web.problems import MEANINGS
 from app.profiles.presets import models_directory
 
 ROOT = models_directory().parents[1]
@@ -113,6 +115,40 @@ def test_errors_are_sentences_and_exit_with_2(
     assert "Traceback" not in done.stderr
 
 
+def test_what_does_not_fit_ends_with_1(rackline: Rackline, tmp_path: Path) -> None:
+    path = tmp_path / "request.json"
+    small = {**GPT3, "system": {"id": "dgx-a100-640gb", "count": 1}, "plan": {}}
+    path.write_text(json.dumps(small), encoding="utf-8")
+    done = rackline("estimate", str(path))
+    assert done.returncode == 1 and "memory" in done.stdout
+    path.write_text(json.dumps({**SIZING, "deadline_s": 60.0}), encoding="utf-8")
+    done = rackline("size", str(path))
+    assert done.returncode == 1 and "No system meets the requirements" in done.stdout
+
+
+def test_errors_are_json_where_json_is_asked_for(rackline: Rackline, tmp_path: Path) -> None:
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps({**GPT3, "plan": {"tensor": 0}}), encoding="utf-8")
+    done = rackline("estimate", str(path), "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert [one["field"] for one in json.loads(done.stderr)["errors"]] == ["plan.tensor"]
+
+
+def test_the_version_is_told(rackline: Rackline) -> None:
+    done = rackline("--version")
+    assert (done.returncode, done.stdout) == (0, f"rackline {__version__}\n")
+
+
+def test_a_shell_is_told_how_a_line_may_go_on() -> None:
+    asked = {"_RACKLINE_COMPLETE": "complete_bash", "COMP_WORDS": "rackline estimate --j", "COMP_CWORD": "2"}
+    command = "import sys; sys.argv = ['rackline']; from app.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", command],
+        cwd=ROOT, env=os.environ | asked, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["--json"], done.stderr
+
+
 def test_profile_shows_how_a_model_was_understood(rackline: Rackline, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps(CONFIG), encoding="utf-8")
@@ -152,7 +188,7 @@ def test_the_page_about_the_api_has_the_warnings_of_estimates_and_comparisons() 
 
 
 def test_the_page_about_the_api_has_every_status_that_is_answered() -> None:
-    listed = {int(status) for status, *_ in failures()[1:]}
+    listed = {int(status) for _, status, _ in failures()[1:]}
     raised = {
         kind.status
         for kind in kinds(AppError)
