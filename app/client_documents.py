@@ -80,7 +80,7 @@ def add_class(name: str, schemas: Schema, written: dict[str, str], inside: tuple
     for part in dict.fromkeys(names_in(schema.get("properties"))):
         if part not in written and part not in (*inside, name):
             add_class(part, schemas, written, (*inside, name))
-    if "properties" in schema and not name.startswith("Page_") and name not in written:
+    if "properties" in schema and not name.endswith("Page") and name not in written:
         written[name] = class_text(name, schema, written)
     elif not schema:
         written[name] = f"{name}: TypeAlias = Any\n"

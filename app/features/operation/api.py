@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import hmac
 import ipaddress
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -148,7 +150,20 @@ def document(app: FastAPI) -> dict[str, Any]:
         title="Rackline", version=__version__, description=DESCRIPTION.strip(), routes=app.routes, tags=TAGS
     )
     add_schemas(openapi)
-    return openapi
+    openapi["servers"] = [{"url": "/", "description": "The server that this description comes from."}]
+    openapi["components"]["securitySchemes"] = {
+        "key": {"type": "http", "scheme": "bearer", "description": "An API key."}
+    }
+    # A server without accounts asks for none.
+    openapi["security"] = [{"key": []}, {}]
+    return with_plain_names(openapi)
+
+
+def with_plain_names(openapi: dict[str, Any]) -> dict[str, Any]:
+    """Return a description whose lists are named as classes of programs are: ``StudySummaryPage``."""
+    text = re.sub(r"\bPage(?:_(\w+?)_|\[(\w+)\])(?=\")", r"\1\2Page", json.dumps(openapi))
+    renamed: dict[str, Any] = json.loads(text)
+    return renamed
 
 
 def add_schemas(openapi: dict[str, Any]) -> None:

@@ -34,7 +34,7 @@ from app.errors import (
 from app.platform.json_bodies import CODE_OF, MAX_ERRORS, read_json, several_invalid
 from app.platform.web.auth import get_principal
 from app.platform.web.locale import PARAMETER
-from app.platform.web.problems import MEANINGS, MEDIA_TYPE, Problem, UnsupportedMediaType
+from app.platform.web.problems import MEANINGS, MEDIA_TYPE, NotAllowed, Problem, UnsupportedMediaType
 from app.platform.web.rights import admitted, name_of
 
 DIGEST = 16
@@ -212,6 +212,7 @@ def narrowed(request: Request, response: Response) -> Response:
 EXAMPLES: dict[int, AppError] = {
     400: BadInput.at("plan.tensor", "must be at least 1, not {value}", value=0),
     401: SignInNeeded("this server is for members only; sign in or send an API key"),
+    403: NotAllowed("only workspace owners can view and change its members"),
     404: NotFound.named("system", "dgx-a100", ["dgx-a100-320gb", "dgx-a100-640gb"], "system.id"),
     409: Conflict.at(
         "replicas",
@@ -287,7 +288,7 @@ DELETE = problems(400, 404, 409, 412, 422)
 
 ASK = problems(400, 404, 409, 413, 415, 422)
 
-KNOWN = problems(401, 429)
+KNOWN = problems(401, 403, 429)
 """Failures of every endpoint."""
 
 ETAG = {
