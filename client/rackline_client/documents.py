@@ -302,6 +302,20 @@ class AcceleratorRequest(Request):
     """Date of the data sheet."""
 
 
+class AcceleratorSummary(Document):
+    """Summary of an accelerator in a list."""
+    id: str
+    """Identifier."""
+    name: str
+    """Name."""
+    version: int
+    """Newest version."""
+    created_at: datetime.datetime
+    """Creation time."""
+    updated_at: datetime.datetime
+    """Time of the last change."""
+
+
 class ApiKey(Document):
     """An API key, without its secret."""
     id: str
@@ -663,6 +677,16 @@ class BillComparison(Document):
     """Totals by group for both bills."""
     warnings: list[CheckWarning]
     """Warnings."""
+
+
+class BillSummary(Document):
+    """Summary of a bill in a list."""
+    id: str
+    """Identifier of the bill."""
+    label: str
+    """Name."""
+    created_at: datetime.datetime
+    """Creation time."""
 
 
 class AmountLine(Document):
@@ -1411,6 +1435,20 @@ class CalibrationRequest(Request):
     """Identifier of a study whose option was measured."""
 
 
+class CalibrationSummary(Document):
+    """Summary of a calibration in a list."""
+    id: str
+    """Identifier of the calibration."""
+    label: str
+    """Name."""
+    kind: Literal['calibration', 'gain']
+    """Form of the request."""
+    software: str | None
+    """Identifier of the fitted profile, for use in a request; null if none was fitted."""
+    created_at: datetime.datetime
+    """Creation time."""
+
+
 class Checks(Document):
     """Results of the checks."""
     warnings: list[CheckWarning]
@@ -2131,6 +2169,20 @@ class ComparisonRequest(Request):
     """Estimate requests or published figures."""
 
 
+class ComparisonSummary(Document):
+    """Summary of a comparison in a list."""
+    id: str
+    """Identifier of the comparison."""
+    title: str
+    """Title."""
+    labels: list[str]
+    """Labels of the options, in order."""
+    created_at: datetime.datetime
+    """Creation time."""
+    updated_at: datetime.datetime
+    """Time of the last change."""
+
+
 class Delivery(Document):
     """A message to a webhook and its delivery status."""
     id: str
@@ -2167,6 +2219,22 @@ class DuplicateRequest(Request):
     """Two options to compare with each other."""
     name: str | None = None
     """Name of the copy; if omitted, the original name with a suffix."""
+
+
+class EstimateSummary(Document):
+    """Summary of an estimate in a list."""
+    id: str
+    """Identifier of the estimate."""
+    label: str
+    """Name."""
+    model: str | None = None
+    """Name of the preset or upload; null if the model was given in the request itself."""
+    system: str
+    """Name of the system."""
+    count: int
+    """Number of systems."""
+    created_at: datetime.datetime
+    """Creation time."""
 
 
 class Fabric(Document):
@@ -2922,7 +2990,29 @@ class Machine(Document):
     """Interconnect between the accelerators of a machine."""
 
 
-class Mapping(Document):
+class MappingRequest(Request):
+    """Mapping of a model to the IPUs of a pod."""
+    system: str
+    """Identifier of an IPU system."""
+    count: int = 1
+    """Number of systems."""
+    parameters: float
+    """Parameter count of the model."""
+    layers: int
+    """Number of layers."""
+    tensor: int = 1
+    """Tensor-parallel degree: IPUs that share each layer."""
+    pipeline: int = 1
+    """Number of pipeline stages."""
+    replicas: int = 1
+    """Data-parallel degree: replicas of the model."""
+    replica_batch: int = 1
+    """Samples per replica per step."""
+    replicated_tensor_sharding: int = 1
+    """Number of replicas over which one copy of weights and state is sharded."""
+
+
+class ModelMapping(Document):
     """Result of an IPU mapping."""
     system: str
     """Identifier of the system."""
@@ -2954,28 +3044,6 @@ class Mapping(Document):
     """Number of training phases given the memory that is actually free; null if none is free."""
     warnings: list[CheckWarning]
     """Warnings."""
-
-
-class MappingRequest(Request):
-    """Mapping of a model to the IPUs of a pod."""
-    system: str
-    """Identifier of an IPU system."""
-    count: int = 1
-    """Number of systems."""
-    parameters: float
-    """Parameter count of the model."""
-    layers: int
-    """Number of layers."""
-    tensor: int = 1
-    """Tensor-parallel degree: IPUs that share each layer."""
-    pipeline: int = 1
-    """Number of pipeline stages."""
-    replicas: int = 1
-    """Data-parallel degree: replicas of the model."""
-    replica_batch: int = 1
-    """Samples per replica per step."""
-    replicated_tensor_sharding: int = 1
-    """Number of replicas over which one copy of weights and state is sharded."""
 
 
 class PublishedParameters(Document):
@@ -3016,6 +3084,36 @@ class PublishedTraining(Document):
     """True if the length of the training was not published."""
     figures: list[CatalogueFigure]
     """Figures, each with source, date, status and note."""
+
+
+class Model(Document):
+    """A model preset."""
+    id: str
+    """Identifier."""
+    name: str
+    """Name."""
+    family: str
+    """Model family with the closest measured runs."""
+    parameters: Quantity
+    """Parameter count, summed over the operators."""
+    published: PublishedParameters | None
+    """Parameter count as published by the authors."""
+    forward_flop_per_sample: Quantity
+    """Compute of the forward pass of one sample at the default size."""
+    seq_len: int | None
+    """Default sequence length of a sample. [tokens]"""
+    image_size: int | None
+    """Default image size, as the length of a side. [pixels]"""
+    hugging_face: list[str] = []
+    """Names of the same model on Hugging Face."""
+    source: ModelSource | None
+    """Source of the dimensions."""
+    training: PublishedTraining
+    """Training as published."""
+    status: Literal['accepted']
+    """Status. Presets are checked against the published parameter count."""
+    assumptions: list[str]
+    """Assumptions made beyond the publication."""
 
 
 class ModelWithOperators(Document):
@@ -3100,392 +3198,6 @@ class NewWebhook(Document):
     """Signing secret of the messages: whsec_ followed by base64. It is returned only once; null in the
     answer to a repeated request.
     """
-
-
-class AcceleratorSummary(Document):
-    """Summary of an accelerator in a list."""
-    id: str
-    """Identifier."""
-    name: str
-    """Name."""
-    version: int
-    """Newest version."""
-    created_at: datetime.datetime
-    """Creation time."""
-    updated_at: datetime.datetime
-    """Time of the last change."""
-
-
-class BillSummary(Document):
-    """Summary of a bill in a list."""
-    id: str
-    """Identifier of the bill."""
-    label: str
-    """Name."""
-    created_at: datetime.datetime
-    """Creation time."""
-
-
-class CalibrationSummary(Document):
-    """Summary of a calibration in a list."""
-    id: str
-    """Identifier of the calibration."""
-    label: str
-    """Name."""
-    kind: Literal['calibration', 'gain']
-    """Form of the request."""
-    software: str | None
-    """Identifier of the fitted profile, for use in a request; null if none was fitted."""
-    created_at: datetime.datetime
-    """Creation time."""
-
-
-class ComparisonSummary(Document):
-    """Summary of a comparison in a list."""
-    id: str
-    """Identifier of the comparison."""
-    title: str
-    """Title."""
-    labels: list[str]
-    """Labels of the options, in order."""
-    created_at: datetime.datetime
-    """Creation time."""
-    updated_at: datetime.datetime
-    """Time of the last change."""
-
-
-class EstimateSummary(Document):
-    """Summary of an estimate in a list."""
-    id: str
-    """Identifier of the estimate."""
-    label: str
-    """Name."""
-    model: str | None = None
-    """Name of the preset or upload; null if the model was given in the request itself."""
-    system: str
-    """Name of the system."""
-    count: int
-    """Number of systems."""
-    created_at: datetime.datetime
-    """Creation time."""
-
-
-class Model(Document):
-    """A model preset."""
-    id: str
-    """Identifier."""
-    name: str
-    """Name."""
-    family: str
-    """Model family with the closest measured runs."""
-    parameters: Quantity
-    """Parameter count, summed over the operators."""
-    published: PublishedParameters | None
-    """Parameter count as published by the authors."""
-    forward_flop_per_sample: Quantity
-    """Compute of the forward pass of one sample at the default size."""
-    seq_len: int | None
-    """Default sequence length of a sample. [tokens]"""
-    image_size: int | None
-    """Default image size, as the length of a side. [pixels]"""
-    hugging_face: list[str] = []
-    """Names of the same model on Hugging Face."""
-    source: ModelSource | None
-    """Source of the dimensions."""
-    training: PublishedTraining
-    """Training as published."""
-    status: Literal['accepted']
-    """Status. Presets are checked against the published parameter count."""
-    assumptions: list[str]
-    """Assumptions made beyond the publication."""
-
-
-class PriceBookSummary(Document):
-    """Summary of a price book in a list."""
-    id: str
-    """Identifier."""
-    name: str
-    """Name."""
-    version: int
-    """Newest version."""
-    rows: int
-    """Number of rows."""
-    created_at: datetime.datetime
-    """Creation time of the price book."""
-    updated_at: datetime.datetime
-    """Time of the last change."""
-
-
-class ProposalSummary(Document):
-    """Summary of a proposal in a list."""
-    id: str
-    """Identifier of the proposal."""
-    number: str | None = None
-    """Reference number; null for earlier proposals."""
-    title: str
-    """Title."""
-    customer: str
-    """Name of the customer."""
-    review: Literal['accepted', 'approved', 'declined', 'draft', 'expired', 'in_review', 'sent'] = 'draft'
-    """State of review."""
-    amount: float | None = None
-    """What the recommended option costs to buy, or over the term if it is rented; null if unknown or if
-    none is recommended. [currency]
-    """
-    currency: str = ''
-    """Currency of the amount."""
-    opened: int = 0
-    """Number of times the customer's page was opened."""
-    last_opened_at: datetime.datetime | None = None
-    """Time of the last opening."""
-    status: str
-    """Status: draft, frozen or expired."""
-    sha256: str | None
-    """SHA-256 of the frozen content; null for a draft."""
-    valid_until: datetime.date | None
-    """Last day of validity."""
-    created_at: datetime.datetime
-    """Creation time."""
-    updated_at: datetime.datetime
-    """Time of the last change."""
-
-
-class SizingSummary(Document):
-    """Summary of a sizing in a list."""
-    id: str
-    """Identifier of the sizing."""
-    label: str
-    """Name."""
-    created_at: datetime.datetime
-    """Creation time."""
-
-
-class SoftwareFigure(Document):
-    """One efficiency of a software profile."""
-    parameter: str
-    """Name."""
-    value: float
-    """Central value."""
-    low: float
-    """10th percentile."""
-    high: float
-    """90th percentile."""
-    unit: str
-    """SI unit."""
-    status: str
-    """Status: fitted to measured runs, or assumed."""
-    note: str
-    """How the figure was determined."""
-    profile: str
-    """Profile that states the figure; profiles can extend others."""
-    source: SourceRef
-    """Source of the figure."""
-
-
-class Software(Document):
-    """A software profile: a named, dated, sourced set of a few efficiencies of a software stack."""
-    id: str
-    """Identifier."""
-    name: str
-    """Name."""
-    kind: Literal['gpu', 'ipu']
-    """Architecture on which it runs."""
-    preset: str
-    """Class of the profile: tuned, fused or eager."""
-    as_of: str
-    """Date of the measured runs that it represents."""
-    families: list[str] | None = None
-    """Model families of the measured runs that it represents."""
-    runs: int = 0
-    """Configurations of the measured runs that it represents."""
-    figures: list[SoftwareFigure]
-    """Figures of the profile."""
-    rejected: list[Statement]
-    """Competing claims; none are stored for software."""
-
-
-class StudySummary(Document):
-    """Summary of a study in a list."""
-    id: str
-    """Identifier."""
-    name: str
-    """Name."""
-    customer: str = ''
-    """Customer who asks."""
-    version: int
-    """Newest version."""
-    options: int
-    """Number of options."""
-    archived: bool
-    """Whether the study is archived."""
-    created_at: datetime.datetime
-    """Creation time."""
-    updated_at: datetime.datetime
-    """Time of the last change."""
-
-
-class SweepState(Document):
-    """Progress of a sweep."""
-    id: str
-    """Identifier of the sweep."""
-    title: str
-    """Title."""
-    status: Literal['cancelled', 'done', 'failed', 'queued', 'running']
-    """Status: queued, running or ended (done, cancelled or failed)."""
-    total: int
-    """Total number of points."""
-    done: int
-    """Number of points with a row."""
-    message: Text | None = None
-    """Why the sweep failed."""
-    created_at: datetime.datetime
-    """Creation time."""
-    updated_at: datetime.datetime
-    """Time at which a row was last added or the status last changed."""
-
-
-class BillOfSystem(Document):
-    """Parts of one kind in a system."""
-    item: str
-    """Identifier of the part."""
-    name: str
-    """Name of the part."""
-    count: int
-    """Number of units."""
-    price: CatalogueFigure | None
-    """Unit price; null if not published."""
-    power_typical: CatalogueFigure | None
-    """Power of one unit under load."""
-    rack_units: CatalogueFigure | None
-    """Rack height of one unit."""
-
-
-class System(Document):
-    """A system that is bought or rented."""
-    id: str
-    """Identifier."""
-    name: str
-    """Name."""
-    maker: str
-    """Manufacturer."""
-    figures: list[CatalogueFigure]
-    """Figures in use."""
-    rejected: list[Statement]
-    """All competing claims that are not used."""
-    machine: str
-    """Identifier of the machine."""
-    machines: int
-    """Number of machines."""
-    devices: int
-    """Number of accelerators."""
-    devices_per_machine: int
-    """Number of accelerators per machine."""
-    chip: str
-    """Identifier of the chip."""
-    chip_kind: Literal['gpu', 'ipu']
-    """Architecture of the chip."""
-    intra: str
-    """Interconnect between the accelerators of a machine."""
-    hosts: int
-    """Number of host servers required."""
-    fabric: str
-    """Default fabric of the system."""
-    ports_per_node: int
-    """Number of fabric ports per machine."""
-    acquisition: Literal['own', 'rent']
-    """Whether the system is bought or rented."""
-    availability: str
-    """Availability."""
-    price: Quantity | None
-    """Total price of the parts; null if a part has no price."""
-    price_hour: CatalogueFigure | None
-    """Latest on-demand hourly price."""
-    power_typical: Quantity
-    """Power under a training load."""
-    power_max: Quantity
-    """Maximum power."""
-    rack_units: float
-    """Total height in the rack. [U]"""
-    bill: list[BillOfSystem]
-    """Parts of the system."""
-    derived: list[DerivedFigure]
-    """Derived figures."""
-
-
-class TrailActor(Document):
-    """Actor of an audit event."""
-    kind: str
-    """Kind of actor: person, key, link, local (a server without accounts), operator or system."""
-    id: str
-    """Identifier of the account or key; empty if there is none."""
-    name: str
-    """Name of the actor; empty if unknown."""
-
-
-class TrailObject(Document):
-    """Object of an action."""
-    kind: str
-    """Kind of object."""
-    id: str
-    """Identifier of the object."""
-
-
-class TrailEvent(Document):
-    """An action in the workspace. Audit events never change."""
-    id: str
-    """Identifier of the event."""
-    at: datetime.datetime
-    """Time of the action."""
-    action: str
-    """Action: kind of object and verb."""
-    actor: TrailActor
-    """Actor."""
-    object: TrailObject
-    """Object of the action."""
-    address: str
-    """Network address of the request; empty for the server itself."""
-    request_id: str
-    """Identifier of the request; the same for every event that it caused."""
-    detail: dict[str, Any]
-    """Details, such as the name and the fields that changed; never a secret."""
-
-
-class UploadSummary(Document):
-    """Summary of an upload in a list."""
-    id: str
-    """Identifier."""
-    name: str
-    """Name."""
-    customer: str = ''
-    """Customer it belongs to; empty if none is named."""
-    created_at: datetime.datetime
-    """Upload time."""
-    size: int | None = None
-    """Size of the stored file; null if none is stored, as for samples. [B]"""
-
-
-class Webhook(Document):
-    """A URL that receives event messages."""
-    id: str
-    """Identifier of the webhook."""
-    name: str
-    """Purpose."""
-    url: str
-    """URL to which messages are sent."""
-    events: list[str]
-    """Events for which the webhook receives messages."""
-    active: bool
-    """Whether the webhook receives events."""
-    disabled_because: Text | None
-    """Why the webhook was disabled; null if it is active or was disabled by a user."""
-    succeeded_at: datetime.datetime | None
-    """Time of the last successful delivery; null if there is none."""
-    old_secret_until: datetime.datetime | None
-    """Time until which messages are also signed with the previous secret; null if there is none."""
-    created_at: datetime.datetime
-    """Creation time."""
-    updated_at: datetime.datetime
-    """Time of the last change."""
 
 
 class TeamPlacement(Document):
@@ -3766,6 +3478,22 @@ class PriceBookRequest(Request):
     """Prices, rates and discounts; each at most once."""
     comment: str = ''
     """Reason for the price book or the change."""
+
+
+class PriceBookSummary(Document):
+    """Summary of a price book in a list."""
+    id: str
+    """Identifier."""
+    name: str
+    """Name."""
+    version: int
+    """Newest version."""
+    rows: int
+    """Number of rows."""
+    created_at: datetime.datetime
+    """Creation time of the price book."""
+    updated_at: datetime.datetime
+    """Time of the last change."""
 
 
 class ProfileRequest(Request):
@@ -4405,6 +4133,40 @@ class ProposalRequest(Request):
     branding: BrandingInput = Field(default_factory=lambda: BrandingInput())
     sections: list[SectionInput] = []
     """Sections in their order; those left out follow in the usual order and are shown."""
+
+
+class ProposalSummary(Document):
+    """Summary of a proposal in a list."""
+    id: str
+    """Identifier of the proposal."""
+    number: str | None = None
+    """Reference number; null for earlier proposals."""
+    title: str
+    """Title."""
+    customer: str
+    """Name of the customer."""
+    review: Literal['accepted', 'approved', 'declined', 'draft', 'expired', 'in_review', 'sent'] = 'draft'
+    """State of review."""
+    amount: float | None = None
+    """What the recommended option costs to buy, or over the term if it is rented; null if unknown or if
+    none is recommended. [currency]
+    """
+    currency: str = ''
+    """Currency of the amount."""
+    opened: int = 0
+    """Number of times the customer's page was opened."""
+    last_opened_at: datetime.datetime | None = None
+    """Time of the last opening."""
+    status: str
+    """Status: draft, frozen or expired."""
+    sha256: str | None
+    """SHA-256 of the frozen content; null for a draft."""
+    valid_until: datetime.date | None
+    """Last day of validity."""
+    created_at: datetime.datetime
+    """Creation time."""
+    updated_at: datetime.datetime
+    """Time of the last change."""
 
 
 class TeamWait(Document):
@@ -5187,6 +4949,60 @@ class Sizing(Document):
     """Warnings to consider when reading the result."""
 
 
+class SizingSummary(Document):
+    """Summary of a sizing in a list."""
+    id: str
+    """Identifier of the sizing."""
+    label: str
+    """Name."""
+    created_at: datetime.datetime
+    """Creation time."""
+
+
+class SoftwareFigure(Document):
+    """One efficiency of a software profile."""
+    parameter: str
+    """Name."""
+    value: float
+    """Central value."""
+    low: float
+    """10th percentile."""
+    high: float
+    """90th percentile."""
+    unit: str
+    """SI unit."""
+    status: str
+    """Status: fitted to measured runs, or assumed."""
+    note: str
+    """How the figure was determined."""
+    profile: str
+    """Profile that states the figure; profiles can extend others."""
+    source: SourceRef
+    """Source of the figure."""
+
+
+class Software(Document):
+    """A software profile: a named, dated, sourced set of a few efficiencies of a software stack."""
+    id: str
+    """Identifier."""
+    name: str
+    """Name."""
+    kind: Literal['gpu', 'ipu']
+    """Architecture on which it runs."""
+    preset: str
+    """Class of the profile: tuned, fused or eager."""
+    as_of: str
+    """Date of the measured runs that it represents."""
+    families: list[str] | None = None
+    """Model families of the measured runs that it represents."""
+    runs: int = 0
+    """Configurations of the measured runs that it represents."""
+    figures: list[SoftwareFigure]
+    """Figures of the profile."""
+    rejected: list[Statement]
+    """Competing claims; none are stored for software."""
+
+
 class StateRequest(Request):
     """A state of a study: a version and the knobs applied to it."""
     knobs: dict[str, str | float | int | None] = {}
@@ -5543,6 +5359,26 @@ class StudyPatch(Request):
     """Knobs to apply to the study before it is stored, as written in a URL."""
 
 
+class StudySummary(Document):
+    """Summary of a study in a list."""
+    id: str
+    """Identifier."""
+    name: str
+    """Name."""
+    customer: str = ''
+    """Customer who asks."""
+    version: int
+    """Newest version."""
+    options: int
+    """Number of options."""
+    archived: bool
+    """Whether the study is archived."""
+    created_at: datetime.datetime
+    """Creation time."""
+    updated_at: datetime.datetime
+    """Time of the last change."""
+
+
 class StudyVersion(Document):
     """One version and its changes."""
     version: int
@@ -5801,12 +5637,152 @@ class SweepRequest(Request):
     """Currency of every price and cost."""
 
 
+class SweepState(Document):
+    """Progress of a sweep."""
+    id: str
+    """Identifier of the sweep."""
+    title: str
+    """Title."""
+    status: Literal['cancelled', 'done', 'failed', 'queued', 'running']
+    """Status: queued, running or ended (done, cancelled or failed)."""
+    total: int
+    """Total number of points."""
+    done: int
+    """Number of points with a row."""
+    message: Text | None = None
+    """Why the sweep failed."""
+    created_at: datetime.datetime
+    """Creation time."""
+    updated_at: datetime.datetime
+    """Time at which a row was last added or the status last changed."""
+
+
+class BillOfSystem(Document):
+    """Parts of one kind in a system."""
+    item: str
+    """Identifier of the part."""
+    name: str
+    """Name of the part."""
+    count: int
+    """Number of units."""
+    price: CatalogueFigure | None
+    """Unit price; null if not published."""
+    power_typical: CatalogueFigure | None
+    """Power of one unit under load."""
+    rack_units: CatalogueFigure | None
+    """Rack height of one unit."""
+
+
+class System(Document):
+    """A system that is bought or rented."""
+    id: str
+    """Identifier."""
+    name: str
+    """Name."""
+    maker: str
+    """Manufacturer."""
+    figures: list[CatalogueFigure]
+    """Figures in use."""
+    rejected: list[Statement]
+    """All competing claims that are not used."""
+    machine: str
+    """Identifier of the machine."""
+    machines: int
+    """Number of machines."""
+    devices: int
+    """Number of accelerators."""
+    devices_per_machine: int
+    """Number of accelerators per machine."""
+    chip: str
+    """Identifier of the chip."""
+    chip_kind: Literal['gpu', 'ipu']
+    """Architecture of the chip."""
+    intra: str
+    """Interconnect between the accelerators of a machine."""
+    hosts: int
+    """Number of host servers required."""
+    fabric: str
+    """Default fabric of the system."""
+    ports_per_node: int
+    """Number of fabric ports per machine."""
+    acquisition: Literal['own', 'rent']
+    """Whether the system is bought or rented."""
+    availability: str
+    """Availability."""
+    price: Quantity | None
+    """Total price of the parts; null if a part has no price."""
+    price_hour: CatalogueFigure | None
+    """Latest on-demand hourly price."""
+    power_typical: Quantity
+    """Power under a training load."""
+    power_max: Quantity
+    """Maximum power."""
+    rack_units: float
+    """Total height in the rack. [U]"""
+    bill: list[BillOfSystem]
+    """Parts of the system."""
+    derived: list[DerivedFigure]
+    """Derived figures."""
+
+
+class TrailActor(Document):
+    """Actor of an audit event."""
+    kind: str
+    """Kind of actor: person, key, link, local (a server without accounts), operator or system."""
+    id: str
+    """Identifier of the account or key; empty if there is none."""
+    name: str
+    """Name of the actor; empty if unknown."""
+
+
+class TrailObject(Document):
+    """Object of an action."""
+    kind: str
+    """Kind of object."""
+    id: str
+    """Identifier of the object."""
+
+
+class TrailEvent(Document):
+    """An action in the workspace. Audit events never change."""
+    id: str
+    """Identifier of the event."""
+    at: datetime.datetime
+    """Time of the action."""
+    action: str
+    """Action: kind of object and verb."""
+    actor: TrailActor
+    """Actor."""
+    object: TrailObject
+    """Object of the action."""
+    address: str
+    """Network address of the request; empty for the server itself."""
+    request_id: str
+    """Identifier of the request; the same for every event that it caused."""
+    detail: dict[str, Any]
+    """Details, such as the name and the fields that changed; never a secret."""
+
+
 class UploadPatch(Request):
     """Fields of an upload to change. Omitted fields are unchanged."""
     name: str | None = None
     """New name."""
     customer: str | None = None
     """Customer; empty for none."""
+
+
+class UploadSummary(Document):
+    """Summary of an upload in a list."""
+    id: str
+    """Identifier."""
+    name: str
+    """Name."""
+    customer: str = ''
+    """Customer it belongs to; empty if none is named."""
+    created_at: datetime.datetime
+    """Upload time."""
+    size: int | None = None
+    """Size of the stored file; null if none is stored, as for samples. [B]"""
 
 
 class PhaseEstimate(Document):
@@ -6069,6 +6045,30 @@ class VendorClaims(Document):
     """Version of the catalogue."""
     warnings: list[CheckWarning]
     """Warnings that apply to all claims."""
+
+
+class Webhook(Document):
+    """A URL that receives event messages."""
+    id: str
+    """Identifier of the webhook."""
+    name: str
+    """Purpose."""
+    url: str
+    """URL to which messages are sent."""
+    events: list[str]
+    """Events for which the webhook receives messages."""
+    active: bool
+    """Whether the webhook receives events."""
+    disabled_because: Text | None
+    """Why the webhook was disabled; null if it is active or was disabled by a user."""
+    succeeded_at: datetime.datetime | None
+    """Time of the last successful delivery; null if there is none."""
+    old_secret_until: datetime.datetime | None
+    """Time until which messages are also signed with the previous secret; null if there is none."""
+    created_at: datetime.datetime
+    """Creation time."""
+    updated_at: datetime.datetime
+    """Time of the last change."""
 
 
 class WebhookPatch(Request):

@@ -92,7 +92,7 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         ),
         "Sizing": sized.document.model_copy(update={"id": "siz_a2b3c4d5e6f7g2h3"}),
         "ScalingCurve": scaling(asked, "dgx-a100-640gb", bench.sizing),
-        "Mapping": map_onto_ipus(bench, MappingRequest.model_validate(requests["MappingRequest"])),
+        "ModelMapping": map_onto_ipus(bench, MappingRequest.model_validate(requests["MappingRequest"])),
         "Checks": check_plan(ChecksRequest.model_validate(requests["ChecksRequest"])),
         "KeptProfile": profile_document(resolve_model(model, bench.sizing)),
         "KeptWorkload": workload_document(

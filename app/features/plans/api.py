@@ -7,7 +7,14 @@ from typing import Annotated
 from fastapi import Body
 
 from app.features.plans import mapping
-from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequest, Search, SearchRequest
+from app.features.plans.model import (
+    Checks,
+    ChecksRequest,
+    MappingRequest,
+    ModelMapping,
+    Search,
+    SearchRequest,
+)
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
 from app.platform.web.deps import BenchDep, WorkspaceDep
@@ -37,7 +44,7 @@ planning_router = api_router("planning")
 
 @planning_router.post("/mappings", summary="Map a model onto IPUs", responses=ASK)
 @needs(Right.ASK)
-def map_model(bench: BenchDep, body: Annotated[MappingRequest, Body(examples=[MAPPING])]) -> Mapping:
+def map_model(bench: BenchDep, body: Annotated[MappingRequest, Body(examples=[MAPPING])]) -> ModelMapping:
     """Compute IPUs, global batch, weights per IPU and phases of a mapping; 409 if the pod is too
     small.
     """

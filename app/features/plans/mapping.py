@@ -13,7 +13,14 @@ from app.errors import BadInput, Conflict, Message
 from app.estimating.documents import CheckWarning
 from app.estimating.hardware import known_id
 from app.estimating.plan_search import memory_of
-from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequest, Search, SearchRequest
+from app.features.plans.model import (
+    Checks,
+    ChecksRequest,
+    MappingRequest,
+    ModelMapping,
+    Search,
+    SearchRequest,
+)
 from app.features.plans.searching import timed_search
 from app.platform.workbench import Workbench, key_of
 from app.telemetry import SEARCHES
@@ -102,7 +109,7 @@ NOMINAL_MEMORY = "sram_nominal"
 """Parameter of a chip: its memory as the data sheet rounds it."""
 
 
-def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) -> Mapping:
+def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) -> ModelMapping:
     system = catalog.system(known_id(catalog, "system", request.system, "system"))
     check_mapping(request, system)
     tensor, pipeline, sharding = request.tensor, request.pipeline, request.replicated_tensor_sharding
@@ -120,7 +127,7 @@ def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) 
         )
     )
     minimum = int(phases.minimum_phases(request.parameters, tensor, pipeline, nominal))
-    return Mapping(
+    return ModelMapping(
         system=system.id,
         devices=tensor * pipeline * request.replicas,
         devices_available=request.count * system.devices,
@@ -203,6 +210,6 @@ IPU_SOFTWARE = "ipu-base"
 """What every IPU stack starts from: no SDK or framework changes how much memory a mapping takes."""
 
 
-def map_onto_ipus(bench: Workbench, request: MappingRequest) -> Mapping:
+def map_onto_ipus(bench: Workbench, request: MappingRequest) -> ModelMapping:
     software = bench.sizing.software.profile(IPU_SOFTWARE).ipu()
     return map_model(request, bench.sizing.catalog, software)

@@ -299,7 +299,7 @@ class MappingRequest(Schema):
     )
 
 
-class Mapping(Document):
+class ModelMapping(Document):
     """Result of an IPU mapping."""
 
     system: str = Field(description="Identifier of the system.")

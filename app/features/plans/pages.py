@@ -25,7 +25,7 @@ from app.features.plans.forms import (
     study_of_search,
 )
 from app.features.plans.mapping import kept_search, map_onto_ipus
-from app.features.plans.model import MapCell, Mapping, MappingRequest, PlanQuestion, Search
+from app.features.plans.model import MapCell, MappingRequest, ModelMapping, PlanQuestion, Search
 from app.features.plans.views import MappingPart, PlansPage
 from app.features.plans.words import plan_in_words
 from app.features.studies.frame import (
@@ -74,7 +74,7 @@ def map_cells(question: StudyQuestion, asked: PlanQuestion, found: Search) -> Se
 
 
 def plans_page(
-    request: Request, view: OpenView, result: Answered[Search] | None, laid: Answered[Mapping] | None
+    request: Request, view: OpenView, result: Answered[Search] | None, laid: Answered[ModelMapping] | None
 ) -> PlansPage:
     """Return the page of a search, the form alone where there is none."""
     voice, frame, question = voice_of(request), view.frame, view.question
@@ -124,12 +124,12 @@ def plan_view(request: Request, view: OpenView, result: Answered[Search] | None)
     return plans_page(request, view, result, MAPPED(view) if mapped else None)
 
 
-def mapping_view(request: Request, view: OpenView, result: Answered[Mapping] | None) -> PlansPage:
+def mapping_view(request: Request, view: OpenView, result: Answered[ModelMapping] | None) -> PlansPage:
     """Return the page of a mapping with the search that the state holds."""
     return plans_page(request, view, SEARCHED(view), result)
 
 
-def mapping_part(frame: StudyFrame, result: Answered[Mapping]) -> MappingPart:
+def mapping_part(frame: StudyFrame, result: Answered[ModelMapping]) -> MappingPart:
     """Return what is shown of a mapping, of an earlier one where this one is refused."""
     mapping = result.answer
     knobs = {} if mapping is None or result.stale else mapping_knobs(result.form, frame.option)
@@ -169,7 +169,7 @@ MAPPED = study_view(
     "mapping",
     "plans/plans.html",
     QueryForm(MappingRequest),
-    Mapping,
+    ModelMapping,
     usual=lambda question: mapping_of(estimate_of(question)),
     answer=lambda question, asked: map_onto_ipus(question.bench, asked),
     page=mapping_view,

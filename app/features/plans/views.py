@@ -11,8 +11,7 @@ from app.estimating.schema import Quantity
 from app.features.plans import charts as figures
 from app.features.plans.charts import FilledBar, HeatCell
 from app.features.plans.forms import AGAINST, FILTERS, OFFERED, Values
-from app.features.plans.model import MapCell, Search, SearchedPlan, WhatIf
-from app.features.plans.model import Mapping as IpuMapping
+from app.features.plans.model import MapCell, ModelMapping, Search, SearchedPlan, WhatIf
 from app.features.plans.words import options_in_words, plan_in_short, plan_in_words, reasons
 from app.features.studies.frame import StudyFrame
 from app.features.studies.knobs import plan_text
@@ -35,7 +34,7 @@ class MappingPart:
     form: Form
     general: Sequence[Message]
     """What is wrong that no field shows."""
-    mapping: IpuMapping | None
+    mapping: ModelMapping | None
     stale: bool
     """Whether the result is that of an earlier question."""
     filled: float

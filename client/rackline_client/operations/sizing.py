@@ -39,9 +39,9 @@ if TYPE_CHECKING:
         KeptProfile,
         KeptWorkload,
         Machine,
-        Mapping,
         MappingRequest,
         Model,
+        ModelMapping,
         ModelWithOperators,
         PartitionPlan,
         PartitionRequest,
@@ -251,7 +251,7 @@ class SizingOperations:
     # What is computed and not kept.
 
     @operation("POST mappings", repeatable=True)
-    def map_model(self, request: MappingRequest | Given) -> Mapping:
+    def map_model(self, request: MappingRequest | Given) -> ModelMapping:
         """Map a model onto IPUs; a pod that is too small is a conflict."""
 
     @operation("POST checks", repeatable=True)
