@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from app.commands.inputs import AsJson, content, data_directory, decoded, read_request
-from app.commands.text import SUMMARY, estimate_text, plain, sizing_text, summary_cells, table
+from app.commands.text import NOTHING_FITS, SUMMARY, estimate_text, plain, sizing_text, summary_cells, table
 from app.estimating.context import load_context
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
@@ -17,9 +17,6 @@ from app.estimating.validation.run import read_rows, validate
 from app.features.sizings.answering import size
 from app.features.sizings.model import SizingRequest
 from app.profiles.readers import read_profile
-
-NOTHING_FITS = 1
-"""Exit code where no plan fits into memory, or no system meets what is asked."""
 
 cli = typer.Typer(rich_markup_mode=None)
 
@@ -46,7 +43,7 @@ def size_command(
     asked = read_request(SizingRequest, request)
     answer = size(asked, load_context(data_directory())).document
     typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(sizing_text(answer)))
-    if answer.outcome != "met":
+    if answer.outcome == "not_met":
         raise typer.Exit(NOTHING_FITS)
 
 

@@ -122,6 +122,9 @@ def sizing_text(answer: Sizing) -> list[str]:
     return lines
 
 
+NOTHING_FITS = 1
+"""Exit code where no plan fits into memory, or no system meets what is asked."""
+
 SUMMARY = ("family × chip", "rows", "supported", "groups", "median", "90 %", "in the band")
 
 

@@ -121,9 +121,16 @@ def test_what_does_not_fit_ends_with_1(rackline: Rackline, tmp_path: Path) -> No
     path.write_text(json.dumps(small), encoding="utf-8")
     done = rackline("estimate", str(path))
     assert done.returncode == 1 and "memory" in done.stdout
+    del small["plan"]
+    path.write_text(json.dumps(small), encoding="utf-8")
+    done = rackline("search", str(path))
+    assert done.returncode == 1 and "no plan fits" in done.stdout
     path.write_text(json.dumps({**SIZING, "deadline_s": 60.0}), encoding="utf-8")
     done = rackline("size", str(path))
     assert done.returncode == 1 and "No system meets the requirements" in done.stdout
+    path.write_text(json.dumps({**SIZING, "deadline_s": None, "budget": None}), encoding="utf-8")
+    done = rackline("size", str(path))
+    assert done.returncode == 0 and "Cheapest overall" in done.stdout
 
 
 def test_errors_are_json_where_json_is_asked_for(rackline: Rackline, tmp_path: Path) -> None:
