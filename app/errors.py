@@ -141,14 +141,27 @@ DRAWN = re.compile(r"[a-z]{3}_[a-z2-9]{16}")
 def nearest(name: str, known: Iterable[str]) -> list[str]:
     """Return the names that are closest to one, the closest first; all of them where none is close.
 
-    >>> nearest("dgx-a100", ["bow-pod16", "dgx-a100-320gb", "dgx-a100-640gb", "dgx-h100"])
-    ['dgx-a100-320gb', 'dgx-a100-640gb', 'dgx-h100']
+    >>> nearest("DGX A100", ["a100-sxm", "dgx-a100-320gb", "dgx-a100-640gb", "dgx-h100"])
+    ['dgx-a100-320gb', 'dgx-a100-640gb']
+    >>> nearest("dgx-a10", ["bow-pod16", "dgx-h100"]), nearest("x", ["bow-pod16", "dgx-h100"])
+    (['dgx-h100'], ['bow-pod16', 'dgx-h100'])
     """
-    names = sorted(known)
+    names, asked = sorted(known), spelled(name)
     # What begins as the name does is closer than what differs from it in a letter.
-    longer = [one for one in names if len(name) > 2 and one.startswith(name)]
-    alike = [] if DRAWN.fullmatch(name) else difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    return [*dict.fromkeys([*longer, *alike])] or names
+    longer = [one for one in names if len(asked) > 2 and spelled(one).startswith(asked)]
+    if longer or DRAWN.fullmatch(name):
+        return longer or names
+    close = difflib.get_close_matches(asked, {spelled(one) for one in names}, n=3, cutoff=0.5)
+    return [one for likeness in close for one in names if spelled(one) == likeness] or names
+
+
+def spelled(name: str) -> str:
+    """Return a name as identifiers are written: people write capitals and spaces.
+
+    >>> spelled("DGX A100")
+    'dgx-a100'
+    """
+    return re.sub(r"[\W_]+", "-", name.casefold()).strip("-")
 
 
 class NotFound(AppError):

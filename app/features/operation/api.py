@@ -23,7 +23,7 @@ from app.errors import SignInNeeded, Unavailable
 from app.features.operation.chores import jobs_in_states
 from app.features.operation.illustrations import illustrate
 from app.features.uploads.model import ProfileRequest
-from app.platform.web.api import problems
+from app.platform.web.api import RATES, problems
 from app.platform.web.auth import BEARER
 from app.platform.web.deps import BenchDep
 from app.platform.web.problems import NotAllowed, Problem
@@ -156,7 +156,17 @@ def document(app: FastAPI) -> dict[str, Any]:
     }
     # A server without accounts asks for none.
     openapi["security"] = [{"key": []}, {}]
+    add_rates(openapi)
     return with_plain_names(openapi)
+
+
+def add_rates(openapi: dict[str, Any]) -> None:
+    """Say on every answer to a key how much is left to it."""
+    for path, operations in openapi["paths"].items():
+        for operation in operations.values() if path.startswith("/api/") else ():
+            for status, response in operation["responses"].items():
+                if status.startswith("2"):
+                    response["headers"] = {**response.get("headers", {}), **RATES}
 
 
 def with_plain_names(openapi: dict[str, Any]) -> dict[str, Any]:

@@ -10,14 +10,27 @@ from pydantic import BaseModel
 
 from app.estimating.request import EstimateRequest, ModelInput
 from app.estimating.workload import resolve_model
+from app.features.bills.bill import make_bill
+from app.features.bills.fabric import plan_fabric
+from app.features.bills.model import BillRequest, FabricRequest
+from app.features.bills.service import compare_bills
+from app.features.break_even.deciding import break_even
+from app.features.break_even.model import BreakEvenRequest
+from app.features.calibration.fitting import calibrate
+from app.features.calibration.model import CalibrationRequest
 from app.features.claims.model import ClaimsRequest
 from app.features.claims.service import get_claim, list_claims
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.comparisons.model import ComparisonRequest
 from app.features.comparisons.service import ComparisonHead, compared, make_options
 from app.features.estimates.service import make_estimate
+from app.features.inference.answering import infer
+from app.features.inference.model import InferenceRequest
+from app.features.networks.answering import choose_fabric
+from app.features.networks.model import FabricChoiceRequest
 from app.features.plans.mapping import check_plan, map_onto_ipus
-from app.features.plans.model import ChecksRequest, MappingRequest
+from app.features.plans.model import ChecksRequest, MappingRequest, SearchRequest
+from app.features.plans.searching import search
 from app.features.proposals.branding import read_logo
 from app.features.proposals.content import build_content
 from app.features.proposals.lines import content_hash
@@ -34,6 +47,11 @@ from app.features.proposals.model import (
 )
 from app.features.sizings.answering import scaling, size
 from app.features.sizings.model import SizingRequest
+from app.features.studies.answering import State
+from app.features.studies.knobs import Turned
+from app.features.studies.model import StudyContent, StudyFile
+from app.features.studies.service import first_version
+from app.features.studies.states import answer_state
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep
 from app.features.sweeps.rows import Job, SweepAnswer, SweepState
@@ -45,12 +63,22 @@ from app.features.uploads.model import ProfileRequest
 from app.features.uploads.service import profile_document, workload_document
 from app.platform.listing import filled
 from app.platform.web.examples import (
+    ACCELERATOR,
     BARE_FIGURE,
     BERT_ON_IPUS,
+    BILL,
+    BILL_OF_POD,
+    BOOK,
+    BREAK_EVEN,
+    CALIBRATION,
     CHECK,
+    FABRIC,
+    FABRIC_CHOICE,
     FLEET_PLAN,
     GPT3,
     HEAD_TO_HEAD,
+    INFERENCE,
+    KEY,
     MAPPING,
     OWN_MODEL,
     PARTITIONS,
@@ -59,10 +87,15 @@ from app.platform.web.examples import (
     PROPOSAL_CHANGED,
     QUEUE,
     RENAMED,
+    RESNET,
+    SEARCH,
     SHARE,
     SIZING,
     SLICES,
+    STUDY,
+    STUDY_FILE,
     TRANSFORMER,
+    WEBHOOK,
 )
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.profiles.samples import read_sample
@@ -112,8 +145,42 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         ),
         "VendorClaims": list_claims(bench, LOCAL_WORKSPACE, ClaimsRequest()),
         "VendorClaim": get_claim(bench, LOCAL_WORKSPACE, "bert-large-3-dgx", ClaimsRequest()),
+        **stateless_answers(bench),
+        **study_answers(bench, moment=datetime(2026, 11, 2, 9, 30, tzinfo=UTC)),
         **sweep_answers(bench, SweepRequest.model_validate(requests["SweepRequest"])),
         **proposal_answers(bench, options, ProposalRequest.model_validate(requests["ProposalRequest"])),
+    }
+
+
+def stateless_answers(bench: Workbench) -> dict[str, BaseModel]:
+    """Return the answers that follow from their requests alone."""
+    context = bench.sizing
+    bill, other = (
+        make_bill(BillRequest.model_validate(body), context, identifier)
+        for body, identifier in ((BILL, "bom_a2b3c4d5e6f7g2h3"), (BILL_OF_POD, "bom_a2b3c4d5e6f7g2h4"))
+    )
+    calibration = CalibrationRequest.model_validate(CALIBRATION)
+    return {
+        "Bill": bill,
+        "BillComparison": compare_bills(bill, other, context.catalog),
+        "BreakEven": break_even(bench, LOCAL_WORKSPACE, BreakEvenRequest.model_validate(BREAK_EVEN)),
+        "CalibrationAnswer": calibrate(calibration, context, "cal_a2b3c4d5e6f7g2h3").answer,
+        "FabricChoice": choose_fabric(FabricChoiceRequest.model_validate(FABRIC_CHOICE), context),
+        "FabricPlan": plan_fabric(FabricRequest.model_validate(FABRIC)),
+        "Inference": infer(InferenceRequest.model_validate(INFERENCE), context),
+        "Search": search(SearchRequest.model_validate(SEARCH), context),
+    }
+
+
+def study_answers(bench: Workbench, moment: datetime) -> dict[str, BaseModel]:
+    """Return the answers about a study that has one version."""
+    content = StudyContent.model_validate(STUDY)
+    made = {"id": "stu_a2b3c4d5e6f7g2h3", "created_at": moment, "changed_at": moment}
+    study = first_version(content)[0].model_copy(update=made)
+    return {
+        "Study": study,
+        "StudyAnswer": answer_state(bench, LOCAL_WORKSPACE, State(study, Turned(content, {}))),
+        "StudyFile": StudyFile.model_validate(STUDY_FILE),
     }
 
 
@@ -210,6 +277,65 @@ REQUESTS: dict[str, Any] = {
     "QueueRequest": QUEUE,
 }
 
+KEPT_KEY = {"id": "key_a2b3c4d5e6f7g2h3", "name": KEY["name"], "prefix": "rk_a2b3c4d5"}
+
+KEPT_WEBHOOK = {"id": "whk_a2b3c4d5e6f7g2h3", **WEBHOOK}
+
+PARTS: dict[str, Any] = {
+    "ApiKey": KEPT_KEY,
+    "NewApiKey": KEPT_KEY,
+    "Webhook": KEPT_WEBHOOK,
+    "NewWebhook": KEPT_WEBHOOK,
+    "Accelerator": {"id": "acc_a2b3c4d5e6f7g2h3", "stated_by": "Minji Kim", **ACCELERATOR},
+    "AcceleratorChange": {"field": "machine_price", "before": 240000, "after": 228000},
+    "AcceleratorSummary": {"id": "acc_a2b3c4d5e6f7g2h3", "name": ACCELERATOR["name"]},
+    "AcceleratorUse": {"id": "stu_a2b3c4d5e6f7g2h3", "name": STUDY["name"]},
+    "AcceleratorVersionSummary": {"stated_by": "Minji Kim"},
+    "BillSummary": {"id": "bom_a2b3c4d5e6f7g2h3", "label": "20 × DGX A100 640GB"},
+    "BookRowDocument": {**BOOK["rows"][0], "condition": "", "note": ""},
+    "BookVersion": {"name": BOOK["name"], "comment": BOOK["comment"]},
+    "CalibrationSummary": {"id": "cal_a2b3c4d5e6f7g2h3", "label": CALIBRATION["label"]},
+    "ComparisonSummary": {
+        "id": "cmp_a2b3c4d5e6f7g2h3",
+        "title": HEAD_TO_HEAD["title"],
+        "labels": [row["label"] for row in HEAD_TO_HEAD["rows"]],
+    },
+    "Delivery": {
+        "id": "msg_a2b3c4d5e6f7g2h3",
+        "event": "proposal.frozen",
+        "response_text": "",
+        "body": '{"type": "proposal.frozen", "data": {"id": "prp_a2b3c4d5e6f7g2h3"}}',
+    },
+    "EstimateSummary": {
+        "id": "est_a2b3c4d5e6f7g2h3",
+        "label": RESNET["label"],
+        "model": "resnet50",
+        "system": RESNET["system"]["id"],
+    },
+    "PriceBookDocument": {"id": "pbk_a2b3c4d5e6f7g2h3", "name": BOOK["name"]},
+    "PriceBookSummary": {"id": "pbk_a2b3c4d5e6f7g2h3", "name": BOOK["name"]},
+    "ProposalSummary": {
+        "id": "prp_a2b3c4d5e6f7g2h3",
+        "title": PROPOSAL["title"],
+        "customer": PROPOSAL["customer"],
+        "status": "draft",
+        "valid_until": PROPOSAL["valid_until"],
+    },
+    "RowChange": {**BOOK["rows"][0], "condition": "", "before": 248000, "after": 241000},
+    "SizingSummary": {"id": "siz_a2b3c4d5e6f7g2h3", "label": SIZING["label"]},
+    "StudyChange": {
+        "field": "system.count",
+        "option": "a",
+        "before": 2,
+        "after": 4,
+        "message": "option “a”, system.count: 2 → 4",
+    },
+    "StudySummary": {"id": "stu_a2b3c4d5e6f7g2h3", "name": STUDY["name"]},
+    "StudyVersions": {"id": "stu_a2b3c4d5e6f7g2h3"},
+    "UploadSummary": {"id": "prf_a2b3c4d5e6f7g2h3", "name": TRANSFORMER["name"]},
+}
+"""Fields of answers about what is kept, which no request alone brings forth."""
+
 PREFIX = "#/components/schemas/"
 
 
@@ -220,15 +346,57 @@ def illustrate(openapi: dict[str, Any], bench: Workbench) -> None:
     more = [("EstimateRequest", body) for body in (BARE_FIGURE, OWN_MODEL, BERT_ON_IPUS)]
     more.append(("SweepRequest", FLEET_PLAN))
     more.append(("PartitionRequest", SLICES))
-    for name, value in [*REQUESTS.items(), *more, *found.items()]:
+    for name, value in [*REQUESTS.items(), *more, *found.items(), *PARTS.items()]:
         walk(schemas, {"$ref": PREFIX + name}, value)
     for operations in openapi["paths"].values():
         for operation in operations.values():
             for status, response in operation["responses"].items():
                 content = response.get("content", {}).get("application/json", {})
-                name = content.get("schema", {}).get("$ref", "").removeprefix(PREFIX)
-                if status.startswith("2") and name in found:
-                    content["example"] = found[name]
+                if status.startswith("2") and content.get("schema"):
+                    content["example"] = sketched(schemas, content["schema"], found)
+
+
+MOST = 2
+"""Entries that a list keeps in an example."""
+
+
+def shortened(value: Any) -> Any:
+    """Return an answer with the first entries of its lists: enough to see what an entry is."""
+    if isinstance(value, list):
+        return [shortened(item) for item in value[:MOST]]
+    if isinstance(value, dict):
+        return {name: shortened(item) for name, item in value.items()}
+    return value
+
+
+def sketched(schemas: dict[str, Any], schema: dict[str, Any], found: Mapping[str, Any]) -> Any:
+    """Return an answer that was given; where there is none, one made of the examples of its fields."""
+    if "$ref" in schema:
+        name = schema["$ref"].removeprefix(PREFIX)
+        return shortened(found[name]) if name in found else sketched(schemas, schemas[name], found)
+    for key in ("examples", "enum"):
+        if key in schema:
+            return schema[key][0]
+    for key in ("const", "default"):
+        if key in schema:
+            return schema[key]
+    choices = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    if {"type": "null"} in choices or not schema.keys() & {"type", "anyOf", "oneOf"}:
+        return None
+    if choices:
+        return sketched(schemas, choices[0], found)
+    if "items" in schema:
+        return [sketched(schemas, schema["items"], found)]
+    if "properties" in schema:
+        return {name: sketched(schemas, part, found) for name, part in schema["properties"].items()}
+    return PLAIN[schema.get("format", schema["type"])]
+
+
+PLAIN = {
+    **{"object": {}, "integer": 1, "number": 1.0, "boolean": True},
+    **{"date-time": "2026-11-02T09:30:00Z", "date": "2026-11-02"},
+}
+"""What stands for a field without an example; a text has one of its own."""
 
 
 def walk(schemas: dict[str, Any], schema: dict[str, Any], value: Any) -> None:
@@ -241,10 +409,14 @@ def walk(schemas: dict[str, Any], schema: dict[str, Any], value: Any) -> None:
     for part in objects(schemas, schema):
         for name, field in part.get("properties", {}).items():
             if value.get(name) is not None:
-                if not isinstance(value[name], dict | list):
+                if not isinstance(value[name], dict | list) or is_texts(value[name]):
                     field.setdefault("examples", [value[name]])
                 for choice in (field, *field.get("anyOf", ())):
                     walk(schemas, choice, value[name])
+
+
+def is_texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
 
 
 def objects(schemas: dict[str, Any], schema: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -243,11 +243,39 @@ EXAMPLES: dict[int, AppError] = {
 }
 
 
+WAIT = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}, "example": 42}}
+
+RATES = {
+    "RateLimit-Policy": {
+        "description": "Requests per window in seconds, by kind of request; only with an API key.",
+        "schema": {"type": "string"},
+        "example": '"read";q=600;w=60',
+    },
+    "RateLimit": {
+        "description": "Requests left, and seconds until there are more; only with an API key.",
+        "schema": {"type": "string"},
+        "example": '"read";r=599;t=42',
+    },
+}
+
+HEADERS: dict[int, dict[str, Any]] = {
+    401: {
+        "WWW-Authenticate": {
+            "description": "How to authenticate.", "schema": {"type": "string"}, "example": "Bearer"
+        }
+    },
+    429: WAIT,
+    503: WAIT,
+}  # fmt: skip
+"""Headers of failures."""
+
+
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the failures of an endpoint for OpenAPI."""
     return {
         status: {
             "description": str(MEANINGS[status]),
+            **({"headers": HEADERS[status]} if status in HEADERS else {}),
             "content": {
                 MEDIA_TYPE: {
                     "schema": {"$ref": "#/components/schemas/Problem"},

@@ -15,7 +15,7 @@ import pytest
 from app.platform.web.problems import BY_STATUS, FAULTS
 from tests.web.api.conftest import Ask
 
-DRAWN = 500
+DRAWN = 560
 
 HANGUL = re.compile("[가-힣]")
 
@@ -99,21 +99,23 @@ def faults(description: Description, schema: dict[str, Any], example: Any) -> It
             extra = (*path, "no_such_field")
             yield json.dumps(put(example, extra, 1)), written(extra), "unknown_field"
             for name in kind.get("required", []):
-                if name in value:
+                # An option without a key is given one, and always has one in answers.
+                if name in value and (name, path[-2:-1]) != ("key", ("options",)):
                     yield json.dumps(without(example, (*path, name))), written((*path, name)), "missing_field"
         if not path:
             name = next(iter(example))
             text = json.dumps(example)
             twice = f"{{{json.dumps(name)}: {json.dumps(example[name])}, {text[1:]}"
             yield twice, name, "repeated_name"
+        elif "enum" in kind or "const" in kind:
+            other = 98765 if kind.get("type") == "integer" else "no such value"
+            yield json.dumps(put(example, path, other)), written(path), "not_a_choice"
         elif kind.get("type") in {"integer", "number"}:
             yield json.dumps(put(example, path, {"a": 1})), written(path), "wrong_type"
             yield json.dumps(put(example, path, float("nan"))), written(path), "not_finite"
             least = kind.get("minimum", kind.get("exclusiveMinimum"))
             if least is not None:
                 yield json.dumps(put(example, path, least - 1)), written(path), "out_of_range"
-        elif "enum" in kind:
-            yield json.dumps(put(example, path, "no such value")), written(path), "not_a_choice"
         elif kind.get("type") == "string":
             yield json.dumps(put(example, path, 7)), written(path), "wrong_type"
             yield json.dumps(put(example, path, "a\0")), written(path), "unreadable_text"
@@ -185,6 +187,44 @@ def test_a_misspelt_parameter_is_answered_with_the_right_one(ask: Ask) -> None:
     ]
     korean = ask("GET", "/api/v1/claims", params={"scaling_eficiency": "0.9", "lang": "ko"})
     assert korean.headers["content-language"] == "ko" and HANGUL.search(korean.json()["detail"])
+
+
+@pytest.mark.parametrize(
+    ("written", "close"),
+    [
+        ("dgx-a100", {"dgx-a100-320gb", "dgx-a100-640gb"}),
+        ("DGX A100", {"dgx-a100-320gb", "dgx-a100-640gb"}),
+        ("ipu-pod-16", {"ipu-pod16", "ipu-pod64", "ipu-pod256"}),
+    ],
+)
+def test_the_nearest_systems_are_offered(ask: Ask, written: str, close: set[str]) -> None:
+    body = {
+        "model": {"preset": "gpt2-355m"},
+        "workload": {"samples": 1e6},
+        "system": {"id": written},
+    }
+    said = ask("POST", "/api/v1/estimates", json=body).json()
+    assert set(said["detail"].partition("closest matches: ")[2].split(", ")) == close
+
+
+def test_an_unknown_identifier_has_one_status_and_code(ask: Ask, description: Description) -> None:
+    asked = 0
+    for address, operations in description.document["paths"].items():
+        if "{" not in address or "get" not in operations:
+            continue
+        for language in ("en", "ko"):
+            place = re.sub(r"{\w+}", "no_such", address)
+            required = {
+                parameter["name"]: "no_such"
+                for parameter in operations["get"].get("parameters", [])
+                if parameter["in"] == "query" and parameter.get("required")
+            }
+            answer = ask("GET", place, params=required, headers={"accept-language": language})
+            said = answer.json()
+            assert (answer.status_code, said["code"]) == (404, "not_found"), (address, said)
+            assert bool(HANGUL.search(said["detail"])) == (language == "ko"), (address, said["detail"])
+            asked += 1
+    assert asked > 50
 
 
 def test_every_kind_of_problem_has_a_page(ask: Ask) -> None:

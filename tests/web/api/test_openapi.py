@@ -1,11 +1,16 @@
 """The description of the API: complete, and every example in it works."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from jsonschema_rs import Draft202012Validator
 
 from .conftest import Ask
+
+MOST_CHARACTERS = 1_500_000
+"""Of the whole description: what a program reads once to make a client."""
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +54,33 @@ def test_every_field_is_described(openapi: dict[str, Any]) -> None:
         if not described(body)
     ]
     assert silent == []
+
+
+def test_every_answer_has_an_example_that_its_schema_allows(openapi: dict[str, Any]) -> None:
+    components = {"components": openapi["components"]}
+    shown = 0
+    for method, path, operation in operations(openapi):
+        for status, response in operation["responses"].items():
+            content = response.get("content", {}).get("application/json", {})
+            # A file of the customer's may hold anything.
+            if status.startswith("2") and content.get("schema"):
+                checked = Draft202012Validator({**content["schema"], **components}, validate_formats=True)
+                wrong = [error.message for error in checked.iter_errors(content["example"])]
+                assert not wrong, (method, path, wrong[:3])
+                shown += 1
+    assert shown > 80
+    assert len(json.dumps(openapi)) < MOST_CHARACTERS
+
+
+def test_every_answer_names_its_headers(openapi: dict[str, Any]) -> None:
+    for method, path, operation in operations(openapi):
+        if not path.startswith("/api/"):
+            continue
+        answers = operation["responses"]
+        assert "Retry-After" in answers["429"]["headers"], (method, path)
+        assert "WWW-Authenticate" in answers["401"]["headers"], (method, path)
+        done = [answer for status, answer in answers.items() if status.startswith("2")]
+        assert all("RateLimit" in answer["headers"] for answer in done), (method, path)
 
 
 def test_every_failure_has_a_meaning_and_an_example(openapi: dict[str, Any]) -> None:
