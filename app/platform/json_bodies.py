@@ -32,7 +32,7 @@ def read_json(text: bytes) -> Any:
     except ValueError:
         # Not text in a Unicode encoding, or a number of thousands of digits.
         raise BadInput("the body is not UTF-8 JSON, or contains an out-of-range number") from None
-    for is_wrong, of_body, of_field in UNREADABLE:
+    for _, is_wrong, of_body, of_field in UNREADABLE:
         if wrong := places(value, is_wrong):
             raise BadInput(of_body, [FieldError(place, of_field) for place in wrong[:20]])
     return quoted(value)
@@ -112,23 +112,26 @@ def texts(item: Any) -> Iterable[str]:
 
 UNREADABLE = (
     (
+        "repeated_name",
         repeated,
         Message("every name may stand only once in an object"),
         Message("stands more than once; send it once"),
     ),
-    (out_of_bounds, Message("every number must be finite"), Message("must be a finite number")),
+    ("not_finite", out_of_bounds, Message("every number must be finite"), Message("must be a finite number")),
     (
+        "unreadable_text",
         halved,
         Message("text must consist of complete characters"),
         Message("contains an incomplete character; send UTF-8"),
     ),
     (
+        "unreadable_text",
         nulled,
         Message("text must not contain the character U+0000"),
         Message("contains the character U+0000; remove it"),
     ),
 )
-"""What no request may hold: what finds it, and what is said of the body and of the field."""
+"""What no request may hold: its code, what finds it, and what is said of the body and of the field."""
 
 
 def whole(text: str) -> str:
@@ -221,15 +224,12 @@ CODES = {
 }
 """What programs tell complaints of pydantic's apart by."""
 
+UNKNOWN_PARAMETER = Message("unknown query parameter; allowed: {known}")
+
 CODE_OF = {
     **{REASONS[kind]: code for code, kinds in CODES.items() for kind in kinds},
-    **{
-        said.template: code
-        for code, (_, *both) in zip(
-            ("repeated_name", "not_finite", "unreadable_text", "unreadable_text"), UNREADABLE, strict=True
-        )
-        for said in both
-    },
+    **{said.template: code for code, _, *both in UNREADABLE for said in both},
+    UNKNOWN_PARAMETER.template: "unknown_parameter",
 }
 """Code of a message of ours by its template."""
 

@@ -5,7 +5,7 @@ import pytest
 from app.errors import AppError, BadInput, Conflict, NotFound
 from app.estimating.context import SizingContext, load_context
 from app.features.plans.mapping import map_model
-from app.features.plans.model import Mapping, MappingRequest
+from app.features.plans.model import MappingRequest, ModelMapping
 from app.profiles.presets import models_directory
 
 GPT3 = {
@@ -24,7 +24,7 @@ def context() -> SizingContext:
     return load_context(models_directory().parent)
 
 
-def mapped(context: SizingContext, **values: object) -> Mapping:
+def mapped(context: SizingContext, **values: object) -> ModelMapping:
     request = MappingRequest.model_validate(GPT3 | values)
     return map_model(request, context.catalog, context.software.profile("ipu-base").ipu())
 

@@ -88,7 +88,7 @@ def _chunks(space: Space, pipeline: int) -> list[int]:
     return [
         int(chunks)
         for chunks in space.effective("interleave", natural)
-        if chunks == 1 or space.depth % (pipeline * chunks) == 0
+        if chunks == 1 or (pipeline > 1 and space.depth % (pipeline * chunks) == 0)
     ]
 
 

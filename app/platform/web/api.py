@@ -31,7 +31,7 @@ from app.errors import (
     Unprocessable,
     nearest,
 )
-from app.platform.json_bodies import CODE_OF, MAX_ERRORS, read_json, several_invalid
+from app.platform.json_bodies import MAX_ERRORS, UNKNOWN_PARAMETER, read_json, several_invalid
 from app.platform.web.auth import get_principal
 from app.platform.web.locale import PARAMETER
 from app.platform.web.problems import MEANINGS, MEDIA_TYPE, NotAllowed, Problem, UnsupportedMediaType
@@ -354,11 +354,6 @@ def query_names(dependant: Dependant) -> Iterator[str]:
             yield parameter.alias
     for part in dependant.dependencies:
         yield from query_names(part)
-
-
-UNKNOWN_PARAMETER = Message("unknown query parameter; allowed: {known}")
-
-CODE_OF[UNKNOWN_PARAMETER.template] = "unknown_parameter"
 
 
 def check_query(given: QueryParams, known: Collection[str]) -> None:

@@ -256,3 +256,14 @@ def test_what_would_have_no_effect_is_refused(ask: Ask, change: dict[str, Any], 
     answer = ask("POST", "/api/v1/estimates", json=body | change)
     assert answer.status_code == 400
     assert [one["field"] for one in answer.json()["errors"]] == field
+
+
+def test_a_search_gives_what_is_interleaved_more_than_one_stage(ask: Ask) -> None:
+    body = {
+        "model": {"preset": "gpt2-355m"},
+        "workload": {"samples": 1e6},
+        "system": {"id": "dgx-a100-640gb", "count": 2},
+        "plan": {"interleave": 2},
+    }
+    plan = ask("POST", "/api/v1/estimates", json=body).json()["plan"]
+    assert plan["interleave"] == 2 and plan["pipeline"] > 1
