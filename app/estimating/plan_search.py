@@ -142,7 +142,9 @@ class PlanSearch:
         if not self.space.spare:
             return int(np.argmin(cost))
         totals = np.concatenate([part.totals for part in self.parts])
-        return least_on_any_number(np.concatenate([part.plans.devices for part in self.parts]), cost, totals)
+        # Nobody has a part of a machine, so what leaves one idle is no plan on fewer.
+        devices = np.concatenate([part.plans.devices for part in self.parts])
+        return least_on_any_number(np.ceil(devices / self.space.devices_per_node), cost, totals)
 
     def fastest(self) -> int:
         """Return the place of the plan with the least central time."""

@@ -262,7 +262,7 @@ BY_STATUS: dict[int, type[AppError]] = {
 MEANINGS = {
     400: Message("A value has the right type but is out of range, not finite or contradictory."),
     401: Message(
-        "Not authenticated; send `Authorization: Bearer KEY`. A server without accounts never returns this."
+        "Not authenticated; send “Authorization: Bearer KEY”. A server without accounts never returns this."
     ),
     403: Message("This person or key may not do this, or the workspace does not allow it."),
     404: Message("Unknown identifier; the response names similar ones."),
