@@ -148,7 +148,7 @@ def test_a_rack_of_72_gpus_has_one_price_and_its_switches_power(catalog: Catalog
 
 
 def test_a_price_nobody_knows_is_left_out(catalog: Catalog) -> None:
-    assert catalog.system("mi300x-8").price is None
+    assert catalog.system("h800-sxm-80gb").price is None
     assert catalog.system("aws-p5en").price_hour is None
     assert [figure.value for figure in catalog.rents("aws-p5")] == [98.32, 55.04]
 

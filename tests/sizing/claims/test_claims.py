@@ -293,7 +293,7 @@ def test_the_verdict_says_where_a_measured_ratio_lies(found: VendorClaims) -> No
 
 
 def test_a_ratio_per_dollar_needs_both_prices(found: VendorClaims) -> None:
-    unpriced = measured(found, "mi300x-h100-llama2-70b-lora")
+    unpriced = measured(found, "tpu-v5p-h100-gpt3-175b")
     assert unpriced.per_dollar is None and unpriced.per_watt_typical is not None
     priced = measured(found, "h100-a100-bert")
     assert priced.per_dollar is not None

@@ -271,9 +271,9 @@ def test_a_price_book_prices_the_purchase(reader: Reader) -> None:
 
 
 def test_an_option_without_a_price_says_where_to_enter_one(reader: Reader) -> None:
-    study = reader.study({"id": "dgx-h100"}, {"id": "mi300x-8"})
+    study = reader.study({"id": "dgx-h100"}, {"id": "h800-sxm-80gb"})
     page = reader.page(f"{study}/rent?option=b")
-    assert "No price of MI300X" in page.select_one("#answer").get_text()
+    assert "No price of HGX H800" in page.select_one("#answer").get_text()
     link = page.select_one("#answer a")["href"]
     path, _, field = link.partition("#")
     compared = reader.page(path)
