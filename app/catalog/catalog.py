@@ -77,6 +77,11 @@ class Catalog(Lookup):
     def fabrics(self) -> tuple[FabricEntry, ...]:
         return tuple(self.fabric_entry(name) for name in self.names("fabric"))
 
+    def architecture(self, chip_id: str) -> str:
+        """Return the architecture of a chip; empty where nobody states it, as of a workspace's own."""
+        figure = self.find(chip_id, "architecture")
+        return "" if figure is None else figure.text
+
     def chip_figures(self, chip_id: str) -> records.Figures:
         if self.chip(chip_id).kind is ChipKind.IPU:
             return records.ipu_figures(self, chip_id)

@@ -238,16 +238,17 @@ MEASURED = ("measured.csv", "measured-2026.csv")
 def load_context(directory: Path) -> SizingContext:
     rules = load_rules(directory / "validation")
     fitted, newer = (read_measured(directory / "validation" / name) for name in MEASURED)
+    catalog = load_catalog(directory)
     software = load_software(directory)
     presets = {name for name, profile in software.profiles.items() if profile.is_preset}
     # Figures of profiles are fitted to the first table alone; see docs/decisions/0032.
     runs = (*measured_runs(fitted, rules, presets), *measured_runs(newer, rules, software.profiles))
     return SizingContext(
-        catalog=load_catalog(directory),
+        catalog=catalog,
         software=software,
         rules=rules,
         residuals=load_residuals(directory),
-        effects=load_effects(directory),
+        effects=load_effects(directory, {chip.id: catalog.architecture(chip.id) for chip in catalog.chips()}),
         runs=runs,
         measured=measured_by(runs),
         measured_rows=MeasuredRows([*fitted, *newer], rules),

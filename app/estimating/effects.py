@@ -1,10 +1,11 @@
 """What measured runs take beyond what the engine says of their chip, software and model.
 
-Figures of a software profile say how a stack works. What is left after them has three causes that runs
-share: the chip reaches more or less than its data sheet says, a stack without fitted figures of its own
-loses more or less than its class, and the operators of a family of models are known better or worse. Each
-is one factor on the time of a step, a row of data/effects.csv; :mod:`app.estimating.fitting.effects` fits
-them. What a single laboratory has in common never moves a prediction.
+Figures of a software profile say how a stack works. What is left after them has four causes that runs
+share: the chips of an architecture, and a chip beside them, reach more or less than their data sheets say,
+a stack without fitted figures of its own loses more or less than its class, and the operators of a family
+of models are known better or worse. Each is one factor on the time of a step, a row of data/effects.csv;
+:mod:`app.estimating.fitting.effects` fits them. What a single laboratory has in common never moves a
+prediction.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.catalog.software import SoftwareProfile
 from app.errors import CatalogError
 from app.estimating.chips import chip_series
 
-KINDS = ("chip", "software", "family")
+KINDS = ("architecture", "chip", "software", "family")
 RESTS_ON = re.compile(r"(\d[\d,]*) runs? in (\d[\d,]*) groups?")
 """What a note says of the runs that a figure rests on."""
 
@@ -30,7 +31,7 @@ class Effect:
     kind: str
     """One of :data:`KINDS`."""
     name: str
-    """Identifier of a software profile or of a family, or how identifiers of chips begin."""
+    """Name of an architecture, a software profile or a family, or how identifiers of chips begin."""
     factor: float
     """Measured time over computed time, all else alike. [-]"""
     deviation: float
@@ -53,15 +54,17 @@ class Effect:
         runs, groups = (0, 0) if found is None else (int(one.replace(",", "")) for one in found.groups())
         return runs, groups
 
-    def holds_for(self, chip: str, software: str, family: str) -> bool:
+    def holds_for(self, chip: str, architecture: str, software: str, family: str) -> bool:
         if self.kind == "chip":
             return chip == self.name or chip.startswith(f"{self.name}-")
-        return self.name == (software if self.kind == "software" else family)
+        return self.name == {"architecture": architecture, "software": software, "family": family}[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
     rows: tuple[Effect, ...] = ()
+    architectures: Mapping[str, str] = field(default_factory=dict)
+    """Architecture of each chip."""
 
     def of(
         self, chip: str, software: SoftwareProfile, family: str, fitted: Collection[str]
@@ -73,7 +76,8 @@ class Effects:
         if software.kind == "ipu" or (software.rests_on_runs and chip_series(chip) in fitted):
             return ()
         stack = software.id if software.calibration is None else software.calibration.prior
-        return tuple(row for row in self.rows if row.holds_for(chip, stack, family))
+        architecture = self.architectures.get(chip, "")
+        return tuple(row for row in self.rows if row.holds_for(chip, architecture, stack, family))
 
 
 def time_factor(effects: Iterable[Effect]) -> float:
@@ -86,7 +90,7 @@ def time_factor(effects: Iterable[Effect]) -> float:
     return math.prod(effect.factor for effect in effects)
 
 
-def load_effects(directory: Path) -> Effects:
+def load_effects(directory: Path, architectures: Mapping[str, str]) -> Effects:
     with (directory / "effects.csv").open(encoding="utf-8", newline="") as handle:
         rows = list(csv.DictReader(handle))
     for row in rows:
@@ -96,5 +100,6 @@ def load_effects(directory: Path) -> Effects:
         tuple(
             Effect(row["kind"], row["name"], float(row["factor"]), float(row["deviation"]), row["note"])
             for row in rows
-        )
+        ),
+        architectures,
     )

@@ -9,10 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import nsmallest
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from app.catalog.software import SoftwareProfile
-from app.estimating.chips import IPU_SERIES
+from app.estimating.chips import IPU_SERIES, chip_series
 from app.estimating.documents import NearestRun
 from app.estimating.validation.cases import (
     THROUGHPUT,
@@ -237,12 +238,23 @@ def _fabric(row: Mapping[str, str], chip: str, rules: Rules) -> str:
     return network["fabric"] if network is not None and network["named"] == "yes" else ""
 
 
-def distance(run: MeasuredRun, family: str, chip: str, devices: int, parameters: float) -> float:
-    """Distance of a case from a measured run, in factors of e of size and count."""
+def distance(
+    run: MeasuredRun,
+    family: str,
+    chip: str,
+    devices: int,
+    parameters: float,
+    architectures: Mapping[str, str] = MappingProxyType({}),
+) -> float:
+    """Distance of a case from a measured run, in factors of e of size and count.
+
+    Chips of one series are nearly alike, those of one architecture akin.
+    """
     scale = abs(math.log(devices / run.devices))
     size = abs(math.log(parameters / run.parameters)) if parameters > 0 and run.parameters > 0 else 1.0
-    other = 0.0 if run.chip == chip else (0.5 if run.chip[:4] == chip[:4] else 3.0)
-    return scale + 0.7 * size + other + (0.0 if run.family == family else 2.0)
+    akin = chip in architectures and architectures.get(run.chip) == architectures[chip]
+    other = 0.5 if chip_series(run.chip) == chip_series(chip) else 1.0 if akin else 3.0
+    return scale + 0.7 * size + other * (run.chip != chip) + 2.0 * (run.family != family)
 
 
 def reach(
@@ -273,11 +285,12 @@ def nearest_runs(
     chip: str,
     devices: int,
     parameters: float,
+    architectures: Mapping[str, str],
 ) -> list[NearestRun]:
     """Return the measured runs nearest to a case on chips of its kind, whatever their software."""
     kind = chip in IPU_SERIES
     ranked = (
-        (distance(run, family, chip, devices, parameters), run.id, run)
+        (distance(run, family, chip, devices, parameters, architectures), run.id, run)
         for run in runs
         if (run.chip in IPU_SERIES) == kind
     )

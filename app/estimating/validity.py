@@ -131,6 +131,7 @@ def validation_summary(
             chip=chip,
             devices=devices,
             parameters=parameters,
+            architectures=context.effects.architectures,
         ),
         family_error=error,
         status=status_of(regimes, reach_of(decision, context), error, contradicted),

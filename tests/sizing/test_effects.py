@@ -22,6 +22,10 @@ ROWS = Effects(
 FITTED = frozenset({"a100"})
 
 
+def architecture(chip: str) -> str:
+    return "Hopper" if chip.startswith("h") else "Blackwell"
+
+
 def run(number: int, chip: str, laboratory: str, *, family: str = "gpt", group: str = "") -> FitRun:
     return FitRun(
         id=f"{laboratory}-{chip}-{number}",
@@ -74,13 +78,29 @@ def test_a_chip_that_all_laboratories_find_slow_is_told() -> None:
             for number in range(6):
                 runs.append(run(number, chip, laboratory))
                 errors.append(own - slow + 0.02 * rng.standard_normal())
-    found = fit_effects(runs, np.array(errors), lambda one: one.chip.startswith("h100"))
-    (effect,) = [one for one in found.effects if one.kind == "chip"]
-    assert effect.name == "b200-sxm"
+    found = fit_effects(runs, np.array(errors), lambda one: one.chip.startswith("h100"), architecture)
+    (effect,) = found.effects
+    assert (effect.kind, effect.name) == ("architecture", "Blackwell"), "the only measured chip of its kind"
     assert effect.factor == pytest.approx(1.3, rel=0.05)
     assert effect.note == "36 runs in 36 groups of 6 laboratories"
     without = found.shifts_without([one.laboratory for one in runs])
     assert np.abs(np.array(errors) + without).max() < 0.25
+
+
+def test_what_chips_of_an_architecture_share_holds_for_an_unmeasured_one() -> None:
+    rng = np.random.default_rng(9)
+    runs, errors = [], []
+    slow = {"h100-sxm": 1.0, "h100-pcie": 1.0, "b200-sxm": 1.25, "gb200": 1.25}
+    for laboratory in "abcdefgh":
+        for chip, factor in slow.items():
+            for number in range(4):
+                runs.append(run(number, chip, laboratory))
+                errors.append(-np.log(factor) + 0.02 * rng.standard_normal())
+    found = fit_effects(runs, np.array(errors), lambda one: False, architecture)
+    software = sizing_context().software.profile("xla")
+    effects = Effects(found.effects, {"b300": "Blackwell", "h200": "Hopper"})
+    b300, h200 = (time_factor(effects.of(chip, software, "gpt", FITTED)) for chip in ("b300", "h200"))
+    assert b300 / h200 == pytest.approx(1.25, rel=0.05)
 
 
 def test_what_one_laboratory_alone_finds_stays_its_own() -> None:
@@ -91,13 +111,13 @@ def test_what_one_laboratory_alone_finds_stays_its_own() -> None:
         for number in range(5):
             runs.append(run(number, "b200-sxm-180gb", f"lab {laboratory}"))
             errors.append((-0.4 if laboratory == 0 else 0.0) + 0.02 * rng.standard_normal())
-    found = fit_effects(runs, np.array(errors), lambda one: False)
+    found = fit_effects(runs, np.array(errors), lambda one: False, str)
     assert found.effects == ()
 
 
 def test_a_single_group_tells_nothing() -> None:
     runs = [run(number, "b200-sxm-180gb", "one", group="one") for number in range(9)]
-    found = fit_effects(runs, np.full(9, -0.5), lambda one: False)
+    found = fit_effects(runs, np.full(9, -0.5), lambda one: False, str)
     assert found.effects == ()
 
 

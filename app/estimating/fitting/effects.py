@@ -1,8 +1,8 @@
-r"""A hierarchical model of what the fitted figures leave: chip, software, family, laboratory, run.
+r"""A hierarchical model of what the fitted figures leave: architecture, chip, software, family, laboratory.
 
 The log-error of a run, computed time over measured, is
 
-.. math:: e = -(u_{chip} + u_{software} + u_{family}) - d_{laboratory, software}
+.. math:: e = -(u_{architecture} + u_{chip} + u_{software} + u_{family}) - d_{laboratory, software}
     - s_{laboratory, software, chip, family} + \varepsilon
 
 Each term is drawn from a normal law whose deviation the runs themselves tell (empirical Bayes by
@@ -34,9 +34,9 @@ Mask = npt.NDArray[np.bool_]
 Term = tuple[str, str]
 """Kind of a term, and its name."""
 
-SHIPPED = ("chip", "software", "family")
+SHIPPED = ("architecture", "chip", "software", "family")
 NUISANCE = ("laboratory", "site")
-START = {"chip": 0.15, "software": 0.15, "family": 0.15, "laboratory": 0.1, "site": 0.1}
+START = {"architecture": 0.1, "chip": 0.15, "software": 0.15, "family": 0.15, "laboratory": 0.1, "site": 0.1}
 """Deviations that the search starts from."""
 LEAST = 0.003
 """Least deviation of a kind of terms."""
@@ -53,18 +53,37 @@ ENOUGH = 0.01
 """Relative change of the deviations that ends the search."""
 
 
-def terms_of(run: FitRun, fitted: Callable[[FitRun], bool]) -> list[Term]:
+def terms_of(run: FitRun, fitted: Callable[[FitRun], bool], of_chip: Sequence[Term]) -> list[Term]:
     """Return the terms of a run; the fitted figures speak for chips and software they were fitted on."""
     stack = f"{run.laboratory} {run.profile}"
     found = [("laboratory", stack), ("site", f"{stack} {run.chip} {run.family}")]
     if on_ipu(run) or (fitted(run) and run.rests_on_runs):
         return found
     if not fitted(run):
-        found.append(("chip", series(run.chip)))
+        found += of_chip
     if run.assumed:
         found.append(("software", run.profile))
     if run.family not in FITTED_FAMILIES:
         found.append(("family", run.family))
+    return found
+
+
+def chip_terms(
+    runs: Sequence[FitRun], fitted: Callable[[FitRun], bool], architecture: Callable[[str], str]
+) -> dict[str, list[Term]]:
+    """Return the terms of each chip: its architecture, and itself where that has several measured chips.
+
+    An architecture that figures were fitted on has none: the figures speak for it.
+    """
+    members: dict[str, set[str]] = {}
+    for run in runs:
+        members.setdefault(architecture(run.chip), set()).add(series(run.chip))
+    known = {architecture(run.chip) for run in runs if fitted(run)}
+    found: dict[str, list[Term]] = {}
+    for chip in {run.chip for run in runs}:
+        name = architecture(chip)
+        own = len(members[name]) > 1
+        found[chip] = [("architecture", name)] * (name not in known) + [("chip", series(chip))] * own
     return found
 
 
@@ -92,8 +111,15 @@ class Mixed:
     """Each group once, (R,)."""
 
     @classmethod
-    def of(cls, runs: Sequence[FitRun], errors: Floats, fitted: Callable[[FitRun], bool]) -> Mixed:
-        each = [terms_of(run, fitted) for run in runs]
+    def of(
+        cls,
+        runs: Sequence[FitRun],
+        errors: Floats,
+        fitted: Callable[[FitRun], bool],
+        architecture: Callable[[str], str],
+    ) -> Mixed:
+        of_chip = chip_terms(runs, fitted, architecture)
+        each = [terms_of(run, fitted, of_chip[run.chip]) for run in runs]
         terms = tuple(sorted({term for found in each for term in found}))
         place = {term: number for number, term in enumerate(terms)}
         design = np.zeros((len(runs), len(terms)))
@@ -158,7 +184,12 @@ class FittedEffects:
         return found
 
 
-def fit_effects(runs: Sequence[FitRun], errors: Floats, fitted: Callable[[FitRun], bool]) -> FittedEffects:
+def fit_effects(
+    runs: Sequence[FitRun],
+    errors: Floats,
+    fitted: Callable[[FitRun], bool],
+    architecture: Callable[[str], str],
+) -> FittedEffects:
     """Fit the terms to errors; told are those of two groups or more that runs tell from nothing.
 
     Parameters
@@ -169,8 +200,10 @@ def fit_effects(runs: Sequence[FitRun], errors: Floats, fitted: Callable[[FitRun
         ln(computed / measured) time of each without effects, (R,).
     fitted : callable
         Tells whether the figures were fitted on the chip of a run.
+    architecture : callable
+        Architecture of a chip.
     """
-    model = Mixed.of(runs, errors, fitted)
+    model = Mixed.of(runs, errors, fitted, architecture)
     spread = model.deviations()
     mean, covariance = model.posterior(spread)
     known = np.sqrt(np.diag(covariance))

@@ -113,7 +113,12 @@ def refit(
     profiles = by_profile(solution, {row["id"]: row for row in rows}, context)
     runs = (*solution.runs, *runs_of(newer, context))
     found = np.array([predicted(run, solution.figures, solution.point)[0] for run in runs])
-    effects = fit_effects(runs, found, lambda run: chip_series(run.chip) in context.measured.series)
+    effects = fit_effects(
+        runs,
+        found,
+        lambda run: chip_series(run.chip) in context.measured.series,
+        context.catalog.architecture,
+    )
     laboratories = without(solution, effects, "laboratory left out", lambda run: run.laboratory)
     chips = without(solution, effects, "chip left out", partial(newer_series, context.measured))
     scales = without(solution, effects, "scale left out", lambda run: "large" if at_scale(run) else None)
