@@ -296,6 +296,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         "metric": row.get("metric", ""),
     }
     completed = rules.completed(facts)
+    cores = int(completed.get("cores", 1))
     stages = whole(row, "pp") or int(completed.get("pipeline", 1))
     completed = for_stages(completed, stages)
     sharding_text = row.get("zero", "") or completed.get("zero", "")
@@ -310,6 +311,11 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         # Tokens are stated rounded: 4M of 2,048 are 2,048 samples, the nearest power of two.
         batch = max(1.0, 2.0 ** round(math.log2(batch / seq_len))) if seq_len else None
     micro_batch = bounded(row, "micro_batch")
+    tensor, data = whole(row, "tp") or int(completed.get("tensor", 1)), whole(row, "dp")
+    if tensor == 1:
+        # Cores of a device that each hold a copy run their samples side by side.
+        data = data and -(-data // cores)
+        micro_batch = micro_batch and micro_batch * cores
     of_model = {
         "model": row.get("model_name", ""),
         "family": row.get("family", ""),
@@ -337,14 +343,14 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         parameters=bounded(row, "params"),
         global_batch=batch,
         micro_batch=micro_batch,
-        tensor=whole(row, "tp") or int(completed.get("tensor", 1)),
+        tensor=-(-tensor // cores),
         pipeline=stages,
         laid_out=bool(
             {"tensor", "pipeline"} & set(completed) or any(whole(row, name) for name in ("tp", "pp", "dp"))
         ),
         copies_alone=bool(whole(row, "dp"))
         and not ({"tensor", "pipeline"} & set(completed) or any(whole(row, name) for name in ("tp", "pp"))),
-        data=whole(row, "dp"),
+        data=data,
         sharding=next(
             (
                 value
