@@ -200,7 +200,13 @@ def precision_of(text: str) -> str:
 
 SHARDING = (("3", 3.0), ("FSDP", 3.0), ("HSDP", 3.0), ("2", 2.0), ("1", 1.0))
 
-RECOMPUTE = (("none", 0.0), ("full", 2.0), ("selective", 1.0), ("yes", 2.0))
+RECOMPUTE = (
+    ("none", 0.0), ("full", 2.0), ("selective", 1.0), ("yes", 2.0), ("minimal", 1.0), ("qkv_proj", 1.75),
+)  # fmt: skip
+"""How texts begin → what is computed again. MaxText keeps all products under ``minimal``, and under
+``qkv_proj`` a quarter of a layer's."""
+INSIDE_NODE = re.compile(r"within|HSDP|inside the VM")
+"""Texts of states that are sharded over the devices of one machine alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +365,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
             ),
             0.0,
         ),
-        sharding_inside_node="within" in sharding_text or "HSDP" in sharding_text,
+        sharding_inside_node=bool(INSIDE_NODE.search(sharding_text)),
         **_degrees(row.get("notes", "")),
         recompute=next((value for text, value in RECOMPUTE if recompute_text.startswith(text)), None),
         sequence_parallel="seqpar" in recompute_text or completed.get("sequence_parallel") == "1",
