@@ -182,6 +182,9 @@ class GpuSoftware:
     """Time the host takes from one kernel launch to the next; 0 with recorded graphs. [s]"""
     micro_batch_overhead: FloatLike
     """Fixed time of one micro-batch of a pipeline. [s]"""
+    expert_overhead: FloatLike
+    """Fixed time of one layer of experts and micro-batch, in which the host waits for the counts of tokens
+    that each expert was sent, and launches their products one by one. [s]"""
     multi_device_overhead: FloatLike
     """Extra fixed time of one step on more than one device. [s]"""
     network_efficiency: FloatLike

@@ -143,6 +143,7 @@ LATER = (
     *("gpu_software_unnamed", "gpu_adapters", "layer_overlap", "native_attention"),
     *("gpu_newer_chip", "gpu_profile_assumed", "gpu_eager_assumed", "gpu_recommender"),
     "gpu_inference",
+    "expert_overhead",
 )
 """Regimes and figures that came after the networks."""
 

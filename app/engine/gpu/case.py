@@ -78,6 +78,7 @@ class Software(NamedTuple):
     step_overhead: float
     dispatch_interval: float
     micro_batch_overhead: float
+    expert_overhead: float
     multi_device_overhead: float
     broadcast_latency: float
     host_time_per_sample: float

@@ -48,6 +48,7 @@ PERFECT: Mapping[str, Any] = {
     "step_overhead": 0.0,
     "dispatch_interval": 0.0,
     "micro_batch_overhead": 0.0,
+    "expert_overhead": 0.0,
     "multi_device_overhead": 0.0,
     "broadcast_latency": 0.0,
     "host_time_per_sample": 0.0,

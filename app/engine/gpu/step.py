@@ -85,6 +85,7 @@ def step_time(
     launches = launched * case.launch
     busy = gemm + attention + memory + launches
     fixed = launches + exposed_dispatch_time(launched, software.dispatch_interval, busy)
+    fixed += case.expert_layers * share * software.expert_overhead
     between = 0.0
     if deep:
         fixed += software.micro_batch_overhead
