@@ -45,7 +45,7 @@ OUTLYING = 9.0
 """Times the median second moment that a single term counts at most."""
 OTHER = 1.5
 """Log-error from which a run did something else than what is computed of it; it tells nothing."""
-FEWEST = 2
+FEWEST = 4
 """Groups of runs that an effect rests on at least."""
 SMALL = 0.04
 """Effects below this are not worth a figure: about the noise between repeated runs."""
@@ -141,6 +141,19 @@ class Mixed:
             mean = np.linalg.solve(precision, -weighed.T @ self.errors)
         return mean, np.linalg.inv(precision)
 
+    def told(self, mean: Floats, covariance: Floats, left_out: Mask | None = None) -> Mask:
+        """Return which terms runs tell from nothing, some runs left out, (T,)."""
+        kept = np.ones(len(self.runs), dtype=bool) if left_out is None else ~left_out
+        groups = np.array(
+            [
+                len({run.group for run, here in zip(self.runs, column > 0, strict=True) if here})
+                for column in (self.design * kept[:, np.newaxis]).T
+            ]
+        )
+        shipped = np.array([kind in SHIPPED for kind, _ in self.terms])
+        known = np.sqrt(np.diag(covariance))
+        return np.asarray(shipped & (groups >= FEWEST) & (np.abs(mean) > np.maximum(known, SMALL)))
+
     def deviations(self) -> dict[str, float]:
         """Return the deviation of each kind of terms, by expectation-maximisation."""
         kinds = np.array([kind for kind, _ in self.terms])
@@ -166,14 +179,13 @@ class FittedEffects:
     model: Mixed
     spread: dict[str, float]
     """Deviation of each kind of terms."""
-    told: Mask
-    """Terms that are rows of data/effects.csv, (T,)."""
     effects: tuple[Effect, ...]
 
     def shifts(self, left_out: Mask | None = None) -> Floats:
         """Return what the effects add to the log-error of each run, some runs left out, (R,)."""
-        mean, _ = self.model.posterior(self.spread, left_out)
-        return np.asarray(self.model.design @ np.where(self.told, mean, 0.0))
+        mean, covariance = self.model.posterior(self.spread, left_out)
+        told = self.model.told(mean, covariance, left_out)
+        return np.asarray(self.model.design @ np.where(told, mean, 0.0))
 
     def shifts_without(self, labels: Sequence[str | None]) -> Floats:
         """Return the shift of each run without all that have its label; not a number without a label."""
@@ -207,11 +219,10 @@ def fit_effects(
     spread = model.deviations()
     mean, covariance = model.posterior(spread)
     known = np.sqrt(np.diag(covariance))
-    effects, told = [], np.zeros(len(model.terms), dtype=bool)
+    effects, told = [], model.told(mean, covariance)
     for place, (kind, name) in enumerate(model.terms):
         own = [run for run, holds in zip(runs, model.design[:, place], strict=True) if holds]
         groups, places = len({run.group for run in own}), len({run.laboratory for run in own})
-        told[place] = kind in SHIPPED and groups >= FEWEST and abs(mean[place]) > max(known[place], SMALL)
         if told[place]:
             effects.append(
                 Effect(
@@ -225,4 +236,4 @@ def fit_effects(
             )
     order = {kind: number for number, kind in enumerate(SHIPPED)}
     effects.sort(key=lambda effect: (order[effect.kind], effect.name))
-    return FittedEffects(model, spread, told, tuple(effects))
+    return FittedEffects(model, spread, tuple(effects))
