@@ -45,7 +45,7 @@ OUTLYING = 9.0
 """Times the median second moment that a single term counts at most."""
 OTHER = 1.5
 """Log-error from which a run did something else than what is computed of it; it tells nothing."""
-FEWEST = 4
+FEWEST = 3
 """Groups of runs that an effect rests on at least."""
 SMALL = 0.04
 """Effects below this are not worth a figure: about the noise between repeated runs."""
