@@ -168,7 +168,8 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
     stated = float(case.interleave or completed.get("interleave") or 1.0)
     interleave = stated if case.pipeline > 1 else 1.0
     experts = scenario.table.active_parameters < scenario.table.parameters
-    if depth % (case.pipeline * interleave):
+    if math.ceil(depth / (case.pipeline * interleave)) * interleave > math.ceil(depth / case.pipeline):
+        # Chunks that layers do not divide over are laid out by hand, so that no stage holds more for them.
         interleave = 1.0
     recompute = case.recompute if case.recompute is not None else float(scenario.is_ipu)
     if scenario.is_ipu and recompute:
