@@ -216,14 +216,19 @@ def prompt_operators(shape: TransformerShape, tokens: float) -> OperatorTable:
     >>> round(float(products) / 2048 / 2e9, 2)
     6.48
     """
-    return transformer_operators(
-        generating(shape), Tokens(rows=tokens, mean=tokens, squared=tokens * tokens, scored=1.0)
-    )
+    asked = Tokens(rows=tokens, mean=tokens, squared=tokens * tokens, scored=1.0)
+    return _frozen(transformer_operators(generating(shape), asked))
+
+
+def _frozen(table: OperatorTable) -> OperatorTable:
+    """Return the operators of a model that is not trained."""
+    return replace(table, trained=np.zeros_like(table.trained))
 
 
 def token_operators(shape: TransformerShape) -> OperatorTable:
     """Return the operators of one new token without its attention; see :func:`token_attention`."""
-    table = transformer_operators(generating(shape), Tokens(rows=1.0, mean=1.0, squared=1.0, scored=1.0))
+    asked = Tokens(rows=1.0, mean=1.0, squared=1.0, scored=1.0)
+    table = _frozen(transformer_operators(generating(shape), asked))
     return replace(table, batch=np.where(table.kind == Kind.ATTENTION, 0.0, table.batch))
 
 

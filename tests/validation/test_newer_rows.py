@@ -3,7 +3,7 @@
 import pytest
 
 from app.estimating.validation.cases import MeasurementCase, Unsupported, find_model, load_rules, read_case
-from app.estimating.validation.predict import build
+from app.estimating.validation.predict import build, conversion
 from app.profiles.bodies import TransformerBody
 from app.profiles.model import ModelProfile
 from tests.sizing.asking import DATA, sizing_context
@@ -107,3 +107,44 @@ def test_a_classifier_scores_classes_in_place_of_words() -> None:
 def test_work_that_no_table_says_is_refused_with_the_reason(name: str) -> None:
     with pytest.raises(Unsupported, match=name.split(" ")[0]):
         find_model(case_of(family="llama", model_name=name, seq_len="512"))
+
+
+BRIDGE = {
+    "family": "llama",
+    "model_name": "Llama-3-70B",
+    "hidden": "8192",
+    "layers": "80",
+    "heads": "64",
+    "seq_len": "8192",
+    "system": "dgx-h100",
+    "accelerators": "64",
+    "global_batch": "256",
+    "tp": "4",
+    "pp": "8",
+    "metric": "tflops_per_accel",
+}
+
+
+def test_a_rate_counts_the_attention_that_its_software_counts() -> None:
+    """Attention to 8,192 tokens is 12 L s h of 6 N + 12 L s h FLOP a token; Megatron-Bridge counts half of it."""
+    context = sizing_context()
+    rates = []
+    for software in ("Megatron-Bridge / NeMo 26.04", "NeMo Megatron (DGX Cloud recipe v25.02)"):
+        case = case_of(**BRIDGE, software=software)
+        profile = context.software.profile(str(case.profile))
+        scenario, _, plans = build(case, context, profile)
+        rates.append(float(conversion(case, scenario, plans, context)(scenario.step(plans).total)[0]))
+    attention, weights = 12.0 * 80 * 8192 * 8192, 6.0 * 69.5e9
+    whole = weights + attention
+    assert rates[0] / rates[1] == pytest.approx((whole - attention / 2.0) / whole, rel=0.005)
+
+
+@pytest.mark.parametrize(("stages", "chunks", "used"), [("8", "5", 5.0), ("8", "4", 1.0), ("16", "3", 1.0)])
+def test_chunks_are_taken_where_no_stage_holds_more_layers_for_them(
+    stages: str, chunks: str, used: float
+) -> None:
+    context = sizing_context()
+    row = {**BRIDGE, "accelerators": "128", "pp": stages, "notes": f"VP {chunks}"}
+    case = case_of(**row, software="Megatron-Bridge / NeMo 26.04")
+    _, _, plans = build(case, context, context.software.profile(str(case.profile)))
+    assert float(plans.interleave) == used

@@ -10,6 +10,7 @@ import numpy as np
 
 from app.compiled import Matrix, inner, record
 from app.engine.collectives import Links, Network, node_bandwidth
+from app.engine.gpu.gemm import mixed_rate, narrowing_bytes
 from app.engine.gpu.passes import EMBEDDING_PASSES, NORMS, STATISTICS_BYTES, halo_elements, pointwise_passes
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split
 from app.engine.plans import Plan
@@ -171,6 +172,8 @@ class Case(NamedTuple):
     """Matrix rate of the layers' products in 8 or 4 bit; 0 where they are not. [FLOP/s]"""
     narrow_size: float
     """Bytes of one of their operands. [B]"""
+    narrowing: float
+    """Bytes that turning an element into such operands moves. [B]"""
     update_traffic: float
     """Bytes an update moves per parameter. [B]"""
     state_bytes: float
@@ -236,6 +239,14 @@ OF_KERNELS, OF_SOFTWARE = (
 NARROW_BYTES = {Precision.FP8: 1.0, Precision.MXFP8: 1.0 + 1.0 / 32.0, Precision.NVFP4: 0.5 + 1.0 / 16.0}
 """Bytes of an operand in 8 or 4 bit with its scale: one for a tensor, one of 8 bit for each 32 elements, or
 for each 16 (Rouhani et al. 2023; NVIDIA 2025, "Pretraining large language models with NVFP4")."""
+
+WIDE_SHARE = {Precision.NVFP4: 0.15}
+"""Share of the layers whose products stay in 16 bit while a model is trained, because training diverges where
+all of them have 4 bit (NVIDIA 2025, arXiv:2509.25149, section 4: about 15 %, most at the end)."""
+
+NARROWING_READINGS = {Precision.NVFP4: 2.0}
+"""Times that a tensor is read to be turned: its second scale is that of the whole tensor, whose largest element
+must be known first (arXiv:2509.25149, section 2)."""
 
 
 def element_bytes(precision: Precision) -> float:
@@ -403,8 +414,7 @@ def _case(
         host_memory_bandwidth=system.host_memory_bandwidth,
         host_devices=system.host_devices,
         size=size,
-        narrow_peak=chip.matrix_peak[precision] * chip.narrow_clock if narrow else 0.0,
-        narrow_size=narrow,
+        **_narrow_figures(chip, precision, size, bool(np.any(table.trained > 0))),
         update_traffic=traffic,
         state_bytes=state,
         kept_gradient_bytes=gradient,
@@ -413,6 +423,20 @@ def _case(
         links=Links.of(system.machine),
         tiles=np.stack([kernels.tile_rows, kernels.tile_columns, kernels.tile_efficiency]).astype(float),
     )
+
+
+def _narrow_figures(chip: GpuChip, precision: Precision, size: float, training: bool) -> dict[str, float]:
+    """Return the fields of :class:`Case` of products in 8 or 4 bit."""
+    if precision not in NARROW_BYTES:
+        return {"narrow_peak": 0.0, "narrow_size": 0.0, "narrowing": 0.0}
+    share = WIDE_SHARE.get(precision, 0.0) if training else 0.0
+    narrow, wide = NARROW_BYTES[precision], chip.matrix_peak[Precision.BF16] * chip.sustained_clock
+    moved = narrowing_bytes(size, narrow, NARROWING_READINGS.get(precision, 1.0))
+    return {
+        "narrow_peak": float(mixed_rate(chip.matrix_peak[precision] * chip.narrow_clock, wide, share)),
+        "narrow_size": (1.0 - share) * narrow + share * size,
+        "narrowing": (1.0 - share) * float(moved),
+    }
 
 
 def _attention_share(chip: GpuChip, software: GpuSoftware) -> float:

@@ -136,8 +136,8 @@ def _gemm_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matrix, p
         costs[place, product] = compute * slow
         costs[place, 3 + product] = (size * read + case.size * written) / case.bandwidth
     if narrow:
-        costs[place, 7] = narrowing_time(rows * inner * batch, case.size, size, case.bandwidth)
-        costs[place, 8] = narrowing_time(rows * columns * batch, case.size, size, case.bandwidth)
+        costs[place, 7] = narrowing_time(rows * inner * batch, case.narrowing, case.bandwidth)
+        costs[place, 8] = narrowing_time(rows * columns * batch, case.narrowing, case.bandwidth)
     if convolution:
         costs[place, 6] = case.size * image / case.bandwidth
 

@@ -98,7 +98,7 @@ def step_time(
     data = exposed_collective_time(case, plan, software, collectives, stage_time, after)
     update = update_time(case, plan, software, weights)
     if case.narrow_peak > 0.0:
-        update += narrowing_time(weights.layers, case.size, case.narrow_size, case.bandwidth)
+        update += narrowing_time(weights.layers, case.narrowing, case.bandwidth)
     updates = update_kernels(case, plan, software)
     waiting = exposed_dispatch_time(updates, software.dispatch_interval, update)
     several = software.multi_device_overhead if devices_of(plan) > 1.0 else 0.0

@@ -61,6 +61,8 @@ def build(
         overrides["network_efficiency"] = stack * float(network["efficiency"] or 1.0)
     if "host_returns" in case.completed:
         overrides["host_returns_per_update"] = float(case.completed["host_returns"])
+    if "layer_overlap" in case.completed:
+        overrides["layer_overlap"] = float(case.completed["layer_overlap"])
     if "available_memory" in case.completed:
         overrides["available_memory"] = float(case.completed["available_memory"])
     scenario = Scenario(
@@ -106,6 +108,9 @@ def run_deviation(case: MeasurementCase, context: SizingContext) -> float:
         return context.catalog.convergence(case.completed["target"]).scatter
     return 0.0
 
+
+FLOP_PASSES = 3.0
+"""Operations of a training step over those of its forward pass."""
 
 MODULES_BY_NAME = {"attention": ATTENTION_MODULES, "all": MODULES}
 """Products with adapters where a rule names them together."""
@@ -163,7 +168,8 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
     stated = float(case.interleave or completed.get("interleave") or 1.0)
     interleave = stated if case.pipeline > 1 else 1.0
     experts = scenario.table.active_parameters < scenario.table.parameters
-    if depth % (case.pipeline * interleave):
+    if math.ceil(depth / (case.pipeline * interleave)) * interleave > math.ceil(depth / case.pipeline):
+        # Chunks that layers do not divide over are laid out by hand, so that no stage holds more for them.
         interleave = 1.0
     recompute = case.recompute if case.recompute is not None else float(scenario.is_ipu)
     if scenario.is_ipu and recompute:
@@ -284,6 +290,7 @@ def conversion(
     tokens = scenario.table.tokens
 
     counted = tokens if case.completed.get("rate_unit") == "token" else 1.0
+    counted_attention = float(case.completed.get("counted_attention", 1.0))
     whole_run = case.includes_evaluation or case.metric == "time_to_train_min"
     target = context.catalog.convergence(case.completed["target"]) if "target" in case.completed else None
 
@@ -301,6 +308,8 @@ def conversion(
         if case.recompute == 2.0:
             layers = scenario.table.section == 1
             flop += float(np.sum(scenario.table.forward_flop[layers]))
+        attention = scenario.table.forward_flop[scenario.table.kind == Kind.ATTENTION]
+        flop -= FLOP_PASSES * (1.0 - counted_attention) * float(np.sum(attention))
         return np.asarray(flop * batch / seconds(step) / float(plans.devices[0]) / 1e12)
 
     conversions = {

@@ -1,10 +1,13 @@
 """Products in 8 and 4 bit, links wider than a machine, and layers that are computed again in part."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from app.engine.gpu.evaluate import gpu_memory, gpu_step
-from app.engine.operators.table import OperatorTable
+from app.engine.gpu.evaluate import gpu_memory, gpu_operator_times, gpu_step
+from app.engine.gpu.gemm import mixed_rate
+from app.engine.operators.table import Kind, OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSystem, Precision
 from app.estimating.hardware import HardwareFinder
@@ -76,3 +79,27 @@ def test_a_share_of_the_layers_computed_again_lies_between_none_and_all() -> Non
     ]
     assert np.all(np.diff(step) > 0) and np.all(np.diff(kept) < 0)
     assert np.allclose(np.diff(step), np.diff(step)[0])
+
+
+def test_four_bit_gains_more_where_a_model_is_not_trained() -> None:
+    """Layers in 16 bit and second readings of tensors are for training."""
+    trained, where = table("llama2-70b", 4096), system("dgx-b200")
+    frozen = replace(trained, trained=np.zeros_like(trained.trained))
+    plans = Plans.of(tensor=8, micro_batch=1)
+
+    def forward(model: OperatorTable, precision: Precision) -> float:
+        times = gpu_operator_times(model, plans, where, software("gpu-tuned"), precision).forward
+        return float(np.sum(times[model.kind == Kind.MATMUL]))
+
+    gains = [forward(one, Precision.FP8) / forward(one, Precision.NVFP4) for one in (trained, frozen)]
+    assert 1.0 < gains[0] < gains[1]
+
+
+@pytest.mark.parametrize(("share", "rate"), [(0.0, 4.0), (1.0, 1.0)])
+def test_a_rate_of_one_format_alone_is_its_own(share: float, rate: float) -> None:
+    assert float(mixed_rate(4.0, 1.0, share)) == pytest.approx(rate)
+
+
+def test_a_rate_of_two_formats_falls_with_the_share_of_the_slower() -> None:
+    rates = [float(mixed_rate(4.0, 1.0, share)) for share in np.linspace(0.0, 1.0, 9)]
+    assert np.all(np.diff(rates) < 0)
