@@ -118,6 +118,7 @@ BRIDGE = {
     "seq_len": "8192",
     "system": "dgx-h100",
     "accelerators": "64",
+    "nodes": "8",
     "global_batch": "256",
     "tp": "4",
     "pp": "8",
@@ -126,7 +127,7 @@ BRIDGE = {
 
 
 def test_a_rate_counts_the_attention_that_its_software_counts() -> None:
-    """Attention to 8,192 tokens is 12 L s h of 6 N + 12 L s h FLOP a token; Megatron-Bridge counts half of it."""
+    """Of 6 N + 12 L s h FLOP a token Megatron-Bridge counts half of the attention, 12 L s h."""
     context = sizing_context()
     rates = []
     for software in ("Megatron-Bridge / NeMo 26.04", "NeMo Megatron (DGX Cloud recipe v25.02)"):
@@ -144,7 +145,7 @@ def test_chunks_are_taken_where_no_stage_holds_more_layers_for_them(
     stages: str, chunks: str, used: float
 ) -> None:
     context = sizing_context()
-    row = {**BRIDGE, "accelerators": "128", "pp": stages, "notes": f"VP {chunks}"}
+    row = {**BRIDGE, "accelerators": "128", "nodes": "16", "pp": stages, "notes": f"VP {chunks}"}
     case = case_of(**row, software="Megatron-Bridge / NeMo 26.04")
     _, _, plans = build(case, context, context.software.profile(str(case.profile)))
     assert float(plans.interleave) == used

@@ -245,8 +245,8 @@ WIDE_SHARE = {Precision.NVFP4: 0.15}
 all of them have 4 bit (NVIDIA 2025, arXiv:2509.25149, section 4: about 15 %, most at the end)."""
 
 NARROWING_READINGS = {Precision.NVFP4: 2.0}
-"""Times that a tensor is read to be turned: its second scale is that of the whole tensor, whose largest element
-must be known first (arXiv:2509.25149, section 2)."""
+"""Times that a tensor is read to be turned: its second scale is that of the whole tensor, whose largest
+element must be known first (arXiv:2509.25149, section 2)."""
 
 
 def element_bytes(precision: Precision) -> float:
@@ -425,7 +425,7 @@ def _case(
     )
 
 
-def _narrow_figures(chip: GpuChip, precision: Precision, size: float, training: bool) -> dict[str, float]:
+def _narrow_figures(chip: GpuChip, precision: Precision, size: float, training: bool) -> dict[str, Any]:
     """Return the fields of :class:`Case` of products in 8 or 4 bit."""
     if precision not in NARROW_BYTES:
         return {"narrow_peak": 0.0, "narrow_size": 0.0, "narrowing": 0.0}
