@@ -61,8 +61,6 @@ def build(
         overrides["network_efficiency"] = stack * float(network["efficiency"] or 1.0)
     if "host_returns" in case.completed:
         overrides["host_returns_per_update"] = float(case.completed["host_returns"])
-    if "layer_overlap" in case.completed:
-        overrides["layer_overlap"] = float(case.completed["layer_overlap"])
     if "available_memory" in case.completed:
         overrides["available_memory"] = float(case.completed["available_memory"])
     scenario = Scenario(
