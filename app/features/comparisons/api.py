@@ -24,8 +24,6 @@ from app.platform.web.api import (
     CHANGED,
     LIST,
     READ,
-    REMEMBER,
-    TAGGED,
     MatchHeader,
     Narrowing,
     api_router,
@@ -105,9 +103,7 @@ def list_comparisons(
     return comparisons.list_comparisons(bench, workspace, limit, cursor)
 
 
-@router.get(
-    "/{id}", summary="Retrieve a comparison", responses={**READ, **TAGGED}, dependencies=[*REMEMBER, *NARROW]
-)
+@router.get("/{id}", summary="Retrieve a comparison", responses=READ, dependencies=NARROW)
 def get_comparison(
     bench: BenchDep,
     workspace: WorkspaceDep,

@@ -21,8 +21,6 @@ from app.platform.web.api import (
     CHANGED,
     LIST,
     READ,
-    REMEMBER,
-    TAGGED,
     MatchHeader,
     Upload,
     api_router,
@@ -119,7 +117,7 @@ def get_price_book_csv(
     return attachment(text.encode(), CSV, f"{name}.csv")
 
 
-@router.get("/{id}", summary="Retrieve a price book", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get("/{id}", summary="Retrieve a price book", responses=READ)
 def get_price_book(
     bench: BenchDep,
     workspace: WorkspaceDep,

@@ -32,8 +32,6 @@ from app.platform.web.api import (
     CHANGED,
     LIST,
     READ,
-    REMEMBER,
-    TAGGED,
     MatchHeader,
     api_router,
     read_tag,
@@ -132,7 +130,7 @@ def proposal_json(bench: BenchDep, workspace: WorkspaceDep, identifier: Proposal
     return proposals.get_proposal(bench, workspace, identifier)
 
 
-@router.get("/{id}", summary="Retrieve a proposal", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get("/{id}", summary="Retrieve a proposal", responses=READ)
 def get_proposal(
     bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, response: Response
 ) -> Proposal:

@@ -29,8 +29,6 @@ from app.platform.web.api import (
     DELETE,
     LIST,
     READ,
-    REMEMBER,
-    TAGGED,
     MatchHeader,
     api_router,
     read_tag,
@@ -103,7 +101,7 @@ def import_study(
     return studies.import_study(bench, workspace, body, key)
 
 
-@router.get("/{id}", summary="Retrieve a study", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get("/{id}", summary="Retrieve a study", responses=READ)
 def get_study(
     bench: BenchDep,
     workspace: WorkspaceDep,

@@ -20,8 +20,6 @@ from app.platform.web.api import (
     CHANGE,
     LIST,
     READ,
-    REMEMBER,
-    TAGGED,
     api_router,
     event_stream_content,
     write_tag,
@@ -128,7 +126,7 @@ def get_sweep_parquet(bench: BenchDep, workspace: WorkspaceDep, identifier: Swee
     return Response(content, media_type=PARQUET, headers=attachment(identifier, "parquet"))
 
 
-@router.get("/{id}", summary="Retrieve a sweep", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get("/{id}", summary="Retrieve a sweep", responses=READ)
 def get_sweep(
     bench: BenchDep,
     workspace: WorkspaceDep,

@@ -109,7 +109,11 @@ def test_every_reference_leads_somewhere(openapi: dict[str, Any]) -> None:
             for child in value:
                 yield from references(child)
 
-    known = {f"#/components/schemas/{name}" for name in openapi["components"]["schemas"]}
+    known = {
+        f"#/components/{kind}/{name}"
+        for kind in ("schemas", "headers")
+        for name in openapi["components"][kind]
+    }
     assert set(references(openapi)) <= known
 
 
