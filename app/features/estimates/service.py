@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from app.errors import BadInput
 from app.estimating.documents import Estimate
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
 from app.features.estimates.model import EstimateSummary, scaled_requests
+from app.features.estimates.standing import standing
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.document_queries import EstimateSubject
-from app.platform.store.queries import new_id
+from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import EstimateRow
 from app.platform.workbench import Workbench, no_such
@@ -22,11 +24,26 @@ from app.telemetry import ESTIMATES
 def create_estimate(
     bench: Workbench, workspace_id: str, request: EstimateRequest, key: str | None = None
 ) -> Estimate:
-    def make() -> tuple[Estimate, Save]:
-        answer = make_estimate(bench, workspace_id, request)
-        return answer, lambda repository: save_estimate(repository, request, answer)
+    return _kept(bench, workspace_id, request, IdempotentCall.of("estimates", key, request))
 
-    return keep(bench, workspace_id, IdempotentCall.of("estimates", key, request), Estimate, make)
+
+def run_again(bench: Workbench, workspace_id: str, identifier: str, key: str | None = None) -> Estimate:
+    """Make an estimate again from what was asked, with the catalogue of today; the first one stays."""
+    request = get_estimate_request(bench, workspace_id, identifier)
+    return _kept(bench, workspace_id, request, IdempotentCall.of(f"estimates/{identifier}/run", key, b""))
+
+
+def _kept(
+    bench: Workbench, workspace_id: str, request: EstimateRequest, once: IdempotentCall | None
+) -> Estimate:
+    def make() -> tuple[Estimate, Save]:
+        answer, moment = make_estimate(bench, workspace_id, request), now()
+        return (
+            standing(answer, request, moment),
+            lambda repository: save_estimate(repository, request, answer, moment),
+        )
+
+    return keep(bench, workspace_id, once, Estimate, make)
 
 
 def make_estimate(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
@@ -36,11 +53,17 @@ def make_estimate(bench: Workbench, workspace_id: str, request: EstimateRequest)
     return answer.model_copy(update={"id": new_id("est")})
 
 
-def save_estimate(repository: Repository, request: EstimateRequest, answer: Estimate) -> None:
+def save_estimate(
+    repository: Repository, request: EstimateRequest, answer: Estimate, moment: datetime | None = None
+) -> None:
     asked = request.model_dump(mode="json", exclude_unset=True)
     repository.add(
         EstimateRow(
-            id=answer.id, label=answer.label[:300], request=asked, document=answer.model_dump(mode="json")
+            id=answer.id,
+            label=answer.label[:300],
+            request=asked,
+            document=answer.model_dump(mode="json"),
+            created_at=moment or now(),
         )
     )
 
@@ -54,7 +77,9 @@ def _row(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRow:
 
 
 def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estimate:
-    return Estimate.model_validate(_row(bench, workspace_id, identifier).document)
+    row = _row(bench, workspace_id, identifier)
+    request = EstimateRequest.model_validate(row.request)
+    return standing(Estimate.model_validate(row.document), request, row.created_at)
 
 
 def get_estimate_request(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRequest:

@@ -37,7 +37,7 @@ from app.platform.web.api import (
     read_tag,
     write_tag,
 )
-from app.platform.web.auth import IdentityDep
+from app.platform.web.auth import IdentityDep, located_at
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, REVIEW, SHARE
 from app.platform.web.locale import CSV, PDF, XLSX
@@ -200,6 +200,8 @@ def list_events(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId
 @router.post("/{id}/share", status_code=201, summary="Share a frozen proposal", responses=ASK)
 @needs(Right.PROPOSE)
 def share_proposal(
+    request: Request,
+    response: Response,
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: ProposalId,
@@ -210,7 +212,11 @@ def share_proposal(
 
     The token is returned only once and not stored: a response repeated for its key omits it.
     """
-    return sharing.create_share(bench, workspace, identifier, body, key)
+    made = sharing.create_share(bench, workspace, identifier, body, key)
+    if made.path is not None:
+        url = response.headers["Location"] = located_at(request, made.path)
+        made = made.model_copy(update={"url": url})
+    return made
 
 
 @router.delete("/{id}/share", status_code=204, summary="Revoke a share link", responses=READ)

@@ -542,7 +542,8 @@ class Frozen(Document):
 class Share(Document):
     """A new share link. Its token is returned only once and is not stored."""
 
-    url: str | None = Field(description="Path of the shared page; append it to the URL of this server.")
+    url: str | None = Field(description="URL of the shared page; null in the answer to a repeated request.")
+    path: str | None = Field(None, description="Path of the shared page on this server.")
     token: str | None = Field(description="Secret of the link; null in the answer to a repeated request.")
     expires_at: datetime = Field(description="Expiry time.")
     passphrase: bool = Field(description="Whether a passphrase is required.")

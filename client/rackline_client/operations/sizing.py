@@ -206,6 +206,10 @@ class SizingOperations:
     def list_estimates(self, cursor: str | None = None, limit: int | None = None) -> Page[EstimateSummary]:
         """List estimates, newest first."""
 
+    @operation("POST estimates/{identifier}/run")
+    def run_estimate(self, identifier: str, *, key: str | None = None) -> Estimate:
+        """Make an estimate again from what was asked, with the engine and catalogue of today."""
+
     @operation("GET estimates/{identifier}")
     def get_estimate(self, identifier: str) -> Estimate:
         """Read an estimate as it was answered."""
