@@ -51,10 +51,8 @@ def resolved_workload(estimate: Estimate, request: EstimateRequest) -> WorkloadS
     }
     rows = asked.get("mean_tokens") or estimate.model.seq_len
     tokens = estimate.samples * rows if estimate.samples and isinstance(rows, int | float) else None
-    return WorkloadSummary.model_validate(
-        {name: asked.get(name) for name in WorkloadSummary.model_fields}
-        | {"tokens": asked.get("tokens", tokens)}
-    )
+    resolved = {"tokens": tokens, **asked}
+    return WorkloadSummary.model_validate({name: resolved.get(name) for name in WorkloadSummary.model_fields})
 
 
 def shown(estimate: Estimate, voice: Voice, located: Callable[[str], str]) -> Estimate:
@@ -70,7 +68,7 @@ def summary_of(estimate: Estimate, voice: Voice) -> list[str]:
     lines = [estimate.label]
     figures = {
         voice.gettext("Training time"): estimate.time_to_train,
-        voice.gettext("Cost per run"): estimate.cost and estimate.cost.run,
+        voice.gettext("Cost per run"): estimate.cost.run if estimate.cost else None,
         voice.gettext("Energy"): estimate.energy,
     }
     lines += [

@@ -227,7 +227,7 @@ def proposal_answers(
         "Frozen": Frozen(id=identifier, status="frozen", sha256=sha256, frozen_at=moment),
         "ProposalEvents": ProposalEvents(items=[event]),
         "Share": Share(
-            url="http://localhost:8400/s/3Zt0cQ…",
+            url="https://rackline.example.com/s/3Zt0cQ…",
             path="/s/3Zt0cQ…",
             token="3Zt0cQ…",
             expires_at=moment + MONTH,

@@ -185,7 +185,7 @@ class Narrowing(Selection):
         super().__init__(kind, within=within)
         self.summary = summary
 
-    async def __call__(  # type: ignore[override]
+    async def __call__(
         self, request: Request, fields: FieldsQuery = None, view: ViewQuery = "full"
     ) -> None:
         """Note what is wanted for :func:`narrowed`."""
