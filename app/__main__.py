@@ -30,6 +30,7 @@ COMMANDS = {
     "docs": ("upkeep", "Update the generated parts of the documentation."),
     "fit": ("upkeep", "Refit software profiles and range widths to the measured runs."),
     "key": ("keys", "Create, list, rotate and revoke API keys."),
+    "webhook": ("webhooks", "Create, list and delete webhooks."),
     "user": ("people", "Manage accounts."),
     "workspace": ("people", "Manage workspaces."),
     "backup": ("storage", "Back up the database and uploads to one archive."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -11,9 +11,10 @@ from app.estimating.documents import Text
 from app.estimating.request import Schema
 from app.estimating.schema import Document
 
-KeyScope = Literal["read", "estimate", "propose"]
+KeyScope = Literal["read", "estimate", "propose", "webhooks"]
 
-ProposalEventName = Literal[
+EventName = Literal[
+    "*",
     "proposal.created",
     "proposal.changed",
     "proposal.submitted",
@@ -27,13 +28,26 @@ ProposalEventName = Literal[
     "proposal.opened",
     "proposal.replayed",
     "proposal.expired",
+    "study.created",
+    "study.saved",
+    "study.changed",
+    "study.archived",
+    "study.restored",
+    "study.deleted",
+    "sizing.created",
+    "sweep.created",
+    "sweep.done",
+    "sweep.failed",
+    "sweep.cancelled",
+    "sweep.deleted",
 ]
+"""Events that webhooks are told of; * stands for all of them, also for those to come."""
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 
-Scopes = Annotated[list[KeyScope], Field(min_length=1, max_length=3)]
+Scopes = Annotated[list[KeyScope], Field(min_length=1, max_length=len(get_args(KeyScope)))]
 
-Events = Annotated[list[ProposalEventName], Field(min_length=1, max_length=13)]
+Events = Annotated[list[EventName], Field(min_length=1, max_length=len(get_args(EventName)))]
 
 Url = Annotated[str, Field(min_length=1, max_length=500)]
 
@@ -48,7 +62,7 @@ class KeyRequest(Schema):
     scopes: Scopes = Field(
         ["read"],
         description="Scopes of the key: read; estimate computes and stores; propose creates "
-        "and shares proposals.",
+        "and shares proposals; webhooks manages webhooks.",
     )
     expires_in_days: int | None = Field(
         365, ge=1, le=3650, description="Days until the key expires; null for no expiry."
@@ -67,12 +81,13 @@ class WebhookRequest(Schema):
     """A URL to which event messages are sent."""
 
     url: Url = Field(
-        description="URL to which messages are sent: https, a public address, no user name in it.",
+        description="URL to which messages are sent: https, a public address or a host that the server "
+        "allows, no user name in it.",
         examples=["https://crm.example.com/hooks/rackline"],
     )
     events: Events = Field(
         ["proposal.frozen", "proposal.shared", "proposal.opened", "proposal.expired"],
-        description="Events for which the webhook receives messages.",
+        description="Events for which the webhook receives messages; “*” for all.",
     )
     name: Annotated[str, Field(max_length=100)] = Field(
         "", description="Purpose; if omitted, the host of the URL."

@@ -185,9 +185,7 @@ class Narrowing(Selection):
         super().__init__(kind, within=within)
         self.summary = summary
 
-    async def __call__(
-        self, request: Request, fields: FieldsQuery = None, view: ViewQuery = "full"
-    ) -> None:
+    async def __call__(self, request: Request, fields: FieldsQuery = None, view: ViewQuery = "full") -> None:
         """Note what is wanted for :func:`narrowed`."""
         self.note(request, fields, self.summary if view == "summary" else ())
 
