@@ -103,6 +103,13 @@ def get_bill(bench: BenchDep, workspace: WorkspaceDep, identifier: BillId) -> Bi
     return bills.get_bill(bench, workspace, identifier)
 
 
+@router.delete("/{id}", status_code=204, summary="Delete a bill of materials", responses=CHANGE)
+@needs(Right.MAKE)
+def delete_bill(bench: BenchDep, workspace: WorkspaceDep, identifier: BillId) -> None:
+    """Delete a bill of materials; 409 if a proposal refers to it."""
+    bills.delete_bill(bench, workspace, identifier)
+
+
 fabrics_router = api_router("bills")
 
 

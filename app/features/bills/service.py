@@ -31,6 +31,7 @@ from app.features.bills.model import (
 )
 from app.features.bills.parts import CLUSTER
 from app.features.estimates.service import get_estimate_request
+from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of
 from app.platform.store.queries import new_id
@@ -245,3 +246,7 @@ def compare(bench: Workbench, workspace_id: str, ids: str) -> BillComparison:
         raise BadInput.at("ids", "enter the identifiers of two bills of materials, separated by a comma")
     first, second = (get_bill(bench, workspace_id, name) for name in names)
     return compare_bills(first, second, bench.sizing.catalog)
+
+
+def delete_bill(bench: Workbench, workspace_id: str, identifier: str) -> None:
+    delete(bench, workspace_id, BillRow, identifier)

@@ -22,6 +22,7 @@ from app.platform.rates import CostClass
 from app.platform.web.api import (
     ASK,
     CHANGED,
+    DELETE,
     LIST,
     READ,
     MatchHeader,
@@ -134,3 +135,12 @@ def change_comparison(
     changed = comparisons.change_comparison(bench, workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(changed.version)
     return changed.comparison
+
+
+@router.delete("/{id}", status_code=204, summary="Delete a comparison", responses=DELETE)
+@needs(Right.MAKE)
+def delete_comparison(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: ComparisonId, tag: MatchHeader = None
+) -> None:
+    """Delete a comparison; 409 if a proposal was created from it. Its estimates are kept."""
+    comparisons.delete_comparison(bench, workspace, identifier, read_tag(tag))

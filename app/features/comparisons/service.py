@@ -23,6 +23,7 @@ from app.features.comparisons.model import (
 )
 from app.features.comparisons.one_basis import BasisAsked, on_one_basis
 from app.features.estimates.service import make_estimate, save_estimate
+from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.store.queries import new_id, now
@@ -254,3 +255,9 @@ def save_new_estimates(repository: Repository, options: list[ComparisonEntry]) -
     for option in options:
         if option.estimate is not None and isinstance(option.request, EstimateRequest):
             save_estimate(repository, option.request, option.estimate)
+
+
+def delete_comparison(
+    bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None
+) -> None:
+    delete(bench, workspace_id, ComparisonRecord, identifier, expected)

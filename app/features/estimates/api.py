@@ -13,7 +13,7 @@ from app.features.estimates import service as estimates
 from app.features.estimates.model import EstimateSummary
 from app.features.estimates.standing import shown
 from app.platform.listing import Page
-from app.platform.web.api import ASK, LIST, READ, Narrowing, api_router
+from app.platform.web.api import ASK, CHANGE, LIST, READ, Narrowing, api_router
 from app.platform.web.auth import located_at
 from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RESNET
@@ -98,3 +98,10 @@ def run_estimate(
 ) -> Estimate:
     """Create an estimate from the request of this one, with the engine and catalogue of today."""
     return answered(request, estimates.run_again(bench, workspace, identifier, key))
+
+
+@router.delete("/{id}", status_code=204, summary="Delete an estimate", responses=CHANGE)
+@needs(Right.MAKE)
+def delete_estimate(bench: BenchDep, workspace: WorkspaceDep, identifier: EstimateId) -> None:
+    """Delete an estimate; 409 if a comparison, bill of materials or proposal refers to it."""
+    estimates.delete_estimate(bench, workspace, identifier)

@@ -11,6 +11,7 @@ from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
 from app.features.estimates.model import EstimateSummary, scaled_requests
 from app.features.estimates.standing import standing
+from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.document_queries import EstimateSubject
@@ -146,3 +147,7 @@ def scale_estimate(
         return bench.estimates.get(workspace_id, asked, lambda: estimate(asked, context))
 
     return [at(asked) for asked in scaled_requests(request, counts)]
+
+
+def delete_estimate(bench: Workbench, workspace_id: str, identifier: str) -> None:
+    delete(bench, workspace_id, EstimateRow, identifier)

@@ -19,6 +19,7 @@ from app.platform.listing import Page
 from app.platform.web.api import (
     ASK,
     CHANGED,
+    DELETE,
     LIST,
     READ,
     MatchHeader,
@@ -161,3 +162,15 @@ def change_price_book(
     found = price_books.change_book(bench, workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(found.newest)
     return found
+
+
+@router.delete("/{id}", status_code=204, summary="Delete a price book", responses=DELETE)
+@needs(Right.MAKE)
+def delete_price_book(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: BookId, tag: MatchHeader = None
+) -> None:
+    """Delete a price book with all its versions; 409 if a study, proposal or running sweep uses it.
+
+    Stored results keep the prices they were made with.
+    """
+    price_books.delete_price_book(bench, workspace, identifier, read_tag(tag))

@@ -23,6 +23,7 @@ from app.features.price_books.sheets import (
     row_document,
     write_rows,
 )
+from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of
 from app.platform.store.document_queries import VersionTaken
@@ -222,3 +223,9 @@ def _document(
         rows=[row_document(row, catalog) for row in rows[shown.version]],
         versions=listed,
     )
+
+
+def delete_price_book(
+    bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None
+) -> None:
+    delete(bench, workspace_id, PriceBookRecord, identifier, expected)

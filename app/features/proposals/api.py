@@ -30,6 +30,7 @@ from app.platform.web.api import (
     ASK,
     CHANGE,
     CHANGED,
+    DELETE,
     LIST,
     READ,
     MatchHeader,
@@ -224,3 +225,12 @@ def share_proposal(
 def revoke_share(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> None:
     """Revoke the link immediately."""
     sharing.revoke_share(bench, workspace, identifier)
+
+
+@router.delete("/{id}", status_code=204, summary="Delete a draft", responses=DELETE)
+@needs(Right.PROPOSE)
+def delete_proposal(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, tag: MatchHeader = None
+) -> None:
+    """Delete a draft with its history; 409 for a frozen proposal. Its number is not used again."""
+    proposals.delete_proposal(bench, workspace, identifier, read_tag(tag))

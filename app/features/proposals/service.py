@@ -44,6 +44,7 @@ from app.features.proposals.texts import reason_in, sections_of
 from app.features.studies.model import ComparisonOfState, StateRequest
 from app.features.studies.states import comparison_of_state, state_of
 from app.platform import workbench
+from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.proposal_queries import ANSWERED, EXPIRED
@@ -519,3 +520,9 @@ def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
         changes=changes,
         refused=refused,
     )
+
+
+def delete_proposal(
+    bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None
+) -> None:
+    delete(bench, workspace_id, ProposalRecord, identifier, expected)

@@ -177,6 +177,13 @@ def resume_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) 
     return sweeps.resume_sweep(bench, workspace, identifier)
 
 
+@router.delete("/{id}", status_code=204, summary="Delete a sweep", responses=CHANGE)
+@needs(Right.MAKE)
+def delete_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> None:
+    """Delete a sweep with its rows; 409 if it is queued or running."""
+    sweeps.delete_sweep(bench, workspace, identifier)
+
+
 jobs_router = api_router("operation", "/jobs")
 
 

@@ -17,6 +17,7 @@ from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
 from app.features.sweeps.rows import Job, Status, SweepAnswer, SweepRow, SweepState, csv_lines, parquet
 from app.features.sweeps.run import WorkerPool, installed_context, run_sweep
+from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.job_running import JobClaim
 from app.platform.listing import Page, filled, read_cursor, write_cursor
@@ -270,3 +271,7 @@ def compute_sweep(claim: JobClaim, make_crew: Callable[[], WorkerPool]) -> None:
 
 KEPT = ("position", "key", "model", "system", "price", "scenario", "time_to_train", "cost")
 """Columns by which rows are found and sorted."""
+
+
+def delete_sweep(bench: Workbench, workspace_id: str, identifier: str) -> None:
+    delete(bench, workspace_id, SweepRecord, identifier)

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import defer
 from sqlmodel import Session, col, select
 
+from app.platform.store.deletion_queries import DeletionQueries
 from app.platform.store.document_queries import (
     AcceleratorQueries,
     BookQueries,
@@ -87,6 +88,7 @@ class Repository(Queries):
         self.keys = KeyQueries(session, workspace_id)
         self.rates = RateQueries(session, workspace_id)
         self.hooks = WebhookQueries(session, workspace_id)
+        self.deletions = DeletionQueries(session, workspace_id)
 
     def of_job(self, identifier: str) -> JobQueries:
         return JobQueries(self._session, self._workspace_id, identifier)

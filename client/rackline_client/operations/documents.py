@@ -94,6 +94,10 @@ class DocumentOperations:
     ) -> Comparison:
         """Change a comparison; with an ETag, only the version that has it."""
 
+    @operation("DELETE comparisons/{identifier}")
+    def delete_comparison(self, identifier: str, *, tag: str | None = None) -> None:
+        """Delete a comparison that no proposal was made from."""
+
     @operation("POST studies")
     def create_study(self, request: StudyContent | Given, *, key: str | None = None) -> Study:
         """Keep a question: a base, and what each option changes of it."""
@@ -176,6 +180,10 @@ class DocumentOperations:
     def get_proposal(self, identifier: str) -> Proposal:
         """Read a proposal as it stands."""
 
+    @operation("DELETE proposals/{identifier}")
+    def delete_proposal(self, identifier: str, *, tag: str | None = None) -> None:
+        """Delete a draft."""
+
     @operation("PATCH proposals/{identifier}")
     def change_proposal(
         self, identifier: str, patch: ProposalPatch | Given, *, tag: str | None = None
@@ -246,6 +254,10 @@ class DocumentOperations:
     def get_price_book_csv(self, identifier: str, *, version: int | None = None) -> str:
         """Read the rows of a book as CSV that can be edited and sent back."""
 
+    @operation("DELETE price-books/{identifier}")
+    def delete_price_book(self, identifier: str, *, tag: str | None = None) -> None:
+        """Delete a price book that nothing kept stands on."""
+
     @operation("PUT price-books/{identifier}")
     def replace_price_book(
         self, identifier: str, book: PriceBookRequest | Given, *, tag: str | None = None
@@ -291,6 +303,10 @@ class DocumentOperations:
     @operation("GET boms")
     def list_bills(self, cursor: str | None = None, limit: int | None = None) -> Page[BillSummary]:
         """List bills, newest first."""
+
+    @operation("DELETE boms/{identifier}")
+    def delete_bill(self, identifier: str) -> None:
+        """Delete a bill of materials that no proposal names."""
 
     @operation("GET boms/{identifier}")
     def get_bill(self, identifier: str) -> Bill:

@@ -206,6 +206,10 @@ class SizingOperations:
     def list_estimates(self, cursor: str | None = None, limit: int | None = None) -> Page[EstimateSummary]:
         """List estimates, newest first."""
 
+    @operation("DELETE estimates/{identifier}")
+    def delete_estimate(self, identifier: str) -> None:
+        """Delete an estimate that nothing stands on."""
+
     @operation("POST estimates/{identifier}/run")
     def run_estimate(self, identifier: str, *, key: str | None = None) -> Estimate:
         """Make an estimate again from what was asked, with the engine and catalogue of today."""
@@ -326,6 +330,10 @@ class SizingOperations:
     @operation("GET sweeps/{identifier}.parquet")
     def get_sweep_parquet(self, identifier: str) -> bytes:
         """Read the rows there are as a Parquet file."""
+
+    @operation("DELETE sweeps/{identifier}")
+    def delete_sweep(self, identifier: str) -> None:
+        """Delete a sweep that has ended, with its rows."""
 
     @operation("POST sweeps/{identifier}/cancel")
     def cancel_sweep(self, identifier: str) -> SweepState:
