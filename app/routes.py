@@ -4,6 +4,7 @@ from app.features.accelerators import api as accelerators_api
 from app.features.accelerators import pages as accelerators
 from app.features.accounts import pages as accounts
 from app.features.accounts import sign_in_pages
+from app.features.accuracy import api as accuracy_api
 from app.features.accuracy import pages as accuracy
 from app.features.bills import api as bills_api
 from app.features.bills import pages as bills
@@ -75,6 +76,7 @@ API_ROUTES = routes_of(
         break_even_api.router,
         sweeps_api.jobs_router,
         claims_api.router,
+        accuracy_api.router,
         trail_api.router,
         integrations_api.keys_router,
         integrations_api.webhooks_router,

@@ -316,6 +316,64 @@ class AcceleratorSummary(Document):
     """Time of the last change."""
 
 
+class ErrorSummary(Document):
+    """Errors of some measured runs; each group of equal machines counts once."""
+    runs: int
+    """Number of runs."""
+    groups: int
+    """Number of groups of equal machines."""
+    median: float | None
+    """Median of |ln(predicted/measured)|; null without runs."""
+    ninetieth: float | None
+    """90th percentile of |ln(predicted/measured)|."""
+    bias: float | None
+    """Mean of ln(predicted/measured); above zero the prediction is too large."""
+    coverage: float | None
+    """Share of measured values inside the 80 % interval."""
+    coverage_low: float | None
+    """Low end of the 95 % binomial interval of the coverage."""
+    coverage_high: float | None
+    """High end of the 95 % binomial interval of the coverage."""
+
+
+class ErrorCell(Document):
+    """Errors of one family on one chip at one size."""
+    family: str
+    """Model family."""
+    chip: str
+    """Chip."""
+    scale: str
+    """Class of size: least and most accelerators, such as 9-64."""
+    in_sample: ErrorSummary
+    """With the runs in the fit."""
+    left_out: ErrorSummary
+    """With each run's group left out of the fit."""
+
+
+class Accuracy(Document):
+    """How well measured runs are predicted."""
+    family: str
+    """Families of the runs: one family, “all”, “core” (those with the most runs) or “other”."""
+    chip: str
+    """Chip of the runs; empty for all."""
+    scale: str
+    """Class of size of the runs; empty for all."""
+    errors: str
+    """What was left out of the fit for “headline”, “families” and “chips”, such as group_left_out."""
+    measured: int
+    """Number of measured runs in all, whatever is chosen."""
+    headline: ErrorSummary
+    """Errors of the chosen runs."""
+    kinds: dict[str, ErrorSummary]
+    """Errors of the chosen runs by what was left out of the fit."""
+    families: dict[str, ErrorSummary]
+    """Errors of the chosen runs by model family."""
+    chips: dict[str, ErrorSummary]
+    """Errors of the chosen runs by chip."""
+    cells: list[ErrorCell]
+    """Errors of the chosen runs by family, chip and size."""
+
+
 class ApiKey(Document):
     """An API key, without its secret."""
     id: str
@@ -324,7 +382,7 @@ class ApiKey(Document):
     """Purpose."""
     prefix: str
     """First characters of the key, by which to identify it."""
-    scopes: list[Literal['estimate', 'propose', 'read']]
+    scopes: list[Literal['estimate', 'propose', 'read', 'webhooks']]
     """Allowed scopes."""
     status: Literal['active', 'expired', 'replaced', 'revoked']
     """Status: active; replaced (works until the grace period ends); expired or revoked (no longer works)."""
@@ -797,6 +855,14 @@ class Default(Document):
     """Reason with its template and values, for translation."""
 
 
+class Amount(Document):
+    """A value with its unit."""
+    value: float
+    """Value in the unit."""
+    unit: str
+    """SI unit; of money, in the currency's code, such as USD/s."""
+
+
 class TraceStep(Document):
     """One formula with its inputs, value and sources."""
     name: str
@@ -804,7 +870,9 @@ class TraceStep(Document):
     formula: str
     """The formula."""
     inputs: dict[str, JsonValue]
-    """Inputs, by name."""
+    """Inputs, by name, in the units in which the catalogue and the request state them."""
+    quantities: dict[str, Amount] | None = None
+    """The same inputs in SI units, where they are numbers."""
     value: float
     """Value."""
     unit: str
@@ -1575,6 +1643,40 @@ class BasisCost(Document):
     """Cost lines."""
 
 
+class Links(Document):
+    """Where a document is."""
+    self: str
+    """URL in the API."""
+    page: str
+    """URL of the page."""
+    pdf: str | None
+    """URL of the PDF; null if there is none."""
+
+
+class WorkloadSummary(Document):
+    """Resolved training workload."""
+    kind: str
+    """Kind of training: pretrain, continue, finetune, lora or qlora."""
+    samples: float | None
+    """Number of samples to train on."""
+    tokens: float | None
+    """Number of tokens to train on; null if samples have no tokens or it is not known."""
+    global_batch: int | None
+    """Samples per step."""
+    seq_len: int | None
+    """Sequence length of a sample. [tokens]"""
+    image_size: int | None
+    """Image size, as the length of a side. [pixels]"""
+    mean_tokens: float | None
+    """Mean number of real tokens per sample, where stated or taken by default."""
+    precision: str | None
+    """Number format that the system uses."""
+    optimizer: str | None
+    """Optimizer."""
+    target: str | None
+    """Convergence preset, if it was given."""
+
+
 class ModelSummary(Document):
     """Resolved model."""
     id: str
@@ -1933,6 +2035,22 @@ class Estimate(Document):
     """The result for model × workload × system × plan × software."""
     id: str
     """Identifier."""
+    created_at: datetime.datetime | None = None
+    """Creation time; null if it is not stored on its own."""
+    links: Links | None = None
+    """Where it is; null if it is not stored on its own."""
+    summary: list[str] | None = None
+    """What a list or a CRM shows of it, line by line, in the language of the request; empty if it is not
+    stored on its own.
+    """
+    request: dict[str, JsonValue] | None = None
+    """Request as stored, with the fields that were given; null if it is not stored on its own."""
+    workload: WorkloadSummary | None = None
+    """Resolved workload; null if it is not stored on its own."""
+    assumptions: dict[str, JsonValue] | None = None
+    """Assumptions used, given ones and defaults, in the units of the request; null if it is not stored on
+    its own.
+    """
     label: str
     """Name."""
     engine_version: str
@@ -2964,8 +3082,10 @@ class KeyRequest(Request):
     """An API key to create."""
     name: str
     """Purpose."""
-    scopes: list[Literal['estimate', 'propose', 'read']] = ['read']
-    """Scopes of the key: read; estimate computes and stores; propose creates and shares proposals."""
+    scopes: list[Literal['estimate', 'propose', 'read', 'webhooks']] = ['read']
+    """Scopes of the key: read; estimate computes and stores; propose creates and shares proposals;
+    webhooks manages webhooks.
+    """
     expires_in_days: int | None = 365
     """Days until the key expires; null for no expiry."""
 
@@ -3156,7 +3276,7 @@ class NewApiKey(Document):
     """Purpose."""
     prefix: str
     """First characters of the key, by which to identify it."""
-    scopes: list[Literal['estimate', 'propose', 'read']]
+    scopes: list[Literal['estimate', 'propose', 'read', 'webhooks']]
     """Allowed scopes."""
     status: Literal['active', 'expired', 'replaced', 'revoked']
     """Status: active; replaced (works until the grace period ends); expired or revoked (no longer works)."""
@@ -4646,7 +4766,9 @@ class SearchRequest(Request):
 class Share(Document):
     """A new share link. Its token is returned only once and is not stored."""
     url: str | None
-    """Path of the shared page; append it to the URL of this server."""
+    """URL of the shared page; null in the answer to a repeated request."""
+    path: str | None = None
+    """Path of the shared page on this server."""
     token: str | None
     """Secret of the link; null in the answer to a repeated request."""
     expires_at: datetime.datetime
@@ -6075,7 +6197,7 @@ class WebhookPatch(Request):
     """Fields of a webhook to change. Omitted fields are unchanged."""
     url: str | None = None
     """URL to which messages are sent."""
-    events: list[Literal['proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared']] | None = None
+    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] | None = None
     """Events for which the webhook receives messages."""
     name: str | None = None
     """Purpose."""
@@ -6086,8 +6208,10 @@ class WebhookPatch(Request):
 class WebhookRequest(Request):
     """A URL to which event messages are sent."""
     url: str
-    """URL to which messages are sent: https, a public address, no user name in it."""
-    events: list[Literal['proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared']] = ['proposal.frozen', 'proposal.shared', 'proposal.opened', 'proposal.expired']
-    """Events for which the webhook receives messages."""
+    """URL to which messages are sent: https, a public address or a host that the server allows, no user
+    name in it.
+    """
+    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] = ['proposal.frozen', 'proposal.shared', 'proposal.opened', 'proposal.expired']
+    """Events for which the webhook receives messages; “*” for all."""
     name: str = ''
     """Purpose; if omitted, the host of the URL."""

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from app.estimating.request import EstimateRequest, ModelInput
 from app.estimating.workload import resolve_model
+from app.features.accuracy.api import get_accuracy
 from app.features.bills.bill import make_bill
 from app.features.bills.fabric import plan_fabric
 from app.features.bills.model import BillRequest, FabricRequest
@@ -150,6 +151,7 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         "QueueAnswer": share_time(
             bench, LOCAL_WORKSPACE, QueueRequest.model_validate(requests["QueueRequest"])
         ),
+        "Accuracy": get_accuracy(family="bert", chip="a100-sxm-80gb"),
         "VendorClaims": list_claims(bench, LOCAL_WORKSPACE, ClaimsRequest()),
         "VendorClaim": get_claim(bench, LOCAL_WORKSPACE, "bert-large-3-dgx", ClaimsRequest()),
         **stateless_answers(bench),

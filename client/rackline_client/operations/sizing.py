@@ -14,6 +14,7 @@ from rackline_client.calls import File, Given, operation
 
 if TYPE_CHECKING:
     from rackline_client.documents import (
+        Accuracy,
         BreakEven,
         BreakEvenRequest,
         CalibrationAnswer,
@@ -205,6 +206,17 @@ class SizingOperations:
     @operation("GET estimates")
     def list_estimates(self, cursor: str | None = None, limit: int | None = None) -> Page[EstimateSummary]:
         """List estimates, newest first."""
+
+    @operation("GET accuracy")
+    def get_accuracy(
+        self,
+        *,
+        family: str | None = None,
+        chip: str | None = None,
+        scale: str | None = None,
+        errors: str | None = None,
+    ) -> Accuracy:
+        """Read how well measured runs are predicted, by family, chip, size and what was left out."""
 
     @operation("DELETE estimates/{identifier}")
     def delete_estimate(self, identifier: str) -> None:

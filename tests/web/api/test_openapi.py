@@ -9,7 +9,7 @@ from jsonschema_rs import Draft202012Validator
 
 from .conftest import Ask
 
-MOST_CHARACTERS = 1_500_000
+MOST_CHARACTERS = 1_700_000
 """Of the whole description: what a program reads once to make a client."""
 
 
