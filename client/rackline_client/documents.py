@@ -4102,6 +4102,8 @@ class ProposalEvents(Document):
     """Event history of a proposal."""
     items: list[ProposalEvent]
     """Events, in chronological order."""
+    next: str | None = None
+    """Always null: the list is whole."""
 
 
 class BillInputs(Request):
@@ -5517,6 +5519,8 @@ class StudyVersions(Document):
     """Identifier of the study."""
     items: list[StudyVersion]
     """Versions, newest first."""
+    next: str | None = None
+    """Always null: the list is whole."""
 
 
 class SweepProblem(Document):

@@ -31,7 +31,13 @@ from app.platform.web.api import (
     read_tag,
     write_tag,
 )
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    BenchDep,
+    KeyHeader,
+    ListDep,
+    WorkspaceDep,
+)
 from app.platform.web.examples import HEAD_TO_HEAD, MODELLED, RENAMED
 from app.platform.web.needs import Right, needs
 
@@ -97,11 +103,9 @@ def create_comparison(
 
 
 @router.get("", summary="List comparisons", responses=LIST)
-def list_comparisons(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
-) -> Page[ComparisonSummary]:
+def list_comparisons(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Page[ComparisonSummary]:
     """List identifiers and titles, newest first."""
-    return comparisons.list_comparisons(bench, workspace, limit, cursor)
+    return comparisons.list_comparisons(bench, workspace, listed.limit, listed.cursor, wanted=listed.wanted)
 
 
 @router.get("/{id}", summary="Retrieve a comparison", responses=READ, dependencies=NARROW)

@@ -26,7 +26,7 @@ from app.features.estimates.service import make_estimate, save_estimate
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, read_cursor, write_cursor
-from app.platform.store.queries import new_id, now
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ComparisonRecord, EstimateRow
 from app.platform.workbench import Workbench, no_such
@@ -155,10 +155,10 @@ def change_comparison(
 
 
 def list_comparisons(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[ComparisonSummary]:
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(ComparisonRecord, limit, read_cursor(cursor))
+        listing = repository.page(ComparisonRecord, limit, read_cursor(cursor), wanted=wanted)
         labels = repository.shown.labels(row.id for row in listing.rows)
     items = [filled(ComparisonSummary, row, labels=labels.get(row.id, [])) for row in listing.rows]
     return Page(items=items, next=write_cursor(listing.next))

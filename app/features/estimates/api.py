@@ -15,7 +15,14 @@ from app.features.estimates.standing import shown
 from app.platform.listing import Page
 from app.platform.web.api import ASK, CHANGE, LIST, READ, Narrowing, api_router
 from app.platform.web.auth import located_at
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    BenchDep,
+    KeyHeader,
+    ListDep,
+    ModelQuery,
+    WorkspaceDep,
+)
 from app.platform.web.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RESNET
 from app.platform.web.locale import wanted_language
 from app.platform.web.needs import Right, needs
@@ -75,10 +82,11 @@ def create_estimate(
 
 @router.get("", summary="List estimates", responses=LIST)
 def list_estimates(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+    bench: BenchDep, workspace: WorkspaceDep, listed: ListDep, model: ModelQuery = ""
 ) -> Page[EstimateSummary]:
     """List identifiers and names, newest first."""
-    return estimates.list_estimates(bench, workspace, limit, cursor)
+    wanted = listed.of(model=model)
+    return estimates.list_estimates(bench, workspace, listed.limit, listed.cursor, wanted=wanted)
 
 
 @router.get("/{id}", summary="Retrieve an estimate", responses=READ, dependencies=NARROW)

@@ -15,7 +15,7 @@ from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.document_queries import EstimateSubject
-from app.platform.store.queries import new_id, now
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import EstimateRow
 from app.platform.workbench import Workbench, no_such
@@ -62,6 +62,7 @@ def save_estimate(
         EstimateRow(
             id=answer.id,
             label=answer.label[:300],
+            model=request.model.named[:200],
             request=asked,
             document=answer.model_dump(mode="json"),
             created_at=moment or now(),
@@ -113,10 +114,10 @@ IN_CURRENCY = ("electricity_per_kwh", "system_price", "hourly_price")
 
 
 def list_estimates(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[EstimateSummary]:
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(EstimateRow, limit, read_cursor(cursor))
+        listing = repository.page(EstimateRow, limit, read_cursor(cursor), wanted=wanted)
         subjects = repository.shown.subjects(row.id for row in listing.rows)
     models, systems = bench.catalogue.models.documents, bench.catalogue.systems.documents
 

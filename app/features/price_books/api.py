@@ -31,7 +31,13 @@ from app.platform.web.api import (
     read_upload_or_json,
     write_tag,
 )
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    BenchDep,
+    KeyHeader,
+    ListDep,
+    WorkspaceDep,
+)
 from app.platform.web.examples import BOOK, BOOK_CHANGE
 from app.platform.web.locale import CSV, attachment
 from app.platform.web.needs import Right, needs
@@ -92,11 +98,9 @@ def create_price_book(
 
 
 @router.get("", summary="List price books", responses=LIST)
-def list_price_books(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
-) -> Page[PriceBookSummary]:
+def list_price_books(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Page[PriceBookSummary]:
     """List identifiers, names and newest versions, newest book first."""
-    return price_books.list_books(bench, workspace, limit, cursor)
+    return price_books.list_books(bench, workspace, listed.limit, listed.cursor, wanted=listed.wanted)
 
 
 @router.get(

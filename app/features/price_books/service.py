@@ -27,7 +27,7 @@ from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of
 from app.platform.store.document_queries import VersionTaken
-from app.platform.store.queries import new_id, now
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.tables import PriceBookRecord, PriceBookVersion
 from app.platform.workbench import Workbench, existing, no_such
 
@@ -114,13 +114,15 @@ def book_csv(bench: Workbench, workspace_id: str, identifier: str, version: int 
     return write_rows(book.rows)
 
 
-def list_books(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[PriceBookSummary]:
+def list_books(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
+) -> Page[PriceBookSummary]:
 
     def summary(row: PriceBookRecord) -> PriceBookSummary:
         return filled(PriceBookSummary, row, rows=row.row_count)
 
     with bench.store.transaction(workspace_id) as repository:
-        return page_of(repository, PriceBookRecord, summary, limit, cursor)
+        return page_of(repository, PriceBookRecord, summary, limit, cursor, wanted=wanted)
 
 
 def printable(field: str, text: str) -> str:

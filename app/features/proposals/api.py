@@ -39,7 +39,14 @@ from app.platform.web.api import (
     write_tag,
 )
 from app.platform.web.auth import IdentityDep, located_at
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    BenchDep,
+    CustomerQuery,
+    KeyHeader,
+    ListDep,
+    WorkspaceDep,
+)
 from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, REVIEW, SHARE
 from app.platform.web.locale import CSV, PDF, XLSX
 from app.platform.web.needs import Right, needs
@@ -73,8 +80,8 @@ def create_proposal(
 def list_proposals(
     bench: BenchDep,
     workspace: WorkspaceDep,
-    limit: LimitQuery = USUAL,
-    cursor: CursorQuery = None,
+    listed: ListDep,
+    customer: CustomerQuery = "",
     status: Annotated[
         Standing | None,
         Query(description="Only proposals with this current status; if omitted, all.", examples=["frozen"]),
@@ -85,7 +92,10 @@ def list_proposals(
     ] = None,
 ) -> Page[ProposalSummary]:
     """List identifiers, customers and statuses, newest first."""
-    return proposals.list_proposals(bench, workspace, limit, cursor, status, review)
+    wanted = listed.of(customer=customer)
+    return proposals.list_proposals(
+        bench, workspace, listed.limit, listed.cursor, status, review, wanted=wanted
+    )
 
 
 @router.get(

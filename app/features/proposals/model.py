@@ -581,6 +581,7 @@ class ProposalEvents(Document):
     """Event history of a proposal."""
 
     items: list[ProposalEvent] = Field(description="Events, in chronological order.")
+    next: str | None = Field(None, description="Always null: the list is whole.")
 
 
 class ReplayChange(Document):

@@ -48,7 +48,7 @@ from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.proposal_queries import ANSWERED, EXPIRED
-from app.platform.store.queries import new_id, now
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ProposalRecord, ProposalShare
 from app.platform.workbench import Workbench
@@ -283,11 +283,12 @@ def list_proposals(
     status: Standing | None = None,
     review: Review | None = None,
     study: str | None = None,
+    wanted: ListFilter = EVERYTHING,
 ) -> Page[ProposalSummary]:
     """Return proposals, those that stand so today where a status or a review is named, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         today = now().date().isoformat()
-        listing = repository.proposals(limit, read_cursor(cursor), status, today, review, study)
+        listing = repository.proposals(limit, read_cursor(cursor), status, today, review, study, wanted)
     items = [
         ProposalSummary.model_validate({**dict(row), "status": status_of(row), "review": review_of(row)})
         for row in listing.rows

@@ -34,7 +34,15 @@ from app.platform.web.api import (
     read_tag,
     write_tag,
 )
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    BenchDep,
+    CustomerQuery,
+    KeyHeader,
+    ListDep,
+    ModelQuery,
+    WorkspaceDep,
+)
 from app.platform.web.examples import (
     STUDY,
     STUDY_COPY,
@@ -73,17 +81,22 @@ def create_study(
 def list_studies(
     bench: BenchDep,
     workspace: WorkspaceDep,
-    limit: LimitQuery = USUAL,
-    cursor: CursorQuery = None,
-    search: Annotated[
-        str, Query(max_length=200, description="Search by name, case-insensitive.", examples=["bert seoul"])
-    ] = "",
+    listed: ListDep,
+    customer: CustomerQuery = "",
+    model: ModelQuery = "",
     archived: Annotated[
         bool, Query(description="Whether to list archived studies instead of active ones.")
     ] = False,
 ) -> Page[StudySummary]:
     """List studies, newest first."""
-    return studies.list_studies(bench, workspace, limit, cursor, search, archived)
+    return studies.list_studies(
+        bench,
+        workspace,
+        listed.limit,
+        listed.cursor,
+        archived=archived,
+        wanted=listed.of(customer=customer, model=model),
+    )
 
 
 @router.post("/import", status_code=201, summary="Import a study", responses=ASK)

@@ -548,6 +548,7 @@ class StudyVersions(Document):
 
     id: str = Field(description="Identifier of the study.")
     items: list[StudyVersion] = Field(description="Versions, newest first.")
+    next: str | None = Field(None, description="Always null: the list is whole.")
 
 
 class StudySummary(Document):

@@ -24,7 +24,16 @@ from app.platform.web.api import (
     event_stream_content,
     write_tag,
 )
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    USUAL,
+    BenchDep,
+    CursorQuery,
+    KeyHeader,
+    LimitQuery,
+    ListDep,
+    WorkspaceDep,
+)
 from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
 from app.platform.web.needs import Right, needs
 
@@ -92,11 +101,9 @@ def create_sweep(
 
 
 @router.get("", summary="List sweeps", responses=LIST)
-def list_sweeps(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
-) -> Page[SweepState]:
+def list_sweeps(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Page[SweepState]:
     """List identifiers, titles and progress, newest first."""
-    return sweeps.list_sweeps(bench, workspace, limit, cursor)
+    return sweeps.list_sweeps(bench, workspace, listed.limit, listed.cursor, wanted=listed.wanted)
 
 
 @router.get(

@@ -73,7 +73,13 @@ class DocumentOperations:
 
     @operation("GET comparisons")
     def list_comparisons(
-        self, cursor: str | None = None, limit: int | None = None
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
     ) -> Page[ComparisonSummary]:
         """List comparisons, newest first."""
 
@@ -109,6 +115,11 @@ class DocumentOperations:
         limit: int | None = None,
         search: str | None = None,
         archived: bool = False,
+        *,
+        since: datetime | None = None,
+        order: str | None = None,
+        customer: str | None = None,
+        model: str | None = None,
     ) -> Page[StudySummary]:
         """List studies, newest first: those at hand, or those put away."""
 
@@ -173,6 +184,11 @@ class DocumentOperations:
         limit: int | None = None,
         status: str | None = None,
         review: str | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+        customer: str | None = None,
     ) -> Page[ProposalSummary]:
         """List proposals, newest first: all, or those of one status or state of review today."""
 
@@ -243,7 +259,15 @@ class DocumentOperations:
         """Keep own prices, as rows or as a CSV file; ``name`` is for the file alone."""
 
     @operation("GET price-books")
-    def list_price_books(self, cursor: str | None = None, limit: int | None = None) -> Page[PriceBookSummary]:
+    def list_price_books(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+    ) -> Page[PriceBookSummary]:
         """List price books, newest first."""
 
     @operation("GET price-books/{identifier}")
@@ -301,7 +325,15 @@ class DocumentOperations:
         """Make the bill of materials of a system or of an estimate."""
 
     @operation("GET boms")
-    def list_bills(self, cursor: str | None = None, limit: int | None = None) -> Page[BillSummary]:
+    def list_bills(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+    ) -> Page[BillSummary]:
         """List bills, newest first."""
 
     @operation("DELETE boms/{identifier}")

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -156,7 +157,16 @@ class SizingOperations:
         """Keep a model, out of a file or a description; estimates name it as ``model.profile_id``."""
 
     @operation("GET profiles")
-    def list_profiles(self, cursor: str | None = None, limit: int | None = None) -> Page[UploadSummary]:
+    def list_profiles(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+        customer: str | None = None,
+    ) -> Page[UploadSummary]:
         """List the models that were uploaded, newest first."""
 
     @operation("GET profiles/{identifier}")
@@ -182,7 +192,16 @@ class SizingOperations:
         """Count the lengths in a sample of the data; the text itself is not kept."""
 
     @operation("GET workloads")
-    def list_workloads(self, cursor: str | None = None, limit: int | None = None) -> Page[UploadSummary]:
+    def list_workloads(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+        customer: str | None = None,
+    ) -> Page[UploadSummary]:
         """List the samples that were uploaded, newest first."""
 
     @operation("GET workloads/{identifier}")
@@ -204,7 +223,16 @@ class SizingOperations:
         """Estimate one model on one system; a model that does not fit is an answer with ``fits`` false."""
 
     @operation("GET estimates")
-    def list_estimates(self, cursor: str | None = None, limit: int | None = None) -> Page[EstimateSummary]:
+    def list_estimates(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+        model: str | None = None,
+    ) -> Page[EstimateSummary]:
         """List estimates, newest first."""
 
     @operation("GET accuracy")
@@ -241,7 +269,16 @@ class SizingOperations:
         """Find the systems that keep a deadline and a budget; a hundred options, or fewer by ``limit``."""
 
     @operation("GET sizings")
-    def list_sizings(self, cursor: str | None = None, limit: int | None = None) -> Page[SizingSummary]:
+    def list_sizings(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+        model: str | None = None,
+    ) -> Page[SizingSummary]:
         """List sizings, newest first."""
 
     @operation("GET sizings/{identifier}")
@@ -260,7 +297,13 @@ class SizingOperations:
 
     @operation("GET calibrations")
     def list_calibrations(
-        self, cursor: str | None = None, limit: int | None = None
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
     ) -> Page[CalibrationSummary]:
         """List calibrations, newest first."""
 
@@ -317,7 +360,15 @@ class SizingOperations:
         """Ask for every combination; ``wait`` or ``follow_sweep`` say when it is done."""
 
     @operation("GET sweeps")
-    def list_sweeps(self, cursor: str | None = None, limit: int | None = None) -> Page[SweepState]:
+    def list_sweeps(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+    ) -> Page[SweepState]:
         """List sweeps, newest first."""
 
     @operation("GET sweeps/{identifier}")
