@@ -36,6 +36,7 @@ COMMANDS = {
     "backup": ("storage", "Back up the database and uploads to one archive."),
     "restore": ("storage", "Restore an archive into an empty database."),
     "check-store": ("storage", "Check the integrity of stored data."),
+    "erase-customer": ("storage", "Erase a customer's name."),
     "purge": ("storage", "Delete data past its retention period."),
 }
 """The module of ``app.commands`` that each command is in, and what it does in a few words."""

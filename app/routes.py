@@ -18,6 +18,8 @@ from app.features.claims import api as claims_api
 from app.features.claims import pages as claims
 from app.features.comparisons import api as comparisons_api
 from app.features.comparisons import pages as comparisons
+from app.features.erasure import api as erasure_api
+from app.features.erasure import pages as erasure
 from app.features.estimates import api as estimates_api
 from app.features.estimates import pages as estimates
 from app.features.inference import api as inference_api
@@ -78,6 +80,7 @@ API_ROUTES = routes_of(
         claims_api.router,
         accuracy_api.router,
         trail_api.router,
+        erasure_api.router,
         integrations_api.keys_router,
         integrations_api.webhooks_router,
     )
@@ -113,6 +116,7 @@ PAGE_ROUTES = routes_of(
         studies.router,
         studies_scaling.router,
         trail.router,
+        erasure.router,
         accounts.router,
         integrations.router,
         *((documents.router, accuracy.router) if rendering.documents() else ()),

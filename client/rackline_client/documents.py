@@ -2339,6 +2339,28 @@ class DuplicateRequest(Request):
     """Name of the copy; if omitted, the original name with a suffix."""
 
 
+class Erasure(Document):
+    """What was erased. The name itself is not kept."""
+    erased_at: datetime.datetime | None
+    """Time of the erasure; null for a dry run."""
+    replacement: str
+    """Text in the place of the name."""
+    rows: dict[str, int]
+    """Number of entries with the name, by kind."""
+    proposals: list[str]
+    """Frozen proposals that were changed: each has a new hash and PDF, and an event of it."""
+
+
+class ErasureRequest(Request):
+    """A customer's name to erase."""
+    customer: str
+    """Name of the customer."""
+    replacement: str = '[erased]'
+    """Text that takes its place."""
+    dry_run: bool = False
+    """Whether only to count where the name stands."""
+
+
 class EstimateSummary(Document):
     """Summary of an estimate in a list."""
     id: str
@@ -4088,7 +4110,7 @@ class ProposalEvent(Document):
     """An event in the history of a proposal."""
     position: int
     """Position in the order of events."""
-    kind: Literal['accepted', 'changed', 'created', 'declined', 'expired', 'frozen', 'opened', 'replayed', 'returned', 'sent', 'shared', 'submitted', 'unshared']
+    kind: Literal['accepted', 'changed', 'created', 'declined', 'erased', 'expired', 'frozen', 'opened', 'replayed', 'returned', 'sent', 'shared', 'submitted', 'unshared']
     """Kind of event; frozen is the approval."""
     at: datetime.datetime
     """Time of the event."""
@@ -6201,7 +6223,7 @@ class WebhookPatch(Request):
     """Fields of a webhook to change. Omitted fields are unchanged."""
     url: str | None = None
     """URL to which messages are sent."""
-    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] | None = None
+    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.erased', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] | None = None
     """Events for which the webhook receives messages."""
     name: str | None = None
     """Purpose."""
@@ -6215,7 +6237,7 @@ class WebhookRequest(Request):
     """URL to which messages are sent: https, a public address or a host that the server allows, no user
     name in it.
     """
-    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] = ['proposal.frozen', 'proposal.shared', 'proposal.opened', 'proposal.expired']
+    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.erased', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] = ['proposal.frozen', 'proposal.shared', 'proposal.opened', 'proposal.expired']
     """Events for which the webhook receives messages; “*” for all."""
     name: str = ''
     """Purpose; if omitted, the host of the URL."""

@@ -28,6 +28,7 @@ EventName = Literal[
     "proposal.opened",
     "proposal.replayed",
     "proposal.expired",
+    "proposal.erased",
     "study.created",
     "study.saved",
     "study.changed",

@@ -24,6 +24,7 @@ from app.features.claims.service import get_claim, list_claims
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.comparisons.model import ComparisonRequest
 from app.features.comparisons.service import ComparisonHead, compared, make_options
+from app.features.erasure.model import Erasure
 from app.features.estimates.service import make_estimate
 from app.features.estimates.standing import shown, standing
 from app.features.inference.answering import infer
@@ -225,6 +226,9 @@ def proposal_answers(
             updated_at=moment,
             share=state,
             content=content,
+        ),
+        "Erasure": Erasure(
+            erased_at=moment, replacement="[erased]", rows={"proposal": 2, "study": 1}, proposals=[]
         ),
         "Frozen": Frozen(id=identifier, status="frozen", sha256=sha256, frozen_at=moment),
         "ProposalEvents": ProposalEvents(items=[event]),

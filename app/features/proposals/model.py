@@ -563,6 +563,7 @@ EventKind = Literal[
     "declined",
     "expired",
     "replayed",
+    "erased",
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
@@ -430,6 +430,38 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
         with bench.store.transaction(workspace_id) as repository:
             record = existing(repository, identifier)
     return Frozen.model_validate({**dict(record), "status": status_of(record)})
+
+
+def hash_anew(
+    repository: Repository, identifiers: Sequence[str], customer: str, moment: datetime
+) -> list[str]:
+    """Give proposals whose content was changed for good a new hash; return the frozen ones.
+
+    The logo goes with the customer's name.
+    """
+    frozen = []
+    for identifier in identifiers:
+        record, queries = existing(repository, identifier), repository.of_proposal(identifier)
+        content, request = dict(record.content), dict(record.request)
+        if record.customer == customer and request.pop("customer_logo", None) is not None:
+            content["branding"] = {**content["branding"], "customer_logo": None}
+        values: dict[str, Any] = {"content": content, "request": request}
+        if record.frozen_at is not None:
+            sha256 = content_hash(ProposalContent.model_validate(content))
+            queries.add_event("erased", moment, {"sha256": sha256, "before": record.sha256})
+            queries.drop_artifacts()
+            values["sha256"] = sha256
+            frozen.append(identifier)
+        repository.update_rows(ProposalRecord, values, id=identifier)
+    return frozen
+
+
+def render_anew(bench: Workbench, workspace_id: str, identifiers: Iterable[str]) -> None:
+    """Keep the PDFs of frozen proposals that were changed for good."""
+    for identifier in identifiers:
+        pdf = proposal_pdf(get_proposal(bench, workspace_id, identifier))
+        with bench.store.transaction(workspace_id) as repository:
+            repository.of_proposal(identifier).add_artifact(PDF, hashlib.sha256(pdf).hexdigest(), pdf)
 
 
 def pdf_of(bench: Workbench, workspace_id: str, proposal: Proposal) -> bytes:

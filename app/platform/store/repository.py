@@ -19,6 +19,7 @@ from app.platform.store.document_queries import (
     StudyQueries,
     SweepQueries,
 )
+from app.platform.store.erasure_queries import ErasureQueries
 from app.platform.store.integration_queries import KeyQueries, RateQueries, WebhookQueries
 from app.platform.store.job_queries import JobQueries
 from app.platform.store.proposal_queries import ProposalQueries, next_number, reviewed, standing
@@ -89,6 +90,7 @@ class Repository(Queries):
         self.rates = RateQueries(session, workspace_id)
         self.hooks = WebhookQueries(session, workspace_id)
         self.deletions = DeletionQueries(session, workspace_id)
+        self.erasure = ErasureQueries(session, workspace_id)
 
     def of_job(self, identifier: str) -> JobQueries:
         return JobQueries(self._session, self._workspace_id, identifier)

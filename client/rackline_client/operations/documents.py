@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         ComparisonSummary,
         Delivery,
         DuplicateRequest,
+        Erasure,
+        ErasureRequest,
         Frozen,
         KeyRequest,
         NewApiKey,
@@ -423,6 +425,10 @@ class DocumentOperations:
     @operation("POST webhooks/{identifier}/deliveries/{message}/resend")
     def resend_delivery(self, identifier: str, message: str) -> Delivery:
         """Send a message that has ended once more."""
+
+    @operation("POST erasures", repeatable=True)
+    def erase_customer(self, request: ErasureRequest | Given) -> Erasure:
+        """Erase a customer's name from everything that is stored."""
 
     @operation("GET audit-events")
     def list_audit_events(
