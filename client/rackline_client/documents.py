@@ -394,6 +394,8 @@ class ApiKey(Document):
     """Time of last use, to the minute; null if never used."""
     successor_id: str | None
     """Identifier of the key that replaces it; null if there is none."""
+    expires_at: datetime.datetime | None
+    """Time at which the key stops or stopped working; null if it does not expire."""
 
 
 class BillRequest(Request):
@@ -745,6 +747,8 @@ class BillSummary(Document):
     """Name."""
     created_at: datetime.datetime
     """Creation time."""
+    name: str
+    """Name."""
 
 
 class AmountLine(Document):
@@ -1225,6 +1229,8 @@ class CalibrationAnswer(Document):
     """The same, after the fit."""
     warnings: list[CheckWarning]
     """Warnings to consider when using the result."""
+    name: str
+    """Name."""
 
 
 class TransformerInput(Request):
@@ -1515,6 +1521,8 @@ class CalibrationSummary(Document):
     """Identifier of the fitted profile, for use in a request; null if none was fitted."""
     created_at: datetime.datetime
     """Creation time."""
+    name: str
+    """Name."""
 
 
 class Checks(Document):
@@ -2127,6 +2135,8 @@ class Estimate(Document):
     """Warnings to consider when reading the result."""
     trace: list[TraceStep]
     """Trace of the computation of each number."""
+    name: str
+    """Name."""
 
 
 class ComparisonRow(Document):
@@ -2375,6 +2385,8 @@ class EstimateSummary(Document):
     """Number of systems."""
     created_at: datetime.datetime
     """Creation time."""
+    name: str
+    """Name."""
 
 
 class Fabric(Document):
@@ -2818,6 +2830,8 @@ class GainAnswer(Document):
     """Mean throughput and gain by label."""
     warnings: list[CheckWarning]
     """Warnings to consider when using the result."""
+    name: str
+    """Name."""
 
 
 class GainRequest(Request):
@@ -3312,6 +3326,8 @@ class NewApiKey(Document):
     """Identifier of the key that replaces it; null if there is none."""
     secret: str | None
     """The full key. It is returned only once and is not stored; null in the answer to a repeated request."""
+    expires_at: datetime.datetime | None
+    """Time at which the key stops or stopped working; null if it does not expire."""
 
 
 class NewWebhook(Document):
@@ -4311,6 +4327,8 @@ class ProposalSummary(Document):
     """Creation time."""
     updated_at: datetime.datetime
     """Time of the last change."""
+    name: str
+    """Name."""
 
 
 class TeamWait(Document):
@@ -5093,6 +5111,8 @@ class Sizing(Document):
     """Default values that were used."""
     warnings: list[CheckWarning]
     """Warnings to consider when reading the result."""
+    name: str
+    """Name."""
 
 
 class SizingSummary(Document):
@@ -5103,6 +5123,8 @@ class SizingSummary(Document):
     """Name."""
     created_at: datetime.datetime
     """Creation time."""
+    name: str
+    """Name."""
 
 
 class SoftwareFigure(Document):
@@ -5265,6 +5287,8 @@ class Study(Document):
     """Creation time of this version."""
     content: StudyContent
     """Content of the study."""
+    updated_at: datetime.datetime
+    """Time of the last change: creation time of this version."""
 
 
 class StudyChange(Document):
@@ -5675,6 +5699,8 @@ class SweepAnswer(Document):
     """Cursor of the next page of rows; null on the last page."""
     request: dict[str, JsonValue]
     """Original request."""
+    name: str
+    """Name."""
 
 
 class SweepModel(Request):
@@ -5803,6 +5829,8 @@ class SweepState(Document):
     """Creation time."""
     updated_at: datetime.datetime
     """Time at which a row was last added or the status last changed."""
+    name: str
+    """Name."""
 
 
 class BillOfSystem(Document):

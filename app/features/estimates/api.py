@@ -37,6 +37,7 @@ ESTIMATED = (
         "id",
         "created_at",
         "summary",
+        "name",
         "label",
         "model",
         "system",

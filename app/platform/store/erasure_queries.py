@@ -129,8 +129,6 @@ class ErasureQueries(Queries):
             connection.exec_driver_sql(statement)
 
 
-THIS, NAME = col(Workspace.id), Workspace.name
-
 FREE_TEXT = "name"
 """Field as which a column of text counts: people write it."""
 
