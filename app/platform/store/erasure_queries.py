@@ -120,7 +120,8 @@ class ErasureQueries(Queries):
         connection = self._session.connection()
         # SQLite's driver begins a transaction with the first change of a row: what follows is taken back
         # with it.
-        connection.execute(sa.update(Workspace).where(self._workspace_id == THIS).values(name=NAME))
+        this = col(Workspace.id) == self._workspace_id
+        connection.execute(sa.update(Workspace).where(this).values(name=Workspace.name))
         opening, closing = GUARDS[connection.dialect.name]
         for statement in () if dry_run else opening:
             connection.exec_driver_sql(statement)
