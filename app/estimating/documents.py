@@ -514,20 +514,20 @@ class Estimate(Labelled):
     id: str
     """Identifier."""
     created_at: datetime | None = None
-    """Creation time; null if it is not stored on its own."""
+    """Creation time; null in an answer that is not stored."""
     links: Links | None = None
-    """Where it is; null if it is not stored on its own."""
+    """Where it is; null in an answer that is not stored."""
     summary: list[str] = Field(default_factory=list)
-    """What a list or a CRM shows of it, line by line, in the language of the request; empty if it is not
-    stored on its own.
+    """What a list or a CRM shows of it, line by line, in the language of the request; empty in an answer
+    that is not stored.
     """
     request: dict[str, JsonValue] | None = None
-    """Request as stored, with the fields that were given; null if it is not stored on its own."""
+    """Request as stored, with the fields that were given; null in an answer that is not stored."""
     workload: WorkloadSummary | None = None
-    """Resolved workload; null if it is not stored on its own."""
+    """Resolved workload; null in an answer that is not stored."""
     assumptions: dict[str, JsonValue] | None = None
-    """Assumptions used, given ones and defaults, in the units of the request; null if it is not stored on its
-    own.
+    """Assumptions used, given ones and defaults, in the units of the request; null in an answer that is not
+    stored.
     """
     label: str = Field(json_schema_extra=DEPRECATED)
     """Name."""

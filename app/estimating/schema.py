@@ -75,7 +75,7 @@ DEPRECATED: dict[str, JsonValue] = {"deprecated": True}
 class Labelled(Document):
     """A document whose label is its name."""
 
-    @computed_field(description="Name.")  # type: ignore[prop-decorator]
+    @computed_field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])  # type: ignore[prop-decorator]
     @property
     def name(self) -> str:
         return str(self.__dict__["label"])
@@ -84,7 +84,7 @@ class Labelled(Document):
 class Titled(Document):
     """A document whose title is its name."""
 
-    @computed_field(description="Name.")  # type: ignore[prop-decorator]
+    @computed_field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])  # type: ignore[prop-decorator]
     @property
     def name(self) -> str:
         return str(self.__dict__["title"])

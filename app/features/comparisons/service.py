@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from app.errors import AppError, FieldError, Overtaken
-from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
 from app.features.comparisons.compare import ComparisonEntry, check_row_count, compare, row_labels
 from app.features.comparisons.model import (
@@ -22,7 +21,8 @@ from app.features.comparisons.model import (
     RowRequest,
 )
 from app.features.comparisons.one_basis import BasisAsked, on_one_basis
-from app.features.estimates.service import make_estimate, save_estimate
+from app.features.estimates.service import estimate_of, make_estimate, save_estimate
+from app.features.estimates.standing import standing
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, read_cursor, write_cursor
@@ -186,7 +186,8 @@ def make_options(
         else:
             asked = request.model_copy(update={"currency": currency})
             with of_row(position):
-                options.append(ComparisonEntry(asked, make_estimate(bench, workspace_id, asked)))
+                made = make_estimate(bench, workspace_id, asked)
+            options.append(ComparisonEntry(asked, standing(made, asked, now())))
     return options
 
 
@@ -235,7 +236,7 @@ def stored(repository: Repository, identifier: str) -> list[ComparisonEntry]:
     return [
         ComparisonEntry(
             ROW.validate_python(row.request),
-            Estimate.model_validate(estimates[row.estimate_id].document) if row.estimate_id else None,
+            estimate_of(estimates[row.estimate_id]) if row.estimate_id else None,
         )
         for row in rows
     ]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 
 from app.errors import BadInput
 from app.estimating.documents import Estimate
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
 from app.features.estimates.model import EstimateSummary, scaled_requests
-from app.features.estimates.standing import standing
+from app.features.estimates.standing import STANDING, standing
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
@@ -38,11 +37,8 @@ def _kept(
     bench: Workbench, workspace_id: str, request: EstimateRequest, once: IdempotentCall | None
 ) -> Estimate:
     def make() -> tuple[Estimate, Save]:
-        answer, moment = make_estimate(bench, workspace_id, request), now()
-        return (
-            standing(answer, request, moment),
-            lambda repository: save_estimate(repository, request, answer, moment),
-        )
+        answer = standing(make_estimate(bench, workspace_id, request), request, now())
+        return answer, lambda repository: save_estimate(repository, request, answer)
 
     return keep(bench, workspace_id, once, Estimate, make)
 
@@ -54,9 +50,7 @@ def make_estimate(bench: Workbench, workspace_id: str, request: EstimateRequest)
     return answer.model_copy(update={"id": new_id("est")})
 
 
-def save_estimate(
-    repository: Repository, request: EstimateRequest, answer: Estimate, moment: datetime | None = None
-) -> None:
+def save_estimate(repository: Repository, request: EstimateRequest, answer: Estimate) -> None:
     asked = request.model_dump(mode="json", exclude_unset=True)
     repository.add(
         EstimateRow(
@@ -64,8 +58,8 @@ def save_estimate(
             label=answer.label[:300],
             model=request.model.named[:200],
             request=asked,
-            document=answer.model_dump(mode="json"),
-            created_at=moment or now(),
+            document=answer.model_dump(mode="json", exclude=STANDING),
+            created_at=answer.created_at or now(),
         )
     )
 
@@ -79,7 +73,11 @@ def _row(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRow:
 
 
 def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estimate:
-    row = _row(bench, workspace_id, identifier)
+    return estimate_of(_row(bench, workspace_id, identifier))
+
+
+def estimate_of(row: EstimateRow) -> Estimate:
+    """Return an estimate as it was answered, with what was asked."""
     request = EstimateRequest.model_validate(row.request)
     return standing(Estimate.model_validate(row.document), request, row.created_at)
 

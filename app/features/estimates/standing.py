@@ -13,6 +13,9 @@ from app.platform.wording.voice import Voice
 
 ASSUMPTIONS, WORKLOAD = "assumptions.", "workload."
 
+STANDING = {"created_at", "links", "summary", "request", "workload", "assumptions"}
+"""Fields that are made of what is kept beside the answer."""
+
 SUMMARISED = 2
 """Warnings of a summary."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Body, Path, Query, Response
+from fastapi import Body, Path, Query, Request, Response
 
+from app.features.comparisons.api import answered
 from app.features.comparisons.model import Comparison
 from app.features.studies import service as studies
 from app.features.studies import states
@@ -170,6 +171,7 @@ def answer_study(
 @router.post("/{id}/comparison", status_code=201, summary="Create a comparison from a state", responses=ASK)
 @needs(Right.MAKE, CostClass.SEARCH)
 def compare_study(
+    request: Request,
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: StudyId,
@@ -177,7 +179,7 @@ def compare_study(
     key: KeyHeader = None,
 ) -> Comparison:
     """Create a comparison from a state, for use in a proposal."""
-    return states.comparison_of_state(bench, workspace, identifier, body, key)
+    return answered(request, states.comparison_of_state(bench, workspace, identifier, body, key))
 
 
 @router.post("/{id}/duplicate", status_code=201, summary="Duplicate a study", responses=ASK)

@@ -29,6 +29,7 @@ URL = "https://crm.example.com/hooks/unmistakable-token"
 REPEATABLE = {
     "archive_study",
     "cancel_sweep",
+    "erase_customer",
     "freeze_proposal",
     "resend_delivery",
     "restore_study",
