@@ -30,11 +30,13 @@ COMMANDS = {
     "docs": ("upkeep", "Update the generated parts of the documentation."),
     "fit": ("upkeep", "Refit software profiles and range widths to the measured runs."),
     "key": ("keys", "Create, list, rotate and revoke API keys."),
+    "webhook": ("webhooks", "Create, list and delete webhooks."),
     "user": ("people", "Manage accounts."),
     "workspace": ("people", "Manage workspaces."),
     "backup": ("storage", "Back up the database and uploads to one archive."),
     "restore": ("storage", "Restore an archive into an empty database."),
     "check-store": ("storage", "Check the integrity of stored data."),
+    "erase-customer": ("storage", "Erase a customer's name."),
     "purge": ("storage", "Delete data past its retention period."),
 }
 """The module of ``app.commands`` that each command is in, and what it does in a few words."""

@@ -61,7 +61,7 @@ def asked_or_answered(described: Schema) -> Iterator[str]:
 def names_in(schema: object) -> Iterator[str]:
     """Yield the names of the objects that a description refers to."""
     if isinstance(schema, Mapping):
-        if isinstance(schema.get("$ref"), str):
+        if str(schema.get("$ref", "")).startswith("#/components/schemas/"):
             yield name_of(schema)
         for part in schema.values():
             yield from names_in(part)

@@ -29,7 +29,7 @@ from app.features.sweeps.executors import check_dask, crew
 from app.jobs import Jobs, default_queue
 from app.platform.admission import LocalAdmission
 from app.platform.identity import Identity, SessionTimes
-from app.platform.outgoing import HttpSender
+from app.platform.outgoing import HttpSender, PrivateHosts
 from app.platform.rates import ClientKind, CostClass, Rates
 from app.platform.retention import Retention
 from app.platform.sealing import Sealer, kept_secret
@@ -119,7 +119,9 @@ def make_bench(settings: Settings) -> Workbench:
     count_connections(store.engine)
     files = UploadFiles(settings.data_dir / "uploads")
     bench = Workbench(load_context(models_directory().parent), store, files)
-    bench.webhook_http, bench.sender = settings.webhook_http, HttpSender(http=settings.webhook_http)
+    bench.webhook_http = settings.webhook_http
+    bench.webhook_hosts = PrivateHosts.read(settings.webhook_hosts)
+    bench.sender = HttpSender(http=bench.webhook_http, private=bench.webhook_hosts)
     bench.session_times = session_times_of(settings)
     bench.retention = Retention.read(settings.retention_days)
     bench.sealer = sealer_of(settings)

@@ -4,6 +4,7 @@ from app.features.accelerators import api as accelerators_api
 from app.features.accelerators import pages as accelerators
 from app.features.accounts import pages as accounts
 from app.features.accounts import sign_in_pages
+from app.features.accuracy import api as accuracy_api
 from app.features.accuracy import pages as accuracy
 from app.features.bills import api as bills_api
 from app.features.bills import pages as bills
@@ -17,6 +18,8 @@ from app.features.claims import api as claims_api
 from app.features.claims import pages as claims
 from app.features.comparisons import api as comparisons_api
 from app.features.comparisons import pages as comparisons
+from app.features.erasure import api as erasure_api
+from app.features.erasure import pages as erasure
 from app.features.estimates import api as estimates_api
 from app.features.estimates import pages as estimates
 from app.features.inference import api as inference_api
@@ -75,7 +78,9 @@ API_ROUTES = routes_of(
         break_even_api.router,
         sweeps_api.jobs_router,
         claims_api.router,
+        accuracy_api.router,
         trail_api.router,
+        erasure_api.router,
         integrations_api.keys_router,
         integrations_api.webhooks_router,
     )
@@ -111,6 +116,7 @@ PAGE_ROUTES = routes_of(
         studies.router,
         studies_scaling.router,
         trail.router,
+        erasure.router,
         accounts.router,
         integrations.router,
         *((documents.router, accuracy.router) if rendering.documents() else ()),

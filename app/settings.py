@@ -78,6 +78,9 @@ class Settings(BaseModel):
     """Whether requests are counted in the database, by all processes and servers together."""
     webhook_http: bool = False
     """Whether webhooks may be told without TLS."""
+    webhook_hosts: tuple[str, ...] = ()
+    """Hosts, addresses and networks inside that webhooks may be sent to, such as
+    `crm.corp.internal, 10.1.0.0/16, localhost`; without it public addresses alone."""
     retention_days: str = Field("", max_length=200)
     """Days for which each kind is kept, as :meth:`Retention.read` reads them; empty for its defaults."""
     public_url: str = Field("", pattern=r"^$|^https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?/?$")
@@ -139,6 +142,22 @@ class Settings(BaseModel):
                     ip_network(str(entry))
                 except ValueError:
                     raise ValueError("give addresses or networks, such as 10.0.0.2, 10.1.0.0/16") from None
+        return entries
+
+    @field_validator("webhook_hosts", mode="before")
+    @classmethod
+    def hosts(cls, value: object) -> object:
+        """Return the entries of a list that is written with commas, each a name, an address or a network."""
+        entries = comma_separated(value) if isinstance(value, str) else value
+        if isinstance(entries, list | tuple):
+            for entry in entries:
+                try:
+                    ip_network(str(entry).strip("[]"))
+                except ValueError:
+                    if not re.fullmatch(r"(?=.*[A-Za-z])[A-Za-z0-9._-]{1,253}", str(entry)):
+                        raise ValueError(
+                            "give hosts, addresses or networks, such as crm.corp.internal, 10.1.0.0/16"
+                        ) from None
         return entries
 
     @field_validator("oidc_domains", mode="before")

@@ -8,8 +8,11 @@ from typing import Annotated
 
 import typer
 
+from app.commands.keys import OfWorkspace, opened
 from app.errors import Conflict
 from app.estimating.context import load_context
+from app.features.erasure.model import ErasureRequest
+from app.features.erasure.service import erase_customer
 from app.features.operation.chores import purge
 from app.features.operation.store_check import check_store
 from app.platform.retention import Retention
@@ -19,7 +22,8 @@ from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.trail import Actor, acting
 from app.platform.store.upload_files import UploadFiles
-from app.platform.workbench import Workbench
+from app.platform.web.forms import checked
+from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.profiles.presets import models_directory
 from app.settings import Settings
 
@@ -72,6 +76,21 @@ def check() -> None:
         typer.echo("what is kept is whole")
     if not all(fault.harmless for fault in faults):
         raise typer.Exit(FOUND)
+
+
+@cli.command("erase-customer")
+def erase_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the customer.")],
+    replacement: Annotated[str, typer.Option("--replacement", help="Text in its place.")] = "[erased]",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count without erasing.")] = False,
+    workspace: OfWorkspace = LOCAL_WORKSPACE,
+) -> None:
+    """Erase a customer's name from everything that is stored, except uploaded files and archives."""
+    asked = {"customer": name, "replacement": replacement, "dry_run": dry_run}
+    with opened(workspace) as bench:
+        done = erase_customer(bench, workspace, checked(ErasureRequest, asked))
+    for kind, count in done.rows.items():
+        typer.echo(f"{kind}: {count:,} {'would be changed' if dry_run else 'changed'}")
 
 
 @cli.command("purge")

@@ -31,6 +31,7 @@ from app.estimating.request import EstimateRequest, PlanInput
 from app.estimating.schema import Quantity
 from app.estimating.summaries import system_summary
 from app.estimating.trace import source_refs
+from app.estimating.trace_amounts import with_amounts
 from app.estimating.workload import ADAPTER_PAPERS
 
 UNKNOWN = dict.fromkeys(
@@ -138,7 +139,7 @@ def bare_estimate(
         sensitivity=[],
         validation=Validation(nearest_measured=[], family_error=None, status="unvalidated"),
         warnings=warnings,
-        trace=[
+        trace=with_amounts([
             TraceStep(
                 name="time_to_train",
                 formula=f"T = total FLOP / (peak × utilization), peak = {formula}",
@@ -149,5 +150,5 @@ def bare_estimate(
                 source=sources,
             ),
             *cost_trace(expense.prices, expense.cost, seconds),
-        ],
+        ], context.catalog, expense.cost),
     )  # fmt: skip

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Literal
 
 from pydantic import Field, JsonValue
 
 from app.errors import Message
 from app.estimating.money import Cost
-from app.estimating.schema import Document, Quantity, SourceRef
+from app.estimating.schema import DEPRECATED, Document, Labelled, Quantity, SourceRef
 
 Severity = Literal["info", "caution", "serious"]
 
@@ -311,6 +312,15 @@ class MeasuredEffect(Document):
     """Source of the factor."""
 
 
+class Amount(Document):
+    """A value with its unit."""
+
+    value: float
+    """Value in the unit."""
+    unit: str
+    """SI unit; of money, in the currency's code, such as USD/s."""
+
+
 class TraceStep(Document):
     """One formula with its inputs, value and sources."""
 
@@ -319,7 +329,9 @@ class TraceStep(Document):
     formula: str
     """The formula."""
     inputs: dict[str, JsonValue]
-    """Inputs, by name."""
+    """Inputs, by name, in the units in which the catalogue and the request state them."""
+    quantities: dict[str, Amount] = Field(default_factory=dict)
+    """The same inputs in SI units, where they are numbers."""
     value: float
     """Value."""
     unit: str
@@ -460,12 +472,64 @@ class PipelineSchedule(Document):
     """
 
 
-class Estimate(Document):
+class WorkloadSummary(Document):
+    """Resolved training workload."""
+
+    kind: str
+    """Kind of training: pretrain, continue, finetune, lora or qlora."""
+    samples: float | None
+    """Number of samples to train on."""
+    tokens: float | None
+    """Number of tokens to train on; null if samples have no tokens or it is not known."""
+    global_batch: int | None
+    """Samples per step."""
+    seq_len: int | None
+    """Sequence length of a sample. [tokens]"""
+    image_size: int | None
+    """Image size, as the length of a side. [pixels]"""
+    mean_tokens: float | None
+    """Mean number of real tokens per sample, where stated or taken by default."""
+    precision: str | None
+    """Number format that the system uses."""
+    optimizer: str | None
+    """Optimizer."""
+    target: str | None
+    """Convergence preset, if it was given."""
+
+
+class Links(Document):
+    """Where a document is."""
+
+    self: str
+    """URL in the API."""
+    page: str
+    """URL of the page."""
+    pdf: str | None
+    """URL of the PDF; null if there is none."""
+
+
+class Estimate(Labelled):
     """The result for model × workload × system × plan × software."""
 
     id: str
     """Identifier."""
-    label: str
+    created_at: datetime | None = None
+    """Creation time; null in an answer that is not stored."""
+    links: Links | None = None
+    """Where it is; null in an answer that is not stored."""
+    summary: list[str] = Field(default_factory=list)
+    """What a list or a CRM shows of it, line by line, in the language of the request; empty in an answer
+    that is not stored.
+    """
+    request: dict[str, JsonValue] | None = None
+    """Request as stored, with the fields that were given; null in an answer that is not stored."""
+    workload: WorkloadSummary | None = None
+    """Resolved workload; null in an answer that is not stored."""
+    assumptions: dict[str, JsonValue] | None = None
+    """Assumptions used, given ones and defaults, in the units of the request; null in an answer that is not
+    stored.
+    """
+    label: str = Field(json_schema_extra=DEPRECATED)
     """Name."""
     engine_version: str
     """Version of the engine."""

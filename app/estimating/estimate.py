@@ -51,6 +51,7 @@ from app.estimating.summaries import (
 )
 from app.estimating.three_steps import after_three_steps
 from app.estimating.trace import measured_effects, trace_of
+from app.estimating.trace_amounts import with_amounts
 from app.estimating.validity import measurable, outside_checks, validation_summary
 from app.estimating.workload import resolve_model, summarise, trained
 from app.profiles.model import ModelProfile
@@ -369,10 +370,14 @@ def _complete(decision: Decision, context: SizingContext) -> Estimate:
         **timing.parts,
         effects=measured_effects(scenario, context.catalog),
         warnings=warnings,
-        trace=[
-            *trace_of(scenario, plans, run, training, hardware, context),
-            *cost_trace(expense.prices, expense.cost, run.total, run, assumed),
-        ],
+        trace=with_amounts(
+            [
+                *trace_of(scenario, plans, run, training, hardware, context),
+                *cost_trace(expense.prices, expense.cost, run.total, run, assumed),
+            ],
+            context.catalog,
+            expense.cost,
+        ),
     )
 
 

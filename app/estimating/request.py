@@ -133,6 +133,11 @@ class ModelInput(Schema):
     layers: list[dict[str, JsonValue]] | None = Field(None, description="A layer table.", max_length=10000)
     total_flop: Number | None = Field(None, description="Training compute, if nothing else is known. [FLOP]")
 
+    @property
+    def named(self) -> str:
+        """Identifier of the preset or the uploaded model; empty where the model stands in the request."""
+        return self.preset or self.profile_id or ""
+
 
 class WorkloadInput(Schema):
     """Training workload."""

@@ -30,6 +30,7 @@ class Scope(StrEnum):
     READ = "read"
     ESTIMATE = "estimate"
     PROPOSE = "propose"
+    WEBHOOKS = "webhooks"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
@@ -20,6 +22,20 @@ MAX_KEY = 200
 
 KEPT = timedelta(hours=24)
 """How long an answer is given again under its key; afterwards the key is free."""
+
+_REPLAYS: ContextVar[list[str] | None] = ContextVar("replays", default=None)
+
+
+@contextmanager
+def noting_replays() -> Iterator[list[str]]:
+    """Note under which keys answers are given again."""
+    replays: list[str] = []
+    token = _REPLAYS.set(replays)
+    try:
+        yield replays
+    finally:
+        _REPLAYS.reset(token)
+
 
 Answer = TypeVar("Answer", bound=Document)
 
@@ -85,4 +101,7 @@ def earlier_answer(
         return None
     if row.body_sha256 != once.body_sha256:
         raise Conflict.at("Idempotency-Key", "this key was used before with a different body; use a new key")
+    noted = _REPLAYS.get()
+    if noted is not None:
+        noted.append(once.key)
     return kind.model_validate(row.answer)

@@ -13,7 +13,9 @@ from pydantic import Field
 
 from app.errors import BadInput
 from app.estimating.schema import Document
-from app.platform.store.queries import After
+from app.platform.store.queries import EVERYTHING, After
+from app.platform.store.queries import ListFilter as ListFilter
+from app.platform.store.queries import ListOrder as ListOrder
 from app.platform.store.repository import Listed, Repository
 
 Item = TypeVar("Item", bound=Document)
@@ -22,7 +24,9 @@ Item = TypeVar("Item", bound=Document)
 class Page(Document, Generic[Item]):
     """A stretch of a list."""
 
-    items: list[Item] = Field(description="Items, newest first; catalogue items in catalogue order.")
+    items: list[Item] = Field(
+        description="Items, newest first unless ordered otherwise; of the catalogue, in its order."
+    )
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
 
 
@@ -41,6 +45,16 @@ IDENTIFIER = re.compile(r"[\w-]{1,60}", re.ASCII)
 MAX_ITEMS = 200
 
 USUAL_ITEMS = 50
+
+
+def in_utc(field: str, moment: datetime | None) -> datetime | None:
+    """Return a moment of the calendar in UTC, which has none before the year 1 or after 9999."""
+    if moment is not None and moment.tzinfo is None:
+        raise BadInput.at(field, "enter a time with its time zone, such as 2026-11-02T00:00:00Z")
+    try:
+        return None if moment is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise BadInput.at(field, "must be a time between the years 1 and 9999 in UTC") from None
 
 
 def write_cursor(after: After | None) -> str | None:
@@ -72,9 +86,10 @@ def page_of(
     limit: int,
     cursor: str | None,
     *narrowed: Any,
+    wanted: ListFilter = EVERYTHING,
 ) -> Page[Item]:
-    """Return a stretch of the rows of a workspace as documents, newest first."""
-    listing = repository.page(table, limit, read_cursor(cursor), *narrowed)
+    """Return a stretch of the rows of a workspace as documents, in their order."""
+    listing = repository.page(table, limit, read_cursor(cursor), *narrowed, wanted=wanted)
     return Page(items=[document(row) for row in listing.rows], next=write_cursor(listing.next))
 
 

@@ -37,7 +37,46 @@ LOOK_UP_SECONDS = 5.0
 """Longest time for finding the addresses of a name. [s]"""
 
 
-def checked_url(field: str, text: str, *, http: bool) -> httpx.URL:
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateHosts:
+    """Hosts and networks inside, which the operator allows messages to be sent to."""
+
+    names: frozenset[str] = frozenset()
+    networks: tuple[Network, ...] = ()
+
+    @classmethod
+    def read(cls, entries: Sequence[str]) -> PrivateHosts:
+        """Return what a setting allows: names, addresses and networks.
+
+        >>> PrivateHosts.read(["crm.corp.internal", "10.1.0.0/16"]).names
+        frozenset({'crm.corp.internal'})
+        """
+        names, networks = set(), []
+        for entry in entries:
+            try:
+                networks.append(ipaddress.ip_network(entry.strip("[]")))
+            except ValueError:
+                names.add(entry.lower().rstrip("."))
+        return cls(frozenset(names), tuple(networks))
+
+    def allows(self, host: str, addresses: Sequence[Address] = ()) -> bool:
+        """Tell whether a host may lead to addresses that are not public, once it was looked up."""
+        if host.lower().rstrip(".") in self.names:
+            return True
+        literal = literal_address(host)
+        found = addresses or ([] if literal is None else [literal])
+        return bool(found) and all(
+            is_public(one) or any(one in network for network in self.networks) for one in found
+        )
+
+
+NO_HOSTS = PrivateHosts()
+
+
+def checked_url(field: str, text: str, *, http: bool, private: PrivateHosts = NO_HOSTS) -> httpx.URL:
     """Return an address that messages may be sent to, as far as can be told without looking it up."""
     try:
         url = httpx.URL(text.strip())
@@ -52,8 +91,15 @@ def checked_url(field: str, text: str, *, http: bool) -> httpx.URL:
     if len(str(url)) > MOST_URL or (url.port is not None and not 0 < url.port < 65536):
         raise BadInput.at(field, "is not a valid address; use https://host/path")
     literal = literal_address(host)
-    if host.endswith(LOCAL_NAMES) or (literal is not None and not is_public(literal)):
-        raise BadInput.at(field, "must point to a public address, not to this machine or a private network")
+    local = host.endswith(LOCAL_NAMES) or (literal is not None and not is_public(literal))
+    # Which addresses a local name stands for shows once it is looked up.
+    named = literal is None and bool(private.networks)
+    if local and not named and not private.allows(host):
+        raise BadInput.at(
+            field,
+            "must point to a public address, not to this machine or a private network; the operator of the "
+            "server can allow hosts with RACKLINE_WEBHOOK_HOSTS",
+        )
     return url
 
 
@@ -201,12 +247,14 @@ class HttpSender:
         self,
         *,
         http: bool = False,
+        private: PrivateHosts = NO_HOSTS,
         resolve: Resolve = resolved,
         permits: Callable[[Address], bool] = is_public,
         context: ssl.SSLContext | None = None,
         seconds: float = SECONDS,
     ) -> None:
         self._http = http
+        self._private = private
         self._resolve = resolve
         self._permits = permits
         self._given = context
@@ -218,7 +266,7 @@ class HttpSender:
 
     def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         try:
-            target = checked_url("url", url, http=self._http)
+            target = checked_url("url", url, http=self._http, private=self._private)
         except BadInput as error:
             raise Undelivered(error.message.template, **error.message.values) from None
         port = target.port or (443 if target.scheme == "https" else 80)
@@ -226,7 +274,8 @@ class HttpSender:
         if not addresses:
             raise Undelivered("the host name {host} has no address", host=target.host)
         # One that is not public is enough: whoever mixes them means to be sent there sooner or later.
-        if not all(self._permits(address) for address in addresses):
+        permitted = all(self._permits(address) for address in addresses)
+        if not permitted and not self._private.allows(target.host, addresses):
             raise Undelivered("{host} resolves to an address that is not public", host=target.host)
         try:
             return asyncio.run(self._post(target, addresses[:MOST_ADDRESSES], headers, body))

@@ -24,7 +24,7 @@ from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
 from app.platform.catalogue import Catalogue
 from app.platform.identity import SessionTimes
-from app.platform.outgoing import HttpSender, Sender
+from app.platform.outgoing import NO_HOSTS, HttpSender, Sender
 from app.platform.retention import Retention
 from app.platform.sealing import SECRET_BYTES, Sealer
 from app.platform.store.database import Store
@@ -228,6 +228,8 @@ class Workbench:
         """Seals what must be read again; without a secret of the server, for this process alone."""
         self.webhook_http = False
         """Whether webhooks may be told without TLS."""
+        self.webhook_hosts = NO_HOSTS
+        """Hosts inside that webhooks may be sent to."""
         self.sender: Sender = HttpSender()
         """Sends messages to webhooks."""
         self.estimates = EstimateCache()

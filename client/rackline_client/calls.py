@@ -111,7 +111,7 @@ class AwaitedClient(abc.ABC):
 
 def part_of(call: Call[Any], fields: Iterable[str], view: str) -> Call[dict[str, Any]]:
     """Describe a call that is answered in part, as plain values: no document may lack fields."""
-    query = {**call.query, "fields": ",".join(fields) or None, "view": view}
+    query = {**call.query, "fields": ",".join(fields) or None, "view": None if view == "full" else view}
     return replace(call, query=query, read=lambda response: dict(response.json()))
 
 

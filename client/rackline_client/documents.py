@@ -316,6 +316,64 @@ class AcceleratorSummary(Document):
     """Time of the last change."""
 
 
+class ErrorSummary(Document):
+    """Errors of some measured runs; each group of equal machines counts once."""
+    runs: int
+    """Number of runs."""
+    groups: int
+    """Number of groups of equal machines."""
+    median: float | None
+    """Median of |ln(predicted/measured)|; null without runs."""
+    ninetieth: float | None
+    """90th percentile of |ln(predicted/measured)|."""
+    bias: float | None
+    """Mean of ln(predicted/measured); above zero the prediction is too large."""
+    coverage: float | None
+    """Share of measured values inside the 80 % interval."""
+    coverage_low: float | None
+    """Low end of the 95 % binomial interval of the coverage."""
+    coverage_high: float | None
+    """High end of the 95 % binomial interval of the coverage."""
+
+
+class ErrorCell(Document):
+    """Errors of one family on one chip at one size."""
+    family: str
+    """Model family."""
+    chip: str
+    """Chip."""
+    scale: str
+    """Class of size: least and most accelerators, such as 9-64."""
+    in_sample: ErrorSummary
+    """With the runs in the fit."""
+    left_out: ErrorSummary
+    """With each run's group left out of the fit."""
+
+
+class Accuracy(Document):
+    """How well measured runs are predicted."""
+    family: str
+    """Families of the runs: one family, “all”, “core” (those with the most runs) or “other”."""
+    chip: str
+    """Chip of the runs; empty for all."""
+    scale: str
+    """Class of size of the runs; empty for all."""
+    errors: str
+    """What was left out of the fit for “headline”, “families” and “chips”, such as group_left_out."""
+    measured: int
+    """Number of measured runs in all, whatever is chosen."""
+    headline: ErrorSummary
+    """Errors of the chosen runs."""
+    kinds: dict[str, ErrorSummary]
+    """Errors of the chosen runs by what was left out of the fit."""
+    families: dict[str, ErrorSummary]
+    """Errors of the chosen runs by model family."""
+    chips: dict[str, ErrorSummary]
+    """Errors of the chosen runs by chip."""
+    cells: list[ErrorCell]
+    """Errors of the chosen runs by family, chip and size."""
+
+
 class ApiKey(Document):
     """An API key, without its secret."""
     id: str
@@ -324,7 +382,7 @@ class ApiKey(Document):
     """Purpose."""
     prefix: str
     """First characters of the key, by which to identify it."""
-    scopes: list[Literal['estimate', 'propose', 'read']]
+    scopes: list[Literal['estimate', 'propose', 'read', 'webhooks']]
     """Allowed scopes."""
     status: Literal['active', 'expired', 'replaced', 'revoked']
     """Status: active; replaced (works until the grace period ends); expired or revoked (no longer works)."""
@@ -336,6 +394,8 @@ class ApiKey(Document):
     """Time of last use, to the minute; null if never used."""
     successor_id: str | None
     """Identifier of the key that replaces it; null if there is none."""
+    expires_at: datetime.datetime | None
+    """Time at which the key stops or stopped working; null if it does not expire."""
 
 
 class BillRequest(Request):
@@ -687,6 +747,8 @@ class BillSummary(Document):
     """Name."""
     created_at: datetime.datetime
     """Creation time."""
+    name: str
+    """Name."""
 
 
 class AmountLine(Document):
@@ -797,6 +859,14 @@ class Default(Document):
     """Reason with its template and values, for translation."""
 
 
+class Amount(Document):
+    """A value with its unit."""
+    value: float
+    """Value in the unit."""
+    unit: str
+    """SI unit; of money, in the currency's code, such as USD/s."""
+
+
 class TraceStep(Document):
     """One formula with its inputs, value and sources."""
     name: str
@@ -804,7 +874,9 @@ class TraceStep(Document):
     formula: str
     """The formula."""
     inputs: dict[str, JsonValue]
-    """Inputs, by name."""
+    """Inputs, by name, in the units in which the catalogue and the request state them."""
+    quantities: dict[str, Amount] | None = None
+    """The same inputs in SI units, where they are numbers."""
     value: float
     """Value."""
     unit: str
@@ -1157,6 +1229,8 @@ class CalibrationAnswer(Document):
     """The same, after the fit."""
     warnings: list[CheckWarning]
     """Warnings to consider when using the result."""
+    name: str
+    """Name."""
 
 
 class TransformerInput(Request):
@@ -1447,6 +1521,8 @@ class CalibrationSummary(Document):
     """Identifier of the fitted profile, for use in a request; null if none was fitted."""
     created_at: datetime.datetime
     """Creation time."""
+    name: str
+    """Name."""
 
 
 class Checks(Document):
@@ -1573,6 +1649,40 @@ class BasisCost(Document):
     """Number of runs that fit into the useful hours of the term."""
     lines: list[CostLine]
     """Cost lines."""
+
+
+class Links(Document):
+    """Where a document is."""
+    self: str
+    """URL in the API."""
+    page: str
+    """URL of the page."""
+    pdf: str | None
+    """URL of the PDF; null if there is none."""
+
+
+class WorkloadSummary(Document):
+    """Resolved training workload."""
+    kind: str
+    """Kind of training: pretrain, continue, finetune, lora or qlora."""
+    samples: float | None
+    """Number of samples to train on."""
+    tokens: float | None
+    """Number of tokens to train on; null if samples have no tokens or it is not known."""
+    global_batch: int | None
+    """Samples per step."""
+    seq_len: int | None
+    """Sequence length of a sample. [tokens]"""
+    image_size: int | None
+    """Image size, as the length of a side. [pixels]"""
+    mean_tokens: float | None
+    """Mean number of real tokens per sample, where stated or taken by default."""
+    precision: str | None
+    """Number format that the system uses."""
+    optimizer: str | None
+    """Optimizer."""
+    target: str | None
+    """Convergence preset, if it was given."""
 
 
 class ModelSummary(Document):
@@ -1933,6 +2043,22 @@ class Estimate(Document):
     """The result for model × workload × system × plan × software."""
     id: str
     """Identifier."""
+    created_at: datetime.datetime | None = None
+    """Creation time; null in an answer that is not stored."""
+    links: Links | None = None
+    """Where it is; null in an answer that is not stored."""
+    summary: list[str] | None = None
+    """What a list or a CRM shows of it, line by line, in the language of the request; empty in an answer
+    that is not stored.
+    """
+    request: dict[str, JsonValue] | None = None
+    """Request as stored, with the fields that were given; null in an answer that is not stored."""
+    workload: WorkloadSummary | None = None
+    """Resolved workload; null in an answer that is not stored."""
+    assumptions: dict[str, JsonValue] | None = None
+    """Assumptions used, given ones and defaults, in the units of the request; null in an answer that is
+    not stored.
+    """
     label: str
     """Name."""
     engine_version: str
@@ -2009,6 +2135,8 @@ class Estimate(Document):
     """Warnings to consider when reading the result."""
     trace: list[TraceStep]
     """Trace of the computation of each number."""
+    name: str
+    """Name."""
 
 
 class ComparisonRow(Document):
@@ -2221,6 +2349,28 @@ class DuplicateRequest(Request):
     """Name of the copy; if omitted, the original name with a suffix."""
 
 
+class Erasure(Document):
+    """What was erased. The name itself is not kept."""
+    erased_at: datetime.datetime | None
+    """Time of the erasure; null for a dry run."""
+    replacement: str
+    """Text in the place of the name."""
+    rows: dict[str, int]
+    """Number of entries with the name, by kind."""
+    proposals: list[str]
+    """Frozen proposals that were changed: each has a new hash and PDF, and an event of it."""
+
+
+class ErasureRequest(Request):
+    """A customer's name to erase."""
+    customer: str
+    """Name of the customer."""
+    replacement: str = '[erased]'
+    """Text that takes its place."""
+    dry_run: bool = False
+    """Whether only to count where the name stands."""
+
+
 class EstimateSummary(Document):
     """Summary of an estimate in a list."""
     id: str
@@ -2235,6 +2385,8 @@ class EstimateSummary(Document):
     """Number of systems."""
     created_at: datetime.datetime
     """Creation time."""
+    name: str
+    """Name."""
 
 
 class Fabric(Document):
@@ -2678,6 +2830,8 @@ class GainAnswer(Document):
     """Mean throughput and gain by label."""
     warnings: list[CheckWarning]
     """Warnings to consider when using the result."""
+    name: str
+    """Name."""
 
 
 class GainRequest(Request):
@@ -2964,8 +3118,10 @@ class KeyRequest(Request):
     """An API key to create."""
     name: str
     """Purpose."""
-    scopes: list[Literal['estimate', 'propose', 'read']] = ['read']
-    """Scopes of the key: read; estimate computes and stores; propose creates and shares proposals."""
+    scopes: list[Literal['estimate', 'propose', 'read', 'webhooks']] = ['read']
+    """Scopes of the key: read; estimate computes and stores; propose creates and shares proposals;
+    webhooks manages webhooks.
+    """
     expires_in_days: int | None = 365
     """Days until the key expires; null for no expiry."""
 
@@ -3156,7 +3312,7 @@ class NewApiKey(Document):
     """Purpose."""
     prefix: str
     """First characters of the key, by which to identify it."""
-    scopes: list[Literal['estimate', 'propose', 'read']]
+    scopes: list[Literal['estimate', 'propose', 'read', 'webhooks']]
     """Allowed scopes."""
     status: Literal['active', 'expired', 'replaced', 'revoked']
     """Status: active; replaced (works until the grace period ends); expired or revoked (no longer works)."""
@@ -3170,6 +3326,8 @@ class NewApiKey(Document):
     """Identifier of the key that replaces it; null if there is none."""
     secret: str | None
     """The full key. It is returned only once and is not stored; null in the answer to a repeated request."""
+    expires_at: datetime.datetime | None
+    """Time at which the key stops or stopped working; null if it does not expire."""
 
 
 class NewWebhook(Document):
@@ -3968,7 +4126,7 @@ class ProposalEvent(Document):
     """An event in the history of a proposal."""
     position: int
     """Position in the order of events."""
-    kind: Literal['accepted', 'changed', 'created', 'declined', 'expired', 'frozen', 'opened', 'replayed', 'returned', 'sent', 'shared', 'submitted', 'unshared']
+    kind: Literal['accepted', 'changed', 'created', 'declined', 'erased', 'expired', 'frozen', 'opened', 'replayed', 'returned', 'sent', 'shared', 'submitted', 'unshared']
     """Kind of event; frozen is the approval."""
     at: datetime.datetime
     """Time of the event."""
@@ -3982,6 +4140,8 @@ class ProposalEvents(Document):
     """Event history of a proposal."""
     items: list[ProposalEvent]
     """Events, in chronological order."""
+    next: str | None = None
+    """Always null: the list is whole."""
 
 
 class BillInputs(Request):
@@ -4167,6 +4327,8 @@ class ProposalSummary(Document):
     """Creation time."""
     updated_at: datetime.datetime
     """Time of the last change."""
+    name: str
+    """Name."""
 
 
 class TeamWait(Document):
@@ -4646,7 +4808,9 @@ class SearchRequest(Request):
 class Share(Document):
     """A new share link. Its token is returned only once and is not stored."""
     url: str | None
-    """Path of the shared page; append it to the URL of this server."""
+    """URL of the shared page; null in the answer to a repeated request."""
+    path: str | None = None
+    """Path of the shared page on this server."""
     token: str | None
     """Secret of the link; null in the answer to a repeated request."""
     expires_at: datetime.datetime
@@ -4947,6 +5111,8 @@ class Sizing(Document):
     """Default values that were used."""
     warnings: list[CheckWarning]
     """Warnings to consider when reading the result."""
+    name: str
+    """Name."""
 
 
 class SizingSummary(Document):
@@ -4957,6 +5123,8 @@ class SizingSummary(Document):
     """Name."""
     created_at: datetime.datetime
     """Creation time."""
+    name: str
+    """Name."""
 
 
 class SoftwareFigure(Document):
@@ -5119,6 +5287,8 @@ class Study(Document):
     """Creation time of this version."""
     content: StudyContent
     """Content of the study."""
+    updated_at: datetime.datetime
+    """Time of the last change: creation time of this version."""
 
 
 class StudyChange(Document):
@@ -5395,6 +5565,8 @@ class StudyVersions(Document):
     """Identifier of the study."""
     items: list[StudyVersion]
     """Versions, newest first."""
+    next: str | None = None
+    """Always null: the list is whole."""
 
 
 class SweepProblem(Document):
@@ -5527,6 +5699,8 @@ class SweepAnswer(Document):
     """Cursor of the next page of rows; null on the last page."""
     request: dict[str, JsonValue]
     """Original request."""
+    name: str
+    """Name."""
 
 
 class SweepModel(Request):
@@ -5655,6 +5829,8 @@ class SweepState(Document):
     """Creation time."""
     updated_at: datetime.datetime
     """Time at which a row was last added or the status last changed."""
+    name: str
+    """Name."""
 
 
 class BillOfSystem(Document):
@@ -6075,7 +6251,7 @@ class WebhookPatch(Request):
     """Fields of a webhook to change. Omitted fields are unchanged."""
     url: str | None = None
     """URL to which messages are sent."""
-    events: list[Literal['proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared']] | None = None
+    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.erased', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] | None = None
     """Events for which the webhook receives messages."""
     name: str | None = None
     """Purpose."""
@@ -6086,8 +6262,10 @@ class WebhookPatch(Request):
 class WebhookRequest(Request):
     """A URL to which event messages are sent."""
     url: str
-    """URL to which messages are sent: https, a public address, no user name in it."""
-    events: list[Literal['proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared']] = ['proposal.frozen', 'proposal.shared', 'proposal.opened', 'proposal.expired']
-    """Events for which the webhook receives messages."""
+    """URL to which messages are sent: https, a public address or a host that the server allows, no user
+    name in it.
+    """
+    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.erased', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] = ['proposal.frozen', 'proposal.shared', 'proposal.opened', 'proposal.expired']
+    """Events for which the webhook receives messages; “*” for all."""
     name: str = ''
     """Purpose; if omitted, the host of the URL."""

@@ -36,6 +36,7 @@ WHO = {
     "key-read": key(Scope.READ),
     "key-estimate": key(Scope.ESTIMATE),
     "key-propose": key(Scope.PROPOSE),
+    "key-webhooks": key(Scope.WEBHOOKS),
     "key-all": key(*Scope),
     "two": Principal(TWO, "Second", Role.OWNER, account_id="acc_second"),
 }
@@ -45,6 +46,7 @@ MAY = {
     Right.ASK: {"viewer", "consultant", "owner", "key-estimate", "key-all"},
     Right.MAKE: {"consultant", "owner", "key-estimate", "key-all"},
     Right.PROPOSE: {"consultant", "owner", "key-propose", "key-all"},
+    Right.HOOK: {"owner", "key-webhooks", "key-all"},
     Right.MANAGE: {"owner"},
     Right.OWN: {"viewer", "consultant", "owner"},
 }

@@ -17,6 +17,7 @@ from app.platform import outgoing
 from app.platform.outgoing import (
     Address,
     HttpSender,
+    PrivateHosts,
     Undelivered,
     checked_url,
     is_public,
@@ -258,3 +259,35 @@ def test_neither_address_nor_signature_is_logged(
         local_sender().send(f"http://a.example:{receiver.port}/unmistakable-token", headers, b"{}")
     assert "unmistakable-token" not in caplog.text
     assert headers["webhook-signature"] not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("allowed", "found", "arrives"),
+    [
+        ([], LOOPBACK, False),
+        (["crm.corp.internal"], LOOPBACK, True),
+        (["other.corp.internal"], LOOPBACK, False),
+        (["127.0.0.0/8"], LOOPBACK, True),
+        (["10.0.0.0/8"], LOOPBACK, False),
+    ],
+)
+def test_a_host_inside_receives_where_it_is_allowed(
+    receiver: Receiver, allowed: list[str], found: Address, arrives: bool
+) -> None:
+    private = PrivateHosts.read(allowed)
+    sender = HttpSender(http=True, private=private, resolve=lambda host, port: [found])
+    url = f"http://crm.corp.internal:{receiver.port}/in"
+    if arrives:
+        assert sender.send(url, {}, b"{}").status == 200
+    else:
+        with pytest.raises(Undelivered):
+            sender.send(url, {}, b"{}")
+    assert len(receiver.received) == arrives
+
+
+def test_an_allowed_network_is_no_door_to_others() -> None:
+    private = PrivateHosts.read(["10.1.0.0/16"])
+    inside, other = (ipaddress.ip_address(one) for one in ("10.1.0.1", "169.254.169.254"))
+    assert private.allows("crm.example.com", [inside])
+    assert not private.allows("crm.example.com", [inside, other])
+    assert not private.allows("crm.example.com", [ipaddress.ip_address("::ffff:10.1.0.1")])

@@ -13,7 +13,7 @@ from sqlalchemy import event
 
 from app.platform.store.database import Store
 from app.platform.store.document_queries import StudyFilter
-from app.platform.store.queries import After, now
+from app.platform.store.queries import After, ListFilter, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import (
     AcceleratorRecord,
@@ -22,6 +22,7 @@ from app.platform.store.tables import (
     ComparisonRecord,
     EstimateRow,
     PriceBookRecord,
+    ProposalRecord,
     SizingRow,
     SweepRecord,
     WorkloadSample,
@@ -98,17 +99,56 @@ def test_a_list_is_one_statement_along_an_index(store: Store, kind: str) -> None
     chosen = text[: text.index("FROM")]
     for document in ("request", "document", "samples", "content"):
         assert f".{document} " not in chosen and f".{document}," not in chosen
+    walks(store, f"ix_{name}_listing", name, text, parameters)
+
+
+def walks(store: Store, index: str, name: str, text: str, parameters: Any) -> None:
+    """Check that a statement goes along an index, and sorts nothing."""
     with store.engine.connect() as connection:
         if store.engine.dialect.name == "sqlite":
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", parameters)
             steps = [str(row[3]) for row in plan]
-            assert any(f"USING INDEX ix_{name}_listing" in step for step in steps), steps
+            assert any(f"USING INDEX {index}" in step for step in steps), steps
             assert not any("TEMP B-TREE" in step for step in steps), steps
         else:
             plan = connection.exec_driver_sql(f"EXPLAIN {text}", parameters)
             steps = [str(row[0]) for row in plan]
-            assert any(f"ix_{name}_listing" in step for step in steps), steps
+            assert any(index in step for step in steps), steps
             assert not any(" on " + name in step and "Seq Scan" in step for step in steps), steps
+
+
+NARROWED: dict[str, tuple[str, ListFilter, Callable[[Repository, ListFilter], object]]] = {
+    "ix_estimate_model": (
+        "estimate",
+        ListFilter(model="model-7"),
+        lambda one, wanted: one.page(EstimateRow, 50, None, wanted=wanted),
+    ),
+    "ix_proposal_customer": (
+        "proposal",
+        ListFilter(customer="customer-7"),
+        lambda one, wanted: one.page(ProposalRecord, 50, None, wanted=wanted),
+    ),
+    "ix_comparison_changes": (
+        "comparison",
+        ListFilter(order="updated"),
+        lambda one, wanted: one.page(ComparisonRecord, 50, AFTER, wanted=wanted),
+    ),
+    "ix_price_book_changes": (
+        "price_book",
+        ListFilter(order="updated", since=now()),
+        lambda one, wanted: one.page(PriceBookRecord, 50, None, wanted=wanted),
+    ),
+}
+
+
+@pytest.mark.parametrize("index", NARROWED)
+def test_a_narrowed_list_walks_an_index_of_its_own(store: Store, index: str) -> None:
+    name, wanted, ask = NARROWED[index]
+    many(store, name)
+    with statements(store) as sent, store.transaction("ws_one") as repository:
+        ask(repository, wanted)
+    ((text, parameters),) = [one for one in sent if one[0].lstrip().upper().startswith("SELECT")]
+    walks(store, index, name, text, parameters)
 
 
 def test_a_page_of_studies_asks_no_more_for_many_than_for_few(store: Store) -> None:

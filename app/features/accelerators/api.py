@@ -20,8 +20,6 @@ from app.platform.web.api import (
     CHANGED,
     LIST,
     READ,
-    REMEMBER,
-    TAGGED,
     MatchHeader,
     api_router,
     read_tag,
@@ -65,7 +63,7 @@ def list_accelerators(
     return accelerators.list_accelerators(bench, workspace, limit, cursor)
 
 
-@router.get("/{id}", summary="Retrieve an accelerator", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get("/{id}", summary="Retrieve an accelerator", responses=READ)
 def get_accelerator(
     bench: BenchDep,
     workspace: WorkspaceDep,

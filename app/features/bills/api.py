@@ -12,7 +12,13 @@ from app.features.bills import service as bills
 from app.features.bills.model import Bill, BillComparison, BillRequest, BillSummary, FabricPlan, FabricRequest
 from app.platform.listing import Page
 from app.platform.web.api import ASK, CHANGE, LIST, READ, api_router
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    BenchDep,
+    KeyHeader,
+    ListDep,
+    WorkspaceDep,
+)
 from app.platform.web.examples import BILL, BILL_OF_POD, FABRIC
 from app.platform.web.locale import CSV, XLSX, attachment, voice_of
 from app.platform.web.needs import Right, needs
@@ -58,11 +64,9 @@ def create_bill(
 
 
 @router.get("", summary="List bills of materials", responses=LIST)
-def list_bills(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
-) -> Page[BillSummary]:
+def list_bills(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Page[BillSummary]:
     """List identifiers and names, newest first."""
-    return bills.list_bills(bench, workspace, limit, cursor)
+    return bills.list_bills(bench, workspace, listed.limit, listed.cursor, wanted=listed.wanted)
 
 
 @router.get("/compare", summary="Compare two bills of materials", responses={**READ, **CHANGE})
@@ -101,6 +105,13 @@ def get_bill_workbook(
 def get_bill(bench: BenchDep, workspace: WorkspaceDep, identifier: BillId) -> Bill:
     """Return the bill as computed when it was created."""
     return bills.get_bill(bench, workspace, identifier)
+
+
+@router.delete("/{id}", status_code=204, summary="Delete a bill of materials", responses=CHANGE)
+@needs(Right.MAKE)
+def delete_bill(bench: BenchDep, workspace: WorkspaceDep, identifier: BillId) -> None:
+    """Delete a bill of materials; 409 if a proposal refers to it."""
+    bills.delete_bill(bench, workspace, identifier)
 
 
 fabrics_router = api_router("bills")

@@ -31,9 +31,10 @@ from app.features.bills.model import (
 )
 from app.features.bills.parts import CLUSTER
 from app.features.estimates.service import get_estimate_request
+from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of
-from app.platform.store.queries import new_id
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.tables import BillRow
 from app.platform.web.query_forms import QueryForm
 from app.platform.workbench import Workbench, existing, found
@@ -232,10 +233,12 @@ def get_bill(bench: Workbench, workspace_id: str, identifier: str) -> Bill:
         return Bill.model_validate(existing(repository, BillRow, identifier, "bill of materials").document)
 
 
-def list_bills(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[BillSummary]:
+def list_bills(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
+) -> Page[BillSummary]:
     """Return bills, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        return page_of(repository, BillRow, partial(filled, BillSummary), limit, cursor)
+        return page_of(repository, BillRow, partial(filled, BillSummary), limit, cursor, wanted=wanted)
 
 
 def compare(bench: Workbench, workspace_id: str, ids: str) -> BillComparison:
@@ -245,3 +248,7 @@ def compare(bench: Workbench, workspace_id: str, ids: str) -> BillComparison:
         raise BadInput.at("ids", "enter the identifiers of two bills of materials, separated by a comma")
     first, second = (get_bill(bench, workspace_id, name) for name in names)
     return compare_bills(first, second, bench.sizing.catalog)
+
+
+def delete_bill(bench: Workbench, workspace_id: str, identifier: str) -> None:
+    delete(bench, workspace_id, BillRow, identifier)

@@ -11,7 +11,13 @@ from app.features.calibration.model import AnyCalibration, AnyCalibrationRequest
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, LIST, READ, api_router
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    BenchDep,
+    KeyHeader,
+    ListDep,
+    WorkspaceDep,
+)
 from app.platform.web.examples import CALIBRATION, FABRIC_GAIN
 from app.platform.web.needs import Right, needs
 
@@ -36,11 +42,9 @@ def create_calibration(
 
 
 @router.get("", summary="List calibrations", responses=LIST)
-def list_calibrations(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
-) -> Page[CalibrationSummary]:
+def list_calibrations(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Page[CalibrationSummary]:
     """List identifiers and names, newest first."""
-    return calibrations.list_calibrations(bench, workspace, limit, cursor)
+    return calibrations.list_calibrations(bench, workspace, listed.limit, listed.cursor, wanted=listed.wanted)
 
 
 @router.get("/{id}", summary="Retrieve a calibration", responses=READ)

@@ -21,7 +21,7 @@ from app.features.calibration.model import (
 from app.features.studies.service import get_study
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of
-from app.platform.store.queries import new_id
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.tables import CalibrationRow
 from app.platform.workbench import Workbench, existing, found
 
@@ -71,7 +71,12 @@ def get_calibration(bench: Workbench, workspace_id: str, identifier: str) -> Cal
 
 
 def list_calibrations(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, study: str | None = None
+    bench: Workbench,
+    workspace_id: str,
+    limit: int,
+    cursor: str | None,
+    study: str | None = None,
+    wanted: ListFilter = EVERYTHING,
 ) -> Page[CalibrationSummary]:
     """Return calibrations, newest first; with a study, those of its options alone."""
 
@@ -84,4 +89,4 @@ def list_calibrations(
     asked = col(CalibrationRow.request)["study_id"].as_string()
     narrowed = [] if study is None else [asked == study]
     with bench.store.transaction(workspace_id) as repository:
-        return page_of(repository, CalibrationRow, summary, limit, cursor, *narrowed)
+        return page_of(repository, CalibrationRow, summary, limit, cursor, *narrowed, wanted=wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Body, Depends, Path, Query, Response
+from fastapi import Body, Depends, Path, Query, Request, Response
 
 from app.estimating.capital import BOUNDS
 from app.features.comparisons import service as comparisons
@@ -17,22 +17,28 @@ from app.features.comparisons.model import (
 )
 from app.features.comparisons.one_basis import BasisAsked
 from app.features.estimates.api import ESTIMATED
+from app.features.estimates.api import answered as estimate_answered
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.api import (
     ASK,
     CHANGED,
+    DELETE,
     LIST,
     READ,
-    REMEMBER,
-    TAGGED,
     MatchHeader,
     Narrowing,
     api_router,
     read_tag,
     write_tag,
 )
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    BenchDep,
+    KeyHeader,
+    ListDep,
+    WorkspaceDep,
+)
 from app.platform.web.examples import HEAD_TO_HEAD, MODELLED, RENAMED
 from app.platform.web.needs import Right, needs
 
@@ -47,6 +53,16 @@ COMPARISONS = Narrowing(
 router = api_router("comparisons", "/comparisons")
 
 NARROW = [Depends(COMPARISONS)]
+
+
+def answered(request: Request, comparison: Comparison) -> Comparison:
+    """Return a comparison whose estimates stand alone as well."""
+    rows = [
+        row.model_copy(update={"estimate": row.estimate and estimate_answered(request, row.estimate)})
+        for row in comparison.rows
+    ]
+    return comparison.model_copy(update={"rows": rows})
+
 
 ComparisonId = Annotated[str, Path(alias="id", description=ID, examples=["cmp_a2b3c4d5e6f7g2h3"])]
 
@@ -88,27 +104,25 @@ TermYears = Annotated[
 @router.post("", status_code=201, summary="Create a comparison", responses=ASK, dependencies=NARROW)
 @needs(Right.MAKE, CostClass.SEARCH)
 def create_comparison(
+    request: Request,
     bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[ComparisonRequest, Body(examples=[HEAD_TO_HEAD, MODELLED])],
     key: KeyHeader = None,
 ) -> Comparison:
     """Compute hours of each option and their ratios; rows are estimates to make or published figures."""
-    return comparisons.create_comparison(bench, workspace, body, key)
+    return answered(request, comparisons.create_comparison(bench, workspace, body, key))
 
 
 @router.get("", summary="List comparisons", responses=LIST)
-def list_comparisons(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
-) -> Page[ComparisonSummary]:
+def list_comparisons(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Page[ComparisonSummary]:
     """List identifiers and titles, newest first."""
-    return comparisons.list_comparisons(bench, workspace, limit, cursor)
+    return comparisons.list_comparisons(bench, workspace, listed.limit, listed.cursor, wanted=listed.wanted)
 
 
-@router.get(
-    "/{id}", summary="Retrieve a comparison", responses={**READ, **TAGGED}, dependencies=[*REMEMBER, *NARROW]
-)
+@router.get("/{id}", summary="Retrieve a comparison", responses=READ, dependencies=NARROW)
 def get_comparison(
+    request: Request,
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: ComparisonId,
@@ -121,12 +135,13 @@ def get_comparison(
     basis = BasisAsked(utilisation, term_years)
     found = comparisons.get_comparison(bench, workspace, identifier, scaling_efficiency, basis)
     response.headers["ETag"] = write_tag(found.version)
-    return found.comparison
+    return answered(request, found.comparison)
 
 
 @router.patch("/{id}", summary="Update a comparison", responses={**ASK, **CHANGED}, dependencies=NARROW)
 @needs(Right.MAKE, CostClass.SEARCH)
 def change_comparison(
+    request: Request,
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: ComparisonId,
@@ -137,4 +152,13 @@ def change_comparison(
     """Change title, language, currency or rows. Omitted fields are unchanged."""
     changed = comparisons.change_comparison(bench, workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(changed.version)
-    return changed.comparison
+    return answered(request, changed.comparison)
+
+
+@router.delete("/{id}", status_code=204, summary="Delete a comparison", responses=DELETE)
+@needs(Right.MAKE)
+def delete_comparison(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: ComparisonId, tag: MatchHeader = None
+) -> None:
+    """Delete a comparison; 409 if a proposal was created from it. Its estimates are kept."""
+    comparisons.delete_comparison(bench, workspace, identifier, read_tag(tag))

@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from app.errors import AppError, FieldError, Overtaken
-from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
 from app.features.comparisons.compare import ComparisonEntry, check_row_count, compare, row_labels
 from app.features.comparisons.model import (
@@ -22,10 +21,12 @@ from app.features.comparisons.model import (
     RowRequest,
 )
 from app.features.comparisons.one_basis import BasisAsked, on_one_basis
-from app.features.estimates.service import make_estimate, save_estimate
+from app.features.estimates.service import estimate_of, make_estimate, save_estimate
+from app.features.estimates.standing import standing
+from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, read_cursor, write_cursor
-from app.platform.store.queries import new_id, now
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ComparisonRecord, EstimateRow
 from app.platform.workbench import Workbench, no_such
@@ -154,10 +155,10 @@ def change_comparison(
 
 
 def list_comparisons(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[ComparisonSummary]:
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(ComparisonRecord, limit, read_cursor(cursor))
+        listing = repository.page(ComparisonRecord, limit, read_cursor(cursor), wanted=wanted)
         labels = repository.shown.labels(row.id for row in listing.rows)
     items = [filled(ComparisonSummary, row, labels=labels.get(row.id, [])) for row in listing.rows]
     return Page(items=items, next=write_cursor(listing.next))
@@ -185,7 +186,8 @@ def make_options(
         else:
             asked = request.model_copy(update={"currency": currency})
             with of_row(position):
-                options.append(ComparisonEntry(asked, make_estimate(bench, workspace_id, asked)))
+                made = make_estimate(bench, workspace_id, asked)
+            options.append(ComparisonEntry(asked, standing(made, asked, now())))
     return options
 
 
@@ -234,7 +236,7 @@ def stored(repository: Repository, identifier: str) -> list[ComparisonEntry]:
     return [
         ComparisonEntry(
             ROW.validate_python(row.request),
-            Estimate.model_validate(estimates[row.estimate_id].document) if row.estimate_id else None,
+            estimate_of(estimates[row.estimate_id]) if row.estimate_id else None,
         )
         for row in rows
     ]
@@ -254,3 +256,9 @@ def save_new_estimates(repository: Repository, options: list[ComparisonEntry]) -
     for option in options:
         if option.estimate is not None and isinstance(option.request, EstimateRequest):
             save_estimate(repository, option.request, option.estimate)
+
+
+def delete_comparison(
+    bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None
+) -> None:
+    delete(bench, workspace_id, ComparisonRecord, identifier, expected)

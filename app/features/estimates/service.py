@@ -9,10 +9,12 @@ from app.estimating.documents import Estimate
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
 from app.features.estimates.model import EstimateSummary, scaled_requests
+from app.features.estimates.standing import STANDING, standing
+from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.document_queries import EstimateSubject
-from app.platform.store.queries import new_id
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import EstimateRow
 from app.platform.workbench import Workbench, no_such
@@ -22,11 +24,23 @@ from app.telemetry import ESTIMATES
 def create_estimate(
     bench: Workbench, workspace_id: str, request: EstimateRequest, key: str | None = None
 ) -> Estimate:
+    return _kept(bench, workspace_id, request, IdempotentCall.of("estimates", key, request))
+
+
+def run_again(bench: Workbench, workspace_id: str, identifier: str, key: str | None = None) -> Estimate:
+    """Make an estimate again from what was asked, with the catalogue of today; the first one stays."""
+    request = get_estimate_request(bench, workspace_id, identifier)
+    return _kept(bench, workspace_id, request, IdempotentCall.of(f"estimates/{identifier}/run", key, b""))
+
+
+def _kept(
+    bench: Workbench, workspace_id: str, request: EstimateRequest, once: IdempotentCall | None
+) -> Estimate:
     def make() -> tuple[Estimate, Save]:
-        answer = make_estimate(bench, workspace_id, request)
+        answer = standing(make_estimate(bench, workspace_id, request), request, now())
         return answer, lambda repository: save_estimate(repository, request, answer)
 
-    return keep(bench, workspace_id, IdempotentCall.of("estimates", key, request), Estimate, make)
+    return keep(bench, workspace_id, once, Estimate, make)
 
 
 def make_estimate(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
@@ -40,7 +54,12 @@ def save_estimate(repository: Repository, request: EstimateRequest, answer: Esti
     asked = request.model_dump(mode="json", exclude_unset=True)
     repository.add(
         EstimateRow(
-            id=answer.id, label=answer.label[:300], request=asked, document=answer.model_dump(mode="json")
+            id=answer.id,
+            label=answer.label[:300],
+            model=request.model.named[:200],
+            request=asked,
+            document=answer.model_dump(mode="json", exclude=STANDING),
+            created_at=answer.created_at or now(),
         )
     )
 
@@ -54,7 +73,13 @@ def _row(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRow:
 
 
 def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estimate:
-    return Estimate.model_validate(_row(bench, workspace_id, identifier).document)
+    return estimate_of(_row(bench, workspace_id, identifier))
+
+
+def estimate_of(row: EstimateRow) -> Estimate:
+    """Return an estimate as it was answered, with what was asked."""
+    request = EstimateRequest.model_validate(row.request)
+    return standing(Estimate.model_validate(row.document), request, row.created_at)
 
 
 def get_estimate_request(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRequest:
@@ -87,10 +112,10 @@ IN_CURRENCY = ("electricity_per_kwh", "system_price", "hourly_price")
 
 
 def list_estimates(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[EstimateSummary]:
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(EstimateRow, limit, read_cursor(cursor))
+        listing = repository.page(EstimateRow, limit, read_cursor(cursor), wanted=wanted)
         subjects = repository.shown.subjects(row.id for row in listing.rows)
     models, systems = bench.catalogue.models.documents, bench.catalogue.systems.documents
 
@@ -121,3 +146,7 @@ def scale_estimate(
         return bench.estimates.get(workspace_id, asked, lambda: estimate(asked, context))
 
     return [at(asked) for asked in scaled_requests(request, counts)]
+
+
+def delete_estimate(bench: Workbench, workspace_id: str, identifier: str) -> None:
+    delete(bench, workspace_id, EstimateRow, identifier)

@@ -1,4 +1,4 @@
-"""Webhooks: addresses that are told of events of proposals, and the log of their messages."""
+"""API keys; webhooks: addresses that are told of events, and the log of their messages."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ MessageId = Annotated[str, Path(description=ID, examples=["msg_a2b3c4d5e6f7g2h3"
 
 
 @webhooks_router.post("", status_code=201, summary="Create a webhook", responses=ASK)
-@needs(Right.MANAGE)
+@needs(Right.HOOK)
 def create_webhook(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -103,7 +103,7 @@ def create_webhook(
 
 
 @webhooks_router.get("", summary="Webhooks", responses=LIST)
-@needs(Right.MANAGE)
+@needs(Right.HOOK)
 def list_webhooks(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[Webhook]:
@@ -112,14 +112,14 @@ def list_webhooks(
 
 
 @webhooks_router.get("/{id}", summary="Retrieve a webhook", responses=READ)
-@needs(Right.MANAGE)
+@needs(Right.HOOK)
 def get_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId) -> Webhook:
     """Return the events of a webhook and, if it was switched off, the reason."""
     return webhooks.get_webhook(bench, workspace, identifier)
 
 
 @webhooks_router.patch("/{id}", summary="Update a webhook", responses=ASK)
-@needs(Right.MANAGE)
+@needs(Right.HOOK)
 def change_webhook(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -133,14 +133,14 @@ def change_webhook(
 @webhooks_router.delete(
     "/{id}", status_code=204, summary="Delete a webhook", responses=READ, response_class=Response
 )
-@needs(Right.MANAGE)
+@needs(Right.HOOK)
 def remove_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId) -> None:
     """Delete a webhook, its secret and its log."""
     webhooks.remove_webhook(bench, workspace, identifier)
 
 
 @webhooks_router.post("/{id}/rotate", status_code=201, summary="Rotate a webhook secret", responses=ASK)
-@needs(Right.MANAGE)
+@needs(Right.HOOK)
 def rotate_webhook_secret(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -153,7 +153,7 @@ def rotate_webhook_secret(
 
 
 @webhooks_router.post("/{id}/test", status_code=202, summary="Test a webhook", responses=CHANGE)
-@needs(Right.MANAGE)
+@needs(Right.HOOK)
 def send_webhook_test(
     bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId, key: KeyHeader = None
 ) -> Delivery:
@@ -162,7 +162,7 @@ def send_webhook_test(
 
 
 @webhooks_router.get("/{id}/deliveries", summary="List webhook deliveries", responses=READ)
-@needs(Right.MANAGE)
+@needs(Right.HOOK)
 def list_deliveries(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -179,7 +179,7 @@ def list_deliveries(
 @webhooks_router.post(
     "/{id}/deliveries/{message_id}/resend", status_code=202, summary="Resend a message", responses=CHANGE
 )
-@needs(Right.MANAGE)
+@needs(Right.HOOK)
 def resend_delivery(
     bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId, message_id: MessageId
 ) -> Delivery:

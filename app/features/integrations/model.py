@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from app.estimating.documents import Text
 from app.estimating.request import Schema
-from app.estimating.schema import Document
+from app.estimating.schema import DEPRECATED, Document
 
-KeyScope = Literal["read", "estimate", "propose"]
+KeyScope = Literal["read", "estimate", "propose", "webhooks"]
 
-ProposalEventName = Literal[
+EventName = Literal[
+    "*",
     "proposal.created",
     "proposal.changed",
     "proposal.submitted",
@@ -27,13 +28,27 @@ ProposalEventName = Literal[
     "proposal.opened",
     "proposal.replayed",
     "proposal.expired",
+    "proposal.erased",
+    "study.created",
+    "study.saved",
+    "study.changed",
+    "study.archived",
+    "study.restored",
+    "study.deleted",
+    "sizing.created",
+    "sweep.created",
+    "sweep.done",
+    "sweep.failed",
+    "sweep.cancelled",
+    "sweep.deleted",
 ]
+"""Events that webhooks are told of; * stands for all of them, also for those to come."""
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 
-Scopes = Annotated[list[KeyScope], Field(min_length=1, max_length=3)]
+Scopes = Annotated[list[KeyScope], Field(min_length=1, max_length=len(get_args(KeyScope)))]
 
-Events = Annotated[list[ProposalEventName], Field(min_length=1, max_length=13)]
+Events = Annotated[list[EventName], Field(min_length=1, max_length=len(get_args(EventName)))]
 
 Url = Annotated[str, Field(min_length=1, max_length=500)]
 
@@ -48,7 +63,7 @@ class KeyRequest(Schema):
     scopes: Scopes = Field(
         ["read"],
         description="Scopes of the key: read; estimate computes and stores; propose creates "
-        "and shares proposals.",
+        "and shares proposals; webhooks manages webhooks.",
     )
     expires_in_days: int | None = Field(
         365, ge=1, le=3650, description="Days until the key expires; null for no expiry."
@@ -67,12 +82,13 @@ class WebhookRequest(Schema):
     """A URL to which event messages are sent."""
 
     url: Url = Field(
-        description="URL to which messages are sent: https, a public address, no user name in it.",
+        description="URL to which messages are sent: https, a public address or a host that the server "
+        "allows, no user name in it.",
         examples=["https://crm.example.com/hooks/rackline"],
     )
     events: Events = Field(
         ["proposal.frozen", "proposal.shared", "proposal.opened", "proposal.expired"],
-        description="Events for which the webhook receives messages.",
+        description="Events for which the webhook receives messages; “*” for all.",
     )
     name: Annotated[str, Field(max_length=100)] = Field(
         "", description="Purpose; if omitted, the host of the URL."
@@ -108,7 +124,8 @@ class ApiKey(Document):
     )
     created_at: datetime.datetime = Field(description="Creation time.")
     ends_at: datetime.datetime | None = Field(
-        description="Time at which the key stops or stopped working; null if it does not expire."
+        description="Time at which the key stops or stopped working; null if it does not expire.",
+        json_schema_extra=DEPRECATED,
     )
     last_used_at: datetime.datetime | None = Field(
         description="Time of last use, to the minute; null if never used."
@@ -116,6 +133,13 @@ class ApiKey(Document):
     successor_id: str | None = Field(
         description="Identifier of the key that replaces it; null if there is none."
     )
+
+    @computed_field(  # type: ignore[prop-decorator]
+        description="Time at which the key stops or stopped working; null if it does not expire."
+    )
+    @property
+    def expires_at(self) -> datetime.datetime | None:
+        return self.ends_at
 
 
 class NewApiKey(ApiKey):

@@ -15,10 +15,10 @@ from app.features.integrations import keys, webhooks
 from app.features.integrations.model import (
     ApiKey,
     Delivery,
+    EventName,
     KeyRequest,
     KeyScope,
     NewApiKey,
-    ProposalEventName,
     RotationRequest,
     Webhook,
     WebhookPatch,
@@ -52,6 +52,7 @@ MEANINGS: Mapping[str, Message] = {
     "read": Message("Read estimates, comparisons, proposals and the catalogue."),
     "estimate": Message("Compute and save estimates, sizings, comparisons, studies and uploads."),
     "propose": Message("Create, freeze and share proposals."),
+    "webhooks": Message("Create, change and delete webhooks."),
 }
 """What a scope allows."""
 
@@ -183,9 +184,7 @@ class WebhookPage:
 
 def event_choices(voice: Voice) -> list[Choice]:
     """Return what a webhook may be told of."""
-    return [
-        Choice(one, voice.label(one.rpartition(".")[2], "event"), one) for one in get_args(ProposalEventName)
-    ]
+    return [Choice(one, voice.label(one, "audit"), one) for one in get_args(EventName)]
 
 
 def webhooks_page(

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+import httpx
 from sqlmodel import col
 
 from app.errors import Conflict, Message
@@ -50,7 +51,7 @@ def create_webhook(
     Its secret is kept sealed. A repeated request gets the answer without it.
     """
     once = IdempotentCall.of("webhooks", idempotency, request)
-    url = checked_url("url", request.url, http=bench.webhook_http)
+    url = checked_url("url", request.url, http=bench.webhook_http, private=bench.webhook_hosts)
     name, secret, moment = shown_name(request.name) or url.host, new_secret(), now()
     identifier = new_id("whk")
     record = WebhookRecord(
@@ -104,7 +105,9 @@ def change_webhook(bench: Workbench, workspace_id: str, identifier: str, patch: 
     """Change a webhook; switched off, it is sent nothing more of what waits."""
     values: dict[str, Any] = {}
     if patch.url is not None:
-        values["url"] = str(checked_url("url", patch.url, http=bench.webhook_http))
+        values["url"] = str(
+            checked_url("url", patch.url, http=bench.webhook_http, private=bench.webhook_hosts)
+        )
     if patch.events is not None:
         values["events"] = sorted(set(patch.events))
     if patch.name is not None:
@@ -114,7 +117,7 @@ def change_webhook(bench: Workbench, workspace_id: str, identifier: str, patch: 
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, WebhookRecord, identifier, "webhook")
         if values.get("name") == "":
-            values["name"] = checked_url("url", values.get("url", record.url), http=True).host[:100]
+            values["name"] = httpx.URL(values.get("url", record.url)).host[:100]
         repository.hooks.change(identifier, {**values, "updated_at": now()})
         if patch.active is False:
             repository.hooks.drop(identifier)

@@ -157,6 +157,7 @@ def document(app: FastAPI) -> dict[str, Any]:
     # A server without accounts asks for none.
     openapi["security"] = [{"key": []}, {}]
     add_rates(openapi)
+    share_headers(openapi)
     return with_plain_names(openapi)
 
 
@@ -167,6 +168,17 @@ def add_rates(openapi: dict[str, Any]) -> None:
             for status, response in operation["responses"].items():
                 if status.startswith("2"):
                     response["headers"] = {**response.get("headers", {}), **RATES}
+
+
+def share_headers(openapi: dict[str, Any]) -> None:
+    """Describe each header once, for all the answers that bear it."""
+    shared = openapi["components"].setdefault("headers", {})
+    for operations in openapi["paths"].values():
+        for operation in operations.values():
+            for response in operation["responses"].values():
+                for name, header in response.get("headers", {}).items():
+                    if shared.setdefault(name, header) == header:
+                        response["headers"][name] = {"$ref": f"#/components/headers/{name}"}
 
 
 def with_plain_names(openapi: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from app.estimating.request import EstimateRequest, ModelInput
 from app.estimating.workload import resolve_model
+from app.features.accuracy.api import get_accuracy
 from app.features.bills.bill import make_bill
 from app.features.bills.fabric import plan_fabric
 from app.features.bills.model import BillRequest, FabricRequest
@@ -23,7 +24,9 @@ from app.features.claims.service import get_claim, list_claims
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.comparisons.model import ComparisonRequest
 from app.features.comparisons.service import ComparisonHead, compared, make_options
+from app.features.erasure.model import Erasure
 from app.features.estimates.service import make_estimate
+from app.features.estimates.standing import shown, standing
 from app.features.inference.answering import infer
 from app.features.inference.model import InferenceRequest
 from app.features.networks.answering import choose_fabric
@@ -97,6 +100,7 @@ from app.platform.web.examples import (
     TRANSFORMER,
     WEBHOOK,
 )
+from app.platform.wording.voice import voice
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.profiles.samples import read_sample
 
@@ -112,11 +116,16 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
     profile = ProfileRequest.model_validate(requests["ProfileRequest"])
     model = ModelInput(**profile.model_dump(exclude={"name"}, exclude_none=True))
     options = make_options(bench, LOCAL_WORKSPACE, comparison.rows, comparison.currency)
+    made = make_estimate(bench, LOCAL_WORKSPACE, estimate).model_copy(update={"id": "est_a2b3c4d5e6f7g2h3"})
     shelves = bench.catalogue
     asked = SizingRequest.model_validate(requests["SizingRequest"])
     sized = size(asked, bench.sizing)
     return {
-        "Estimate": make_estimate(bench, LOCAL_WORKSPACE, estimate),
+        "Estimate": shown(
+            standing(made, estimate, datetime(2026, 11, 2, 9, 30, tzinfo=UTC)),
+            voice("en"),
+            lambda path: f"https://rackline.example.com{path}",
+        ),
         "Comparison": compared(
             bench,
             LOCAL_WORKSPACE,
@@ -143,6 +152,7 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         "QueueAnswer": share_time(
             bench, LOCAL_WORKSPACE, QueueRequest.model_validate(requests["QueueRequest"])
         ),
+        "Accuracy": get_accuracy(family="bert", chip="a100-sxm-80gb"),
         "VendorClaims": list_claims(bench, LOCAL_WORKSPACE, ClaimsRequest()),
         "VendorClaim": get_claim(bench, LOCAL_WORKSPACE, "bert-large-3-dgx", ClaimsRequest()),
         **stateless_answers(bench),
@@ -217,9 +227,18 @@ def proposal_answers(
             share=state,
             content=content,
         ),
+        "Erasure": Erasure(
+            erased_at=moment, replacement="[erased]", rows={"proposal": 2, "study": 1}, proposals=[]
+        ),
         "Frozen": Frozen(id=identifier, status="frozen", sha256=sha256, frozen_at=moment),
         "ProposalEvents": ProposalEvents(items=[event]),
-        "Share": Share(url="/s/3Zt0cQ…", token="3Zt0cQ…", expires_at=moment + MONTH, passphrase=True),
+        "Share": Share(
+            url="https://rackline.example.com/s/3Zt0cQ…",
+            path="/s/3Zt0cQ…",
+            token="3Zt0cQ…",
+            expires_at=moment + MONTH,
+            passphrase=True,
+        ),
         "Replay": Replay(
             id=identifier,
             sha256=sha256,

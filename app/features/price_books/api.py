@@ -19,10 +19,9 @@ from app.platform.listing import Page
 from app.platform.web.api import (
     ASK,
     CHANGED,
+    DELETE,
     LIST,
     READ,
-    REMEMBER,
-    TAGGED,
     MatchHeader,
     Upload,
     api_router,
@@ -32,7 +31,13 @@ from app.platform.web.api import (
     read_upload_or_json,
     write_tag,
 )
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    BenchDep,
+    KeyHeader,
+    ListDep,
+    WorkspaceDep,
+)
 from app.platform.web.examples import BOOK, BOOK_CHANGE
 from app.platform.web.locale import CSV, attachment
 from app.platform.web.needs import Right, needs
@@ -93,11 +98,9 @@ def create_price_book(
 
 
 @router.get("", summary="List price books", responses=LIST)
-def list_price_books(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
-) -> Page[PriceBookSummary]:
+def list_price_books(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Page[PriceBookSummary]:
     """List identifiers, names and newest versions, newest book first."""
-    return price_books.list_books(bench, workspace, limit, cursor)
+    return price_books.list_books(bench, workspace, listed.limit, listed.cursor, wanted=listed.wanted)
 
 
 @router.get(
@@ -119,7 +122,7 @@ def get_price_book_csv(
     return attachment(text.encode(), CSV, f"{name}.csv")
 
 
-@router.get("/{id}", summary="Retrieve a price book", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get("/{id}", summary="Retrieve a price book", responses=READ)
 def get_price_book(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -163,3 +166,15 @@ def change_price_book(
     found = price_books.change_book(bench, workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(found.newest)
     return found
+
+
+@router.delete("/{id}", status_code=204, summary="Delete a price book", responses=DELETE)
+@needs(Right.MAKE)
+def delete_price_book(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: BookId, tag: MatchHeader = None
+) -> None:
+    """Delete a price book with all its versions; 409 if a study, proposal or running sweep uses it.
+
+    Stored results keep the prices they were made with.
+    """
+    price_books.delete_price_book(bench, workspace, identifier, read_tag(tag))

@@ -23,10 +23,11 @@ from app.features.price_books.sheets import (
     row_document,
     write_rows,
 )
+from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of
 from app.platform.store.document_queries import VersionTaken
-from app.platform.store.queries import new_id, now
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.tables import PriceBookRecord, PriceBookVersion
 from app.platform.workbench import Workbench, existing, no_such
 
@@ -113,13 +114,15 @@ def book_csv(bench: Workbench, workspace_id: str, identifier: str, version: int 
     return write_rows(book.rows)
 
 
-def list_books(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[PriceBookSummary]:
+def list_books(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
+) -> Page[PriceBookSummary]:
 
     def summary(row: PriceBookRecord) -> PriceBookSummary:
         return filled(PriceBookSummary, row, rows=row.row_count)
 
     with bench.store.transaction(workspace_id) as repository:
-        return page_of(repository, PriceBookRecord, summary, limit, cursor)
+        return page_of(repository, PriceBookRecord, summary, limit, cursor, wanted=wanted)
 
 
 def printable(field: str, text: str) -> str:
@@ -222,3 +225,9 @@ def _document(
         rows=[row_document(row, catalog) for row in rows[shown.version]],
         versions=listed,
     )
+
+
+def delete_price_book(
+    bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None
+) -> None:
+    delete(bench, workspace_id, PriceBookRecord, identifier, expected)

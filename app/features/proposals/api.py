@@ -30,17 +30,23 @@ from app.platform.web.api import (
     ASK,
     CHANGE,
     CHANGED,
+    DELETE,
     LIST,
     READ,
-    REMEMBER,
-    TAGGED,
     MatchHeader,
     api_router,
     read_tag,
     write_tag,
 )
-from app.platform.web.auth import IdentityDep
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.auth import IdentityDep, located_at
+from app.platform.web.deps import (
+    ID,
+    BenchDep,
+    CustomerQuery,
+    KeyHeader,
+    ListDep,
+    WorkspaceDep,
+)
 from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, REVIEW, SHARE
 from app.platform.web.locale import CSV, PDF, XLSX
 from app.platform.web.needs import Right, needs
@@ -74,8 +80,8 @@ def create_proposal(
 def list_proposals(
     bench: BenchDep,
     workspace: WorkspaceDep,
-    limit: LimitQuery = USUAL,
-    cursor: CursorQuery = None,
+    listed: ListDep,
+    customer: CustomerQuery = "",
     status: Annotated[
         Standing | None,
         Query(description="Only proposals with this current status; if omitted, all.", examples=["frozen"]),
@@ -86,7 +92,10 @@ def list_proposals(
     ] = None,
 ) -> Page[ProposalSummary]:
     """List identifiers, customers and statuses, newest first."""
-    return proposals.list_proposals(bench, workspace, limit, cursor, status, review)
+    wanted = listed.of(customer=customer)
+    return proposals.list_proposals(
+        bench, workspace, listed.limit, listed.cursor, status, review, wanted=wanted
+    )
 
 
 @router.get(
@@ -132,7 +141,7 @@ def proposal_json(bench: BenchDep, workspace: WorkspaceDep, identifier: Proposal
     return proposals.get_proposal(bench, workspace, identifier)
 
 
-@router.get("/{id}", summary="Retrieve a proposal", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get("/{id}", summary="Retrieve a proposal", responses=READ)
 def get_proposal(
     bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, response: Response
 ) -> Proposal:
@@ -202,6 +211,8 @@ def list_events(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId
 @router.post("/{id}/share", status_code=201, summary="Share a frozen proposal", responses=ASK)
 @needs(Right.PROPOSE)
 def share_proposal(
+    request: Request,
+    response: Response,
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: ProposalId,
@@ -212,7 +223,11 @@ def share_proposal(
 
     The token is returned only once and not stored: a response repeated for its key omits it.
     """
-    return sharing.create_share(bench, workspace, identifier, body, key)
+    made = sharing.create_share(bench, workspace, identifier, body, key)
+    if made.path is not None:
+        url = response.headers["Location"] = located_at(request, made.path)
+        made = made.model_copy(update={"url": url})
+    return made
 
 
 @router.delete("/{id}/share", status_code=204, summary="Revoke a share link", responses=READ)
@@ -220,3 +235,12 @@ def share_proposal(
 def revoke_share(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> None:
     """Revoke the link immediately."""
     sharing.revoke_share(bench, workspace, identifier)
+
+
+@router.delete("/{id}", status_code=204, summary="Delete a draft", responses=DELETE)
+@needs(Right.PROPOSE)
+def delete_proposal(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, tag: MatchHeader = None
+) -> None:
+    """Delete a draft with its history; 409 for a frozen proposal. Its number is not used again."""
+    proposals.delete_proposal(bench, workspace, identifier, read_tag(tag))

@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 
 from app.estimating.documents import Text
 from app.estimating.request import Number, Schema
-from app.estimating.schema import Document, Quantity, SourceRef
+from app.estimating.schema import DEPRECATED, Document, Quantity, SourceRef, Titled
 from app.features.bills.model import BillInputs
 from app.features.comparisons.model import Comparison
 from app.features.networks.model import FabricChoiceRequest
@@ -542,7 +542,8 @@ class Frozen(Document):
 class Share(Document):
     """A new share link. Its token is returned only once and is not stored."""
 
-    url: str | None = Field(description="Path of the shared page; append it to the URL of this server.")
+    url: str | None = Field(description="URL of the shared page; null in the answer to a repeated request.")
+    path: str | None = Field(None, description="Path of the shared page on this server.")
     token: str | None = Field(description="Secret of the link; null in the answer to a repeated request.")
     expires_at: datetime = Field(description="Expiry time.")
     passphrase: bool = Field(description="Whether a passphrase is required.")
@@ -562,6 +563,7 @@ EventKind = Literal[
     "declined",
     "expired",
     "replayed",
+    "erased",
 ]
 
 
@@ -580,6 +582,7 @@ class ProposalEvents(Document):
     """Event history of a proposal."""
 
     items: list[ProposalEvent] = Field(description="Events, in chronological order.")
+    next: str | None = Field(None, description="Always null: the list is whole.")
 
 
 class ReplayChange(Document):
@@ -616,12 +619,12 @@ class Replay(Document):
     refused: list[Refused] = Field(description="Options that can no longer be estimated.")
 
 
-class ProposalSummary(Document):
+class ProposalSummary(Titled):
     """Summary of a proposal in a list."""
 
     id: str = Field(description="Identifier of the proposal.")
     number: str | None = Field(None, description="Reference number; null for earlier proposals.")
-    title: str = Field(description="Title.")
+    title: str = Field(description="Title.", json_schema_extra=DEPRECATED)
     customer: str = Field(description="Name of the customer.")
     review: Review = Field("draft", description="State of review.")
     amount: float | None = None

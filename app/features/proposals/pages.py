@@ -42,7 +42,7 @@ from app.features.studies.compared import study_of_comparison
 from app.features.studies.service import get_study
 from app.platform.listing import Page
 from app.platform.rates import CostClass
-from app.platform.web.auth import IdentityDep
+from app.platform.web.auth import IdentityDep, located_at
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.forms import FormDep, refusal, refused, typed
@@ -239,7 +239,7 @@ def share(
     except REFUSED as error:
         values.pop("passphrase", None)
         return render_again(request, proposals.get_proposal(bench, workspace, identifier), values, error)
-    link = str(request.base_url).rstrip("/") + (made.url or "")
+    link = located_at(request, made.path or "")
     page = proposal_page(request, proposals.get_proposal(bench, workspace, identifier), link=link)
     return render(request, "proposals/proposal.html", page)
 

@@ -104,7 +104,7 @@ def send_link(
         Message("Proposal {number}: {title}", about),
         *([request.note] if request.note else []),
         Message("The proposal “{title}” ({number}) is ready for you:", about),
-        post.identity.address_of(share.url or "", post.asked_at),
+        post.identity.address_of(share.path or "", post.asked_at),
         Message("The link is valid until {day}.", {"day": until}),
         *([sender] if sender else []),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
@@ -44,10 +44,11 @@ from app.features.proposals.texts import reason_in, sections_of
 from app.features.studies.model import ComparisonOfState, StateRequest
 from app.features.studies.states import comparison_of_state, state_of
 from app.platform import workbench
+from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.proposal_queries import ANSWERED, EXPIRED
-from app.platform.store.queries import new_id, now
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ProposalRecord, ProposalShare
 from app.platform.workbench import Workbench
@@ -282,11 +283,12 @@ def list_proposals(
     status: Standing | None = None,
     review: Review | None = None,
     study: str | None = None,
+    wanted: ListFilter = EVERYTHING,
 ) -> Page[ProposalSummary]:
     """Return proposals, those that stand so today where a status or a review is named, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         today = now().date().isoformat()
-        listing = repository.proposals(limit, read_cursor(cursor), status, today, review, study)
+        listing = repository.proposals(limit, read_cursor(cursor), status, today, review, study, wanted)
     items = [
         ProposalSummary.model_validate({**dict(row), "status": status_of(row), "review": review_of(row)})
         for row in listing.rows
@@ -430,6 +432,38 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
     return Frozen.model_validate({**dict(record), "status": status_of(record)})
 
 
+def hash_anew(
+    repository: Repository, identifiers: Sequence[str], customer: str, moment: datetime
+) -> list[str]:
+    """Give proposals whose content was changed for good a new hash; return the frozen ones.
+
+    The logo goes with the customer's name.
+    """
+    frozen = []
+    for identifier in identifiers:
+        record, queries = existing(repository, identifier), repository.of_proposal(identifier)
+        content, request = dict(record.content), dict(record.request)
+        if record.customer == customer and request.pop("customer_logo", None) is not None:
+            content["branding"] = {**content["branding"], "customer_logo": None}
+        values: dict[str, Any] = {"content": content, "request": request}
+        if record.frozen_at is not None:
+            sha256 = content_hash(ProposalContent.model_validate(content))
+            queries.add_event("erased", moment, {"sha256": sha256, "before": record.sha256})
+            queries.drop_artifacts()
+            values["sha256"] = sha256
+            frozen.append(identifier)
+        repository.update_rows(ProposalRecord, values, id=identifier)
+    return frozen
+
+
+def render_anew(bench: Workbench, workspace_id: str, identifiers: Iterable[str]) -> None:
+    """Keep the PDFs of frozen proposals that were changed for good."""
+    for identifier in identifiers:
+        pdf = proposal_pdf(get_proposal(bench, workspace_id, identifier))
+        with bench.store.transaction(workspace_id) as repository:
+            repository.of_proposal(identifier).add_artifact(PDF, hashlib.sha256(pdf).hexdigest(), pdf)
+
+
 def pdf_of(bench: Workbench, workspace_id: str, proposal: Proposal) -> bytes:
     """Return the PDF of a proposal: the one kept when it was frozen, or that of the draft as it stands."""
     with bench.store.transaction(workspace_id) as repository:
@@ -519,3 +553,9 @@ def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
         changes=changes,
         refused=refused,
     )
+
+
+def delete_proposal(
+    bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None
+) -> None:
+    delete(bench, workspace_id, ProposalRecord, identifier, expected)

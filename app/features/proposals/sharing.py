@@ -100,7 +100,7 @@ def create_share(
     answer = keep(bench, workspace_id, once, Share, make)
     with bench.store.transaction(workspace_id) as repository:
         mine = repository.of_proposal(identifier).share_of(token_hash(token), now())
-    return answer if mine is None else answer.model_copy(update={"url": f"/s/{token}", "token": token})
+    return answer if mine is None else answer.model_copy(update={"path": f"/s/{token}", "token": token})
 
 
 def revoke_share(bench: Workbench, workspace_id: str, identifier: str) -> None:

@@ -13,7 +13,15 @@ from app.features.sizings.service import OPTIONS
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, LIST, READ, Narrowing, api_router
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    BenchDep,
+    CursorQuery,
+    KeyHeader,
+    ListDep,
+    ModelQuery,
+    WorkspaceDep,
+)
 from app.platform.web.examples import SCALING, SIZING
 from app.platform.web.needs import Right, needs
 
@@ -62,10 +70,10 @@ def create_sizing(
 
 @router.get("/sizings", summary="List sizings", responses=LIST)
 def list_sizings(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+    bench: BenchDep, workspace: WorkspaceDep, listed: ListDep, model: ModelQuery = ""
 ) -> Page[SizingSummary]:
     """List identifiers and names, newest first."""
-    return sizings.list_sizings(bench, workspace, limit, cursor)
+    return sizings.list_sizings(bench, workspace, listed.limit, listed.cursor, wanted=listed.of(model=model))
 
 
 @router.get("/sizings/{id}", summary="Retrieve a sizing", responses=READ, dependencies=NARROW)

@@ -26,7 +26,7 @@ from app.features.sizings.model import (
 from app.features.sizings.search import Watch, nobody
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of, stretch
-from app.platform.store.queries import new_id
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.tables import SizingRow
 from app.platform.workbench import Workbench, existing
 from app.telemetry import SEARCHES
@@ -52,6 +52,7 @@ def _row(identifier: str, request: SizingRequest, sized: Sized) -> SizingRow:
     return SizingRow(
         id=identifier,
         label=sized.document.label[:300],
+        model=request.model.named[:200],
         request=request.model_dump(mode="json", exclude_unset=True),
         document=sized.document.model_copy(update={"id": identifier}).model_dump(mode="json"),
         samples=stored_samples(sized.samples),
@@ -133,9 +134,11 @@ def paged(document: Sizing, limit: int, cursor: str | None) -> Sizing:
     return document.model_copy(update={"options": part.items, "next": part.next})
 
 
-def list_sizings(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[SizingSummary]:
+def list_sizings(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
+) -> Page[SizingSummary]:
     with bench.store.transaction(workspace_id) as repository:
-        return page_of(repository, SizingRow, partial(filled, SizingSummary), limit, cursor)
+        return page_of(repository, SizingRow, partial(filled, SizingSummary), limit, cursor, wanted=wanted)
 
 
 def scale_system(bench: Workbench, workspace_id: str, request: SizingRequest) -> ScalingCurve:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Body, Path, Query, Response
+from fastapi import Body, Path, Query, Request, Response
 
+from app.features.comparisons.api import answered
 from app.features.comparisons.model import Comparison
 from app.features.studies import service as studies
 from app.features.studies import states
@@ -29,14 +30,20 @@ from app.platform.web.api import (
     DELETE,
     LIST,
     READ,
-    REMEMBER,
-    TAGGED,
     MatchHeader,
     api_router,
     read_tag,
     write_tag,
 )
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    BenchDep,
+    CustomerQuery,
+    KeyHeader,
+    ListDep,
+    ModelQuery,
+    WorkspaceDep,
+)
 from app.platform.web.examples import (
     STUDY,
     STUDY_COPY,
@@ -75,17 +82,22 @@ def create_study(
 def list_studies(
     bench: BenchDep,
     workspace: WorkspaceDep,
-    limit: LimitQuery = USUAL,
-    cursor: CursorQuery = None,
-    search: Annotated[
-        str, Query(max_length=200, description="Search by name, case-insensitive.", examples=["bert seoul"])
-    ] = "",
+    listed: ListDep,
+    customer: CustomerQuery = "",
+    model: ModelQuery = "",
     archived: Annotated[
         bool, Query(description="Whether to list archived studies instead of active ones.")
     ] = False,
 ) -> Page[StudySummary]:
     """List studies, newest first."""
-    return studies.list_studies(bench, workspace, limit, cursor, search, archived)
+    return studies.list_studies(
+        bench,
+        workspace,
+        listed.limit,
+        listed.cursor,
+        archived=archived,
+        wanted=listed.of(customer=customer, model=model),
+    )
 
 
 @router.post("/import", status_code=201, summary="Import a study", responses=ASK)
@@ -103,7 +115,7 @@ def import_study(
     return studies.import_study(bench, workspace, body, key)
 
 
-@router.get("/{id}", summary="Retrieve a study", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get("/{id}", summary="Retrieve a study", responses=READ)
 def get_study(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -159,6 +171,7 @@ def answer_study(
 @router.post("/{id}/comparison", status_code=201, summary="Create a comparison from a state", responses=ASK)
 @needs(Right.MAKE, CostClass.SEARCH)
 def compare_study(
+    request: Request,
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: StudyId,
@@ -166,7 +179,7 @@ def compare_study(
     key: KeyHeader = None,
 ) -> Comparison:
     """Create a comparison from a state, for use in a proposal."""
-    return states.comparison_of_state(bench, workspace, identifier, body, key)
+    return answered(request, states.comparison_of_state(bench, workspace, identifier, body, key))
 
 
 @router.post("/{id}/duplicate", status_code=201, summary="Duplicate a study", responses=ASK)

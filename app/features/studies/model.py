@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic import Field, JsonValue, computed_field, field_validator, model_validator
 
 from app.errors import Message
 from app.estimating.documents import CheckWarning, Estimate, Text
@@ -24,7 +24,7 @@ from app.estimating.request import (
     Whole,
     WorkloadInput,
 )
-from app.estimating.schema import Document, Quantity
+from app.estimating.schema import DEPRECATED, Document, Quantity
 from app.features.comparisons.model import LEAST_SHARE, MOST_HOURS, MOST_TIMES, BasisCost, ClaimKind, OneBasis
 
 MAX_OPTIONS = 8
@@ -531,8 +531,13 @@ class Study(Document):
     latest: int = Field(description="Newest version.")
     archived: bool = Field(description="Whether the study is archived.")
     created_at: datetime = Field(description="Creation time of the study.")
-    changed_at: datetime = Field(description="Creation time of this version.")
+    changed_at: datetime = Field(description="Creation time of this version.", json_schema_extra=DEPRECATED)
     content: StudyContent = Field(description="Content of the study.")
+
+    @computed_field(description="Time of the last change: creation time of this version.")  # type: ignore[prop-decorator]
+    @property
+    def updated_at(self) -> datetime:
+        return self.changed_at
 
 
 class StudyVersion(Document):
@@ -548,6 +553,7 @@ class StudyVersions(Document):
 
     id: str = Field(description="Identifier of the study.")
     items: list[StudyVersion] = Field(description="Versions, newest first.")
+    next: str | None = Field(None, description="Always null: the list is whole.")
 
 
 class StudySummary(Document):

@@ -34,7 +34,7 @@ from app.features.studies.model import (
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.store.document_queries import StudyFilter
-from app.platform.store.queries import After, new_id, now
+from app.platform.store.queries import EVERYTHING, After, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import StudyRecord, StudyVersionRecord
 from app.platform.store.upload_queries import identifiers
@@ -208,12 +208,15 @@ def list_studies(
     sought: str = "",
     archived: bool = False,
     saved: bool = True,
+    wanted: ListFilter = EVERYTHING,
 ) -> Page[StudySummary]:
     """Return studies, newest first: those at hand, those put away, or those nobody has saved."""
     after = read_cursor(cursor)
     place = None if after is None else (after.created_at, after.id)
     with bench.store.transaction(workspace_id) as repository:
-        rows, following = repository.studies.listing(StudyFilter(sought, archived, saved), limit, place)
+        rows, following = repository.studies.listing(
+            StudyFilter(sought, archived, saved), limit, place, wanted
+        )
     items = [filled(StudySummary, row) for row in rows]
     return Page(items=items, next=write_cursor(None if following is None else After(*following)))
 

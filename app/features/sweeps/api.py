@@ -20,13 +20,20 @@ from app.platform.web.api import (
     CHANGE,
     LIST,
     READ,
-    REMEMBER,
-    TAGGED,
     api_router,
     event_stream_content,
     write_tag,
 )
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    USUAL,
+    BenchDep,
+    CursorQuery,
+    KeyHeader,
+    LimitQuery,
+    ListDep,
+    WorkspaceDep,
+)
 from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
 from app.platform.web.needs import Right, needs
 
@@ -94,11 +101,9 @@ def create_sweep(
 
 
 @router.get("", summary="List sweeps", responses=LIST)
-def list_sweeps(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
-) -> Page[SweepState]:
+def list_sweeps(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Page[SweepState]:
     """List identifiers, titles and progress, newest first."""
-    return sweeps.list_sweeps(bench, workspace, limit, cursor)
+    return sweeps.list_sweeps(bench, workspace, listed.limit, listed.cursor, wanted=listed.wanted)
 
 
 @router.get(
@@ -128,7 +133,7 @@ def get_sweep_parquet(bench: BenchDep, workspace: WorkspaceDep, identifier: Swee
     return Response(content, media_type=PARQUET, headers=attachment(identifier, "parquet"))
 
 
-@router.get("/{id}", summary="Retrieve a sweep", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get("/{id}", summary="Retrieve a sweep", responses=READ)
 def get_sweep(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -177,6 +182,13 @@ def cancel_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) 
 def resume_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> SweepState:
     """Resume a sweep that was cancelled or has failed, starting from the available rows."""
     return sweeps.resume_sweep(bench, workspace, identifier)
+
+
+@router.delete("/{id}", status_code=204, summary="Delete a sweep", responses=CHANGE)
+@needs(Right.MAKE)
+def delete_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> None:
+    """Delete a sweep with its rows; 409 if it is queued or running."""
+    sweeps.delete_sweep(bench, workspace, identifier)
 
 
 jobs_router = api_router("operation", "/jobs")

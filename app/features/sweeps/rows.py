@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue
 from app import __version__
 from app.errors import AppError, Message
 from app.estimating.documents import Estimate, Text
-from app.estimating.schema import Document, Quantity
+from app.estimating.schema import DEPRECATED, Document, Quantity, Titled
 from app.features.sweeps.points import SweepPoint
 from app.platform.tables import taken, written
 
@@ -215,11 +215,11 @@ ENDED = frozenset({"done", "cancelled", "failed"})
 """Statuses that do not change by themselves."""
 
 
-class SweepState(Document):
+class SweepState(Titled):
     """Progress of a sweep."""
 
     id: str = Field(description="Identifier of the sweep.")
-    title: str = Field(description="Title.")
+    title: str = Field(description="Title.", json_schema_extra=DEPRECATED)
     status: Status = Field(description="Status: queued, running or ended (done, cancelled or failed).")
     total: int = Field(description="Total number of points.")
     done: int = Field(description="Number of points with a row.")

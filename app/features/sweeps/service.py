@@ -17,11 +17,12 @@ from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
 from app.features.sweeps.rows import Job, Status, SweepAnswer, SweepRow, SweepState, csv_lines, parquet
 from app.features.sweeps.run import WorkerPool, installed_context, run_sweep
+from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.job_running import JobClaim
 from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.store.document_queries import Label, Order, RowPlace, RowSelection
-from app.platform.store.queries import new_id, now
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import JobRecord, SweepRecord, SweepRowRecord
 from app.platform.workbench import Workbench, existing, found
@@ -85,13 +86,18 @@ def current(repository: Repository, identifier: str) -> SweepState:
 
 
 def list_sweeps(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, study: str | None = None
+    bench: Workbench,
+    workspace_id: str,
+    limit: int,
+    cursor: str | None,
+    study: str | None = None,
+    wanted: ListFilter = EVERYTHING,
 ) -> Page[SweepState]:
     """Return sweeps, the newest first; with a study, those it has asked for alone."""
     asked = col(SweepRecord.request)["study_id"].as_string()
     narrowed = [] if study is None else [asked == study]
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(SweepRecord, limit, read_cursor(cursor), *narrowed)
+        listing = repository.page(SweepRecord, limit, read_cursor(cursor), *narrowed, wanted=wanted)
         jobs = repository.named(JobRecord, (row.id for row in listing.rows))
     return Page(items=[state_of(row, jobs[row.id]) for row in listing.rows], next=write_cursor(listing.next))
 
@@ -270,3 +276,7 @@ def compute_sweep(claim: JobClaim, make_crew: Callable[[], WorkerPool]) -> None:
 
 KEPT = ("position", "key", "model", "system", "price", "scenario", "time_to_train", "cost")
 """Columns by which rows are found and sorted."""
+
+
+def delete_sweep(bench: Workbench, workspace_id: str, identifier: str) -> None:
+    delete(bench, workspace_id, SweepRecord, identifier)

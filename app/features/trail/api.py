@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Query
 from fastapi.responses import StreamingResponse
-from pydantic import BeforeValidator
-from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from app.features.trail import service as trail
 from app.features.trail.model import TrailEvent
 from app.platform.listing import Page
 from app.platform.web.api import LIST, api_router
-from app.platform.web.deps import USUAL, BenchDep, CursorQuery, LimitQuery, WorkspaceDep
+from app.platform.web.deps import USUAL, BenchDep, CursorQuery, LimitQuery, Moment, WorkspaceDep
 from app.platform.web.locale import CSV
 from app.platform.web.needs import Right, needs
-
-
-def as_written(value: object) -> object:
-    """Return a moment that is written as a date with a time; a bare number is none."""
-    if isinstance(value, str) and "-" not in value[1:]:
-        raise PydanticCustomError("datetime_type", "must be a moment such as 2026-11-01T00:00:00Z")
-    return value
-
-
-Moment = Annotated[datetime, BeforeValidator(as_written)]
 
 router = api_router("audit", "/audit-events")
 

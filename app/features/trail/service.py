@@ -6,11 +6,10 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
-from app.errors import BadInput
 from app.features.trail.model import TrailActor, TrailEvent, TrailObject
-from app.platform.listing import Page, filled, read_cursor, write_cursor
+from app.platform.listing import Page, filled, in_utc, read_cursor, write_cursor
 from app.platform.store.queries import After
 from app.platform.store.tables import AuditEvent
 from app.platform.store.trail import TrailFilter
@@ -33,22 +32,11 @@ def asked(
     given: Mapping[str, str | None], since: datetime | None = None, until: datetime | None = None
 ) -> TrailFilter:
     """Return which events are meant; what is empty narrows nothing."""
-    for name, moment in (("since", since), ("until", until)):
-        if moment is not None and moment.tzinfo is None:
-            raise BadInput.at(name, "enter a time with its time zone, such as 2026-11-02T00:00:00Z")
     return TrailFilter(
         {name: text for name in NARROWED if (text := given.get(name))},
         in_utc("since", since),
         in_utc("until", until),
     )
-
-
-def in_utc(field: str, moment: datetime | None) -> datetime | None:
-    """Return a moment of the calendar in UTC, which has none before the year 1 or after 9999."""
-    try:
-        return None if moment is None else moment.astimezone(UTC)
-    except OverflowError:
-        raise BadInput.at(field, "must be a time between the years 1 and 9999 in UTC") from None
 
 
 def list_events(

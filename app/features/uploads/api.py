@@ -30,7 +30,14 @@ from app.platform.web.api import (
     read_upload,
     read_upload_or_json,
 )
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    BenchDep,
+    CustomerQuery,
+    KeyHeader,
+    ListDep,
+    WorkspaceDep,
+)
 from app.platform.web.examples import CONFIG, TRANSFORMER
 from app.platform.web.needs import Right, needs
 
@@ -119,10 +126,11 @@ def create_profile(
 
 @router.get("/profiles", summary="List uploaded models", responses=LIST)
 def list_profiles(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+    bench: BenchDep, workspace: WorkspaceDep, listed: ListDep, customer: CustomerQuery = ""
 ) -> Page[UploadSummary]:
     """List identifiers and names, newest first."""
-    return uploads.list_profiles(bench, workspace, limit, cursor)
+    wanted = listed.of(customer=customer)
+    return uploads.list_profiles(bench, workspace, listed.limit, listed.cursor, wanted=wanted)
 
 
 @router.get("/profiles/{id}", summary="Retrieve an uploaded model", responses=READ)
@@ -176,10 +184,11 @@ def create_workload(
 
 @router.get("/workloads", summary="List uploaded samples", responses=LIST)
 def list_workloads(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+    bench: BenchDep, workspace: WorkspaceDep, listed: ListDep, customer: CustomerQuery = ""
 ) -> Page[UploadSummary]:
     """List identifiers and names, newest first."""
-    return uploads.list_workloads(bench, workspace, limit, cursor)
+    wanted = listed.of(customer=customer)
+    return uploads.list_workloads(bench, workspace, listed.limit, listed.cursor, wanted=wanted)
 
 
 @router.get("/workloads/{id}", summary="Retrieve an uploaded sample", responses=READ)

@@ -25,7 +25,7 @@ from app.features.uploads.model import (
 from app.platform.catalogue import operators
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of, read_cursor, write_cursor
-from app.platform.store.queries import new_id
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.repository import Repository
 from app.platform.store.tables import Profile
 from app.platform.store.tables import WorkloadSample as SampleRow
@@ -141,9 +141,11 @@ def change_workload(bench: Workbench, workspace_id: str, identifier: str, patch:
     return get_workload(bench, workspace_id, identifier)
 
 
-def list_profiles(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[UploadSummary]:
+def list_profiles(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
+) -> Page[UploadSummary]:
     with bench.store.transaction(workspace_id) as repository:
-        rows, following = repository.uploads.models(limit, read_cursor(cursor))
+        rows, following = repository.uploads.models(limit, read_cursor(cursor), wanted)
     return Page(items=[filled(UploadSummary, row) for row in rows], next=write_cursor(following))
 
 
@@ -178,10 +180,10 @@ def get_workload(bench: Workbench, workspace_id: str, identifier: str) -> KeptWo
 
 
 def list_workloads(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[UploadSummary]:
     with bench.store.transaction(workspace_id) as repository:
-        return page_of(repository, SampleRow, partial(filled, UploadSummary), limit, cursor)
+        return page_of(repository, SampleRow, partial(filled, UploadSummary), limit, cursor, wanted=wanted)
 
 
 def profile_document(profile: ModelProfile, name: str = "", customer: str = "") -> KeptProfile:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
-from app.platform.store.queries import After, Queries, countable, now
+from app.platform.store.queries import EVERYTHING, After, ListFilter, Queries, countable, now
 from app.platform.store.tables import (
     AcceleratorRecord,
     AcceleratorVersion,
@@ -143,14 +143,27 @@ class StudyQueries(Queries):
             trail.note("study.archived" if archived else "study.restored", "study", identifier)
 
     def listing(
-        self, chosen: StudyFilter, limit: int, after: tuple[datetime, str] | None
+        self,
+        chosen: StudyFilter,
+        limit: int,
+        after: tuple[datetime, str] | None,
+        wanted: ListFilter = EVERYTHING,
     ) -> tuple[Sequence[StudyRecord], After | None]:
         query = select(StudyRecord).where(
             col(StudyRecord.archived) == chosen.archived, col(StudyRecord.saved) == chosen.saved
         )
         for word in folded(chosen.sought).split():
             query = query.where(col(StudyRecord.sought).contains(word, autoescape=True, escape=ESCAPE))
-        return self.stretch(query, StudyRecord, limit, after)
+        if wanted.model:
+            newest = self.criteria(
+                StudyVersionRecord,
+                col(StudyVersionRecord.study_id) == col(StudyRecord.id),
+                col(StudyVersionRecord.version) == col(StudyRecord.version),
+            )
+            query = query.where(
+                sa.exists().where(*newest, names_model(StudyVersionRecord.content, wanted.model, "base"))
+            )
+        return self.stretch(query, StudyRecord, limit, after, wanted=replace(wanted, model=""))
 
     def latest(self, limit: int) -> Sequence[tuple[StudyRecord, StudyVersionRecord]]:
         """Return the studies at hand that were changed last, each with its newest version."""
@@ -235,6 +248,12 @@ USERS_BELOW: tuple[tuple[str, type[Any], type[Any], str, str, str], ...] = (
 def names(document: Any, identifier: str) -> sa.ColumnElement[bool]:
     """Return the condition that a document names an identifier; ours are long and random."""
     return sa.cast(document, sa.Text).contains(identifier, autoescape=True)
+
+
+def names_model(document: Any, model: str, *path: str) -> sa.ColumnElement[bool]:
+    """Return the condition that a request inside a document is of a preset or an uploaded model."""
+    places = [(*path, "model", name) for name in ("preset", "profile_id")]
+    return sa.or_(*(col(document)[place].as_string() == model for place in places))
 
 
 class AcceleratorQueries(Queries):

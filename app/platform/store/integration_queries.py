@@ -84,6 +84,9 @@ def purge_rates(session: Session, moment: datetime) -> int:
 
 WAITING = "waiting"
 
+EVERY = "*"
+"""Stands for all events in what a webhook is told of."""
+
 
 @dataclass(frozen=True, slots=True)
 class DueMessage:
@@ -185,12 +188,15 @@ def is_due(moment: datetime) -> sa.ColumnElement[bool]:
     )
 
 
-def new_message(webhook_id: str, event: str, moment: datetime, data: Mapping[str, Any]) -> WebhookDelivery:
+def new_message(
+    webhook_id: str, event: str, moment: datetime, data: Mapping[str, Any], workspace_id: str = ""
+) -> WebhookDelivery:
     """Return a message to a webhook in the form of Standard Webhooks."""
     body = {"type": event, "timestamp": moment.isoformat().replace("+00:00", "Z"), "data": dict(data)}
     return WebhookDelivery(
         id=new_id("msg"),
         webhook_id=webhook_id,
+        workspace_id=workspace_id,
         event=event,
         body=json.dumps(body, ensure_ascii=False, separators=(",", ":")),
         status=WAITING,
@@ -198,6 +204,20 @@ def new_message(webhook_id: str, event: str, moment: datetime, data: Mapping[str
         next_try_at=moment,
         created_at=moment,
     )
+
+
+def messages_of(
+    session: Session, workspace_id: str, event: str, moment: datetime, data: Mapping[str, Any]
+) -> list[WebhookDelivery]:
+    """Return a message for every webhook of a workspace that is to be told of an event."""
+    columns = (col(WebhookRecord.id), col(WebhookRecord.events))
+    active = (col(WebhookRecord.workspace_id) == workspace_id, col(WebhookRecord.active))
+    found = session.connection().execute(sa.select(*columns).where(*active))
+    return [
+        new_message(identifier, event, moment, data, workspace_id)
+        for identifier, events in found
+        if {event, EVERY} & {*events}
+    ]
 
 
 def purge_messages(session: Session, before: datetime) -> int:
@@ -220,10 +240,8 @@ class WebhookQueries(Queries):
 
     def tell(self, event: str, moment: datetime, data: Mapping[str, Any]) -> None:
         """Write a message to every webhook that is to be told of an event."""
-        for webhook in self.every(WebhookRecord, active=True):
-            if event in webhook.events:
-                self._add(new_message(webhook.id, event, moment, data))
-                self._session.flush()
+        self._add(*messages_of(self._session, self._workspace_id, event, moment, data))
+        self._session.flush()
 
     def message(self, webhook_id: str, identifier: str) -> WebhookDelivery | None:
         return self.first(WebhookDelivery, webhook_id=webhook_id, id=identifier)

@@ -160,6 +160,9 @@ class ProposalQueries(Queries):
     def add_artifact(self, kind: str, sha256: str, data: bytes) -> None:
         self._add(ProposalArtifact(proposal_id=self._proposal_id, kind=kind, sha256=sha256, data=data))
 
+    def drop_artifacts(self) -> None:
+        self.delete_rows(ProposalArtifact, proposal_id=self._proposal_id)
+
     def artifact(self, kind: str) -> bytes | None:
         kept = self.first(ProposalArtifact, proposal_id=self._proposal_id, kind=kind)
         return None if kept is None else kept.data

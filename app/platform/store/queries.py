@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import JSON, DateTime, Dialect
@@ -67,6 +67,56 @@ def new_id(prefix: str) -> str:
 Row = TypeVar("Row", bound=SQLModel)
 
 Item = TypeVar("Item")
+
+
+ListOrder = Literal["newest", "oldest", "updated"]
+"""Order of a list: by creation, newest or oldest first, or by the last change, newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListFilter:
+    """Which rows of a list are meant, and in which order; what is empty narrows nothing."""
+
+    search: str = ""
+    """Words of the name or the customer's."""
+    since: datetime | None = None
+    """Created or changed at this moment or later."""
+    order: ListOrder = "newest"
+    customer: str = ""
+    model: str = ""
+    """Identifier of a preset or an uploaded model."""
+
+
+EVERYTHING = ListFilter()
+
+NAME_COLUMNS = ("sought", "name", "title", "label")
+"""Columns by which rows are searched: the first that a table has, and the customer's name."""
+
+
+def chosen(table: Any, wanted: ListFilter) -> list[Any]:
+    """Return the criteria of the rows that are meant, of columns that their table has."""
+    criteria: list[Any] = []
+    named = next((getattr(table, name) for name in NAME_COLUMNS if name in table.model_fields), None)
+    for word in wanted.search.split() if named is not None else ():
+        columns = [named, *([table.customer] if "customer" in table.model_fields else [])]
+        criteria.append(sa.or_(*(contains(column, word) for column in columns)))
+    if wanted.since is not None:
+        criteria.append(col(getattr(table, moment_of(table, "updated"))) >= wanted.since)
+    if wanted.customer:
+        criteria.append(col(table.customer) == wanted.customer)
+    if wanted.model:
+        criteria.append(col(table.model) == wanted.model)
+    return criteria
+
+
+def contains(column: Any, word: str) -> Any:
+    """Return the condition that a text contains a word, whatever the case."""
+    return sa.func.lower(col(column)).contains(word.lower(), autoescape=True, escape="\\")
+
+
+def moment_of(table: Any, order: ListOrder) -> str:
+    """Return the column that a list is ordered by; what never changes was changed when it was made."""
+    return "updated_at" if order == "updated" and "updated_at" in table.model_fields else "created_at"
 
 
 class After(NamedTuple):
@@ -165,14 +215,18 @@ class Queries(Statements):
         table: Any,
         limit: int,
         after: tuple[datetime, str] | None,
-        moment: str = "created_at",
+        moment: str = "",
+        wanted: ListFilter = EVERYTHING,
     ) -> tuple[Any, After | None]:
-        """Return a stretch of what a query finds, newest first, and behind which the next one begins."""
-        at, identifier = col(getattr(table, moment)), col(table.id)
-        query = query.where(*self.criteria(table))
+        """Return a stretch of what a query finds in its order, and behind which the next one begins."""
+        moment = moment or moment_of(table, wanted.order)
+        at = col(getattr(table, moment))
+        place, oldest = tuple_(at, col(table.id)), wanted.order == "oldest"
+        query = query.where(*self.criteria(table, *chosen(table, wanted)))
         if after is not None:
-            query = query.where(tuple_(at, identifier) < tuple_(*after))
-        query = query.order_by(at.desc(), identifier.desc()).limit(limit + 1)
+            query = query.where(place > tuple_(*after) if oldest else place < tuple_(*after))
+        ends = (at, col(table.id))
+        query = query.order_by(*(end.asc() if oldest else end.desc() for end in ends)).limit(limit + 1)
         rows = self._session.exec(query).all()
         more, rows = len(rows) > limit, rows[:limit]
         return rows, After(getattr(rows[-1], moment), rows[-1].id) if more else None

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import defer
 from sqlmodel import Session, col, select
 
+from app.platform.store.deletion_queries import DeletionQueries
 from app.platform.store.document_queries import (
     AcceleratorQueries,
     BookQueries,
@@ -18,10 +19,11 @@ from app.platform.store.document_queries import (
     StudyQueries,
     SweepQueries,
 )
+from app.platform.store.erasure_queries import ErasureQueries
 from app.platform.store.integration_queries import KeyQueries, RateQueries, WebhookQueries
 from app.platform.store.job_queries import JobQueries
 from app.platform.store.proposal_queries import ProposalQueries, next_number, reviewed, standing
-from app.platform.store.queries import After, Listing, Queries
+from app.platform.store.queries import EVERYTHING, After, ListFilter, Listing, Queries
 from app.platform.store.tables import (
     AcceleratorRecord,
     BillRow,
@@ -87,6 +89,8 @@ class Repository(Queries):
         self.keys = KeyQueries(session, workspace_id)
         self.rates = RateQueries(session, workspace_id)
         self.hooks = WebhookQueries(session, workspace_id)
+        self.deletions = DeletionQueries(session, workspace_id)
+        self.erasure = ErasureQueries(session, workspace_id)
 
     def of_job(self, identifier: str) -> JobQueries:
         return JobQueries(self._session, self._workspace_id, identifier)
@@ -121,13 +125,18 @@ class Repository(Queries):
         return {row.id: row for row in self.every(table, col(table.id).in_(list(identifiers)))}
 
     def page(
-        self, table: type[Listed], limit: int, after: After | None, *narrowed: ColumnElement[bool]
+        self,
+        table: type[Listed],
+        limit: int,
+        after: After | None,
+        *narrowed: ColumnElement[bool],
+        wanted: ListFilter = EVERYTHING,
     ) -> Listing[Listed]:
-        """Return a stretch of rows of the workspace, newest first, without their documents."""
+        """Return a stretch of rows of the workspace in their order, without their documents."""
         # A document may take a hundred kilobytes; a list shows none.
         left = [getattr(table, name) for name in DOCUMENTS if name in table.model_fields]
         query = select(table).where(*narrowed).options(*(defer(column, raiseload=True) for column in left))
-        return Listing(*self.stretch(query, table, limit, after))
+        return Listing(*self.stretch(query, table, limit, after, wanted=wanted))
 
     def holds(self, identifier: str) -> bool | None:
         """Tell whether an object is of this workspace; None where the identifier is of no kind known."""
@@ -142,13 +151,14 @@ class Repository(Queries):
         today: str,
         review: str | None = None,
         study: str | None = None,
+        wanted: ListFilter = EVERYTHING,
     ) -> Listing[ProposalRecord]:
         """Return proposals that stand so on a day, all of them where nothing is said, newest first."""
         asked = col(ProposalRecord.request)["study_id"].as_string()
         chosen = [] if study is None else [asked == study]
         chosen += [] if status is None else [standing(status, today)]
         chosen += [] if review is None else [reviewed(review, today)]
-        return self.page(ProposalRecord, limit, after, *chosen)
+        return self.page(ProposalRecord, limit, after, *chosen, wanted=wanted)
 
     def add_comparison(
         self, record: ComparisonRecord, options: Iterable[tuple[dict[str, object], str | None]]

@@ -38,6 +38,7 @@ class Profile(Owned, table=True):
 
     __table_args__ = (
         Index("ix_profile_listing", "workspace_id", "created_at", "id"),
+        Index("ix_profile_customer", "workspace_id", "customer", "created_at", "id"),
         Index("ux_profile_workspace", "workspace_id", "id", unique=True),
     )
 
@@ -71,7 +72,10 @@ class WorkloadSample(Owned, table=True):
     """What was counted in an uploaded sample of the data: lengths, never the text."""
 
     __tablename__ = "workload_sample"
-    __table_args__ = (Index("ix_workload_sample_listing", "workspace_id", "created_at", "id"),)
+    __table_args__ = (
+        Index("ix_workload_sample_listing", "workspace_id", "created_at", "id"),
+        Index("ix_workload_sample_customer", "workspace_id", "customer", "created_at", "id"),
+    )
 
     name: str = Field(max_length=300)
     customer: str = Field(default="", max_length=200)
@@ -85,9 +89,12 @@ class EstimateRow(Owned, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         Index("ix_estimate_listing", "workspace_id", "created_at", "id"),
+        Index("ix_estimate_model", "workspace_id", "model", "created_at", "id"),
     )
 
     label: str = Field(max_length=300)
+    model: str = Field(default="", max_length=200)
+    """Identifier of the preset or the uploaded model; empty where the model stands in the request."""
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
 
@@ -99,6 +106,7 @@ class ComparisonRecord(Owned, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         Index("ix_comparison_listing", "workspace_id", "created_at", "id"),
+        Index("ix_comparison_changes", "workspace_id", "updated_at", "id"),
     )
 
     title: str = Field(max_length=300)
@@ -217,9 +225,14 @@ class SizingRow(Owned, table=True):
     """A sizing as it was answered, with what was asked and the samples behind its options."""
 
     __tablename__ = "sizing"
-    __table_args__ = (Index("ix_sizing_listing", "workspace_id", "created_at", "id"),)
+    __table_args__ = (
+        Index("ix_sizing_listing", "workspace_id", "created_at", "id"),
+        Index("ix_sizing_model", "workspace_id", "model", "created_at", "id"),
+    )
 
     label: str = Field(max_length=300)
+    model: str = Field(default="", max_length=200)
+    """As of an estimate."""
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
     samples: dict[str, Any] = Field(sa_type=DOCUMENT)
@@ -233,6 +246,7 @@ class PriceBookRecord(Owned, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         Index("ix_price_book_listing", "workspace_id", "created_at", "id"),
+        Index("ix_price_book_changes", "workspace_id", "updated_at", "id"),
     )
 
     name: str = Field(max_length=200)
@@ -267,6 +281,7 @@ class AcceleratorRecord(Owned, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         Index("ix_accelerator_listing", "workspace_id", "created_at", "id"),
+        Index("ix_accelerator_changes", "workspace_id", "updated_at", "id"),
     )
 
     name: str = Field(max_length=100)
@@ -314,6 +329,8 @@ class StudyRecord(Owned, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         Index("ix_study_listing", "workspace_id", "archived", "saved", "created_at", "id"),
+        Index("ix_study_customer", "workspace_id", "customer", "created_at", "id"),
+        Index("ix_study_changes", "workspace_id", "updated_at", "id"),
     )
 
     name: str = Field(max_length=300)
@@ -371,6 +388,8 @@ class ProposalRecord(Owned, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         Index("ix_proposal_listing", "workspace_id", "created_at", "id"),
+        Index("ix_proposal_customer", "workspace_id", "customer", "created_at", "id"),
+        Index("ix_proposal_changes", "workspace_id", "updated_at", "id"),
         Index("ix_proposal_number", "workspace_id", "number", unique=True),
     )
 

@@ -21,8 +21,9 @@ from sqlalchemy.sql.elements import BinaryExpression, BindParameter
 from sqlmodel import Session, col, select
 
 from app.platform.store.account_tables import Account, AccountSession
+from app.platform.store.integration_queries import messages_of
 from app.platform.store.queries import After, Queries, new_id, now
-from app.platform.store.tables import AuditEvent, ProposalEventRecord, StudyVersionRecord
+from app.platform.store.tables import AuditEvent, ProposalEventRecord, StudyRecord, StudyVersionRecord
 
 ActorKind = Literal["person", "key", "local", "link", "operator", "system"]
 
@@ -109,6 +110,10 @@ def keep_trail(session: Session, workspace_id: str | None = None) -> None:
                 raise ForeignRow(f"a row of {type(row).__name__} belongs to another workspace")
         for event in [*events_of(session)]:
             session.add(event)
+        for row in [*session.new]:
+            if isinstance(row, AuditEvent) and is_told(session, row):
+                told = {f"{row.object_kind}_id": row.object_id, "detail": {}}
+                session.add_all(messages_of(session, row.workspace_id, row.action, row.at, told))
 
     def executed(
         connection: sa.Connection, statement: Any, several: Any, values: Any, options: Any, result: Any
@@ -133,6 +138,25 @@ def keep_trail(session: Session, workspace_id: str | None = None) -> None:
 
     sa.event.listen(session, "before_flush", before_flush)
     sa.event.listen(session, "after_begin", begun)
+
+
+TOLD = frozenset({"study", "sizing", "sweep"})
+"""Kinds of objects of whose events in the trail webhooks are told; those of proposals tell themselves."""
+
+
+def is_told(session: Session, event: AuditEvent) -> bool:
+    """Tell whether webhooks are told of an event: not of answers that somebody only looks at."""
+    if event.object_kind not in TOLD:
+        return False
+    if event.object_kind != "study":
+        return True
+    if event.action == "study.deleted":
+        # What the server takes away itself was never kept.
+        return event.actor_kind != SYSTEM.kind
+    kept = select(StudyRecord.saved).where(
+        StudyRecord.id == event.object_id, StudyRecord.workspace_id == event.workspace_id
+    )
+    return session.connection().execute(kept).scalar_one_or_none() is not False
 
 
 def set_columns(statement: Any) -> set[str]:

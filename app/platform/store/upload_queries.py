@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlmodel import SQLModel, col
 
 from app.platform.store.document_queries import names
-from app.platform.store.queries import After, Queries
+from app.platform.store.queries import EVERYTHING, After, ListFilter, Queries
 from app.platform.store.tables import (
     BillRow,
     CalibrationRow,
@@ -67,7 +67,9 @@ class UploadQueries(Queries):
         """Return the file that a model was read from; None where it was described in JSON."""
         return self.first(UploadFile, profile_id=profile_id)
 
-    def models(self, limit: int, after: tuple[datetime, str] | None) -> tuple[Sequence[Any], After | None]:
+    def models(
+        self, limit: int, after: tuple[datetime, str] | None, wanted: ListFilter = EVERYTHING
+    ) -> tuple[Sequence[Any], After | None]:
         """Return identifier, name, moment and size of uploaded models, and where the next begin."""
         joined = sa.and_(
             col(UploadFile.profile_id) == col(Profile.id),
@@ -77,7 +79,8 @@ class UploadQueries(Queries):
             *(col(Profile.id), col(Profile.name), col(Profile.customer), col(Profile.created_at)),
             col(UploadFile.size),
         )
-        return self.stretch(sa.select(*columns).outerjoin(UploadFile, joined), Profile, limit, after)
+        query = sa.select(*columns).outerjoin(UploadFile, joined)
+        return self.stretch(query, Profile, limit, after, wanted=wanted)
 
     def has_profile(self, identifier: str) -> bool:
         return self.exists(Profile, id=identifier)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.dependencies.models import Dependant
@@ -15,6 +17,8 @@ from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams, UploadFile
 from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Receive, Scope, Send
 
 from app.errors import (
     AppError,
@@ -31,7 +35,9 @@ from app.errors import (
     Unprocessable,
     nearest,
 )
+from app.platform.idempotency import noting_replays
 from app.platform.json_bodies import MAX_ERRORS, UNKNOWN_PARAMETER, read_json, several_invalid
+from app.platform.listing import Page
 from app.platform.web.auth import get_principal
 from app.platform.web.locale import PARAMETER
 from app.platform.web.problems import MEANINGS, MEDIA_TYPE, NotAllowed, Problem, UnsupportedMediaType
@@ -64,14 +70,20 @@ def read_tag(tag: str | None) -> int | None:
 
 
 def conditional(request: Request, response: Response) -> Response:
-    """Return an answer with its digest in the ETag, or 304 where the caller has these very bytes."""
-    tag = response.headers.get("etag")
+    """Return an answer with its digest in the ETag, or 304 where the caller has these very bytes.
+
+    What does not say which version it is has one only.
+    """
+    whole = response.media_type == "application/json" and (
+        response.status_code == 201 or request.method == "GET"
+    )
+    tag = response.headers.get("etag", write_tag(1) if whole else None)
     if tag is None or response.status_code >= 300:
         return response
     digest = hashlib.sha256(response.body).hexdigest()[:DIGEST]
     tag = f'{tag[:-1]}-{digest}"'
     response.headers["ETag"] = tag
-    if request.method in {"GET", "HEAD"} and knows(request.headers.get("if-none-match", ""), tag):
+    if request.method == "GET" and knows(request.headers.get("if-none-match", ""), tag):
         return Response(status_code=304, headers={"ETag": tag})
     return response
 
@@ -128,22 +140,24 @@ ViewQuery = Annotated[
 ]
 
 
-class Narrowing:
-    """What a route depends on whose answer may be had in part."""
+class Selection:
+    """What a route depends on of whose answer fields may be chosen."""
 
-    def __init__(self, kind: type[BaseModel], *summary: str, within: str = "") -> None:
-        self.kind = kind
-        self.summary = summary
+    def __init__(self, *kinds: type[BaseModel], within: str = "") -> None:
+        self.kinds = kinds
         self.within = within
         """Field of the answer whose items are narrowed; empty where the answer itself is."""
 
-    async def __call__(self, request: Request, fields: FieldsQuery = None, view: ViewQuery = "full") -> None:
+    async def __call__(self, request: Request, fields: FieldsQuery = None) -> None:
         """Note what is wanted for :func:`narrowed`."""
+        self.note(request, fields)
+
+    def note(self, request: Request, fields: str | None, more: Sequence[str] = ()) -> None:
+        """Note fields that are asked for, and more."""
         asked = [name.strip() for name in (fields or "").split(",") if name.strip()]
         for path in asked:
             self.check(path)
-        if view == "summary":
-            asked += self.summary
+        asked += more
         if asked:
             tree = tree_of(asked)
             # Whoever reads a part of a list goes on with the next.
@@ -151,7 +165,7 @@ class Narrowing:
 
     def check(self, path: str) -> None:
         """Refuse a field that no answer of this kind has."""
-        known = {self.kind}
+        known = set(self.kinds)
         for name in path.split("."):
             here = {field: kind for one in known for field, kind in types(one)}
             if here and name not in here:
@@ -164,9 +178,22 @@ class Narrowing:
             known = set(models(here.get(name)))
 
 
+class Narrowing(Selection):
+    """What a route depends on whose answer may be had in part, or as a summary."""
+
+    def __init__(self, kind: type[BaseModel], *summary: str, within: str = "") -> None:
+        super().__init__(kind, within=within)
+        self.summary = summary
+
+    async def __call__(self, request: Request, fields: FieldsQuery = None, view: ViewQuery = "full") -> None:
+        """Note what is wanted for :func:`narrowed`."""
+        self.note(request, fields, self.summary if view == "summary" else ())
+
+
 def types(kind: type[BaseModel]) -> Iterator[tuple[str, Any]]:
     """Give the fields of a document with their types."""
-    return ((name, field.annotation) for name, field in kind.model_fields.items())
+    yield from ((name, field.annotation) for name, field in kind.model_fields.items())
+    yield from ((name, field.return_type) for name, field in kind.model_computed_fields.items())
 
 
 def models(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -332,6 +359,63 @@ TAGGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "Not modified; the cached response is still current.", "headers": ETAG},
 }
 
+CREATED: dict[int | str, dict[str, Any]] = {
+    201: {
+        "headers": {
+            **ETAG,
+            "Location": {
+                "description": "Path of what was created.",
+                "schema": {"type": "string"},
+                "example": "/api/v1/estimates/est_a2b3c4d5e6f7g2h3",
+            },
+        }
+    }
+}
+
+REPLAYED = {
+    "Idempotency-Replayed": {
+        "description": "“true” if this is the first answer to the Idempotency-Key, given again.",
+        "schema": {"const": "true"},
+        "example": "true",
+    }
+}
+
+COLLECTIONS = {
+    "prf": "profiles", "wkl": "workloads", "est": "estimates", "cmp": "comparisons", "cal": "calibrations",
+    "siz": "sizings", "swp": "sweeps", "prp": "proposals", "pbk": "price-books", "own": "accelerators",
+    "bom": "boms", "stu": "studies", "key": "keys", "whk": "webhooks",
+}  # fmt: skip
+"""Beginning of an identifier → where what it names is found."""
+
+
+def located(identifier: str) -> str | None:
+    """Return the path of an object.
+
+    >>> located("est_a2b3c4d5e6f7g2h3")
+    '/api/v1/estimates/est_a2b3c4d5e6f7g2h3'
+    """
+    collection = COLLECTIONS.get(identifier[:3])
+    return f"/api/v1/{collection}/{identifier}" if collection else None
+
+
+IDENTIFIED = re.compile(rb'"id":\s?"([\w-]{5,40})"')
+
+
+def with_location(response: Response) -> Response:
+    """Say where what was created is; its identifier is the first that its document names."""
+    if response.status_code == 201 and "location" not in response.headers:
+        found = IDENTIFIED.search(bytes(response.body), 0, 200)
+        place = located(found[1].decode()) if found else None
+        if place is not None:
+            response.headers["Location"] = place
+    return response
+
+
+def without_body(response: Response) -> Response:
+    """Return what HEAD is answered of an answer to GET (RFC 9110, 9.3.2)."""
+    return Response(status_code=response.status_code, headers=dict(response.headers))
+
+
 CHANGED: dict[int | str, dict[str, Any]] = {200: {"headers": ETAG}, **problems(412)}
 
 
@@ -369,8 +453,41 @@ def check_query(given: QueryParams, known: Collection[str]) -> None:
         raise Unprocessable(whole, faults[:MAX_ERRORS])
 
 
+def answer_kinds(annotation: Any) -> tuple[tuple[type[BaseModel], ...], str]:
+    """Return the documents that a route answers with, and the field of the answer that they are items of."""
+    kinds = tuple(models(annotation))
+    if len(kinds) == 1 and issubclass(kinds[0], Page):
+        return tuple(models(kinds[0].model_fields["items"].annotation)), "items"
+    return kinds, ""
+
+
 class StrictRoute(APIRoute):
-    """A route of the API: refuses what it does not know before the framework looks at it."""
+    """A route of the API: refuses what it does not know before the framework looks at it.
+
+    Whatever answers with a document can be asked for some of its fields; reading has a tag, and creating says
+    where. HEAD is GET without the body.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
+        kinds, within = answer_kinds(get_type_hints(endpoint).get("return"))
+        methods, stated = set(given.get("methods") or ["GET"]), given.get("responses") or {}
+        dependencies = list(given.get("dependencies") or ())
+        if kinds and not any(isinstance(one.dependency, Selection) for one in dependencies):
+            dependencies.append(Depends(Selection(*kinds, within=within)))
+        if kinds and "GET" in methods:
+            stated = merged(TAGGED, stated)
+            dependencies += REMEMBER
+        if given.get("status_code") == 201:
+            stated = merged(CREATED, stated)
+        if "key" in inspect.signature(endpoint).parameters:
+            stated = merged({given.get("status_code") or 200: {"headers": REPLAYED}}, stated)
+        super().__init__(path, endpoint, **{**given, "dependencies": dependencies, "responses": stated})
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        return super().matches(as_get(scope))
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await super().handle(as_get(scope), receive, send)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -391,9 +508,43 @@ class StrictRoute(APIRoute):
                     raise UnsupportedMediaType("send the body as application/json")
             elif await strict.body():
                 raise UnsupportedMediaType("send the body as application/json")
-            return conditional(strict, narrowed(strict, await handle(strict)))
+            with noting_replays() as replays:
+                response = with_location(await handle(strict))
+            if replays:
+                response.headers["Idempotency-Replayed"] = "true"
+            answer = conditional(strict, narrowed(strict, response))
+            return without_body(answer) if strict.scope.get(ASKED_HEAD) else answer
 
         return strictly
+
+
+ASKED_HEAD = "rackline.head"
+
+
+def as_get(scope: Scope) -> Scope:
+    """Return a request for a head as one for the whole, marked."""
+    return {**scope, "method": "GET", ASKED_HEAD: True} if scope.get("method") == "HEAD" else scope
+
+
+def merged(common: Mapping[Any, Any], stated: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return responses of OpenAPI with the headers of others."""
+    return {
+        status: {
+            **common.get(status, {}),
+            **stated.get(status, {}),
+            **(
+                {
+                    "headers": {
+                        **common.get(status, {}).get("headers", {}),
+                        **stated.get(status, {}).get("headers", {}),
+                    }
+                }
+                if status in common
+                else {}
+            ),
+        }
+        for status in {**common, **stated}
+    }
 
 
 def api_router(tag: str, prefix: str = "") -> APIRouter:

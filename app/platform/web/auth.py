@@ -72,6 +72,11 @@ def get_identity(request: Request) -> Identity:
     return identity
 
 
+def located_at(request: Request, path: str) -> str:
+    """Return the whole address of a path: under the public URL of the server, or where it was asked."""
+    return get_identity(request).address_of(path, str(request.base_url))
+
+
 def get_open_identity(request: Request) -> Identity:
     """Return the accounts of a server that has some; without accounts there is nowhere to sign in."""
     if reach_of(request).alone:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Header, Query, Request
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
 from starlette.datastructures import QueryParams
 
 from app.platform.admission import Principal
 from app.platform.idempotency import MAX_KEY
-from app.platform.listing import MAX_ITEMS, USUAL_ITEMS
+from app.platform.listing import MAX_ITEMS, USUAL_ITEMS, ListFilter, ListOrder, in_utc
 from app.platform.web.auth import PrincipalDep
 from app.platform.workbench import Workbench
+
+
+def as_written(value: object) -> object:
+    """Return a moment that is written as a date with a time; a bare number is none."""
+    if isinstance(value, str) and "-" not in value[1:]:
+        raise PydanticCustomError("datetime_type", "must be a moment such as 2026-11-01T00:00:00Z")
+    return value
 
 
 def workbench_of(request: Request) -> Workbench:
@@ -77,6 +88,67 @@ CursorQuery = Annotated[
         description="Cursor: the “next” value of an earlier response; if omitted, the first page.",
     ),
 ]
+
+Moment = Annotated[datetime, BeforeValidator(as_written)]
+
+SearchQuery = Annotated[
+    str,
+    Query(
+        max_length=200,
+        description="Only items whose name, or customer, contains these words, whatever the case.",
+        examples=["bert seoul"],
+    ),
+]
+
+
+class ListQuery:
+    """Which stretch of a list is meant, of which items and in which order: parameters of the address."""
+
+    def __init__(
+        self,
+        limit: LimitQuery = USUAL_ITEMS,
+        cursor: CursorQuery = None,
+        search: SearchQuery = "",
+        since: Annotated[
+            Moment | None,
+            Query(
+                description="Only items created or changed at this time or later.",
+                examples=["2026-11-01T00:00:00Z"],
+            ),
+        ] = None,
+        order: Annotated[
+            ListOrder,
+            Query(
+                description="Order: newest or oldest first by creation; updated: last changed first. "
+                "Use a cursor with the order it came from."
+            ),
+        ] = "newest",
+    ) -> None:
+        self.limit, self.cursor = limit, cursor
+        self.wanted = ListFilter(search, in_utc("since", since), order)
+
+    def of(self, **narrowed: str) -> ListFilter:
+        """Return which items are meant, of a customer or a model."""
+        return replace(self.wanted, **narrowed)  # type: ignore[arg-type]
+
+
+CustomerQuery = Annotated[
+    str,
+    Query(
+        max_length=300, description="Only items of this customer, by the whole name.", examples=["Seoul Bank"]
+    ),
+]
+
+ModelQuery = Annotated[
+    str,
+    Query(
+        max_length=200,
+        description="Only items of this model: the identifier of a preset or an uploaded model.",
+        examples=["gpt3-175b"],
+    ),
+]
+
+ListDep = Annotated[ListQuery, Depends()]
 
 ID = "Identifier, from a list or an earlier response."
 

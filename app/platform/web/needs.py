@@ -26,8 +26,10 @@ class Right(StrEnum):
     """Keep something new, or change what is kept."""
     PROPOSE = "propose"
     """Make, freeze and share what a customer is given."""
+    HOOK = "hook"
+    """Decide which events are sent where."""
     MANAGE = "manage"
-    """Decide on people, keys and webhooks, and read who did what."""
+    """Decide on people and keys, and read who did what."""
     OWN = "own"
     """What concerns nobody but the person who asks: password, second factor, sessions."""
 

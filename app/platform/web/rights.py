@@ -38,6 +38,7 @@ NEEDED: Mapping[Right, Needed] = {
     Right.ASK: Needed(Role.VIEWER, Scope.ESTIMATE),
     Right.MAKE: Needed(Role.CONSULTANT, Scope.ESTIMATE),
     Right.PROPOSE: Needed(Role.CONSULTANT, Scope.PROPOSE),
+    Right.HOOK: Needed(Role.OWNER, Scope.WEBHOOKS),
     Right.MANAGE: Needed(Role.OWNER, None),
     Right.OWN: Needed(Role.VIEWER, None),
 }
@@ -52,6 +53,7 @@ REASONS: Mapping[Right, Message] = {
         "creating and changing require the consultant role, and for an API key the scope “estimate”"
     ),
     Right.PROPOSE: Message("proposals require the consultant role, and for an API key the scope “propose”"),
+    Right.HOOK: Message("webhooks require the owner role, and for an API key the scope “webhooks”"),
     Right.MANAGE: Message("only signed-in owners of the workspace can do this, not an API key"),
     Right.OWN: Message("only a signed-in person can do this, not an API key"),
 }
@@ -61,11 +63,10 @@ REASONS: Mapping[Right, Message] = {
 def allows(principal: Principal, right: Right) -> bool:
     """Tell whether role and scopes of who asks allow something."""
     needed = NEEDED[right]
-    if RANK[principal.role] < RANK[needed.role]:
-        return False
-    if principal.key_id is None:
-        return True
-    return needed.scope is not None and needed.scope in principal.scopes
+    if principal.key_id is not None:
+        # What an owner has given to a key needs no role besides.
+        return needed.scope is not None and needed.scope in principal.scopes
+    return RANK[principal.role] >= RANK[needed.role]
 
 
 def may(request: Request, right: str) -> bool:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         ComparisonSummary,
         Delivery,
         DuplicateRequest,
+        Erasure,
+        ErasureRequest,
         Frozen,
         KeyRequest,
         NewApiKey,
@@ -73,7 +75,13 @@ class DocumentOperations:
 
     @operation("GET comparisons")
     def list_comparisons(
-        self, cursor: str | None = None, limit: int | None = None
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
     ) -> Page[ComparisonSummary]:
         """List comparisons, newest first."""
 
@@ -94,6 +102,10 @@ class DocumentOperations:
     ) -> Comparison:
         """Change a comparison; with an ETag, only the version that has it."""
 
+    @operation("DELETE comparisons/{identifier}")
+    def delete_comparison(self, identifier: str, *, tag: str | None = None) -> None:
+        """Delete a comparison that no proposal was made from."""
+
     @operation("POST studies")
     def create_study(self, request: StudyContent | Given, *, key: str | None = None) -> Study:
         """Keep a question: a base, and what each option changes of it."""
@@ -105,6 +117,11 @@ class DocumentOperations:
         limit: int | None = None,
         search: str | None = None,
         archived: bool = False,
+        *,
+        since: datetime | None = None,
+        order: str | None = None,
+        customer: str | None = None,
+        model: str | None = None,
     ) -> Page[StudySummary]:
         """List studies, newest first: those at hand, or those put away."""
 
@@ -169,12 +186,21 @@ class DocumentOperations:
         limit: int | None = None,
         status: str | None = None,
         review: str | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+        customer: str | None = None,
     ) -> Page[ProposalSummary]:
         """List proposals, newest first: all, or those of one status or state of review today."""
 
     @operation("GET proposals/{identifier}")
     def get_proposal(self, identifier: str) -> Proposal:
         """Read a proposal as it stands."""
+
+    @operation("DELETE proposals/{identifier}")
+    def delete_proposal(self, identifier: str, *, tag: str | None = None) -> None:
+        """Delete a draft."""
 
     @operation("PATCH proposals/{identifier}")
     def change_proposal(
@@ -235,7 +261,15 @@ class DocumentOperations:
         """Keep own prices, as rows or as a CSV file; ``name`` is for the file alone."""
 
     @operation("GET price-books")
-    def list_price_books(self, cursor: str | None = None, limit: int | None = None) -> Page[PriceBookSummary]:
+    def list_price_books(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+    ) -> Page[PriceBookSummary]:
         """List price books, newest first."""
 
     @operation("GET price-books/{identifier}")
@@ -245,6 +279,10 @@ class DocumentOperations:
     @operation("GET price-books/{identifier}.csv")
     def get_price_book_csv(self, identifier: str, *, version: int | None = None) -> str:
         """Read the rows of a book as CSV that can be edited and sent back."""
+
+    @operation("DELETE price-books/{identifier}")
+    def delete_price_book(self, identifier: str, *, tag: str | None = None) -> None:
+        """Delete a price book that nothing kept stands on."""
 
     @operation("PUT price-books/{identifier}")
     def replace_price_book(
@@ -289,8 +327,20 @@ class DocumentOperations:
         """Make the bill of materials of a system or of an estimate."""
 
     @operation("GET boms")
-    def list_bills(self, cursor: str | None = None, limit: int | None = None) -> Page[BillSummary]:
+    def list_bills(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+    ) -> Page[BillSummary]:
         """List bills, newest first."""
+
+    @operation("DELETE boms/{identifier}")
+    def delete_bill(self, identifier: str) -> None:
+        """Delete a bill of materials that no proposal names."""
 
     @operation("GET boms/{identifier}")
     def get_bill(self, identifier: str) -> Bill:
@@ -375,6 +425,10 @@ class DocumentOperations:
     @operation("POST webhooks/{identifier}/deliveries/{message}/resend")
     def resend_delivery(self, identifier: str, message: str) -> Delivery:
         """Send a message that has ended once more."""
+
+    @operation("POST erasures", repeatable=True)
+    def erase_customer(self, request: ErasureRequest | Given) -> Erasure:
+        """Erase a customer's name from everything that is stored."""
 
     @operation("GET audit-events")
     def list_audit_events(

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -14,6 +15,7 @@ from rackline_client.calls import File, Given, operation
 
 if TYPE_CHECKING:
     from rackline_client.documents import (
+        Accuracy,
         BreakEven,
         BreakEvenRequest,
         CalibrationAnswer,
@@ -155,7 +157,16 @@ class SizingOperations:
         """Keep a model, out of a file or a description; estimates name it as ``model.profile_id``."""
 
     @operation("GET profiles")
-    def list_profiles(self, cursor: str | None = None, limit: int | None = None) -> Page[UploadSummary]:
+    def list_profiles(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+        customer: str | None = None,
+    ) -> Page[UploadSummary]:
         """List the models that were uploaded, newest first."""
 
     @operation("GET profiles/{identifier}")
@@ -181,7 +192,16 @@ class SizingOperations:
         """Count the lengths in a sample of the data; the text itself is not kept."""
 
     @operation("GET workloads")
-    def list_workloads(self, cursor: str | None = None, limit: int | None = None) -> Page[UploadSummary]:
+    def list_workloads(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+        customer: str | None = None,
+    ) -> Page[UploadSummary]:
         """List the samples that were uploaded, newest first."""
 
     @operation("GET workloads/{identifier}")
@@ -203,8 +223,36 @@ class SizingOperations:
         """Estimate one model on one system; a model that does not fit is an answer with ``fits`` false."""
 
     @operation("GET estimates")
-    def list_estimates(self, cursor: str | None = None, limit: int | None = None) -> Page[EstimateSummary]:
+    def list_estimates(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+        model: str | None = None,
+    ) -> Page[EstimateSummary]:
         """List estimates, newest first."""
+
+    @operation("GET accuracy")
+    def get_accuracy(
+        self,
+        *,
+        family: str | None = None,
+        chip: str | None = None,
+        scale: str | None = None,
+        errors: str | None = None,
+    ) -> Accuracy:
+        """Read how well measured runs are predicted, by family, chip, size and what was left out."""
+
+    @operation("DELETE estimates/{identifier}")
+    def delete_estimate(self, identifier: str) -> None:
+        """Delete an estimate that nothing stands on."""
+
+    @operation("POST estimates/{identifier}/run")
+    def run_estimate(self, identifier: str, *, key: str | None = None) -> Estimate:
+        """Make an estimate again from what was asked, with the engine and catalogue of today."""
 
     @operation("GET estimates/{identifier}")
     def get_estimate(self, identifier: str) -> Estimate:
@@ -221,7 +269,16 @@ class SizingOperations:
         """Find the systems that keep a deadline and a budget; a hundred options, or fewer by ``limit``."""
 
     @operation("GET sizings")
-    def list_sizings(self, cursor: str | None = None, limit: int | None = None) -> Page[SizingSummary]:
+    def list_sizings(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+        model: str | None = None,
+    ) -> Page[SizingSummary]:
         """List sizings, newest first."""
 
     @operation("GET sizings/{identifier}")
@@ -240,7 +297,13 @@ class SizingOperations:
 
     @operation("GET calibrations")
     def list_calibrations(
-        self, cursor: str | None = None, limit: int | None = None
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
     ) -> Page[CalibrationSummary]:
         """List calibrations, newest first."""
 
@@ -297,7 +360,15 @@ class SizingOperations:
         """Ask for every combination; ``wait`` or ``follow_sweep`` say when it is done."""
 
     @operation("GET sweeps")
-    def list_sweeps(self, cursor: str | None = None, limit: int | None = None) -> Page[SweepState]:
+    def list_sweeps(
+        self,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        search: str | None = None,
+        since: datetime | None = None,
+        order: str | None = None,
+    ) -> Page[SweepState]:
         """List sweeps, newest first."""
 
     @operation("GET sweeps/{identifier}")
@@ -322,6 +393,10 @@ class SizingOperations:
     @operation("GET sweeps/{identifier}.parquet")
     def get_sweep_parquet(self, identifier: str) -> bytes:
         """Read the rows there are as a Parquet file."""
+
+    @operation("DELETE sweeps/{identifier}")
+    def delete_sweep(self, identifier: str) -> None:
+        """Delete a sweep that has ended, with its rows."""
 
     @operation("POST sweeps/{identifier}/cancel")
     def cancel_sweep(self, identifier: str) -> SweepState:

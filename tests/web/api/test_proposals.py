@@ -510,7 +510,7 @@ def test_neither_token_nor_passphrase_is_kept(ask: Ask, claimed: str, applicatio
     body = {"passphrase": "unmistakable words"}
     first = ask("POST", address, json=body, headers=key).json()
     again = ask("POST", address, json=body, headers=key).json()
-    assert again == {**first, "url": None, "token": None}
+    assert again == {**first, "url": None, "path": None, "token": None}
     database = Path(application.state.workbench.store.engine.url.database)
     stored = b"".join(path.read_bytes() for path in database.parent.iterdir() if path.is_file())
     assert first["token"].encode() not in stored

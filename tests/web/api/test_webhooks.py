@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import logging
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,9 +13,14 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from app.features.integrations.webhooks import deliver_due
+from app.features.studies.model import StudyContent
+from app.features.studies.service import create_study
 from app.platform import idempotency
+from app.platform.outgoing import PrivateHosts
 from app.platform.store.queries import now
-from app.platform.web.examples import HEAD_TO_HEAD, STUDY
+from app.platform.web.examples import FLEET_PLAN, HEAD_TO_HEAD, SIZING, STUDY
+from app.platform.workbench import LOCAL_WORKSPACE
 from tests.services.test_webhooks import Pen
 from tests.web.api.conftest import Ask
 
@@ -23,6 +29,7 @@ URL = "https://crm.example.com/hooks/unmistakable-token"
 REPEATABLE = {
     "archive_study",
     "cancel_sweep",
+    "erase_customer",
     "freeze_proposal",
     "resend_delivery",
     "restore_study",
@@ -266,3 +273,64 @@ def test_a_list_neither_repeats_nor_leaves_out_while_it_grows(ask: Ask) -> None:
         ask("POST", "/api/v1/keys", json={"name": "came in between"})
     assert len(seen) == len(set(seen))
     assert [one for one in seen if one in before] == before[::-1]
+
+
+def test_studies_sizings_and_sweeps_tell_what_becomes_of_them(
+    ask: Ask, application: FastAPI, pen: Pen
+) -> None:
+    hook = made(ask, events=["*"])
+    sizing = ask("POST", "/api/v1/sizings", json=SIZING).json()["id"]
+    study = ask("POST", "/api/v1/studies", json=STUDY).json()["id"]
+    ask("PATCH", f"/api/v1/studies/{study}", json={"notes": "Secret words"})
+    ask("POST", f"/api/v1/studies/{study}/archive")
+    ask("DELETE", f"/api/v1/studies/{study}")
+    sweep = ask("POST", "/api/v1/sweeps", json=FLEET_PLAN).json()["id"]
+    ask("POST", f"/api/v1/sweeps/{sweep}/cancel")
+    deliver_due(application.state.workbench, now() + timedelta(minutes=1), pen)
+    log = ask("GET", f"/api/v1/webhooks/{hook['id']}/deliveries?limit=200").json()["items"]
+    told = {one["event"]: json.loads(one["body"])["data"] for one in log}
+    for event, data in {
+        "sizing.created": {"sizing_id": sizing, "detail": {}},
+        "study.created": {"study_id": study, "detail": {}},
+        "study.changed": {"study_id": study, "detail": {}},
+        "study.archived": {"study_id": study, "detail": {}},
+        "study.deleted": {"study_id": study, "detail": {}},
+        "sweep.created": {"sweep_id": sweep, "detail": {}},
+        "sweep.cancelled": {"sweep_id": sweep, "detail": {}},
+    }.items():
+        assert told[event] == data, event
+    ask("DELETE", f"/api/v1/webhooks/{hook['id']}")
+
+
+def test_answers_that_are_only_looked_at_tell_nothing(ask: Ask, application: FastAPI) -> None:
+    hook = made(ask, events=["study.created", "study.saved"])
+    bench = application.state.workbench
+    kept = create_study(bench, LOCAL_WORKSPACE, StudyContent.model_validate(STUDY), saved=False)
+    path = f"/api/v1/webhooks/{hook['id']}/deliveries"
+    assert ask("GET", path).json()["items"] == []
+    with bench.store.transaction(LOCAL_WORKSPACE) as repository:
+        repository.studies.save(kept.id)
+    assert [one["event"] for one in ask("GET", path).json()["items"]] == ["study.saved"]
+    ask("DELETE", f"/api/v1/webhooks/{hook['id']}")
+
+
+def test_a_host_inside_is_for_those_who_allow_it(ask: Ask, application: FastAPI) -> None:
+    refused = ask("POST", "/api/v1/webhooks", json={"url": "https://crm.corp.internal/in"})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "url")
+    assert "RACKLINE_WEBHOOK_HOSTS" in refused.json()["detail"]
+    bench = application.state.workbench
+    before, bench.webhook_hosts = bench.webhook_hosts, PrivateHosts.read(["crm.corp.internal", "10.1.0.0/16"])
+    try:
+        for url, status in (
+            ("https://crm.corp.internal/in", 201),
+            ("https://10.1.2.3/in", 201),
+            ("https://10.2.2.3/in", 400),
+            ("http://crm.corp.internal/in", 400),
+            ("https://169.254.169.254/latest", 400),
+        ):
+            answer = ask("POST", "/api/v1/webhooks", json={"url": url})
+            assert answer.status_code == status, url
+            if status == 201:
+                ask("DELETE", answer.headers["location"])
+    finally:
+        bench.webhook_hosts = before

@@ -1,0 +1,70 @@
+"""``rackline webhook``: webhooks from the command line, on the database of the settings."""
+
+from __future__ import annotations
+
+from typing import Annotated, get_args
+
+import typer
+
+from app.commands.keys import LISTED, OfWorkspace, moment, opened
+from app.commands.text import table
+from app.features.integrations import webhooks
+from app.features.integrations.model import EventName, WebhookRequest
+from app.platform.web.forms import checked
+from app.platform.workbench import LOCAL_WORKSPACE
+
+cli = typer.Typer(
+    name="webhook",
+    help="Create, list and delete webhooks.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@cli.command()
+def create(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Address that messages are sent to.")],
+    events: Annotated[
+        list[str] | None,
+        typer.Option("--event", help=f"Events: {', '.join(get_args(EventName))}; default: all (*)."),
+    ] = None,
+    name: Annotated[str, typer.Option("--name", help="Purpose; default: the host of the address.")] = "",
+    workspace: OfWorkspace = LOCAL_WORKSPACE,
+) -> None:
+    """Create a webhook and print its signing secret. It is shown only once."""
+    request = checked(WebhookRequest, {"url": url, "events": events or ["*"], "name": name})
+    with opened(workspace) as bench:
+        made = webhooks.create_webhook(bench, workspace, request)
+    typer.echo(f"{made.id} is told of {', '.join(made.events)}; the secret is not shown again:", err=True)
+    typer.echo(made.secret)
+
+
+@cli.command("list")
+def list_webhooks(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
+    """List webhooks without their secrets."""
+    with opened(workspace) as bench:
+        found = webhooks.list_webhooks(bench, workspace, LISTED, None).items
+    rows = [
+        [
+            one.id,
+            one.name,
+            one.url,
+            " ".join(one.events),
+            "on" if one.active else "off",
+            moment(one.succeeded_at),
+        ]
+        for one in found
+    ]
+    head = ["id", "name", "address", "events", "status", "last delivery"]
+    typer.echo("\n".join(table([head, *rows])) if rows else "there is no webhook")
+
+
+@cli.command()
+def delete(
+    webhook: Annotated[str, typer.Argument(metavar="ID", help="Identifier of the webhook (whk_…).")],
+    workspace: OfWorkspace = LOCAL_WORKSPACE,
+) -> None:
+    """Delete a webhook, its secret and its log."""
+    with opened(workspace) as bench:
+        webhooks.remove_webhook(bench, workspace, webhook)
+    typer.echo(f"{webhook} is deleted")

@@ -1,0 +1,133 @@
+"""How well measured runs are predicted, as data."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import Query
+
+from app.estimating.schema import Document
+from app.features.accuracy.agreement import Agreement, RunChoice, agreement, counted
+from app.features.accuracy.predictions import Prediction
+from app.features.accuracy.service import choice_of, found_errors, predictions
+from app.platform.listing import filled
+from app.platform.web.api import LIST, api_router
+
+router = api_router("catalogue", "/accuracy")
+
+
+class ErrorSummary(Document):
+    """Errors of some measured runs; each group of equal machines counts once."""
+
+    runs: int
+    """Number of runs."""
+    groups: int
+    """Number of groups of equal machines."""
+    median: float | None
+    """Median of |ln(predicted/measured)|; null without runs."""
+    ninetieth: float | None
+    """90th percentile of |ln(predicted/measured)|."""
+    bias: float | None
+    """Mean of ln(predicted/measured); above zero the prediction is too large."""
+    coverage: float | None
+    """Share of measured values inside the 80 % interval."""
+    coverage_low: float | None
+    """Low end of the 95 % binomial interval of the coverage."""
+    coverage_high: float | None
+    """High end of the 95 % binomial interval of the coverage."""
+
+    @classmethod
+    def of(cls, found: Agreement) -> ErrorSummary:
+        return filled(cls, found)
+
+
+class ErrorCell(Document):
+    """Errors of one family on one chip at one size."""
+
+    family: str
+    """Model family."""
+    chip: str
+    """Chip."""
+    scale: str
+    """Class of size: least and most accelerators, such as 9-64."""
+    in_sample: ErrorSummary
+    """With the runs in the fit."""
+    left_out: ErrorSummary
+    """With each run's group left out of the fit."""
+
+
+class Accuracy(Document):
+    """How well measured runs are predicted."""
+
+    family: str
+    """Families of the runs: one family, “all”, “core” (those with the most runs) or “other”."""
+    chip: str
+    """Chip of the runs; empty for all."""
+    scale: str
+    """Class of size of the runs; empty for all."""
+    errors: str
+    """What was left out of the fit for “headline”, “families” and “chips”, such as group_left_out."""
+    measured: int
+    """Number of measured runs in all, whatever is chosen."""
+    headline: ErrorSummary
+    """Errors of the chosen runs."""
+    kinds: dict[str, ErrorSummary]
+    """Errors of the chosen runs by what was left out of the fit."""
+    families: dict[str, ErrorSummary]
+    """Errors of the chosen runs by model family."""
+    chips: dict[str, ErrorSummary]
+    """Errors of the chosen runs by chip."""
+    cells: list[ErrorCell]
+    """Errors of the chosen runs by family, chip and size."""
+
+
+def asked(description: str, example: str) -> object:
+    return Query(max_length=100, description=description, examples=[example])
+
+
+@router.get("", summary="Retrieve the accuracy", responses=LIST)
+def get_accuracy(
+    family: Annotated[str, asked("Model family, “core” or “other”; if omitted, all.", "core")] = "",
+    chip: Annotated[str, asked("Chip; if omitted, all.", "a100-sxm-80gb")] = "",
+    scale: Annotated[str, asked("Class of size; if omitted, all.", "9-64")] = "",
+    errors: Annotated[
+        str, asked("What is left out of the fit; if omitted, the group of each run.", "laboratory_left_out")
+    ] = "",
+) -> Accuracy:
+    """Return the errors of predictions of measured runs, by family, chip, size and by what was left out."""
+    return accuracy_of(choice_of(family=family, chip=chip, scale=scale, errors=errors))
+
+
+@functools.lru_cache(maxsize=64)
+def accuracy_of(choice: RunChoice) -> Accuracy:
+    """Return the errors of the chosen runs; a choice has the same for every reader."""
+    found, runs = found_errors(choice), counted(filter(choice.holds, predictions()))
+
+    def by(key: Callable[[Prediction], str]) -> dict[str, ErrorSummary]:
+        return {
+            name: ErrorSummary.of(agreement([run for run in runs if key(run) == name], choice.errors))
+            for name in sorted({key(run) for run in runs})
+        }
+
+    return Accuracy(
+        family=choice.family,
+        chip=choice.chip,
+        scale=choice.scale,
+        errors=choice.errors,
+        measured=len(predictions()),
+        headline=ErrorSummary.of(found["headline"]),
+        kinds={name: ErrorSummary.of(one) for name, one in found["kinds"].items()},
+        families=by(lambda run: run.family),
+        chips=by(lambda run: run.chip),
+        cells=[
+            filled(
+                ErrorCell,
+                cell,
+                in_sample=ErrorSummary.of(cell.in_sample),
+                left_out=ErrorSummary.of(cell.left_out),
+            )
+            for cell in found["cells"]
+        ],
+    )

@@ -1,0 +1,1 @@
+"""Erasing the name of a customer."""

@@ -1,0 +1,50 @@
+"""The end of what is kept, unless something that stays stands on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.errors import Conflict, FieldError, Message, Stale
+from app.platform.store.tables import (
+    BillRow,
+    ComparisonRecord,
+    EstimateRow,
+    Owned,
+    PriceBookRecord,
+    ProposalRecord,
+    SweepRecord,
+)
+from app.platform.workbench import Workbench, existing
+
+DELETABLE: dict[type[Owned], str] = {
+    EstimateRow: "estimate",
+    ComparisonRecord: "comparison",
+    BillRow: "bill of materials",
+    PriceBookRecord: "price book",
+    ProposalRecord: "proposal",
+    SweepRecord: "sweep",
+}
+"""Tables of what can be deleted → what it is called."""
+
+
+def delete(
+    bench: Workbench, workspace_id: str, table: type[Any], identifier: str, expected: int | None = None
+) -> None:
+    """Delete an object; with a version, only where it still is of that version."""
+    with bench.store.transaction(workspace_id) as repository:
+        record = existing(repository, table, identifier, DELETABLE[table])
+        if expected is not None and expected != record.version:
+            message = Message(
+                "it has changed in the meantime (version {found}, not {expected}); reload it",
+                {"found": record.version, "expected": expected},
+            )
+            raise Stale(message, [FieldError("If-Match", message)])
+        if isinstance(record, ProposalRecord) and record.frozen_at is not None:
+            raise Conflict.at("id", "a frozen proposal cannot be deleted; only drafts can")
+        if isinstance(record, SweepRecord) and repository.deletions.is_running(identifier):
+            raise Conflict.at("id", "the sweep has not ended; cancel it first")
+        users = repository.deletions.standing_on(table, identifier)
+        if users:
+            names = ", ".join(users[:3]) + (" …" if len(users) > 3 else "")
+            raise Conflict.at("id", "{names} stands on it; delete that first", names=names)
+        repository.deletions.delete(table, identifier)
