@@ -13,7 +13,16 @@ from app.features.sizings.service import OPTIONS
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, LIST, READ, Narrowing, api_router
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    USUAL,
+    BenchDep,
+    CursorQuery,
+    GoneDep,
+    KeyHeader,
+    LimitQuery,
+    WorkspaceDep,
+)
 from app.platform.web.examples import SCALING, SIZING
 from app.platform.web.needs import Right, needs
 
@@ -47,6 +56,7 @@ def create_sizing(
     bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[SizingRequest, Body(examples=[SIZING])],
+    gone: GoneDep,
     key: KeyHeader = None,
     limit: OptionsQuery = OPTIONS,
 ) -> Sizing:
@@ -57,7 +67,7 @@ def create_sizing(
     one and what would change the answer. At most a hundred options are returned, or fewer with
     ``limit``; ``next`` is the cursor for those that follow.
     """
-    return sizings.paged(sizings.create_sizing(bench, workspace, body, key), limit, None)
+    return sizings.create_sizing(bench, workspace, body, key, limit, gone)
 
 
 @router.get("/sizings", summary="List sizings", responses=LIST)

@@ -18,6 +18,7 @@ from app.features.sizings.model import (
 )
 from app.features.sizings.service import find_sizing, judged_sizing, sizing_id, stored_sizing
 from app.features.studies.model import StudyContent, stated, training_of
+from app.platform.apart import Abandoned
 from app.platform.web.forms import checked, whole
 from app.platform.workbench import Workbench
 
@@ -156,14 +157,17 @@ class WatchedSearch:
     def stop(self) -> None:
         self._stopped = True
 
+    def _gone(self) -> bool:
+        return self._stopped
+
     def run(self) -> None:
         asked = self.question
         if self.state.ended:
             return
         try:
-            find_sizing(asked.bench, asked.workspace, asked.identifier, asked.asked, self._watch)
+            find_sizing(asked.bench, asked.workspace, asked.identifier, asked.asked, self._watch, self._gone)
             self.state = replace(self.state, status="done", done=self.state.total)
-        except Stopped:
+        except (Stopped, Abandoned):
             pass
         except AppError as error:
             self.state = replace(self.state, status="failed", message=error.message)

@@ -324,7 +324,8 @@ def follow_search(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
         task = asyncio.create_task(run_sync(search.run))
         try:
             stopping = request.app.state.stopping.is_set
-            async for text in event_stream.stream(lambda: search.state, write, stopping):
+            admitted = event_stream.still_admitted(request)
+            async for text in event_stream.stream(lambda: search.state, write, stopping, admitted):
                 yield text
             await task
         finally:

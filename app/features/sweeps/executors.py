@@ -10,20 +10,21 @@ import importlib.util
 import multiprocessing
 import os
 import signal
-import threading
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor
-from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING
 
 from app.errors import BadInput, Message
 from app.features.sweeps.run import WorkerPool, WorkersFailed
+from app.platform.apart import leave_with_parent
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
+GIVES_WAY = 15
+"""Niceness of the processes: whoever answers pages, and whoever is waited for, comes first."""
 MOST_PROCESSES = 61
 """What Windows can wait for at once."""
 DASK_SECONDS = 15
@@ -111,25 +112,14 @@ def without_interrupts() -> Iterator[None]:
 
 
 def enter_service() -> None:
-    """Prepare a process of the pool: Ctrl-C is its parent's affair, and it ends with its parent.
+    """Prepare a process of the pool: it gives way, leaves Ctrl-C to its parent and ends with it.
 
     A pool whose parent is killed would wait for work for ever: its processes hold both ends of the
     pipe that work comes through.
     """
+    os.nice(GIVES_WAY)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     leave_with_parent()
-
-
-def leave_with_parent() -> None:
-    """End this process when its parent has ended, however it did."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_leave_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _leave_with(sentinel: int) -> None:
-    wait([sentinel])
-    os._exit(1)
 
 
 class DaskWorkerPool:

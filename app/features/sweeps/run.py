@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Protocol
 
 from app import __version__
 from app.errors import AppError, Message
-from app.estimating.context import SizingContext, load_context
+from app.estimating.context import SizingContext
 from app.estimating.estimate import estimate
 from app.features.sweeps.points import SweepPoint, UploadSet
 from app.features.sweeps.rows import SweepRow, problem_row, refused_row, row_of
-from app.profiles.presets import models_directory
 
 logger = logging.getLogger("rackline.sweep")
 ContextMaker = Callable[[], SizingContext]
@@ -42,16 +39,6 @@ class Computed:
     rows: list[SweepRow]
     versions: tuple[str, str]
     """Versions of formulas and figures at the worker."""
-
-
-@functools.lru_cache(maxsize=1)
-def context_of(directory: Path) -> SizingContext:
-    return load_context(directory)
-
-
-def installed_context() -> SizingContext:
-    """Return the catalogue of this installation."""
-    return context_of(models_directory().parent)
 
 
 def versions_of(context: SizingContext) -> tuple[str, str]:
