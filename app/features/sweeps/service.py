@@ -256,6 +256,7 @@ def compute_sweep(claim: JobClaim, make_crew: Callable[[], WorkerPool]) -> None:
         uploads=uploads,
         done=done,
         cancelled=claim.cancelled,
+        charge=claim.charge,
     ):
         records = [
             SweepRowRecord(
