@@ -22,6 +22,7 @@ from app.features.uploads import service as uploads
 from app.platform.job_running import TURN_SECONDS, JobClaim, Turns
 from app.platform.rates import ClientKind, CostClass, Rates
 from app.platform.store.database import Store
+from app.platform.store.document_queries import StudyQueries
 from app.platform.store.repository import Repository
 from app.platform.store.trail import Actor, acting
 from app.platform.web.examples import ACCELERATOR
@@ -100,21 +101,28 @@ def test_an_upload_does_not_vanish_under_a_study_that_is_being_kept(
     assert list_studies(bench, ONE, 10, None).items == []
 
 
-def test_a_study_and_the_deletion_of_its_upload_come_one_after_the_other(bench: Workbench) -> None:
-    for _ in range(4):
-        profile = uploads.upload_profile(bench, ONE, "layers.csv", LAYERS).id
-        made: list[str] = []
+def test_who_deletes_an_upload_waits_for_a_study_that_is_being_kept(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = uploads.upload_profile(bench, ONE, "layers.csv", LAYERS).id
+    refused: list[type[Exception]] = []
 
-        def ask(number: int, profile: str = profile, made: list[str] = made) -> None:
-            if number:
-                uploads.delete_profile(bench, ONE, profile)
-            else:
-                made.append(create_study(bench, ONE, study_of(profile)).id)
+    def delete() -> None:
+        with pytest.raises(Conflict) as caught:
+            uploads.delete_profile(bench, ONE, profile)
+        refused.append(caught.type)
 
-        refused = at_once(ask, 2)
-        with bench.store.transaction(ONE) as repository:
-            kept = repository.uploads.has_profile(profile)
-        assert kept == bool(made) and len(refused) == 1, "either the study with its upload, or neither"
+    deleting, add = threading.Thread(target=delete), StudyQueries.add
+
+    def slowly(queries: StudyQueries, *values: Any) -> None:
+        deleting.start()
+        deleting.join(0.5)
+        add(queries, *values)
+
+    monkeypatch.setattr(StudyQueries, "add", slowly)
+    create_study(bench, ONE, study_of(profile))
+    deleting.join(10)
+    assert refused == [Conflict]
 
 
 @contextmanager
