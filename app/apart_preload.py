@@ -1,13 +1,16 @@
 """What processes that compute apart are forked with; imported by their server (:mod:`app.platform.apart`)."""
 
 import gc
+import os
+from importlib import import_module
 
-from app.compiled import library
-from app.features.sizings import service as sizings
-from app.features.uploads import service as uploads
-from app.platform.apart import installed_context
+# Metrics are the business of who answers; each process would leave files of its own for them.
+os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
 
-LOADED = (sizings, uploads, library(), installed_context())
+for name in ("app.features.sizings.service", "app.features.uploads.service"):
+    import_module(name)
+import_module("app.compiled").library()
+import_module("app.platform.apart").installed_context()
 
 # What is loaded for good is not looked through for garbage, which would copy it for each process.
 gc.freeze()

@@ -9,6 +9,7 @@ and of those that wait, whoever holds the fewest comes first.
 from __future__ import annotations
 
 import contextlib
+import logging
 import multiprocessing
 import os
 import signal
@@ -30,6 +31,8 @@ from app.profiles.presets import models_directory
 if TYPE_CHECKING:
     from app.platform.workbench import Workbench
 
+logger = logging.getLogger("rackline.apart")
+
 Answer = TypeVar("Answer")
 
 Told = Callable[..., None]
@@ -43,6 +46,9 @@ GIVES_WAY = 10
 
 LOOK_SECONDS = 0.1
 """How often is looked whether somebody still waits, and whether a place is free. [s]"""
+
+ENDING_SECONDS = 2.0
+"""How long a process that has answered takes to end at most. [s]"""
 
 MOST_WAITING = 4
 """Questions of a workspace that wait for a place in one process of the server: each holds a thread of it."""
@@ -152,9 +158,11 @@ class Apart:
                 receiver.close()
                 if process.pid is not None:
                     self._charge(workspace_id, used or processor_seconds(process.pid))
-                    # One that has answered is about to end; the others are given up.
-                    process.kill()
-                    process.join()
+                    # One that has answered ends by itself: its number may soon be that of another process.
+                    process.join(ENDING_SECONDS if used else 0)
+                    if process.is_alive():
+                        process.kill()
+                        process.join()
 
     def start(self) -> None:
         """Load what the processes need before the first question comes."""
@@ -207,6 +215,9 @@ def _compute(
             told = "answer", function(bench, workspace_id, *values, **({"watch": tell} if watched else {}))
     except AppError as error:
         told = "raised", error
+    except Exception:
+        logger.exception("a computation failed")
+        raise
     finally:
         store.close()
     sender.send(("used", time.process_time() - begun))

@@ -20,7 +20,7 @@ import httpx
 
 from app.platform.web.examples import GPT3, RESNET, STUDY
 from tests.endurance.load import row
-from tests.serving import serving
+from tests.serving import serving, spoken
 from tests.sizing.sweeping import wide
 
 POINTS = 10_000
@@ -119,7 +119,7 @@ def measured(length: float = 60, processes: int = 1) -> tuple[Seconds, Seconds, 
     alone, beside, errors = defaultdict(list), defaultdict(list), list[str]()
     with (
         tempfile.TemporaryDirectory() as folder,
-        serving(Path(folder), "--workers", str(processes)) as (_, client),
+        serving(Path(folder), "--workers", str(processes)) as (server, client),
     ):
         base = str(client.base_url)
         read(base, time.monotonic() + 5, defaultdict(list), errors)
@@ -127,6 +127,7 @@ def measured(length: float = 60, processes: int = 1) -> tuple[Seconds, Seconds, 
         with expensive(base, beside, errors):
             time.sleep(5)
             read(base, time.monotonic() + length, beside, errors)
+        print(*spoken(server)[-20:])
     return alone, beside, errors
 
 

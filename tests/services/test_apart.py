@@ -7,6 +7,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import httpx
 import pytest
 
 from app.errors import BadInput, TooMany, Unavailable
+from app.features.sweeps.executors import LocalWorkerPool
 from app.platform.apart import MOST_WAITING, Abandoned, Apart, Shares, processor_seconds
 from app.platform.store.database import Store
 from app.platform.store.trail import Actor, acting, current_actor
@@ -92,6 +94,17 @@ def test_what_is_told_and_refused_comes_back_whole(apart: Apart) -> None:
     assert str(caught.value.message) == "must be known"
     with pytest.raises(Unavailable):
         apart.run(die, LOCAL_WORKSPACE)
+
+
+def test_a_sweep_that_ends_takes_no_other_computation_with_it(apart: Apart) -> None:
+    apart.start()
+    workers = LocalWorkerPool(1)
+    workers.executor().submit(os.getpid).result()
+    with ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(apart.run, spin, "ws_one", 1.5)
+        time.sleep(0.5)
+        workers.close()
+        assert str(answer.result()).startswith("ws_one")
 
 
 def test_no_workspace_takes_every_place_and_who_has_fewest_comes_first() -> None:

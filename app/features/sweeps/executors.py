@@ -12,6 +12,7 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor
+from multiprocessing.context import SpawnProcess
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-GIVES_WAY = 15
+GIVES_WAY = 19
 """Niceness of the processes: whoever answers pages, and whoever is waited for, comes first."""
 MOST_PROCESSES = 61
 """What Windows can wait for at once."""
@@ -89,13 +90,15 @@ class LocalWorkerPool:
         """End the processes, whatever they are at.
 
         A pool that is interrupted while it starts forgets the processes it has started, which would
-        then wait for work for ever; so all children that came since are ended, known to it or not.
+        then wait for work for ever; so all spawned children that came since are ended, known to it or not.
         """
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=False)
             for child in set(multiprocessing.active_children()) - self._others:
-                child.terminate()
+                # Forked ones compute for somebody else (app.platform.apart).
+                if isinstance(child, SpawnProcess):
+                    child.terminate()
 
 
 @contextlib.contextmanager
