@@ -27,6 +27,7 @@ from app.platform.store.repository import Repository
 from app.platform.store.trail import Actor, acting
 from app.platform.web.examples import ACCELERATOR
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
+from tests.services.test_rates import clock as clock
 from tests.services.test_storage import LAYERS, study_of
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import wide
@@ -161,7 +162,7 @@ def test_a_revoked_key_ends_the_jobs_it_has_asked_for(bench: Workbench) -> None:
     assert claim.cancelled(), "its runner is told within a second"
 
 
-def test_a_person_has_one_allowance_in_all_workspaces(bench: Workbench) -> None:
+def test_a_person_has_one_allowance_in_all_workspaces(bench: Workbench, clock: list[float]) -> None:
     rates = Rates({ClientKind.PERSON: {CostClass.READ: 4}, ClientKind.KEY: {CostClass.READ: 4}}, bench.store)
     asked = [
         rates.count(workspace, ClientKind.PERSON, "acc_1", CostClass.READ).granted
@@ -171,7 +172,9 @@ def test_a_person_has_one_allowance_in_all_workspaces(bench: Workbench) -> None:
     assert rates.count("ws_two", ClientKind.PERSON, "acc_2", CostClass.READ).granted
 
 
-def test_processor_time_is_counted_by_all_servers_and_of_each_workspace(bench: Workbench) -> None:
+def test_processor_time_is_counted_by_all_servers_and_of_each_workspace(
+    bench: Workbench, clock: list[float]
+) -> None:
 
     servers = [Rates({}, bench.store, processor=2) for _ in range(2)]
     for server in servers:
