@@ -31,7 +31,7 @@ from app.errors import BadInput, Unavailable
 from app.features.operation.chores import HOUSEKEEPING, Chore, run_chore
 from app.features.sweeps.run import WorkerPool
 from app.features.sweeps.service import compute_sweep
-from app.platform.job_running import JobClaim, Watch, Work
+from app.platform.job_running import JobClaim, Turns, Watch, Work
 from app.platform.store.database import POSTGRES
 from app.platform.store.migrate import QUEUE_TABLES
 from app.platform.store.postgres import PostgresError, PostgresOperationalError
@@ -81,6 +81,7 @@ class Jobs:
         self._threads = threads
         self._stop = threading.Event()
         self._work: Mapping[str, Work] = {"sweep": partial(compute_sweep, make_crew=make_crew)}
+        self._turns = Turns(bench.store)
         self._consumers: list[Consumer] = []
         self._opening = threading.Lock()
         self._keeper = threading.Thread(target=self._keep_watch, name="jobs", daemon=True)
@@ -188,7 +189,12 @@ class Jobs:
 
     def _perform(self, identifier: str) -> None:
         try:
-            claim = JobClaim.take(self._bench, identifier, self._stop.is_set)
+            turn = self._turns.next(identifier)
+            if turn.id != identifier:
+                self.ring(identifier)
+            claim = JobClaim.take(
+                self._bench, turn.id, lambda: self._stop.is_set() or turn.over(), turn.charge
+            )
             if claim is not None:
                 claim.perform(self._work)
         except Unavailable:

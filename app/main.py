@@ -25,9 +25,10 @@ from app.features.accounts.service import any_account
 from app.features.integrations.keys import KeyAdmission
 from app.features.operation import api as operation
 from app.features.operation.api import describe
-from app.features.sweeps.executors import check_dask, crew
+from app.features.sweeps.executors import check_dask, crew, processors
 from app.jobs import Jobs, default_queue
 from app.platform.admission import LocalAdmission
+from app.platform.apart import Apart
 from app.platform.identity import Identity, SessionTimes
 from app.platform.outgoing import HttpSender, PrivateHosts
 from app.platform.rates import ClientKind, CostClass, Rates
@@ -65,6 +66,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         if settings.jobs == "here":
             jobs.start()
+        bench.apart = Apart(settings.database_url, 1 + max(2, processors()), app.state.rates.charge)
+        threading.Thread(target=bench.apart.start, daemon=True).start()
         # The first chart of a process need not wait for what draws it.
         threading.Thread(target=import_module, args=("plotly.graph_objects",), daemon=True).start()
         yield
@@ -85,7 +88,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.identity = identity
     people = LocalAdmission() if alone else AccountsAdmission(identity)
     app.state.admission = KeyAdmission(bench.store, people)
-    app.state.rates = Rates(quotas_of(settings), bench.store if settings.shared_limits else None)
+    app.state.rates = Rates(
+        quotas_of(settings), bench.store if settings.shared_limits else None, settings.rate_processor
+    )
     app.state.streams = Streams()
     app.state.reach = reach_of(settings, alone)
     app.state.jobs = jobs

@@ -25,8 +25,8 @@ from types import FrameType
 import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
 
-from app.features.sweeps.executors import leave_with_parent
 from app.main import create_app, make_bench, make_jobs
+from app.platform.apart import leave_with_parent
 from app.platform.web.security import BOUNDS
 from app.settings import Settings
 from app.telemetry import set_up_logs

@@ -10,7 +10,7 @@ import typer
 from app.compiled import make_ready
 from app.errors import BadInput
 from app.main import reach_now
-from app.platform.web.security import ServerAccess
+from app.platform.web.security import ServerAccess, shed_stalled
 from app.serving import serve_by_several, serve_here, work
 from app.settings import Settings
 from app.telemetry import set_up_logs
@@ -98,4 +98,5 @@ def listening(host: str, port: int) -> socket.socket:
     # Without it the body of an answer waits for its head to be acknowledged: 40 ms on a kept connection.
     # Connections have it from the listener, in processes started later too.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    shed_stalled(listener)
     return listener

@@ -20,7 +20,8 @@ from app.features.sweeps.executors import crew
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
 from app.features.sweeps.rows import SweepRow, csv_lines, parquet
-from app.features.sweeps.run import WorkerPool, installed_context, run_sweep
+from app.features.sweeps.run import WorkerPool, run_sweep
+from app.platform.apart import installed_context
 from app.settings import Settings
 
 ENDINGS = (".csv", ".parquet")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import platform
 import threading
@@ -14,6 +15,7 @@ from typing import TypeAlias
 
 from app.errors import AppError, Message, Unavailable
 from app.estimating.documents import Text
+from app.platform.store.database import Store
 from app.platform.store.job_queries import ClaimedJob, WatchedJob
 from app.platform.store.queries import now
 from app.platform.store.repository import Repository
@@ -32,6 +34,10 @@ MOST_ATTEMPTS = 50
 """Claims without a step done after which a job is given up: it seems to take its runner with it."""
 
 
+def uncounted(seconds: float) -> None:
+    """Count no processor time."""
+
+
 @dataclass
 class JobClaim:
     """A job that this runner has taken on."""
@@ -39,16 +45,24 @@ class JobClaim:
     bench: Workbench
     job: ClaimedJob
     stopping: Callable[[], bool]
-    """Whether the server ends."""
+    """Whether the server ends, or it is another job's turn."""
+    charge: Callable[[float], None]
+    """Counts processor time that the work has taken. [s]"""
     lost: bool = False
     """Whether somebody has cancelled it or taken it over."""
     beaten: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def take(cls, bench: Workbench, identifier: str, stopping: Callable[[], bool]) -> JobClaim | None:
+    def take(
+        cls,
+        bench: Workbench,
+        identifier: str,
+        stopping: Callable[[], bool],
+        charge: Callable[[float], None] = uncounted,
+    ) -> JobClaim | None:
         """Take on a job; None where it does not wait, such as when another was faster."""
         found = bench.store.claim_job(identifier, runner_name(), now())
-        return cls(bench, found, stopping) if found else None
+        return cls(bench, found, stopping, charge) if found else None
 
     def cancelled(self) -> bool:
         """Tell whether to stop; shows that this runner lives. To be asked several times a second."""
@@ -166,3 +180,64 @@ class Watch:
             logger.warning("job taken from a silent runner", extra={"job": job.id, "attempts": job.attempts})
             if not exhausted:
                 self._bench.ring(job.id)
+
+
+TURN_SECONDS = 60.0
+"""How long a job is worked on while those of others wait. [s]"""
+
+LOOK_SECONDS = 5.0
+"""How often a job whose turn has lasted its time looks whether others wait. [s]"""
+
+HALF_LIFE = 600.0
+"""After so long, half of the processor time of a workspace counts. [s]"""
+
+
+class Turns:
+    """Whose job is next: that of the workspace whose jobs have lately used the least processor time here."""
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._used: dict[str, tuple[float, float]] = {}
+        self._lock = threading.Lock()
+
+    def next(self, identifier: str) -> Turn:
+        """Return the turn of the job that is next, of a given one where none waits."""
+        waiting = self._store.waiting_jobs() or [("", identifier)]
+        # The first of several that have used as little is the oldest.
+        workspace_id, chosen = min(waiting, key=lambda job: self.used(job[0]))
+        return Turn(self, workspace_id, chosen, self._clock())
+
+    def used(self, workspace_id: str) -> float:
+        """Return the processor time that counts of a workspace. [s]"""
+        seconds, at = self._used.get(workspace_id, (0.0, 0.0))
+        return seconds * math.exp2(-(self._clock() - at) / HALF_LIFE)
+
+    def charge(self, workspace_id: str, seconds: float) -> None:
+        with self._lock:
+            self._used[workspace_id] = self.used(workspace_id) + seconds, self._clock()
+
+    def over(self, turn: Turn) -> bool:
+        """Tell whether a turn has lasted its time and somebody waits who has used less."""
+        if self._clock() < turn.until:
+            return False
+        turn.until = self._clock() + LOOK_SECONDS
+        own = self.used(turn.workspace_id)
+        return any(self.used(workspace_id) < own for workspace_id, _ in self._store.waiting_jobs())
+
+
+class Turn:
+    """A stretch of time in which one job is worked on."""
+
+    def __init__(self, turns: Turns, workspace_id: str, identifier: str, begun: float) -> None:
+        self.workspace_id, self.id = workspace_id, identifier
+        self.until = begun + TURN_SECONDS
+        self._turns = turns
+        self._over = False
+
+    def charge(self, seconds: float) -> None:
+        self._turns.charge(self.workspace_id, seconds)
+
+    def over(self) -> bool:
+        self._over = self._over or self._turns.over(self)
+        return self._over

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage, Storage
@@ -19,6 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import Message, TooMany, Unavailable
 from app.platform.store.database import Store
+from app.platform.workbench import LOCAL_WORKSPACE
 
 logger = logging.getLogger("rackline.rates")
 
@@ -50,6 +51,16 @@ SENTENCES = {
     ClientKind.LINK: "this link can be opened {quota} times per minute; wait {seconds} s",
 }
 """What is said to who has asked too often."""
+
+PROCESSOR = (
+    "the searches of this workspace used {used} s of processor time in the last minute; "
+    "the limit is {quota} s; wait {seconds} s"
+)
+
+MOST_COUNTED = 2**31 - 1
+"""Most that a window counts."""
+
+Counted = TypeVar("Counted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +134,10 @@ class Rates:
     """The allowances of keys, people and links."""
 
     def __init__(
-        self, quotas: Mapping[ClientKind, Mapping[CostClass, int]], shared: Store | None = None
+        self,
+        quotas: Mapping[ClientKind, Mapping[CostClass, int]],
+        shared: Store | None = None,
+        processor: int = 120,
     ) -> None:
         """Take the requests a minute by kind; with a store they are counted there, else in this process.
 
@@ -138,12 +152,50 @@ class Rates:
         self._together = None if shared is None else DatabaseStorage(shared)
         self._apart = False
         """Whether the store could not be written at the last request."""
+        self._processor = processor
+        """Processor time of a workspace in a window. [s]"""
 
     def count(self, workspace_id: str, asker: ClientKind, identifier: str, effort: CostClass) -> Allowance:
-        """Count a request of somebody, unless it is beyond the quota, and return what is left."""
+        """Count a request of somebody, unless it is beyond the quota, and return what is left.
+
+        A person has one allowance in all their workspaces together.
+        """
+        home = LOCAL_WORKSPACE if asker is ClientKind.PERSON else workspace_id
+        return self._counting(lambda storage: self._counted(storage, home, asker, identifier, effort))
+
+    def charge(self, workspace_id: str, seconds: float) -> None:
+        """Count processor time that a workspace has used."""
+        name, spent = processor_of(workspace_id), math.ceil(seconds * 1000)
+
+        def add(storage: Storage) -> None:
+            support = cast(SlidingWindowCounterSupport, storage)
+            support.acquire_sliding_window_entry(name, MOST_COUNTED, WINDOW, spent)
+
+        self._counting(add)
+
+    def check_processor(self, workspace_id: str) -> None:
+        """Refuse a workspace that has used up the processor time of the last minute."""
+
+        def read(storage: Storage) -> Count:
+            support = cast(SlidingWindowCounterSupport, storage)
+            before, _, now, ends = support.get_sliding_window(processor_of(workspace_id), WINDOW)
+            return Count(before, max(0.0, ends - WINDOW), now)
+
+        used, quota = self._counting(read), self._processor * 1000
+        seconds = math.ceil(wait_for_one(used, quota, WINDOW))
+        if seconds:
+            values = {
+                "used": round(weighted(used, WINDOW) / 1000),
+                "quota": self._processor,
+                "seconds": seconds,
+            }
+            raise TooMany(Message(PROCESSOR, values), retry_after=seconds)
+
+    def _counting(self, count: Callable[[Storage], Counted]) -> Counted:
+        """Count in the database where it is shared, and here as long as that cannot be written."""
         if self._together is not None:
             try:
-                found = self._counted(self._together, workspace_id, asker, identifier, effort)
+                found = count(self._together)
             except (SQLAlchemyError, Unavailable):
                 if not self._apart:
                     logger.warning("requests cannot be counted in the database: each process counts its own")
@@ -151,7 +203,7 @@ class Rates:
             else:
                 self._apart = False
                 return found
-        return self._counted(self._here, workspace_id, asker, identifier, effort)
+        return count(self._here)
 
     def _counted(
         self, storage: Storage, workspace_id: str, asker: ClientKind, identifier: str, effort: CostClass
@@ -241,6 +293,11 @@ def divmod_window(moment: float, expiry: int) -> tuple[int, float]:
     """
     position = int(moment // expiry)
     return position, (position + 1) * expiry - moment
+
+
+def processor_of(workspace_id: str) -> str:
+    """Return what the processor time of a workspace is counted under."""
+    return f"{NAMESPACE}/{workspace_id}/processor"
 
 
 def workspace_of(name: str) -> str:

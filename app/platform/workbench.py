@@ -7,12 +7,12 @@ import hashlib
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from app.catalog.books import BookRow, PriceBook
 from app.catalog.own import OwnAccelerator
@@ -22,6 +22,7 @@ from app.estimating.calibrated import profile_from_json
 from app.estimating.context import SizingContext
 from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
+from app.platform.apart import Apart
 from app.platform.catalogue import Catalogue
 from app.platform.identity import SessionTimes
 from app.platform.outgoing import NO_HOSTS, HttpSender, Sender
@@ -230,6 +231,8 @@ class Workbench:
         """Whether webhooks may be told without TLS."""
         self.webhook_hosts = NO_HOSTS
         """Hosts inside that webhooks may be sent to."""
+        self.apart: Apart | None = None
+        """Computes what takes long in processes of their own; nowhere but here without it."""
         self.sender: Sender = HttpSender()
         """Sends messages to webhooks."""
         self.estimates = EstimateCache()
@@ -402,6 +405,30 @@ class Workbench:
         with self.store.transaction(workspace_id) as repository:
             rows = repository.page(CalibrationRow, OFFERED, None).rows
             return [row.id for row in rows if row.profile is not None]
+
+
+def hold_uploads(repository: Repository, document: JsonValue) -> None:
+    """Keep the uploads that a document names where they are until it is kept too, or say which is gone."""
+    named = sorted(set(uploads_in(document)))
+    if named:
+        repository.hold()
+    for identifier in named:
+        if repository.holds(identifier) is False:
+            kind = "uploaded sample" if identifier.startswith("wkl_") else "uploaded profile"
+            raise no_such(kind, identifier)
+
+
+def uploads_in(document: JsonValue) -> Iterator[str]:
+    """Return the identifiers of the uploads that a document names."""
+    if isinstance(document, list):
+        for part in document:
+            yield from uploads_in(part)
+    elif isinstance(document, dict):
+        for name, part in document.items():
+            if name in {"profile_id", "workload_id"} and isinstance(part, str):
+                yield part
+            else:
+                yield from uploads_in(part)
 
 
 def remove_files(bench: Workbench, workspace_id: str, addresses: list[str | None]) -> None:

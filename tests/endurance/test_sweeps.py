@@ -15,7 +15,8 @@ import pytest
 from distributed import Client, LocalCluster
 
 from app.features.sweeps.executors import DaskWorkerPool, LocalWorkerPool
-from app.features.sweeps.run import WorkerPool, installed_context, run_sweep
+from app.features.sweeps.run import WorkerPool, run_sweep
+from app.platform.apart import installed_context
 from app.platform.web.examples import FLEET_PLAN
 from tests.serving import all_rows, serving, wait_for
 from tests.sizing.sweeping import wide

@@ -394,6 +394,27 @@ def test_a_second_factor_is_asked_for(identity: Identity, ann: str, clock: Clock
         give_code(identity, third.token, codes[3], HOME)
 
 
+def test_a_code_is_taken_once_also_at_the_same_time(identity: Identity, ann: str, clock: Clock) -> None:
+    secret, _ = protected(identity, ann, clock)
+    clock.wait(seconds=30)
+    code, account = pyotp.TOTP(secret).at(clock()), second_factor.existing_of(identity, ann)
+    together, taken = threading.Barrier(6), list[bool]()
+
+    def take() -> None:
+        together.wait(10)
+        taken.append(second_factor.takes(identity, account, code))
+
+    threads = [threading.Thread(target=take) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == [False] * 5 + [True]
+    clock.wait(seconds=-30)
+    earlier = pyotp.TOTP(secret).at(clock())
+    assert not second_factor.takes(identity, account, earlier), "a clock that is put back opens none again"
+
+
 def protected(identity: Identity, account_id: str, clock: Clock) -> tuple[str, list[str]]:
     """Turn the second factor of an account on."""
     offered = second_factor.offer(identity, second_factor.existing_of(identity, account_id))

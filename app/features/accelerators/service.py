@@ -69,6 +69,7 @@ def create_accelerator(
         version = _version(identifier, 1, request)
 
         def save(repository: Repository) -> None:
+            repository.hold()
             if len(repository.accelerators.state()) >= MOST:
                 message = "a workspace can have at most {most} accelerators; delete unused ones"
                 raise Conflict(Message(message, {"most": MOST}))

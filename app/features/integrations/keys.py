@@ -119,6 +119,7 @@ def create_key(
 
 
 def check_room(repository: Repository, moment: datetime) -> None:
+    repository.hold()
     if repository.keys.count(moment) >= MOST_KEYS:
         raise Conflict.at(
             "name", "a workspace can have at most {most} active keys; revoke one first", most=MOST_KEYS
@@ -159,11 +160,13 @@ def get_key(bench: Workbench, workspace_id: str, identifier: str) -> ApiKey:
 
 
 def revoke_key(bench: Workbench, workspace_id: str, identifier: str) -> ApiKey:
-    """Take a key back at once; one that was taken back before stays so."""
+    """Take a key back at once with the jobs it has asked for; one that was taken back before stays so."""
     moment = now()
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, ApiKeyRecord, identifier, "key")
         repository.keys.revoke(identifier, moment)
+        for job in repository.open_jobs_of("key", identifier):
+            repository.of_job(job).move({"queued", "running"}, "cancelled", moment)
     return get_key(bench, workspace_id, identifier)
 
 

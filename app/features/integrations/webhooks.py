@@ -68,6 +68,7 @@ def create_webhook(
 
     def make() -> tuple[NewWebhook, Save]:
         def save(repository: Repository) -> None:
+            repository.hold()
             if repository.count_rows(WebhookRecord) >= MOST_WEBHOOKS:
                 raise Conflict.at("url", "a workspace can have at most {most} webhooks", most=MOST_WEBHOOKS)
             repository.add(record)

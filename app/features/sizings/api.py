@@ -17,6 +17,7 @@ from app.platform.web.deps import (
     ID,
     BenchDep,
     CursorQuery,
+    GoneDep,
     KeyHeader,
     ListDep,
     ModelQuery,
@@ -55,6 +56,7 @@ def create_sizing(
     bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[SizingRequest, Body(examples=[SIZING])],
+    gone: GoneDep,
     key: KeyHeader = None,
     limit: OptionsQuery = OPTIONS,
 ) -> Sizing:
@@ -65,7 +67,7 @@ def create_sizing(
     one and what would change the answer. At most a hundred options are returned, or fewer with
     ``limit``; ``next`` is the cursor for those that follow.
     """
-    return sizings.paged(sizings.create_sizing(bench, workspace, body, key), limit, None)
+    return sizings.create_sizing(bench, workspace, body, key, limit, gone)
 
 
 @router.get("/sizings", summary="List sizings", responses=LIST)

@@ -18,6 +18,7 @@ from app.features.sizings.model import (
 )
 from app.features.sizings.service import find_sizing, judged_sizing, sizing_id, stored_sizing
 from app.features.studies.model import StudyContent, stated, training_of
+from app.platform.apart import Abandoned, never
 from app.platform.web.forms import checked, whole
 from app.platform.workbench import Workbench
 
@@ -88,10 +89,10 @@ class SystemQuestion:
         wanted = self.filters.wanted(self.bench)
         return judged_sizing(self.bench, self.workspace, found, self.request, wanted)
 
-    def search(self) -> Sizing:
-        """Return the answer; the search is made where nobody has made it before."""
+    def search(self, gone: Callable[[], bool] = never) -> Sizing:
+        """Return the answer; the search is made where nobody has made it before and somebody waits for it."""
         if stored_sizing(self.bench, self.workspace, self.identifier) is None:
-            find_sizing(self.bench, self.workspace, self.identifier, self.asked)
+            find_sizing(self.bench, self.workspace, self.identifier, self.asked, gone=gone)
         found = self.answer()
         assert found is not None, "what was found is kept"
         return found
@@ -156,14 +157,17 @@ class WatchedSearch:
     def stop(self) -> None:
         self._stopped = True
 
+    def _gone(self) -> bool:
+        return self._stopped
+
     def run(self) -> None:
         asked = self.question
         if self.state.ended:
             return
         try:
-            find_sizing(asked.bench, asked.workspace, asked.identifier, asked.asked, self._watch)
+            find_sizing(asked.bench, asked.workspace, asked.identifier, asked.asked, self._watch, self._gone)
             self.state = replace(self.state, status="done", done=self.state.total)
-        except Stopped:
+        except (Stopped, Abandoned):
             pass
         except AppError as error:
             self.state = replace(self.state, status="failed", message=error.message)

@@ -45,7 +45,7 @@ from app.platform.web import choices, event_stream
 from app.platform.web.auth import get_principal
 from app.platform.web.choices import SystemGroup
 from app.platform.web.contexts import FigureView, Form, view
-from app.platform.web.deps import BenchDep, CursorQuery, WorkspaceDep
+from app.platform.web.deps import BenchDep, CursorQuery, GoneDep, WorkspaceDep
 from app.platform.web.forms import checked, plain_number
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import needs
@@ -197,19 +197,26 @@ def turned(opened: OpenView, fields: Mapping[str, str]) -> Response:
 @router.get(f"{PATH}.json")
 @needs(cost=CostClass.SEARCH)
 def show_systems_data(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, cursor: CursorQuery = None
+    request: Request,
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    gone: GoneDep,
+    identifier: str,
+    cursor: CursorQuery = None,
 ) -> Sizing:
     """Return all systems and counts for the question of a study, a hundred options at a time."""
     question = question_in(open_view(request, bench, workspace, identifier, VIEW, None))
     if question is None:
         message = Message("this study has no model to train")
         raise NotFound(message, [FieldError("model", message)])
-    return paged(question.search(), OPTIONS, cursor)
+    return paged(question.search(gone), OPTIONS, cursor)
 
 
 @router.get(PATH, response_class=HTMLResponse)
 @needs(cost=CostClass.SEARCH)
-def show_systems(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def show_systems(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, gone: GoneDep, identifier: str
+) -> Response:
     """Show the view: at once while the search is still to be made, which the page then follows.
 
     With ``run=wait`` it answers once the search is done, for browsers without scripts.
@@ -227,7 +234,7 @@ def show_systems(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
         outcome.asked = question is not None
         if question is not None:
             wait = request.query_params.get("run") == "wait"
-            outcome.sizing = question.search() if wait else question.answer()
+            outcome.sizing = question.search(gone) if wait else question.answer()
     except AppError as error:
         outcome.refuse(error)
     page = systems_page(request, opened, outcome)
@@ -324,7 +331,8 @@ def follow_search(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
         task = asyncio.create_task(run_sync(search.run))
         try:
             stopping = request.app.state.stopping.is_set
-            async for text in event_stream.stream(lambda: search.state, write, stopping):
+            admitted = event_stream.still_admitted(request)
+            async for text in event_stream.stream(lambda: search.state, write, stopping, admitted):
                 yield text
             await task
         finally:

@@ -24,6 +24,7 @@ from app.features.sizings.model import (
     check,
 )
 from app.features.sizings.search import Watch, nobody
+from app.platform.apart import never, run_apart
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of, stretch
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id
@@ -35,17 +36,43 @@ OPTIONS = 100
 """Most options of one answer; those that follow are read by cursor."""
 
 
+LONG = 32
+"""Systems times counts from which a sizing is computed in a process of its own: half a second of work, while
+the process takes some 30 ms to begin."""
+
+
+def takes_long(request: SizingRequest) -> bool:
+    """Tell whether a sizing tries so many candidates that other requests would wait for it."""
+    counts = len(request.counts) if request.counts is not None else LONG
+    return request.systems is None or len(request.systems) * counts >= LONG
+
+
 def create_sizing(
-    bench: Workbench, workspace_id: str, request: SizingRequest, key: str | None = None
+    bench: Workbench,
+    workspace_id: str,
+    request: SizingRequest,
+    key: str | None = None,
+    limit: int = OPTIONS,
+    gone: Callable[[], bool] = never,
+) -> Sizing:
+    """Make and keep a sizing; return it with so many of its options, unless nobody waits for it any more."""
+    SEARCHES.labels("systems").inc()
+    if takes_long(request):
+        return run_apart(bench, make_sizing, workspace_id, request, key, limit, gone=gone)
+    return make_sizing(bench, workspace_id, request, key, limit)
+
+
+def make_sizing(
+    bench: Workbench, workspace_id: str, request: SizingRequest, key: str | None, limit: int
 ) -> Sizing:
     def make() -> tuple[Sizing, Save]:
         sized = size(request, bench.context(workspace_id))
-        SEARCHES.labels("systems").inc()
         row = _row(new_id("siz"), request, sized)
         answer = sized.document.model_copy(update={"id": row.id})
         return answer, lambda repository: repository.add(row)
 
-    return keep(bench, workspace_id, IdempotentCall.of("sizings", key, request), Sizing, make)
+    made = keep(bench, workspace_id, IdempotentCall.of("sizings", key, request), Sizing, make)
+    return paged(made, limit, None)
 
 
 def _row(identifier: str, request: SizingRequest, sized: Sized) -> SizingRow:
@@ -103,11 +130,22 @@ def stored_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Store
 
 
 def find_sizing(
-    bench: Workbench, workspace_id: str, identifier: str, request: SizingRequest, watch: Watch = nobody
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    request: SizingRequest,
+    watch: Watch = nobody,
+    gone: Callable[[], bool] = never,
 ) -> None:
-    """Find the answer to a question and keep it."""
-    row = _row(identifier, request, size(request, bench.context(workspace_id), watch))
+    """Find the answer to a question and keep it, unless nobody waits for it any more."""
     SEARCHES.labels("systems").inc()
+    run_apart(bench, keep_found, workspace_id, identifier, request, watch=watch, gone=gone)
+
+
+def keep_found(
+    bench: Workbench, workspace_id: str, identifier: str, request: SizingRequest, watch: Watch
+) -> None:
+    row = _row(identifier, request, size(request, bench.context(workspace_id), watch))
     # Who asks the same at the same time finds the same.
     with suppress(IntegrityError), bench.store.transaction(workspace_id) as repository:
         repository.add(row)

@@ -38,7 +38,7 @@ from app.platform.store.queries import EVERYTHING, After, ListFilter, new_id, no
 from app.platform.store.repository import Repository
 from app.platform.store.tables import StudyRecord, StudyVersionRecord
 from app.platform.store.upload_queries import identifiers
-from app.platform.workbench import Workbench, no_such, remove_files
+from app.platform.workbench import Workbench, hold_uploads, no_such, remove_files
 
 
 def estimates_of(
@@ -110,7 +110,13 @@ def create_study(
 
     def make() -> tuple[Study, Save]:
         estimates_of(bench, workspace_id, content, {})
-        return first_version(content, saved=saved)
+        made, add = first_version(content, saved=saved)
+
+        def save(repository: Repository) -> None:
+            hold_uploads(repository, tree_of(content))
+            add(repository)
+
+        return made, save
 
     return keep(bench, workspace_id, IdempotentCall.of("studies", key, content), Study, make)
 
@@ -295,6 +301,7 @@ def change_study(
             "version", "a study can have at most {most} versions; duplicate it to continue", most=MAX_VERSIONS
         )
     with bench.store.transaction(workspace_id) as repository:
+        hold_uploads(repository, tree)
         kept = repository.studies.add_next(
             identifier,
             latest.version,

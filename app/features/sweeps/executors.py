@@ -10,20 +10,22 @@ import importlib.util
 import multiprocessing
 import os
 import signal
-import threading
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor
-from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING
 
 from app.errors import BadInput, Message
 from app.features.sweeps.run import WorkerPool, WorkersFailed
+from app.platform.apart import leave_with_parent
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
+GIVES_WAY = 19
+"""Niceness of the processes: whoever answers pages, and whoever is waited for, comes first."""
 MOST_PROCESSES = 61
 """What Windows can wait for at once."""
 DASK_SECONDS = 15
@@ -88,13 +90,15 @@ class LocalWorkerPool:
         """End the processes, whatever they are at.
 
         A pool that is interrupted while it starts forgets the processes it has started, which would
-        then wait for work for ever; so all children that came since are ended, known to it or not.
+        then wait for work for ever; so all spawned children that came since are ended, known to it or not.
         """
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=False)
             for child in set(multiprocessing.active_children()) - self._others:
-                child.terminate()
+                # Forked ones compute for somebody else (app.platform.apart).
+                if isinstance(child, SpawnProcess):
+                    child.terminate()
 
 
 @contextlib.contextmanager
@@ -111,25 +115,14 @@ def without_interrupts() -> Iterator[None]:
 
 
 def enter_service() -> None:
-    """Prepare a process of the pool: Ctrl-C is its parent's affair, and it ends with its parent.
+    """Prepare a process of the pool: it gives way, leaves Ctrl-C to its parent and ends with it.
 
     A pool whose parent is killed would wait for work for ever: its processes hold both ends of the
     pipe that work comes through.
     """
+    os.nice(GIVES_WAY)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     leave_with_parent()
-
-
-def leave_with_parent() -> None:
-    """End this process when its parent has ended, however it did."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_leave_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _leave_with(sentinel: int) -> None:
-    wait([sentinel])
-    os._exit(1)
 
 
 class DaskWorkerPool:

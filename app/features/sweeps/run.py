@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Protocol
 
 from app import __version__
 from app.errors import AppError, Message
-from app.estimating.context import SizingContext, load_context
+from app.estimating.context import SizingContext
 from app.estimating.estimate import estimate
 from app.features.sweeps.points import SweepPoint, UploadSet
 from app.features.sweeps.rows import SweepRow, problem_row, refused_row, row_of
-from app.profiles.presets import models_directory
+from app.platform.job_running import uncounted
 
 logger = logging.getLogger("rackline.sweep")
 ContextMaker = Callable[[], SizingContext]
@@ -42,16 +41,8 @@ class Computed:
     rows: list[SweepRow]
     versions: tuple[str, str]
     """Versions of formulas and figures at the worker."""
-
-
-@functools.lru_cache(maxsize=1)
-def context_of(directory: Path) -> SizingContext:
-    return load_context(directory)
-
-
-def installed_context() -> SizingContext:
-    """Return the catalogue of this installation."""
-    return context_of(models_directory().parent)
+    seconds: float
+    """Processor time. [s]"""
 
 
 def versions_of(context: SizingContext) -> tuple[str, str]:
@@ -59,9 +50,11 @@ def versions_of(context: SizingContext) -> tuple[str, str]:
 
 
 def compute(chunk: Chunk, make_context: ContextMaker) -> Computed:
+    begun = time.thread_time()
     own = make_context()
     context = chunk.uploads.within(own)
-    return Computed([row_at(point, context) for point in chunk.points], versions_of(own))
+    rows = [row_at(point, context) for point in chunk.points]
+    return Computed(rows, versions_of(own), time.thread_time() - begun)
 
 
 def row_at(point: SweepPoint, context: SizingContext) -> SweepRow:
@@ -130,6 +123,7 @@ def run_sweep(
     uploads: UploadSet | None = None,
     done: Collection[str] = (),
     cancelled: Callable[[], bool] = never,
+    charge: Callable[[float], None] = uncounted,
 ) -> Iterator[list[SweepRow]]:
     """Compute the points of a sweep that are not done and yield their rows as they come.
 
@@ -137,7 +131,7 @@ def run_sweep(
     whose worker dies is computed again; a point that keeps killing its worker gets a row that says so.
     """
     left = (point for point in points if point.key not in done)
-    flight = _Flight(crew, make_context, versions_of(make_context()))
+    flight = _Flight(crew, make_context, versions_of(make_context()), charge)
     try:
         chunks = _chunked(left, uploads or UploadSet())
         while not cancelled():
@@ -156,6 +150,7 @@ class _Flight:
     crew: WorkerPool
     make_context: ContextMaker
     versions: tuple[str, str]
+    charge: Callable[[float], None]
     flying: dict[Future[Computed], tuple[Chunk, Executor]] = field(default_factory=dict)
     again: deque[Chunk] = field(default_factory=deque)
     alone: deque[Chunk] = field(default_factory=deque)
@@ -202,6 +197,7 @@ class _Flight:
                 raise unable(error) from error
             else:
                 self.barren = self.condemned = 0
+                self.charge(computed.seconds)
                 yield self.checked(computed).rows
         if broken:
             self.replace_workers(broken[-1])

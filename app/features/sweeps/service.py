@@ -16,7 +16,8 @@ from app.features.studies.service import get_study
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
 from app.features.sweeps.rows import Job, Status, SweepAnswer, SweepRow, SweepState, csv_lines, parquet
-from app.features.sweeps.run import WorkerPool, installed_context, run_sweep
+from app.features.sweeps.run import WorkerPool, run_sweep
+from app.platform.apart import installed_context
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.job_running import JobClaim
@@ -25,7 +26,7 @@ from app.platform.store.document_queries import Label, Order, RowPlace, RowSelec
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import JobRecord, SweepRecord, SweepRowRecord
-from app.platform.workbench import Workbench, existing, found
+from app.platform.workbench import Workbench, existing, found, hold_uploads
 
 RowOrder: TypeAlias = Order
 """What rows can be sorted by."""
@@ -58,7 +59,12 @@ def create_sweep(
         job = JobRecord(
             id=record.id, workspace_id=workspace_id, kind="sweep", status="queued", total=sweep.total
         )
-        return state_of(record, job), lambda repository: repository.add(record, job)
+
+        def save(repository: Repository) -> None:
+            hold_uploads(repository, record.request)
+            repository.add(record, job)
+
+        return state_of(record, job), save
 
     made = keep(bench, workspace_id, IdempotentCall.of("sweeps", key, request), SweepState, make)
     bench.ring(made.id)
@@ -256,6 +262,7 @@ def compute_sweep(claim: JobClaim, make_crew: Callable[[], WorkerPool]) -> None:
         uploads=uploads,
         done=done,
         cancelled=claim.cancelled,
+        charge=claim.charge,
     ):
         records = [
             SweepRowRecord(

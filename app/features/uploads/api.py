@@ -34,6 +34,7 @@ from app.platform.web.deps import (
     ID,
     BenchDep,
     CustomerQuery,
+    GoneDep,
     KeyHeader,
     ListDep,
     WorkspaceDep,
@@ -176,10 +177,12 @@ def create_workload(
     bench: BenchDep,
     workspace: WorkspaceDep,
     upload: Annotated[Upload, Depends(workload_upload)],
+    gone: GoneDep,
     key: KeyHeader = None,
 ) -> KeptWorkload:
     """Count the lengths in JSON lines, CSV, text or Parquet; the text is discarded after counting."""
-    return uploads.upload_workload(bench, workspace, upload.name, upload.content, row_length(upload), key)
+    length = row_length(upload)
+    return uploads.upload_workload(bench, workspace, upload.name, upload.content, length, key, gone)
 
 
 @router.get("/workloads", summary="List uploaded samples", responses=LIST)

@@ -22,6 +22,7 @@ from app.features.uploads.model import (
     UploadPatch,
     UploadSummary,
 )
+from app.platform.apart import never, run_apart
 from app.platform.catalogue import operators
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of, read_cursor, write_cursor
@@ -149,6 +150,10 @@ def list_profiles(
     return Page(items=[filled(UploadSummary, row) for row in rows], next=write_cursor(following))
 
 
+LONG_BYTES = 2_000_000
+"""Size from which a sample of the data is read in a process of its own: a third of a second of work. [B]"""
+
+
 def upload_workload(
     bench: Workbench,
     workspace_id: str,
@@ -156,8 +161,17 @@ def upload_workload(
     content: bytes,
     seq_len: int | None = None,
     key: str | None = None,
+    gone: Callable[[], bool] = never,
 ) -> KeptWorkload:
     """Count the lengths in a sample of the data and keep the counts; the text is let go."""
+    if len(content) >= LONG_BYTES:
+        return run_apart(bench, keep_workload, workspace_id, name, content, seq_len, key, gone=gone)
+    return keep_workload(bench, workspace_id, name, content, seq_len, key)
+
+
+def keep_workload(
+    bench: Workbench, workspace_id: str, name: str, content: bytes, seq_len: int | None, key: str | None
+) -> KeptWorkload:
     # Names are shown in lists and messages, and PostgreSQL keeps no U+0000.
     title = printable(name, MAX_NAME) or "file"
 
@@ -216,6 +230,7 @@ def workload_document(identifier: str, name: str, sample: LengthSample, customer
 def delete_profile(bench: Workbench, workspace_id: str, identifier: str) -> None:
     """Delete an uploaded model and its file; refused while a study or an open sweep asks for it."""
     with bench.store.transaction(workspace_id) as repository:
+        repository.hold()
         if not repository.uploads.has_profile(identifier):
             raise no_such("uploaded profile", identifier)
         check_unused(repository, identifier)
@@ -227,6 +242,7 @@ def delete_profile(bench: Workbench, workspace_id: str, identifier: str) -> None
 def delete_workload(bench: Workbench, workspace_id: str, identifier: str) -> None:
     """Delete what was counted in a sample; refused while a study or an open sweep asks for it."""
     with bench.store.transaction(workspace_id) as repository:
+        repository.hold()
         if not repository.uploads.has_sample(identifier):
             raise no_such("uploaded sample", identifier)
         check_unused(repository, identifier)

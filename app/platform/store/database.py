@@ -23,7 +23,14 @@ from app.errors import BadInput, need
 from app.platform.store.account_queries import ExternalQueries, IdentityQueries, SessionQueries
 from app.platform.store.failures import PatientPool, watch
 from app.platform.store.integration_queries import claim_message, key_of, purge_messages, purge_rates
-from app.platform.store.job_queries import claim_job, jobs_by_state, take_back, take_turn, watched_jobs
+from app.platform.store.job_queries import (
+    claim_job,
+    jobs_by_state,
+    take_back,
+    take_turn,
+    waiting_jobs,
+    watched_jobs,
+)
 from app.platform.store.migrate import is_current, upgrade
 from app.platform.store.proposal_queries import ended_proposals, shared_by
 from app.platform.store.repository import Repository
@@ -126,6 +133,7 @@ class Store:
 
     claim_job = across(claim_job)
     watched_jobs = across(watched_jobs)
+    waiting_jobs = across(waiting_jobs)
     take_back = across(take_back)
     jobs_by_state = across(jobs_by_state)
     shared_by = across(shared_by)

@@ -80,6 +80,17 @@ def watched_jobs(session: Session) -> list[WatchedJob]:
     return [WatchedJob(*row) for row in session.connection().execute(query)]
 
 
+def waiting_jobs(session: Session) -> list[tuple[str, str]]:
+    """Return workspace and identifier of the jobs that wait, oldest first."""
+    query = (
+        sa.select(col(JobRecord.workspace_id), col(JobRecord.id))
+        .where(col(JobRecord.status) == "queued")
+        .order_by(col(JobRecord.created_at), col(JobRecord.id))
+        .limit(WATCHED)
+    )
+    return [(workspace_id, identifier) for workspace_id, identifier in session.connection().execute(query)]
+
+
 def take_back(
     session: Session, silent: WatchedJob, status: str, message: dict[str, Any] | None, moment: datetime
 ) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
+import sqlalchemy as sa
 from sqlalchemy import ColumnElement
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import defer
@@ -23,15 +24,17 @@ from app.platform.store.erasure_queries import ErasureQueries
 from app.platform.store.integration_queries import KeyQueries, RateQueries, WebhookQueries
 from app.platform.store.job_queries import JobQueries
 from app.platform.store.proposal_queries import ProposalQueries, next_number, reviewed, standing
-from app.platform.store.queries import EVERYTHING, After, ListFilter, Listing, Queries
+from app.platform.store.queries import EVERYTHING, After, ListFilter, Listing, Queries, Statements
 from app.platform.store.tables import (
     AcceleratorRecord,
+    AuditEvent,
     BillRow,
     CalibrationRow,
     ComparisonOption,
     ComparisonRecord,
     EstimateRow,
     IdempotencyKey,
+    JobRecord,
     Owned,
     PriceBookRecord,
     Profile,
@@ -111,6 +114,22 @@ class Repository(Queries):
 
     def has_workspace(self) -> bool:
         return self._session.get(Workspace, self._workspace_id) is not None
+
+    def hold(self) -> None:
+        """Let nobody else who holds the workspace go on until this transaction ends.
+
+        What is counted or looked for afterwards is still so when the transaction writes.
+        """
+        Statements(self._session).update_rows(Workspace, {"name": Workspace.name}, id=self._workspace_id)
+
+    def open_jobs_of(self, actor_kind: str, actor_id: str) -> list[str]:
+        """Return the jobs that have not ended of whoever asked for them, as the trail tells."""
+        asked = sa.select(col(AuditEvent.object_id)).where(
+            *self.criteria(AuditEvent, actor_kind=actor_kind, actor_id=actor_id),
+            col(AuditEvent.action).like("%.created"),
+        )
+        not_ended = col(JobRecord.status).in_(("queued", "running"))
+        return self.values(JobRecord, JobRecord.id, not_ended, col(JobRecord.id).in_(asked))
 
     def add(self, *rows: Any) -> None:
         self._add(*rows)

@@ -60,6 +60,11 @@ def acting(actor: Actor) -> Iterator[None]:
         _ACTING.reset(before)
 
 
+def current_actor() -> Actor:
+    """Return in whose name is acted."""
+    return _ACTING.get()
+
+
 def acting_name() -> str:
     """Return the name of the person or key that acts; empty for links and the server itself."""
     actor = _ACTING.get()

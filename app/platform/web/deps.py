@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
+from anyio import from_thread
 from fastapi import Depends, Header, Query, Request
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
@@ -63,6 +65,13 @@ async def get_query(request: Request) -> QueryParams:
     """Return what an address asks for, to a route that reads names of any number."""
     return request.query_params
 
+
+async def get_gone(request: Request) -> Callable[[], bool]:
+    """Return what tells a thread that answers a request whether its client has left."""
+    return lambda: from_thread.run(request.is_disconnected)
+
+
+GoneDep = Annotated[Callable[[], bool], Depends(get_gone)]
 
 QueryDep = Annotated[QueryParams, Depends(get_query)]
 

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.errors import Message, TooMany
 from app.platform.admission import Principal
-from app.platform.web.auth import get_principal
+from app.platform.web.auth import credentials_of, get_principal
 
 MEDIA_TYPE = "text/event-stream"
 LOOK_SECONDS = 0.5
@@ -29,6 +29,8 @@ MOST_STREAMS = 10
 """Streams at once of a key or a person in one process; each holds one of its connections."""
 MOST_ALONE = 100
 """Streams at once of who sits at a server without accounts: nobody else is kept waiting."""
+ADMITTED_SECONDS = 2.0
+"""How soon a stream ends whose key was revoked, or whose session has ended. [s]"""
 END = "end"
 """Name and identifier of the last event."""
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -99,15 +101,20 @@ async def stream(
     read: Callable[[], State],
     write: Callable[[State, State | None], str],
     stopping: Callable[[], bool] = lambda: False,
+    admitted: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[str]:
     """Yield the events of long work, the last one named ``end``.
 
     Where the server ends first, or the stream has lasted its time, it breaks off, and whoever follows
-    connects again.
+    connects again. It breaks off as well where whoever follows is not let in any more.
     """
     before: State | None = None
-    begun = said = time.monotonic()
+    begun = said = asked = time.monotonic()
     while not stopping() and time.monotonic() - begun < LONGEST:
+        if time.monotonic() - asked >= ADMITTED_SECONDS:
+            if not await run_sync(admitted):
+                return
+            asked = time.monotonic()
         state = await run_sync(read)
         if state != before:
             yield write(state, before)
@@ -121,6 +128,17 @@ async def stream(
         await anyio.sleep(LOOK_SECONDS)
 
 
+def still_admitted(request: Request) -> Callable[[], bool]:
+    """Return what tells whether who asked is still let into the same workspace."""
+    principal, credentials = get_principal(request), credentials_of(request)
+
+    def admitted() -> bool:
+        found: Principal | None = request.app.state.admission.principal(credentials)
+        return found is not None and found.workspace_id == principal.workspace_id
+
+    return admitted
+
+
 def response(
     request: Request,
     read: Callable[[], State],
@@ -132,5 +150,5 @@ def response(
     """
     if read().ended and request.headers.get("last-event-id") == END:
         return Response(status_code=204)
-    events = stream(read, write, request.app.state.stopping.is_set)
+    events = stream(read, write, request.app.state.stopping.is_set, still_admitted(request))
     return Followed(events, request.app.state.streams, get_principal(request))

@@ -100,6 +100,8 @@ def count_request(request: Request, principal: Principal) -> None:
     allowance = rates.count(principal.workspace_id, asker, identifier, cost)
     setattr(request.state, STATE, allowance.headers() if asker is ClientKind.KEY else {})
     allowance.check()
+    if cost is CostClass.SEARCH:
+        rates.check_processor(principal.workspace_id)
 
 
 def count_reading(request: Request, workspace_id: str, link: str) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from time import monotonic
@@ -113,6 +114,23 @@ KEPT_OPEN = 75
 
 MOST_HEAD = 32_768
 """Longest line and headers of a request. [B]"""
+
+
+STALLED = 60
+"""How long a client may take nothing of its answer, or be silent to the network's questions. [s]"""
+
+
+def shed_stalled(listener: socket.socket) -> None:
+    """Let the connections of a socket end whose client stopped reading, or went away without a word.
+
+    The system closes them (tcp(7)): no answer waits for them. Connections have this from the listener.
+    """
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    stated = {"KEEPIDLE": STALLED // 2, "KEEPINTVL": 10, "KEEPCNT": 3, "USER_TIMEOUT": STALLED * 1000}
+    for name, value in stated.items():
+        # Not every system has all of them.
+        if (option := getattr(socket, f"TCP_{name}", None)) is not None:
+            listener.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 class PatientProtocol(H11Protocol):

@@ -6,6 +6,8 @@ import asyncio
 import csv
 import io
 import json
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -135,6 +137,21 @@ def test_a_stream_ends_after_its_time_and_can_be_followed_again(application: Fas
     for _ in range(2):
         (response,) = followed(application, waiting, 1)
         assert [name for name, _ in events(response.text)] == ["progress"]
+
+
+def test_a_stream_ends_with_its_key(
+    ask: Ask, application: FastAPI, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "LONGEST", 30.0)
+    monkeypatch.setattr(event_stream, "ADMITTED_SECONDS", 0.2)
+    key = ask("POST", "/api/v1/keys", json={"name": "Follows", "scopes": ["read"]}).json()
+    revoking = threading.Timer(1.0, lambda: ask("DELETE", f"/api/v1/keys/{key['id']}"))
+    revoking.start()
+    begun = time.monotonic()
+    (response,) = followed(application, waiting, 1, key["secret"])
+    assert 0.9 < time.monotonic() - begun < 5.0
+    assert [name for name, _ in events(response.text)] == ["progress"]
+    assert followed(application, waiting, 1, key["secret"])[0].status_code == 401
 
 
 def test_nobody_follows_without_end(

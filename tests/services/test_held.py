@@ -1,0 +1,209 @@
+"""What must hold when requests come at the same time, on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from inspect import stack
+from typing import Any
+
+import pytest
+
+from app.errors import AppError, Conflict, NotFound, TooMany
+from app.features.accelerators import service as accelerators
+from app.features.accelerators.model import AcceleratorRequest
+from app.features.integrations import keys, webhooks
+from app.features.integrations.model import KeyRequest, WebhookRequest
+from app.features.studies.service import create_study, list_studies
+from app.features.sweeps.service import create_sweep, get_state
+from app.features.uploads import service as uploads
+from app.platform.job_running import TURN_SECONDS, JobClaim, Turns
+from app.platform.rates import ClientKind, CostClass, Rates
+from app.platform.store.database import Store
+from app.platform.store.document_queries import StudyQueries
+from app.platform.store.repository import Repository
+from app.platform.store.trail import Actor, acting
+from app.platform.web.examples import ACCELERATOR
+from app.platform.workbench import LOCAL_WORKSPACE, Workbench
+from tests.services.test_rates import clock as clock
+from tests.services.test_storage import LAYERS, study_of
+from tests.sizing.asking import sizing_context
+from tests.sizing.sweeping import wide
+from tests.store.conftest import migrated as migrated
+from tests.store.conftest import migrated_file as migrated_file
+from tests.store.conftest import store as store
+
+ONE = "ws_one"
+
+
+@pytest.fixture
+def bench(store: Store) -> Workbench:
+    with store.transaction(LOCAL_WORKSPACE) as repository:
+        repository.ensure_workspace("Local")
+    return Workbench(sizing_context(), store)
+
+
+def at_once(asked: Callable[[int], object], times: int) -> list[AppError]:
+    """Ask so many times at the same time; return what was refused."""
+    together = threading.Barrier(times)
+
+    def ask(number: int) -> AppError | None:
+        together.wait(30)
+        try:
+            asked(number)
+        except AppError as error:
+            return error
+        return None
+
+    with ThreadPoolExecutor(times) as threads:
+        return [found for found in threads.map(ask, range(times)) if found is not None]
+
+
+def key_of(bench: Workbench, number: int) -> object:
+    return keys.create_key(bench, ONE, KeyRequest(name=f"Key {number}", scopes=["read"]))
+
+
+def webhook_of(bench: Workbench, number: int) -> object:
+    address = f"https://example.com/{number}"
+    return webhooks.create_webhook(bench, ONE, WebhookRequest(url=address, events=["proposal.frozen"]))
+
+
+def accelerator_of(bench: Workbench, number: int) -> object:
+    request = AcceleratorRequest.model_validate({**ACCELERATOR, "name": f"Accelerator {number}"})
+    return accelerators.create_accelerator(bench, ONE, request)
+
+
+@pytest.mark.parametrize(
+    ("module", "most", "make"),
+    [
+        (keys, "MOST_KEYS", key_of),
+        (webhooks, "MOST_WEBHOOKS", webhook_of),
+        (accelerators, "MOST", accelerator_of),
+    ],
+)
+def test_a_full_workspace_is_not_overfilled_at_the_same_time(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, module: Any, most: str, make: Callable[..., object]
+) -> None:
+    monkeypatch.setattr(module, most, 3)
+    refused = at_once(lambda number: make(bench, number), 8)
+    assert len(refused) == 5
+    assert all(isinstance(error, Conflict) for error in refused)
+
+
+def test_an_upload_does_not_vanish_under_a_study_that_is_being_kept(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = uploads.upload_profile(bench, ONE, "layers.csv", LAYERS).id
+    between = moment_before_saving(bench, monkeypatch, lambda: uploads.delete_profile(bench, ONE, profile))
+    with between, pytest.raises(NotFound):
+        create_study(bench, ONE, study_of(profile))
+    assert list_studies(bench, ONE, 10, None).items == []
+
+
+def test_who_deletes_an_upload_waits_for_a_study_that_is_being_kept(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = uploads.upload_profile(bench, ONE, "layers.csv", LAYERS).id
+    refused: list[type[Exception]] = []
+
+    def delete() -> None:
+        with pytest.raises(Conflict) as caught:
+            uploads.delete_profile(bench, ONE, profile)
+        refused.append(caught.type)
+
+    deleting, add = threading.Thread(target=delete), StudyQueries.add
+
+    def slowly(queries: StudyQueries, *values: Any) -> None:
+        deleting.start()
+        deleting.join(0.5)
+        add(queries, *values)
+
+    monkeypatch.setattr(StudyQueries, "add", slowly)
+    create_study(bench, ONE, study_of(profile))
+    deleting.join(10)
+    assert refused == [Conflict]
+
+
+@contextmanager
+def moment_before_saving(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]
+) -> Iterator[None]:
+    """Let something happen once, between what a study is computed from and its transaction."""
+    transaction, done = bench.store.transaction, list[bool]()
+
+    def begun(workspace_id: str) -> AbstractContextManager[Repository]:
+        if not done and any("idempotency" in frame.filename for frame in stack()):
+            done.append(True)
+            do()
+        return transaction(workspace_id)
+
+    monkeypatch.setattr(bench.store, "transaction", begun)
+    yield
+    assert done
+
+
+def test_a_revoked_key_ends_the_jobs_it_has_asked_for(bench: Workbench) -> None:
+    made = keys.create_key(bench, ONE, KeyRequest(name="Robot", scopes=["read", "estimate"]))
+    with acting(Actor("key", made.id, "Robot")):
+        own, running = (create_sweep(bench, ONE, wide(4).request).id for _ in range(2))
+    with acting(Actor("person", "acc_1", "Ann")):
+        hers = create_sweep(bench, ONE, wide(4).request).id
+    claim = JobClaim.take(bench, running, lambda: False)
+    assert claim is not None
+    keys.revoke_key(bench, ONE, made.id)
+    assert [get_state(bench, ONE, one).status for one in (own, running, hers)] == [
+        "cancelled",
+        "cancelled",
+        "queued",
+    ]
+    claim.beaten = 0.0
+    assert claim.cancelled(), "its runner is told within a second"
+
+
+def test_a_person_has_one_allowance_in_all_workspaces(bench: Workbench, clock: list[float]) -> None:
+    rates = Rates({ClientKind.PERSON: {CostClass.READ: 4}, ClientKind.KEY: {CostClass.READ: 4}}, bench.store)
+    asked = [
+        rates.count(workspace, ClientKind.PERSON, "acc_1", CostClass.READ).granted
+        for workspace in ("ws_one", "ws_two") * 3
+    ]
+    assert asked.count(True) == 4
+    assert rates.count("ws_two", ClientKind.PERSON, "acc_2", CostClass.READ).granted
+
+
+def test_processor_time_is_counted_by_all_servers_and_of_each_workspace(
+    bench: Workbench, clock: list[float]
+) -> None:
+
+    servers = [Rates({}, bench.store, processor=2) for _ in range(2)]
+    for server in servers:
+        server.check_processor("ws_one")
+        server.charge("ws_one", 1.2)
+    with pytest.raises(TooMany) as caught:
+        servers[0].check_processor("ws_one")
+    assert 0 < caught.value.retry_after <= 120
+    servers[0].check_processor("ws_two")
+
+
+def test_the_next_job_is_of_who_has_used_least(bench: Workbench) -> None:
+    many = [create_sweep(bench, "ws_one", wide(4).request).id for _ in range(3)]
+    other = create_sweep(bench, "ws_two", wide(4).request).id
+    shown = [0.0]
+    turns = Turns(bench.store, lambda: shown[0])
+    first = turns.next(many[0])
+    assert first.id == many[0], "the oldest, where nobody has used anything"
+    claim = JobClaim.take(bench, first.id, lambda: False)
+    assert claim is not None
+    first.charge(30.0)
+    assert not first.over(), "a turn lasts its time"
+    shown[0] += TURN_SECONDS
+    assert first.over(), "then others come who have used less"
+    second = turns.next(many[1])
+    assert second.id == other
+    claim = JobClaim.take(bench, other, lambda: False)
+    assert claim is not None
+    second.charge(5.0)
+    shown[0] += 2 * TURN_SECONDS
+    assert not second.over(), "who has used more waits on"
+    assert turns.next(other).id == many[1]
