@@ -73,6 +73,10 @@ def faults() -> list[tuple[str, ...]]:
     return [("code", "meaning"), *((f"`{code}`", str(meaning)) for code, meaning in FAULTS.items())]
 
 
+CASE = "what was assumed where the file says nothing"
+"""Sentence of a warning that is written where a file is read."""
+
+
 def warnings() -> list[tuple[str, ...]]:
     """Return every warning that the code can raise."""
     package = Path(__file__).parent
@@ -81,7 +85,7 @@ def warnings() -> list[tuple[str, ...]]:
         for path in package.rglob("*.py")
         for warning in raised(ast.parse(path.read_text(encoding="utf-8")))
     }
-    rows = [(f"`{warning.code}`", warning.severity, warning.sentence) for warning in sorted(found)]
+    rows = [(f"`{warning.code}`", warning.severity, warning.sentence or CASE) for warning in sorted(found)]
     return [("code", "severity", "sentence"), *rows]
 
 

@@ -84,8 +84,8 @@ class Visitor:
 def folded(email: str) -> str:
     """Return an address as it is looked up.
 
-    >>> folded("Minji.Kim@Example.COM")
-    'minji.kim@example.com'
+    >>> folded("First.Last@Example.COM")
+    'first.last@example.com'
     """
     return unicodedata.normalize("NFKC", email.strip()).casefold()
 

@@ -225,6 +225,7 @@ CODES = {
 """What programs tell complaints of pydantic's apart by."""
 
 UNKNOWN_PARAMETER = Message("unknown query parameter; allowed: {known}")
+SENT_TWICE = UNREADABLE[0][-1]
 
 CODE_OF = {
     **{REASONS[kind]: code for code, kinds in CODES.items() for kind in kinds},

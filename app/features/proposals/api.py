@@ -60,7 +60,8 @@ USUAL_SHARE = ShareRequest()
 
 def file_answer(kind: str, meaning: str) -> dict[int | str, dict[str, Any]]:
     """Return the answer of an address that gives a file, for OpenAPI."""
-    content = {kind: {"schema": {"type": "string", "format": "binary"}}}
+    binary = {} if kind.startswith("text/") else {"format": "binary"}
+    content = {kind: {"schema": {"type": "string", **binary}}}
     return {**READ, 200: {"description": meaning, "content": content}}
 
 

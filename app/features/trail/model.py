@@ -22,7 +22,7 @@ class TrailActor(Document):
         description="Identifier of the account or key; empty if there is none.",
         examples=["acc_a2b3c4d5e6f7g2h3"],
     )
-    name: str = Field(description="Name of the actor; empty if unknown.", examples=["Minji Kim"])
+    name: str = Field(description="Name of the actor; empty if unknown.", examples=["Account owner"])
 
 
 class TrailObject(Document):

@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
@@ -36,7 +37,13 @@ from app.errors import (
     nearest,
 )
 from app.platform.idempotency import noting_replays
-from app.platform.json_bodies import MAX_ERRORS, UNKNOWN_PARAMETER, read_json, several_invalid
+from app.platform.json_bodies import (
+    MAX_ERRORS,
+    SENT_TWICE,
+    UNKNOWN_PARAMETER,
+    read_json,
+    several_invalid,
+)
 from app.platform.listing import Page
 from app.platform.web.auth import get_principal
 from app.platform.web.locale import PARAMETER
@@ -441,15 +448,19 @@ def query_names(dependant: Dependant) -> Iterator[str]:
 
 
 def check_query(given: QueryParams, known: Collection[str]) -> None:
-    """Refuse query parameters that no part of a route reads, which would else be passed over in silence."""
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        said = [
-            Message(UNKNOWN_PARAMETER.template, {"known": ", ".join(nearest(name, known))})
-            for name in unknown
-        ]
-        whole = said[0] if len(unknown) == 1 else several_invalid(len(unknown))
-        faults = [FieldError(name[:MAX_NAME], one) for name, one in zip(unknown, said, strict=True)]
+    """Refuse query parameters that would else be passed over in silence: unknown ones, and all but the last."""
+    faults = [
+        FieldError(
+            name[:MAX_NAME],
+            SENT_TWICE
+            if name in known
+            else Message(UNKNOWN_PARAMETER.template, {"known": ", ".join(nearest(name, known))}),
+        )
+        for name, count in Counter(name for name, _ in given.multi_items()).items()
+        if count > 1 or name not in known
+    ]
+    if faults:
+        whole = faults[0].message if len(faults) == 1 else several_invalid(len(faults))
         raise Unprocessable(whole, faults[:MAX_ERRORS])
 
 

@@ -270,7 +270,7 @@ PROPOSAL: dict[str, Any] = {
     "budget": 50000000,
     "scaling_efficiency": 0.9,
     "term_years": 4,
-    "sender": {"organization": "Lablup", "contact": "Minji Kim", "email": "minji@example.com"},
+    "sender": {"organization": "Lablup", "contact": "Sales team", "email": "sales@example.com"},
     "sections": [
         {"id": "scope", "text": "IPU-POD64 한 대를 공급하고 설치합니다."},
         {"id": "plan", "shown": False},

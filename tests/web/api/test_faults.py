@@ -267,3 +267,12 @@ def test_a_search_gives_what_is_interleaved_more_than_one_stage(ask: Ask) -> Non
     }
     plan = ask("POST", "/api/v1/estimates", json=body).json()["plan"]
     assert plan["interleave"] == 2 and plan["pipeline"] > 1
+
+
+def test_a_parameter_sent_twice_is_not_read_once(ask: Ask) -> None:
+    answer = ask("GET", "/api/v1/studies", params=[("limit", "1"), ("limit", "2"), ("limt", "3")])
+    assert answer.status_code == 422
+    assert {(one["field"], one["code"]) for one in answer.json()["errors"]} == {
+        ("limit", "repeated_name"),
+        ("limt", "unknown_parameter"),
+    }
