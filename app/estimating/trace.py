@@ -177,7 +177,7 @@ def _software(scenario: Scenario, catalog: Catalog) -> TraceStep:
 
 
 def measured_effects(scenario: Scenario, catalog: Catalog) -> list[MeasuredEffect]:
-    """Return the factors on the time of a step that measured runs tell of its chip, software and family."""
+    """Return the factors on the time of a step that measured runs tell of what it runs on, and with."""
     fitted = source_ref(catalog.source("rackline-fit"))
     found = []
     for effect in scenario.effects:
@@ -214,6 +214,14 @@ def _effects(scenario: Scenario, catalog: Catalog) -> list[TraceStep]:
 
 
 EFFECTS: Mapping[tuple[str, bool], Message] = {
+    ("architecture", True): Message(
+        "{runs} measured runs of chips of this architecture take {percent} % longer than their data "
+        "sheets say"
+    ),
+    ("architecture", False): Message(
+        "{runs} measured runs of chips of this architecture take {percent} % less time than their data "
+        "sheets say"
+    ),
     ("chip", True): Message(
         "{runs} measured runs of this chip take {percent} % longer than its data sheet says"
     ),

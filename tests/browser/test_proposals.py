@@ -30,7 +30,7 @@ def made(server: str) -> dict[str, str]:
         body = {"comparison_id": comparison, "customer": "하이퍼커넥트", "locale": "ko", "currency": "KRW"}
         draft, frozen = (client.post("/proposals", json=body).json()["id"] for _ in range(2))
         assert client.post(f"/proposals/{frozen}/freeze").is_success
-        link = client.post(f"/proposals/{frozen}/share", json={}).json()["url"]
+        link = client.post(f"/proposals/{frozen}/share", json={}).json()["path"]
     return {
         "draft": f"/proposals/{draft}",
         "frozen": f"/proposals/{frozen}",

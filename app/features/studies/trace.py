@@ -156,7 +156,7 @@ def _energy(estimate: Estimate) -> TraceStep | None:
     return _step("energy", FORMULAS["energy_with_cooling"], inputs, estimate.energy, "definition")
 
 
-STEP = ("step.", "peak", "software", "chip_effect", "family_effect")
+STEP = ("step.", "peak", "software", "architecture_effect", "chip_effect", "family_effect")
 """Beginnings of the names of the steps that the time of a training step rests on."""
 
 FIGURES: Mapping[str, tuple[Head, Callable[[Estimate], Quantity | None], tuple[str, ...]]] = {

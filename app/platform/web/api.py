@@ -448,7 +448,7 @@ def query_names(dependant: Dependant) -> Iterator[str]:
 
 
 def check_query(given: QueryParams, known: Collection[str]) -> None:
-    """Refuse query parameters that would else be passed over in silence: unknown ones, and those sent twice."""
+    """Refuse query parameters that would else be passed over in silence: unknown, or sent twice."""
     faults = [
         FieldError(
             name[:MAX_NAME],
