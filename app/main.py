@@ -66,7 +66,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         if settings.jobs == "here":
             jobs.start()
-        bench.apart = Apart(settings.database_url, 1 + max(2, processors()), app.state.rates.charge)
+        places = 1 + max(2, processors())
+        bench.apart = Apart(settings.database_url, places, app.state.rates.charge, niceness=settings.niceness)
         threading.Thread(target=bench.apart.start, daemon=True).start()
         # The first chart of a process need not wait for what draws it.
         threading.Thread(target=import_module, args=("plotly.graph_objects",), daemon=True).start()

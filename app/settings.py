@@ -74,6 +74,8 @@ class Settings(BaseModel):
     """Requests of a key in a minute that search, size, compare or set a document. [1/min]"""
     rate_processor: int = Field(120, ge=1, le=1_000_000)
     """Processor time that the searches of a workspace use in a minute before the next one waits. [s/min]"""
+    niceness: int = Field(10, ge=0, le=19)
+    """How far processes that compute for long give way to whoever answers pages, as of nice(1)."""
     rate_person: int = Field(10, ge=1, le=1_000)
     """How many times as much as a key a person who is signed in may ask."""
     shared_limits: bool = False

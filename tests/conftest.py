@@ -59,12 +59,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
 
 
-def pytest_configure() -> None:
-    # What gives way to a server's pages would starve beside other tests: nothing gives way below this.
-    if hasattr(os, "nice"):
-        os.nice(19)
-
-
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail a run that left something out where nothing may be left out."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")

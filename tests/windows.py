@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     from app.main import create_app
     from app.settings import Settings
 
-    app = create_app(Settings.at(tmp_path_factory.mktemp("data")))
+    app = create_app(Settings.at(tmp_path_factory.mktemp("data"), niceness=0))
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         running = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2))

@@ -41,9 +41,6 @@ Told = Callable[..., None]
 PRELOADED = "app.apart_preload"
 """Module whose import loads what the processes need."""
 
-GIVES_WAY = 10
-"""Niceness of the processes: who answers pages has nine tenths of a processor that both want (sched(7))."""
-
 LOOK_SECONDS = 0.1
 """How often is looked whether somebody still waits, and whether a place is free. [s]"""
 
@@ -113,8 +110,11 @@ class Shares:
 class Apart:
     """Runs use cases in processes beside a server, and tells how much of a processor each has used."""
 
-    def __init__(self, url: str, places: int, charge: Callable[[str, float], None]) -> None:
+    def __init__(
+        self, url: str, places: int, charge: Callable[[str, float], None], *, niceness: int = 0
+    ) -> None:
         self._url = url
+        self._niceness = niceness
         self._shares = Shares(places)
         self._charge = charge
         self._context = multiprocessing.get_context("forkserver")
@@ -132,7 +132,8 @@ class Apart:
         with self._shares.place(workspace_id, gone):
             receiver, sender = self._context.Pipe(duplex=False)
             work = (function, self._url, workspace_id, values, current_actor(), watch is not None)
-            process = self._context.Process(target=_compute, args=(sender, *work), daemon=True)
+            args = (sender, *work, self._niceness)
+            process = self._context.Process(target=_compute, args=args, daemon=True)
             used = 0.0
             try:
                 process.start()
@@ -197,10 +198,11 @@ def _compute(
     values: tuple[object, ...],
     actor: Actor,
     watched: bool,
+    niceness: int,
 ) -> None:
     from app.platform.workbench import Workbench
 
-    os.nice(GIVES_WAY)
+    os.nice(niceness)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     leave_with_parent()
     begun = time.process_time()
