@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from app.errors import AppError, Conflict, TooMany, Unavailable
 from app.estimating.context import SizingContext, load_context
-from app.platform.store.database import Store
-from app.platform.store.trail import Actor, acting, current_actor
 from app.profiles.presets import models_directory
 
 if TYPE_CHECKING:
+    from app.platform.store.trail import Actor
     from app.platform.workbench import Workbench
 
 logger = logging.getLogger("rackline.apart")
@@ -56,6 +55,10 @@ AGAIN = 10
 
 class Abandoned(Conflict):
     """Nobody waits for the answer any more."""
+
+
+def uncounted(seconds: float) -> None:
+    """Count no processor time."""
 
 
 def never() -> bool:
@@ -129,6 +132,9 @@ class Apart:
         gone: Callable[[], bool] = never,
     ) -> Answer:
         """Return what a use case, given by a name that can be imported, answers in another process."""
+        # Commands that compute without a database load this module as well.
+        from app.platform.store.trail import current_actor
+
         with self._shares.place(workspace_id, gone):
             receiver, sender = self._context.Pipe(duplex=False)
             work = (function, self._url, workspace_id, values, current_actor(), watch is not None)
@@ -200,6 +206,8 @@ def _compute(
     watched: bool,
     niceness: int,
 ) -> None:
+    from app.platform.store.database import Store
+    from app.platform.store.trail import acting
     from app.platform.workbench import Workbench
 
     os.nice(niceness)

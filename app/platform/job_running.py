@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from app.errors import AppError, Message, Unavailable
 from app.estimating.documents import Text
+from app.platform.apart import uncounted
 from app.platform.store.database import Store
 from app.platform.store.job_queries import ClaimedJob, WatchedJob
 from app.platform.store.queries import now
@@ -32,10 +33,6 @@ SILENT_SECONDS = 5.0
 
 MOST_ATTEMPTS = 50
 """Claims without a step done after which a job is given up: it seems to take its runner with it."""
-
-
-def uncounted(seconds: float) -> None:
-    """Count no processor time."""
 
 
 @dataclass

@@ -17,7 +17,7 @@ from app.estimating.context import SizingContext
 from app.estimating.estimate import estimate
 from app.features.sweeps.points import SweepPoint, UploadSet
 from app.features.sweeps.rows import SweepRow, problem_row, refused_row, row_of
-from app.platform.job_running import uncounted
+from app.platform.apart import uncounted
 
 logger = logging.getLogger("rackline.sweep")
 ContextMaker = Callable[[], SizingContext]

@@ -47,7 +47,7 @@ def test_every_narrowed_check_is_of_an_operation_that_is_there(ask: Ask) -> None
     ("method", "path", "allowed"),
     [
         ("DELETE", "/api/v1/estimates", "GET, POST"),
-        ("DELETE", "/api/v1/price-books/pbk_x", "GET, PUT, PATCH"),
+        ("POST", "/api/v1/price-books/pbk_x", "GET, PUT, PATCH, DELETE"),
         ("GET", "/api/v1/proposals/prp_x/share", "POST, DELETE"),
         ("OPTIONS", "/api/v1/searches", "POST"),
         ("POST", "/api/v1/proposals/prp_x.pdf", "GET"),
