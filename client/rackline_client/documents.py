@@ -1896,9 +1896,9 @@ class Roofline(Document):
 class MeasuredEffect(Document):
     """Factor on the time of a step from what measured runs take beyond what is computed."""
     kind: str
-    """What the runs have in common: chip, software or family."""
+    """What the runs have in common: architecture, chip, software or family."""
     name: str
-    """Chip, software profile or model family."""
+    """Architecture, chip, software profile or model family."""
     factor: float
     """Measured time over computed time, all else alike."""
     deviation: float
