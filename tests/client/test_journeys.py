@@ -151,7 +151,7 @@ def test_events_come_out_of_a_stream_line_by_line() -> None:
 
     reader = States()
     running = (
-        '{"id": "swp_x", "title": "t", "status": "running", "total": 2, "done": 1, '
+        '{"id": "swp_x", "name": "t", "title": "t", "status": "running", "total": 2, "done": 1, '
         '"created_at": "2026-11-02T09:30:00Z", "updated_at": "2026-11-02T09:30:00Z"}'
     )
     lines = ["event: progress", f"data: {running}", "", ": nothing new", "", "event: end", "data: done", ""]
