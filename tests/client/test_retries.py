@@ -174,8 +174,8 @@ def test_a_state_of_another_shape_says_so(data: str) -> None:
 
 
 EVENT = (
-    'event: progress\ndata: {"id": "swp_x", "name": "t", "title": "t", "status": "running", "total": 2, "done": %d, '
-    '"created_at": "2026-11-02T09:30:00Z", "updated_at": "2026-11-02T09:30:00Z"}\n\n'
+    'event: progress\ndata: {"id": "swp_x", "name": "t", "title": "t", "status": "running", "total": 2, '
+    '"done": %d, "created_at": "2026-11-02T09:30:00Z", "updated_at": "2026-11-02T09:30:00Z"}\n\n'
 )
 
 
