@@ -169,25 +169,26 @@ def test_where_a_range_is_narrow_already_nothing_is_advised(context: SizingConte
 def test_what_runs_of_a_chip_take_beyond_its_data_sheet_is_told_with_its_runs(context: SizingContext) -> None:
     found = on(context, "dgx-b200")
     (effect,) = found.effects
-    (row,) = (row for row in context.effects.rows if row.name == "b200-sxm")
-    assert (effect.kind, effect.factor, effect.source.id) == ("chip", row.factor, "rackline-fit")
+    (row,) = (row for row in context.effects.rows if row.name == "Blackwell")
+    assert (effect.kind, effect.factor, effect.source.id) == ("architecture", row.factor, "rackline-fit")
     assert row.note.startswith(f"{effect.runs} runs in {effect.groups} groups")
     percent = round(100.0 * (effect.factor - 1.0))
-    assert f"{effect.runs} measured runs of this chip take {percent} % longer" in effect.text.message
-    (step,) = (step for step in found.trace if step.name == "chip_effect")
+    said = f"{effect.runs} measured runs of chips of this architecture take {percent} % longer"
+    assert said in effect.text.message
+    (step,) = (step for step in found.trace if step.name == "architecture_effect")
     assert (
         step.value == effect.factor and step.inputs["runs"] == effect.runs and step.source == [effect.source]
     )
     without = replace(context, effects=replace(context.effects, rows=()))
     shorter = on(without, "dgx-b200")
     assert seconds(found) / seconds(shorter) == pytest.approx(effect.factor, rel=0.02)
-    assert shorter.effects == [] and all(step.name != "chip_effect" for step in shorter.trace)
+    assert shorter.effects == [] and all(step.name != "architecture_effect" for step in shorter.trace)
 
 
 def test_faster_runs_and_families_are_told_too(context: SizingContext) -> None:
     work = {"workload": {"samples": 1e8, "global_batch": 4096}, "system": {"id": "tpu-v5p", "count": 16}}
     told = {effect.kind: effect for effect in ask(context, model={"preset": "vit-large"}, **work).effects}
-    assert "less time" in told["chip"].text.message and told["chip"].factor < 1.0
+    assert "less time" in told["architecture"].text.message and told["architecture"].factor < 1.0
     assert "longer" in told["family"].text.message and told["family"].factor > 1.0
 
 
