@@ -26,8 +26,8 @@ pytestmark = pytest.mark.benchmark
 
 REQUESTS = 30
 
-WANTED = 0.100
-"""Of a page at p95. [s]"""
+LIKE, TIMES = "/catalog/systems", 12.0
+"""No page may take more than so many times the processor time of one that reads a table, in the same run."""
 
 EMPTY = "/studies"
 
@@ -95,5 +95,5 @@ def test_pages_come_quickly(tmp_path: Path) -> None:
     for path, (first, busy, late, size) in sorted(found.items(), key=lambda one: -one[1][1]):
         figures = (round(1e3 * first), round(1e3 * busy, 1), round(1e3 * late, 1), size // 1000)
         report(f"{path}: ms of processor, first and p95, on the clock p95, kB", figures)
-    slow = [path for path, (_, busy, *_) in found.items() if busy > WANTED]
+    slow = [path for path, (_, busy, *_) in found.items() if busy > TIMES * found[LIKE][1]]
     assert slow == []
