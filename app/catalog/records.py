@@ -60,9 +60,8 @@ def known_figure(lookup: Lookup, kind: str, item: str, parameter: str) -> Figure
 
 def usual_figures(lookup: Lookup, kind: str, item: str) -> tuple[Figure, ...]:
     """Return the usual figures that stand in for what nobody states of an item."""
-    parameters = dict.fromkeys(name for usual, name in lookup.by_parameter if usual == USUAL[kind])
-    missing = (name for name in parameters if lookup.find(item, name) is None)
-    found = (usual_figure(lookup, kind, item, name) for name in missing if name in OF_KIND[kind])
+    missing = (name for name in OF_KIND[kind] if lookup.find(item, name) is None)
+    found = (usual_figure(lookup, kind, item, name) for name in missing)
     return tuple(figure for figure in found if figure is not None)
 
 
