@@ -67,7 +67,7 @@ def usual_figures(lookup: Lookup, kind: str, item: str) -> tuple[Figure, ...]:
 
 OF_KIND = {
     "chip": ("achieved_bandwidth", "kernel_overhead", "matrix_units", "sustained_clock"),
-    "machine": ("collective_latency", "adapter_slot", "idle_share", "weight"),
+    "machine": ("collective_latency", "torus_axes", "hop_latency", "adapter_slot", "idle_share", "weight"),
     "system": ("machines", "hosts", "acquisition"),
 }
 """Figures of a kind that have a usual value."""
@@ -184,6 +184,9 @@ def machine_figures(lookup: Lookup, name: str, devices: int | None = None) -> Fi
     condition = next((text for measured, text in smaller if wanted <= measured), "")
     figures["bus_bandwidth"] = lookup.figure(machine_id, "bus_bandwidth", condition)
     figures["latency"] = known_figure(lookup, "machine", machine_id, "collective_latency")
+    if figures["intra"].text == Intra.TORUS:
+        for name in ("torus_axes", "hop_latency"):
+            figures[name] = known_figure(lookup, "machine", machine_id, name)
     curve = lookup.find(machine_id, "allreduce_curve")
     if curve is not None:
         figures["allreduce_seconds"] = curve
@@ -221,6 +224,8 @@ def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool
         allreduce_seconds=seconds,
         bus_bandwidth=bandwidth,
         latency=figures["latency"].si,
+        torus_axes=round(figures["torus_axes"].si) if "torus_axes" in figures else 0,
+        hop_latency=figures["hop_latency"].si if "hop_latency" in figures else 0.0,
     )
 
 
@@ -264,5 +269,6 @@ def fabric(lookup: Lookup, fabric_id: str, ports_per_node: int, oversubscription
         name=fabric_id,
         ports_per_node=ports_per_node,
         oversubscription=oversubscription,
+        in_network_reduction=lookup.find(fabric_id, "in_network_reduction") is not None,
         **{name: figure.si for name, figure in figures.items()},
     )

@@ -19,6 +19,9 @@ class Links(NamedTuple):
     """Start-up of a collective. [s]"""
     sweep: Matrix
     """Measured all-reduces over all devices: bytes, and logarithms of bytes and of seconds, (3, S)."""
+    torus_axes: float = 0.0
+    hop_latency: float = 0.0
+    """From one accelerator of a torus to the next. [s]"""
 
     @classmethod
     def of(cls, machine: Machine) -> Links:
@@ -27,7 +30,8 @@ class Links(NamedTuple):
         if machine.intra is Intra.NVSWITCH and machine.allreduce_bytes.size:
             curve = np.maximum.accumulate(machine.allreduce_seconds)
             sweep = np.stack([machine.allreduce_bytes, np.log(machine.allreduce_bytes), np.log(curve)])
-        return cls(float(machine.devices), machine.bus_bandwidth, machine.latency, sweep)
+        axes, hop = float(machine.torus_axes), machine.hop_latency
+        return cls(float(machine.devices), machine.bus_bandwidth, machine.latency, sweep, axes, hop)
 
 
 class Network(NamedTuple):
@@ -43,6 +47,8 @@ class Network(NamedTuple):
     """One point-to-point message or the start of one collective. [s]"""
     tree_share: float
     """Bandwidth of a double binary tree over that of a ring. [-]"""
+    in_network_reduction: float
+    """1 where switches sum what an all-reduce sends, else 0. [-]"""
 
     @classmethod
     def of(cls, fabric: Fabric, efficiency: float) -> Network:
@@ -53,6 +59,7 @@ class Network(NamedTuple):
             tree_latency=float(fabric.tree_latency),
             message_latency=float(fabric.message_latency),
             tree_share=fabric.tree_share,
+            in_network_reduction=float(fabric.in_network_reduction),
         )
 
 
@@ -75,14 +82,54 @@ def interpolated(place: float, known: Vector, values: Vector) -> float:
     return slope * (place - known[low]) + values[low]
 
 
+@formula
+def torus_latency(ranks: float, axes: float, hop_latency: float) -> float:
+    r"""Latency of one pass over a torus, in both directions of every ring.
+
+    .. math:: \alpha_{torus} = a \frac{n^{1/a}}{2} \alpha_{hop}
+
+    Parameters
+    ----------
+    ranks : float
+        Accelerators of the torus, :math:`n`, as many along each axis. [-]
+    axes : float
+        Axes, :math:`a`; without an axis there is no torus and no latency. [-]
+    hop_latency : float
+        From one accelerator to the next, :math:`\alpha_{hop}`. [s]
+
+    Returns
+    -------
+    seconds : float
+        Of a reduce-scatter or an all-gather; an all-reduce is both. [s]
+
+    Notes
+    -----
+    Axes are passed one after the other; a message has half a ring to go.
+
+    References
+    ----------
+    .. [1] J. Austin et al., "How to scale your model," Google DeepMind, 2025, chapter 3 (about a microsecond
+       a hop; half of an axis).
+
+    Examples
+    --------
+    A pod of 256 TPU v5e, 16 by 16:
+
+    >>> round(float(torus_latency(256.0, 2.0, 1e-6)) * 1e6, 3)
+    16.0
+    """
+    return axes * 0.5 * ranks ** (1.0 / max(axes, 1.0)) * hop_latency
+
+
 @inner
 def intra_node_allreduce_time(size: float, ranks: float, links: Links) -> float:
     r"""Time of an all-reduce among accelerators of one machine.
 
     Behind an NVSwitch the measured curve of the whole machine is interpolated in log-log and scaled
-    to the ranks that take part; over PCIe or a link mesh the ring law holds:
+    to the ranks that take part; over PCIe, a link mesh or a torus the ring law holds:
 
-    .. math:: t = t_8(S) \frac{(n-1)/n}{(N-1)/N} \qquad t = 2 \frac{n-1}{n} \frac{S}{B} + \alpha
+    .. math:: t = t_8(S) \frac{(n-1)/n}{(N-1)/N} \qquad
+        t = 2 \frac{n-1}{n} \frac{S}{B} + \alpha + 2 \alpha_{torus}
 
     Parameters
     ----------
@@ -117,7 +164,8 @@ def intra_node_allreduce_time(size: float, ranks: float, links: Links) -> float:
     if ranks <= 1.0 or size <= 0.0:
         return 0.0
     if links.sweep.shape[1] == 0:
-        return 2.0 * (ranks - 1.0) / ranks * size / links.bus_bandwidth + links.latency
+        hops = 2.0 * torus_latency(ranks, links.torus_axes, links.hop_latency)
+        return 2.0 * (ranks - 1.0) / ranks * size / links.bus_bandwidth + links.latency + hops
     largest = links.sweep[0, links.sweep.shape[1] - 1]
     known = math.log(max(min(size, largest), links.sweep[0, 0]))
     whole = math.exp(interpolated(known, links.sweep[1], links.sweep[2])) * max(size / largest, 1.0)
@@ -158,6 +206,18 @@ def tree_time(size: float, ranks: float, local: float, links: Links, network: Ne
     return 2.0 * size / (network.tree_share * bandwidth) + 2.0 * levels
 
 
+@inner
+def in_network_time(size: float, ranks: float, local: float, links: Links, network: Network) -> float:
+    """Time of an all-reduce that switches sum, without the start of the collective. [s]
+
+    Every byte leaves a machine once and returns once, both at a time; inside, ranks sum before and share
+    after.
+    """
+    bandwidth = min(network.bandwidth * local / links.devices, links.bus_bandwidth)
+    inside = 2.0 * (local - 1.0) / local * size / links.bus_bandwidth
+    return max(size / bandwidth, inside) + 2.0 * (network.tree_latency + links.latency * (local - 1.0))
+
+
 @called
 def collective_time(
     size: float, ranks: float, ranks_per_node: float, links: Links, network: Network, passes: float
@@ -165,10 +225,13 @@ def collective_time(
     r"""Time of an all-reduce, a reduce-scatter or an all-gather over machines.
 
     Ranks of the same place in every machine share its ports with the other groups that communicate
-    at the same time. The faster of a ring and, for an all-reduce, a double binary tree is taken:
+    at the same time. The fastest of a ring and, for an all-reduce, a double binary tree and switches that sum
+    is taken:
 
     .. math:: t_{ring} = f \frac{n-1}{n} \frac{S}{B} + f ((N-1) \alpha_{net} + (n-N) \alpha_{node})
     .. math:: t_{tree} = \frac{2 S}{0.92 B} + 2 (\alpha_{tree} \log_2 N + (g-1) \alpha_{node})
+    .. math:: t_{sum} = \max\left(\frac{S}{B}, 2 \frac{g-1}{g} \frac{S}{B_{node}}\right)
+        + 2 (\alpha_{tree} + (g-1) \alpha_{node})
 
     Parameters
     ----------
@@ -195,12 +258,13 @@ def collective_time(
     .. [1] R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations
        in MPICH," Int. J. High Perform. Comput. Appl. 19(1), 2005.
     .. [2] NVIDIA, NCCL source, src/graph/tuning.cc (latency and bandwidth of ring and tree).
+    .. [3] R. L. Graham et al., "Scalable hierarchical aggregation protocol (SHArP)," COMHPC, 2016.
 
     Examples
     --------
     BERT-Large gradients over 20 machines of eight GPUs on eight HDR ports:
 
-    >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92)
+    >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92, 0.0)
     >>> node = Links(8.0, 232e9, 3.4e-6, np.empty((3, 0)))
     >>> round(float(collective_time(670e6, 160, 8, node, hdr, 2.0)) * 1e3, 2)
     7.78
@@ -213,23 +277,35 @@ def collective_time(
     seconds = ring_time(size, ranks, local, links, network, passes)
     if passes == 2.0:
         seconds = min(seconds, tree_time(size, ranks, local, links, network))
+        if network.in_network_reduction > 0.0:
+            seconds = min(seconds, in_network_time(size, ranks, local, links, network))
     return seconds + network.message_latency
 
 
 @inner
-def takes_tree(size: float, ranks: float, ranks_per_node: float, links: Links, network: Network) -> bool:
-    """Tell whether an all-reduce over machines is faster as a double binary tree than as a ring.
+def allreduce_algorithm(
+    size: float, ranks: float, ranks_per_node: float, links: Links, network: Network
+) -> float:
+    """Return which algorithm makes an all-reduce over machines fastest: 0 ring, 1 tree, 2 switches that sum.
 
     A tree waits for few hops and wins for small messages over many machines (Sanders, Speck, Träff 2009).
 
-    >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92)
+    >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92, 0.0)
     >>> node = Links(8.0, 232e9, 3.4e-6, np.empty((3, 0)))
-    >>> [bool(takes_tree(size, 512, 8, node, hdr)) for size in (1e6, 10e9)]
-    [True, False]
+    >>> [allreduce_algorithm(size, 512, 8, node, hdr) for size in (1e6, 10e9)]
+    [1.0, 0.0]
     """
     local = min(max(ranks_per_node, 1.0), ranks)
+    if ranks <= local:
+        return 0.0
     ring = ring_time(size, ranks, local, links, network, 2.0)
-    return ranks > local and tree_time(size, ranks, local, links, network) < ring
+    tree = tree_time(size, ranks, local, links, network)
+    summed = math.inf
+    if network.in_network_reduction > 0.0:
+        summed = in_network_time(size, ranks, local, links, network)
+    if summed < min(ring, tree):
+        return 2.0
+    return 1.0 if tree < ring else 0.0
 
 
 @formula
@@ -348,7 +424,7 @@ def all_to_all_time(
     --------
     Eight ranks on eight machines send seven eighths of 100 MB through one port each:
 
-    >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92)
+    >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92, 0.0)
     >>> node = Links(8.0, 232e9, 3.4e-6, np.empty((3, 0)))
     >>> round(float(all_to_all_time(100e6, 8, 1, node, hdr)) * 1e3, 3)
     3.676

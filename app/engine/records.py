@@ -133,6 +133,10 @@ class Machine:
     """Bus bandwidth of an all-reduce inside the node at large messages. [B/s]"""
     latency: float
     """Start-up of a collective inside the node. [s]"""
+    torus_axes: int = 0
+    """Axes of a torus; 0 where links are of another kind. [-]"""
+    hop_latency: float = 0.0
+    """From one accelerator of a torus to the next. [s]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,8 @@ class Fabric:
     """Downlinks over uplinks; 1 is non-blocking. [-]"""
     tree_share: float
     """Bandwidth of a double binary tree over that of a ring. [-]"""
+    in_network_reduction: bool = False
+    """Whether the switches sum what an all-reduce sends."""
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -29,7 +29,8 @@ def test_records_build_for_every_system(catalog: Catalog) -> None:
                 value = getattr(record, field.name)
                 if isinstance(value, float):
                     assert math.isfinite(value)
-                    assert value > 0, (record.name, field.name)
+                    hops = field.name == "hop_latency" and not machine.torus_axes
+                    assert value > 0 or hops, (record.name, field.name)
 
 
 def test_every_field_of_a_record_has_its_figure(catalog: Catalog) -> None:

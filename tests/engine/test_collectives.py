@@ -231,3 +231,38 @@ def test_an_all_to_all_of_lone_ranks_sends_as_much_as_a_reduce_scatter(size: flo
     ring = between(size, ranks, 1, passes=1.0)
     steps = HDR.fabric.hop_latency * (ranks - 1)
     assert apart == pytest.approx(ring - steps, rel=1e-9, abs=1e-12)
+
+
+@given(size=sizes, ranks=counts, local=per_node)
+def test_switches_that_sum_never_slow_an_all_reduce(size: float, ranks: int, local: int) -> None:
+    summing = replace(HDR.fabric, in_network_reduction=True)
+    assert between(size, ranks, local, fabric=summing) <= between(size, ranks, local)
+
+
+def test_switches_that_sum_help_no_sharded_optimizer() -> None:
+    """A reduce-scatter and an all-gather send each byte once already."""
+    summing = replace(HDR.fabric, in_network_reduction=True)
+    assert between(1e9, 256, fabric=summing, passes=1.0) == between(1e9, 256, passes=1.0)
+
+
+def test_switches_that_sum_reach_the_published_bus_bandwidth() -> None:
+    """480 GB/s between H100 machines where switches sum, 380 where they do not (NVIDIA, GTC 2024).
+
+    The vendor's figure has the switch inside the machine sum as well, which ours does not.
+    """
+    known = catalog()
+    machine = known.machine("dgx-h100")
+    plain, summing = (
+        bus_bandwidth(LARGE, 256, between(LARGE, 256, fabric=known.fabric(name, 8), machine=machine))
+        for name in ("ndr-infiniband", "ndr-infiniband-sharp")
+    )
+    assert plain == pytest.approx(380e9, rel=0.06)
+    assert 400e9 < summing < 480e9
+
+
+def test_latency_of_a_torus_grows_with_its_edge() -> None:
+    known = catalog()
+    whole, part = (Links.of(known.machine("tpu-v5e", devices)) for devices in (256, 16))
+    tiny = [intra_node_allreduce_time(1.0, links.devices, links) - links.latency for links in (whole, part)]
+    assert tiny[0] == pytest.approx(4 * tiny[1], rel=1e-3)
+    assert tiny[0] == pytest.approx(32e-6, rel=1e-3)

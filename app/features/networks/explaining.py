@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.compiled import record
-from app.engine.collectives import all_to_all_time, collective_time, node_bandwidth, takes_tree
+from app.engine.collectives import all_to_all_time, allreduce_algorithm, collective_time, node_bandwidth
 from app.engine.comparison import relative_gain, sufficient_rung
 from app.engine.gpu.case import Case, Software
 from app.engine.gpu.collectives import MessageGroup, device_weights, message_group
@@ -31,6 +31,8 @@ from app.features.networks.model import (
 )
 from app.features.networks.options import NetworkOption
 from app.features.networks.timing import Cluster, NetworkTiming, gpu_system
+
+ALGORITHMS: tuple[Algorithm, ...] = ("ring", "tree", "in_network")
 
 PASSES: Mapping[Collective, float] = {"all_reduce": 2.0, "reduce_scatter": 1.0, "all_gather": 1.0}
 """Collective → passes of its data over a ring."""
@@ -69,8 +71,9 @@ class CollectiveTimer:
             algorithm = "pairs"
         else:
             seconds = collective_time(size, ranks, inside, links, network, PASSES[collective])
-            tree = collective == "all_reduce" and takes_tree(size, ranks, inside, links, network)
-            algorithm = "tree" if tree else "ring"
+            algorithm = "ring"
+            if collective == "all_reduce":
+                algorithm = ALGORITHMS[int(allreduce_algorithm(size, ranks, inside, links, network))]
         return NetworkMessage(
             kind=kind,
             collective=collective,

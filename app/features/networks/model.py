@@ -88,7 +88,7 @@ Kind = Literal["tensor", "pipeline", "data"]
 
 Collective = Literal["all_reduce", "reduce_scatter", "all_gather", "send", "all_to_all"]
 
-Algorithm = Literal["ring", "tree", "in_machine", "pairs"]
+Algorithm = Literal["ring", "tree", "in_network", "in_machine", "pairs"]
 
 Term = Literal[
     "data_volume",
