@@ -310,12 +310,12 @@ def data_sheet_checks(
 
 def model_checks(scenario: Scenario) -> Iterator[CheckWarning]:
     """Yield what has to be said of how a model is understood."""
-    if scenario.table.active_parameters < scenario.table.parameters:
+    if scenario.table.experts > 1 and scenario.expert_imbalance == 1.0:
         yield caution(
             "experts_evenly_loaded",
-            "model",
-            "every expert is assumed to get an equal share of the tokens; uneven load is slower, and no "
-            "mixture-of-experts run has been measured",
+            "workload.expert_imbalance",
+            "every expert is assumed to get an equal share of the tokens, as published runs force it; if "
+            "yours do not, enter the load of the busiest device over the mean (expert_imbalance)",
         )
 
 

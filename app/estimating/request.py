@@ -174,6 +174,10 @@ class WorkloadInput(Schema):
     """Side length of an image; if omitted, that of the target or model. [pixels]"""
     mean_tokens: Number | None = None
     """Mean number of real tokens per sample, if padding is removed or rows are packed."""
+    expert_imbalance: Number | None = None
+    """Tokens of the busiest device over the mean, for mixtures whose experts are spread over devices; if
+    omitted, 1: routing is balanced. A capacity factor bounds it.
+    """
     precision: Literal["bf16", "fp16", "tf32", "fp32", "fp16.16", "fp8", "mxfp8", "nvfp4"] | None = None
     """Requested number format; each system uses the nearest one that it supports."""
     optimizer: Literal["sgd", "momentum", "adam", "lamb", "adafactor", "distributed-shampoo"] | None = None

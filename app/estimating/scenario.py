@@ -61,6 +61,8 @@ class Scenario:
     """Layers of each stage where a configuration states them; IPUs only."""
     context: int = 1
     """Ranks that share the tokens of each sample."""
+    expert_imbalance: float = 1.0
+    """Tokens of the busiest rank over the mean, where experts are spread over ranks."""
     effects: tuple[Effect, ...] = ()
     """What measured runs of the chip, the software and the family take beyond what is computed."""
     sampled: GpuSystem | None = None
@@ -104,12 +106,21 @@ class Scenario:
         if normals is not None:
             system = self.hardware if self.sampled is None else self.sampled
             software = self.gpu_software(normals)
-            return GpuCase.of(self.table, system, software, self.precision, self.optimizer, self.context)
+            return self._case(system, software)
         if "central" not in self._cases:
-            self._cases["central"] = GpuCase.of(
-                self.table, self.hardware, self.gpu_software(), self.precision, self.optimizer, self.context
-            )
+            self._cases["central"] = self._case(self.hardware, self.gpu_software())
         return self._cases["central"]
+
+    def _case(self, system: GpuSystem, software: GpuSoftware) -> GpuCase:
+        return GpuCase.of(
+            self.table,
+            system,
+            software,
+            self.precision,
+            self.optimizer,
+            self.context,
+            self.expert_imbalance,
+        )
 
     @property
     def evaluation_overhead(self) -> FloatLike:

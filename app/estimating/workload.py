@@ -309,11 +309,31 @@ def _useless(asked: WorkloadInput, profile: ModelProfile) -> None:
                                         "empty",
                     model=profile.name,
                 )  # fmt: skip
+    _imbalance(asked, profile)
     if asked.image_size is not None and profile.default_image_size is None:
         raise BadInput.at(
             "workload.image_size", "{model} does not take an image size; leave it empty",
             model=profile.name,
         )  # fmt: skip
+
+
+def _imbalance(asked: WorkloadInput, profile: ModelProfile) -> None:
+    """Refuse an imbalance of a model without experts, or one that their number does not allow."""
+    given = asked.expert_imbalance
+    if given is None:
+        return
+    experts = profile.operators().experts
+    if experts == 1:
+        raise BadInput.at(
+            "workload.expert_imbalance", "{model} has no experts; leave it empty", model=profile.name
+        )
+    if not 1.0 <= given <= experts:
+        raise BadInput.at(
+            "workload.expert_imbalance",
+            "must be between 1 (balanced) and {most}, the number of experts, not {value}",
+            value=given,
+            most=experts,
+        )
 
 
 def _samples(

@@ -257,3 +257,21 @@ def test_a_network_of_blocks_that_no_ipu_plan_holds_is_said_not_to_fit() -> None
         sizing_context(),
     )
     assert not found.fits and not found.pareto and found.map
+
+
+def test_everyone_waits_for_the_busiest_expert() -> None:
+    """Uneven routing costs time and memory, and only where experts are spread over devices."""
+    spread, alone = (
+        [
+            found(
+                {**MIXTRAL, "workload": {**MIXTRAL["workload"], "expert_imbalance": imbalance}},
+                constraints={"expert": degree, "tensor": 2, "micro_batch": 1},
+                keep=1,
+            ).plans[0]
+            for imbalance in (1, 1.5)
+        ]
+        for degree in (4, 1)
+    )
+    assert spread[0].step_time.value < spread[1].step_time.value < 1.5 * spread[0].step_time.value
+    assert spread[0].memory.value < spread[1].memory.value
+    assert alone[0].step_time.value == alone[1].step_time.value

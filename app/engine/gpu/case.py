@@ -205,6 +205,8 @@ class Case(NamedTuple):
     """Elements of routed tokens, over all layers with experts. [-]"""
     expert_layers: float
     experts_visited: float
+    expert_imbalance: float
+    """Tokens of the busiest rank over the mean, where experts are spread over ranks. [-]"""
     """Experts that a token visits. [-]"""
     keys_values: float
     """Elements of keys and values of one sample, over all layers. [-]"""
@@ -372,10 +374,11 @@ class GpuCase:
         precision: Precision,
         optimizer: str,
         context: float = 1.0,
+        expert_imbalance: float = 1.0,
     ) -> GpuCase:
         """Return a model on a system with a software stack, ``context`` ranks to the tokens of a sample."""
         stacks, shape = software_rows(software, system.fabric, precision)
-        case = _case(table, system, software, precision, optimizer, context)
+        case = _case(table, system, software, precision, optimizer, context, expert_imbalance)
         return cls(case, stacks, shape, system.host_memory, system.chip.memory_capacity)
 
     @property
@@ -391,6 +394,7 @@ def _case(
     precision: Precision,
     optimizer: str,
     context: float,
+    expert_imbalance: float,
 ) -> Case:
     chip, kernels = system.chip, system.kernels
     narrow = NARROW_BYTES.get(precision, 0.0)
@@ -420,6 +424,7 @@ def _case(
         kept_gradient_bytes=gradient,
         sent_gradient_bytes=software.gradient_bytes,
         context=context,
+        expert_imbalance=expert_imbalance,
         links=Links.of(system.machine),
         tiles=np.stack([kernels.tile_rows, kernels.tile_columns, kernels.tile_efficiency]).astype(float),
     )

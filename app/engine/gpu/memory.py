@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.compiled import inner, record
 from app.engine.gpu.case import Case, GpuOperator, MicroBatch, devices_of
 from app.engine.gpu.collectives import Weights
-from app.engine.gpu.operators import ATTENTION, BATCH, COLUMNS, INNER, QUANTISED_BYTES
+from app.engine.gpu.operators import ATTENTION, BATCH, COLUMNS, INNER, QUANTISED_BYTES, busiest_share
 from app.engine.gpu.work import FULL, HEAD, LAYER, SELECTIVE, SEQUENCE, full_share
 from app.engine.plans import Plan, Sharding
 
@@ -55,6 +55,7 @@ def micro_batch_activations(case: Case, micro: MicroBatch) -> Activations:
             held = (2.0 * size + 1.0) * matrix * micro.samples / (micro.tensor if by_tensor else 1.0)
             largest = max(largest, held)
         kept = (saved + masks) * micro.samples / ranks * row.repeats
+        kept *= busiest_share(case, row, micro.expert)
         if row.section == LAYER:
             layers += kept
         else:

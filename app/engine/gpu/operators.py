@@ -68,6 +68,12 @@ def _spread_over(row: GpuOperator, expert: float) -> float:
 
 
 @inner
+def busiest_share(case: Case, row: GpuOperator, expert: float) -> float:
+    """Return the tokens of the busiest rank over the mean; the others wait for it. [-]"""
+    return case.expert_imbalance if row.active < 1.0 and expert > 1.0 else 1.0
+
+
+@inner
 def _input_channels(case: Case, row: GpuOperator, tensor: float) -> float:
     """Return the inner dimension on one tensor rank at one place of the kernel, padded for matrix units."""
     channels = _divided(row.inner, row.split, INNER, tensor) / row.kernel_area
@@ -101,7 +107,7 @@ def _gemm_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matrix, p
     """Write the costs of the forward, the input-gradient and the weight-gradient product."""
     # All tokens of the experts that are spread over ranks meet there.
     apart = _spread_over(row, micro.expert)
-    rows = row.rows * micro.samples * apart
+    rows = row.rows * micro.samples * apart * busiest_share(case, row, micro.expert)
     columns = _divided(row.columns, row.split, COLUMNS, micro.tensor)
     batch = _divided(row.batch, row.split, BATCH, micro.tensor) / apart
     channels = _input_channels(case, row, micro.tensor)
@@ -174,7 +180,7 @@ def _attention_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matr
 def _pointwise_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matrix, place: int) -> None:
     """Write the passes of memory-bound operators forward and backward."""
     held = _divided(row.elements, row.split, COLUMNS, micro.tensor)
-    elements = held * micro.samples
+    elements = held * micro.samples * busiest_share(case, row, micro.expert)
     if row.special == UNPACKING:
         # Weights in 4 bit are turned into the format of the products before each of them, whatever the batch.
         weights = held / _spread_over(row, micro.expert)

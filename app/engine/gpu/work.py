@@ -158,11 +158,15 @@ def tensor_parallel_time(case: Case, software: Software, micro: MicroBatch) -> f
 
 @inner
 def expert_exchange_time(case: Case, software: Software, micro: MicroBatch) -> float:
-    """Time of the all-to-all of tokens to their experts and back, none of it hidden. [s]"""
+    """Time of the all-to-all of tokens to their experts and back, none of it hidden. [s]
+
+    What the busiest rank takes in decides.
+    """
     if micro.expert == 1.0 or case.expert_layers == 0.0:
         return 0.0
     # Tensor ranks of a token each send their share of it.
     message = case.size * micro.samples * case.expert_elements / case.expert_layers / micro.tensor
+    message *= case.expert_imbalance
     local = max(case.links.devices // micro.tensor, 1.0)
     machines = max(micro.expert / local, 1.0)
     copies = distinct_share(case.experts_visited, machines)
