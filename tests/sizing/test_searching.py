@@ -259,19 +259,27 @@ def test_a_network_of_blocks_that_no_ipu_plan_holds_is_said_not_to_fit() -> None
     assert not found.fits and not found.pareto and found.map
 
 
-def test_everyone_waits_for_the_busiest_expert() -> None:
+@pytest.mark.parametrize("degree", [1, 4])
+def test_everyone_waits_for_the_busiest_expert(degree: int) -> None:
     """Uneven routing costs time and memory, and only where experts are spread over devices."""
-    spread, alone = (
-        [
-            found(
-                {**MIXTRAL, "workload": {**MIXTRAL["workload"], "expert_imbalance": imbalance}},
-                constraints={"expert": degree, "tensor": 2, "micro_batch": 1},
-                keep=1,
-            ).plans[0]
-            for imbalance in (1, 1.5)
-        ]
-        for degree in (4, 1)
+    plan = {"tensor": 4, "pipeline": 1, "micro_batch": 1, "recompute": "full", "sharding": "optimizer"}
+    even, uneven = (
+        estimate(
+            EstimateRequest.model_validate(
+                MIXTRAL
+                | {"workload": {"global_batch": 512, "samples": 1e6, "expert_imbalance": imbalance}}
+                | {"plan": plan | {"expert": degree, "sequence_parallel": True}}
+            ),
+            sizing_context(),
+        )
+        for imbalance in (1, 1.5)
     )
-    assert spread[0].step_time.value < spread[1].step_time.value < 1.5 * spread[0].step_time.value
-    assert spread[0].memory.value < spread[1].memory.value
-    assert alone[0].step_time.value == alone[1].step_time.value
+    assert even.step_time and uneven.step_time and even.memory and uneven.memory
+    steps, memory = (
+        (even.step_time.value, uneven.step_time.value),
+        (even.memory.per_device.value, uneven.memory.per_device.value),
+    )
+    if degree == 1:
+        assert steps[0] == steps[1] and memory[0] == memory[1]
+    else:
+        assert steps[0] < steps[1] < 1.5 * steps[0] and memory[0] < memory[1]
