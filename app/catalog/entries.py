@@ -106,11 +106,6 @@ class SystemEntry(Entry):
         return self.machines * self.devices_per_machine
 
 
-def entry_of(lookup: Lookup, kind: str, name: str) -> Entry:
-    """Return an item with its figures; items of several kinds show all of them."""
-    return Entry(**_shared(lookup, kind, name))
-
-
 def _shared(lookup: Lookup, kind: str, name: str) -> dict[str, Any]:
     item = lookup.item(kind, name)
     usual = usual_figures(lookup, kind, name) if kind in USUAL and _of_gpus(lookup, kind, name) else ()
