@@ -1307,6 +1307,10 @@ class WorkloadInput(Request):
     """Side length of an image; if omitted, that of the target or model. [pixels]"""
     mean_tokens: float | None = None
     """Mean number of real tokens per sample, if padding is removed or rows are packed."""
+    expert_imbalance: float | None = None
+    """Tokens of the busiest device over the mean, for mixtures whose experts are spread over devices; if
+    omitted, 1: routing is balanced. A capacity factor bounds it.
+    """
     precision: Literal['bf16', 'fp16', 'fp16.16', 'fp32', 'fp8', 'mxfp8', 'nvfp4', 'tf32'] | None = None
     """Requested number format; each system uses the nearest one that it supports."""
     optimizer: Literal['adafactor', 'adam', 'distributed-shampoo', 'lamb', 'momentum', 'sgd'] | None = None
@@ -2468,7 +2472,7 @@ class NetworkMessage(Document):
     """Number of messages per step on one device."""
     ranks: int
     """Number of participating devices."""
-    algorithm: Literal['in_machine', 'pairs', 'ring', 'tree']
+    algorithm: Literal['in_machine', 'in_network', 'pairs', 'ring', 'tree']
     """Algorithm of the collective; “in_machine” does not use the network."""
     seconds: float
     """Time of one message without overlap. [s]"""
