@@ -33,6 +33,10 @@ def test_a_generated_client_is_typed_and_takes_a_proposal_to_its_pdf(tmp_path: P
     succeeded([*checked, "calls.py", "generated"], tmp_path)
 
 
+def test_the_lock_of_the_types_names_no_host() -> None:
+    assert "://" not in (HERE / "typescript" / "package-lock.json").read_text()
+
+
 def succeeded(command: list[str], folder: Path) -> str:
     """Run a command and return what it said."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
