@@ -29,6 +29,7 @@ PUBLISHED = (
     "/examples",
     "/accuracy",
     "/methodology",
+    "/docs",
     "/problems",
 )
 """Where identifiers are those of the catalogue; nothing a workspace keeps is asked for there."""

@@ -35,7 +35,9 @@ def examples(operation: dict[str, Any]) -> list[Any]:
 
 
 def test_every_endpoint_says_what_it_does(openapi: dict[str, Any]) -> None:
+    tags = {tag["name"] for tag in openapi["tags"]}
     for method, path, operation in operations(openapi):
+        assert tags.issuperset(operation["tags"]), (method, path)
         assert operation["summary"], (method, path)
         assert operation["description"], (method, path)
         for parameter in operation.get("parameters", []):
