@@ -7,7 +7,7 @@ python3 dev.py test [arguments]   run pytest only, from the project directory
 python3 dev.py audit              look up known vulnerabilities of the locked packages
 python3 dev.py census             count lines of app/ by kind and folder, and trace request paths
 
-Packages are installed from the two lock files into `.venv` next to this file.
+Packages are installed from the lock files into `.venv` next to this file.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from typing import IO
 ROOT = Path(__file__).resolve().parent
 RUNTIME_LOCK = "requirements.lock"
 DEV_LOCK = "requirements-dev.lock"
+GENERATOR_LOCK = "requirements-generator.lock"
+"""What makes a client from the description of the API; it asks for older packages than ours."""
 PROJECT = "pyproject.toml"
 ALL_PROCESSORS = ("--numprocesses", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
 """A file's tests share what is slow to make; in which order the files come, tests/conftest.py says."""
@@ -255,7 +257,7 @@ def audit(environment: Environment) -> int:
     """
     environment.install(DEV_LOCK)
     code = 0
-    for lock in (RUNTIME_LOCK, DEV_LOCK):
+    for lock in (RUNTIME_LOCK, DEV_LOCK, GENERATOR_LOCK):
         say(f"=== {lock} ===")
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "audit.json"
@@ -285,6 +287,24 @@ def weaknesses(report: Path) -> list[str] | None:
     ]
 
 
+def install_generator(environment: Environment) -> Path:
+    """Install what makes clients in an environment of its own, unless it is there; give its interpreter."""
+    apart = environment.folder / "generator"
+    python = apart / "Scripts" / "python.exe" if os.name == "nt" else apart / "bin" / "python"
+    stamp = apart / "installed-lock"
+    digest = environment.lock_hash(GENERATOR_LOCK)
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
+        return python
+    say(f"Installing {GENERATOR_LOCK} into {apart}")
+    uv = environment.command("uv")
+    made = call([uv, "venv", "--quiet", "--clear", "--python", environment.command("python"), str(apart)])
+    locked = ["--require-hashes", "--requirement", str(environment.root / GENERATOR_LOCK)]
+    if made or call([uv, "pip", "install", "--quiet", "--python", str(python), *locked]):
+        raise SystemExit(f"Installation of {GENERATOR_LOCK} failed; see the messages above.")
+    stamp.write_text(digest, encoding="utf-8")
+    return python
+
+
 def run(environment: Environment, arguments: Sequence[str]) -> int:
     """Serve the application with the runtime lock."""
     environment.install(RUNTIME_LOCK)
@@ -299,6 +319,7 @@ def run(environment: Environment, arguments: Sequence[str]) -> int:
 def test(environment: Environment, arguments: Sequence[str]) -> int:
     """Run every check, or with arguments pytest alone."""
     environment.install(DEV_LOCK)
+    install_generator(environment)
     environment.compile()
     if arguments:
         return call([environment.command("python"), "-m", "pytest", *arguments])

@@ -1,21 +1,28 @@
-"""The generated parts of docs/api.md: endpoints, failures and warnings, from the code itself."""
+"""The generated parts of docs/api.md: endpoints, failures, warnings and answers, from the code itself."""
 
 from __future__ import annotations
 
 import ast
+import asyncio
 import itertools
+import json
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+import httpx
 from fastapi import FastAPI
 
-from app import routes
+from app.catalog.books import LIMITS, PRICED_KINDS, RENTALS, RENTED_KINDS, units_of
+from app.catalog.catalog import Catalog
 from app.estimating.documents import Severity
 from app.features.operation.api import document
+from app.main import create_app
 from app.platform.web.problems import BY_STATUS, FAULTS, MEANINGS
+from app.settings import Settings
 
 PAGE = "docs/api.md"
 
@@ -31,16 +38,70 @@ class WarningCode:
     sentence: str
 
 
+ANSWER = re.compile(
+    r"(<!-- answer: POST (?P<path>\S+) (?P<fields>\S+) -->\n).*?(?P<end><!-- end -->)",
+    re.DOTALL,
+)
+"""Where an answer is printed: of which endpoint, and which of its fields."""
+
+REQUEST = re.compile(r"```json\n(.*?)```|-d '(.*?)'\n?```", re.DOTALL)
+"""A request as it is printed; an answer is that to the one above it."""
+
+
 def with_reference(text: str) -> str:
     """Return the page about the API with its generated parts brought up to date."""
-    app = FastAPI(routes=routes.API_ROUTES)
-    parts = {
-        "endpoints": endpoints(document(app)),
-        "problems": failures(),
-        "faults": faults(),
-        "warnings": warnings(),
-    }
-    return PART.sub(lambda found: f"{found[1]}{table(parts[found['name']])}{found[3]}", text)
+    with tempfile.TemporaryDirectory() as folder:
+        app = create_app(Settings.at(Path(folder)))
+        parts = {
+            "endpoints": endpoints(document(app)),
+            "problems": failures(),
+            "faults": faults(),
+            "warnings": warnings(),
+            "prices": book_parameters(app.state.workbench.sizing.catalog),
+        }
+        text = PART.sub(lambda found: f"{found[1]}{table(parts[found['name']])}{found[3]}", text)
+        return asyncio.run(with_answers(app, text))
+
+
+async def with_answers(app: FastAPI, text: str) -> str:
+    """Return a page with the answers that a server gives to the requests printed in it."""
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=None) as client:
+        found = list(ANSWER.finditer(text))
+        for place in reversed(found):
+            *_, above = REQUEST.finditer(text, 0, place.start())
+            answer = await client.post(
+                f"/api/v1{place['path']}",
+                params={"fields": place["fields"]},
+                json=json.loads(above[1] or above[2]),
+            )
+            answer.raise_for_status()
+            shown = {name: value for name, value in answer.json().items() if name != "next"}
+            text = text[: place.end(1)] + printed(shown) + text[place.start("end") :]
+    return text
+
+
+MOST = 3
+"""Entries of a list that are printed."""
+
+
+def printed(answer: dict[str, Any]) -> str:
+    """Return an answer as a block of text, a field in each line and long lists cut."""
+    lines = [f"{json.dumps(name)}: {shortened(value)}" for name, value in answer.items()]
+    inner = ",\n ".join(lines)
+    return f"```text\n{{{inner}}}\n```\n"
+
+
+def shortened(value: Any) -> str:
+    """Return a value as JSON, figures with four digits."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(name)}: {shortened(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join([*map(shortened, value[:MOST]), *(["…"] if len(value) > MOST else [])]) + "]"
+    if isinstance(value, float):
+        rounded = float(f"{value:.4g}")
+        value = int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
+    return json.dumps(value, ensure_ascii=False)
 
 
 def table(rows: list[tuple[str, ...]]) -> str:
@@ -71,6 +132,34 @@ def failures() -> list[tuple[str, ...]]:
 def faults() -> list[tuple[str, ...]]:
     """Return every code of a field."""
     return [("code", "meaning"), *((f"`{code}`", str(meaning)) for code, meaning in FAULTS.items())]
+
+
+def book_parameters(catalog: Catalog) -> list[tuple[str, ...]]:
+    """Return every parameter of a price book with its units, its limits and what it is stated of."""
+    rows: list[tuple[str, ...]] = [("parameter", "meaning", "unit", "value", "item", "condition")]
+    for parameter, (least, most) in LIMITS.items():
+        keys = [key for key in catalog.accepted if key[1] == parameter]
+        items = sorted({key[0] for key in keys})
+        conditions = sorted({key[2] for key in keys} - {""})
+        kinds = {"price": PRICED_KINDS, "price_hour": RENTED_KINDS}.get(parameter)
+        if parameter == "discount":
+            stated, meaning = "an item, `maker:…` or `kind:…`", "Share taken off the catalogue's prices"
+        else:
+            stated = f"any {', '.join(sorted(kinds))}" if kinds else listed(items)
+            meaning = catalog.fields[parameter].description
+        if parameter == "price_hour":
+            conditions = [one for one in RENTALS.values() if one]
+        units = ", ".join(f"`{unit}`" for unit in units_of(catalog, parameter))
+        limits = f"{least:g} to {most:g}"
+        shown = "" if parameter == "price" else listed(conditions)
+        rows.append((f"`{parameter}`", meaning, units, limits, stated, shown))
+    return rows
+
+
+def listed(names: list[str]) -> str:
+    """Return names as code, the first of many."""
+    more = ["…"] if len(names) > MOST + 1 else []
+    return ", ".join([*(f"`{name}`" for name in names[: MOST if more else None]), *more])
 
 
 CASE = "what was assumed where the file says nothing"

@@ -59,6 +59,8 @@ class FieldError:
 
     field: str
     message: Message
+    slug: str = ""
+    """Kind of the error that it was found with, where that is told of with errors of other kinds."""
 
 
 class AppError(Exception):
@@ -91,6 +93,27 @@ def fields_at(place: Callable[[str], str]) -> Iterator[None]:
         faults = error.errors or (FieldError("", error.message),)
         error.errors = tuple(FieldError(place(one.field), one.message) for one in faults)
         raise
+
+
+def with_faults(error: AppError, others: Iterable[AppError]) -> AppError:
+    """Return an error with what else is wrong, each field once, as the kind that is looked at first."""
+    found = [error, *others]
+    fields: dict[str, FieldError] = {}
+    for one in found:
+        for fault in one.errors:
+            fields.setdefault(fault.field, FieldError(fault.field, fault.message, fault.slug or one.slug))
+    if len(fields) <= len(error.errors):
+        return error
+    kind = min((type(one) for one in found if one.errors), key=lambda one: ORDER.get(one.status, len(ORDER)))
+    return kind(error.message if len(fields) == 1 else several_invalid(len(fields)), fields.values())
+
+
+def several_invalid(count: int) -> Message:
+    return Message("{count} fields are invalid", {"count": count})
+
+
+ORDER = {422: 0, 400: 1, 404: 2, 409: 3}
+"""Which of several faults gives the status: what a request is made of is read before what it means."""
 
 
 class BadInput(AppError):

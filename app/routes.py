@@ -52,7 +52,7 @@ from app.features.trail import api as trail_api
 from app.features.trail import pages as trail
 from app.features.uploads import api as uploads_api
 from app.features.uploads import pages as uploads
-from app.platform.web import documents, rendering
+from app.platform.web import documents, reference, rendering
 from app.platform.web.rights import routes_of
 
 API_ROUTES = routes_of(
@@ -119,6 +119,7 @@ PAGE_ROUTES = routes_of(
         erasure.router,
         accounts.router,
         integrations.router,
+        reference.router,
         *((documents.router, accuracy.router) if rendering.documents() else ()),
     )
 )

@@ -28,7 +28,7 @@ sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
 LONG = (
     *("tests/isolation/", "tests/journeys/", "tests/browser/", "tests/commands/", "tests/endurance/"),
-    *("tests/web/", "tests/test_"),
+    *("tests/generated/", "tests/web/", "tests/test_"),
 )
 """Where files take long; begun last, one of them would keep one processor when the others have nothing more
 to do."""

@@ -120,6 +120,7 @@ def test_arguments_of_test_go_to_pytest_alone(
     calls: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dev.Environment, "install", lambda self, lock: None)
+    monkeypatch.setattr(dev, "install_generator", lambda environment: None)
     assert dev.main(["test", "tests/test_dev.py", "-k", "stamp"]) == 0
     assert [command[1:] for command in calls] == [
         ["-m", "app.compiled"],
@@ -171,7 +172,18 @@ def test_the_dev_lock_holds_the_whole_runtime_lock() -> None:
     assert requirements(RUNTIME) <= requirements(DEV)
 
 
-@pytest.mark.parametrize("lock", [RUNTIME, DEV])
+def test_what_makes_clients_is_installed_once_and_apart(
+    environment: dev.Environment, calls: list[list[str]]
+) -> None:
+    (environment.root / dev.GENERATOR_LOCK).write_text("three==3\n")
+    (environment.folder / "generator").mkdir()
+    first = dev.install_generator(environment)
+    assert environment.folder / "generator" in first.parents
+    assert "--require-hashes" in calls[1] and len(calls) == 2
+    assert dev.install_generator(environment) == first and len(calls) == 2
+
+
+@pytest.mark.parametrize("lock", [RUNTIME, DEV, dev.GENERATOR_LOCK])
 def test_locks_name_no_host(lock: str) -> None:
     assert "://" not in (dev.ROOT / lock).read_text()
 
@@ -206,7 +218,8 @@ def test_an_audit_fails_for_a_weakness_only(
     environment: dev.Environment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     environment.mark(DEV)
-    answers: list[str] = ["", json.dumps({"dependencies": []}), json.dumps(REPORT), "not json"]
+    nothing = json.dumps({"dependencies": []})
+    answers = ["", nothing, nothing, json.dumps(REPORT), "not json", nothing]
 
     def audited(command: list[str], *, quiet: bool = False) -> int:
         answer = answers.pop(0)
@@ -219,7 +232,7 @@ def test_an_audit_fails_for_a_weakness_only(
     assert dev.audit(environment) == 1
     said = capsys.readouterr().out
     assert said.count("cannot be reached") == 2
-    assert said.count("no known vulnerabilities") == 1
+    assert said.count("no known vulnerabilities") == 3
     assert "two 2: CVE-1, fixed in 3" in said
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
+from app.errors import AppError, BadInput, FieldError, Message, Unprocessable, several_invalid
 from app.estimating.request import Quoted
 
 MAX_DEPTH = 64
@@ -32,9 +32,14 @@ def read_json(text: bytes) -> Any:
     except ValueError:
         # Not text in a Unicode encoding, or a number of thousands of digits.
         raise BadInput("the body is not UTF-8 JSON, or contains an out-of-range number") from None
-    for _, is_wrong, of_body, of_field in UNREADABLE:
-        if wrong := places(value, is_wrong):
-            raise BadInput(of_body, [FieldError(place, of_field) for place in wrong[:20]])
+    found = [
+        (of_body, [FieldError(place, of_field) for place in wrong[:20]])
+        for _, is_wrong, of_body, of_field in UNREADABLE
+        if (wrong := places(value, is_wrong))
+    ]
+    if found:
+        faults = [fault for _, of_kind in found for fault in of_kind]
+        raise BadInput(found[0][0] if len(found) == 1 else several_invalid(len(faults)), faults)
     return quoted(value)
 
 
@@ -260,10 +265,6 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> AppError:
     if len(fields) == 1:
         return kind(fields[0].message, fields)
     return kind(several_invalid(len(fields)), fields)
-
-
-def several_invalid(count: int) -> Message:
-    return Message("{count} fields are invalid", {"count": count})
 
 
 def as_app_error(error: AppError | ValidationError) -> AppError:

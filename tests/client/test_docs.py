@@ -22,6 +22,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "client.md"
 SAID = (
     " h, between ",
     "dgx-a100-640gb 8 {'value': ",
+    " 1549.33",
     "1 × IPU-POD64: 5.3 × as fast as 1 × DGX A100",
     "needs 320 IPUs",
     "somebody else was faster",

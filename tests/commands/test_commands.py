@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from app import __version__
 from app.__main__ import COMMANDS, command_line, main
-from app.api_reference import PAGE, failures, warnings, with_reference
+from app.api_reference import failures, warnings
 from app.errors import AppError
 from app.platform.web.examples import CONFIG, GPT3, SIZING
 from app.platform.web.problems import MEANINGS
@@ -182,11 +182,6 @@ def test_an_estimate_waits_for_neither_server_nor_database() -> None:
 
 def test_the_catalogue_is_in_order(rackline: Rackline) -> None:
     assert rackline("check-catalog").returncode == 0
-
-
-def test_the_page_about_the_api_is_current() -> None:
-    text = (ROOT / PAGE).read_text(encoding="utf-8")
-    assert with_reference(text) == text, "run “rackline docs”"
 
 
 def test_the_page_about_the_api_has_the_warnings_of_estimates_and_comparisons() -> None:

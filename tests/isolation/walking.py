@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
+from tests.described import resolved
 from tests.isolation.doors import FORMS, METHODS, Door, doors, examples, references
 from tests.isolation.statements import listening
 from tests.isolation.tenants import ONE, TWO, ClientKind, Kept, compact, filled, never, rows_by_table
@@ -28,6 +29,7 @@ PUBLISHED = (
     "/examples",
     "/accuracy",
     "/methodology",
+    "/docs",
     "/problems",
 )
 """Where identifiers are those of the catalogue; nothing a workspace keeps is asked for there."""
@@ -106,7 +108,7 @@ class Walker:
     def __init__(self, app: FastAPI) -> None:
         self.app = app
         self.ask = ClientKind(app)
-        self.openapi: dict[str, Any] = app.openapi()
+        self.openapi = resolved(app.openapi())
         self.doors = [door for door in doors(app) if not door.path.startswith("/static")]
         self.walk = Walk(doors=len(self.doors))
         self.one = self.two = Kept("")

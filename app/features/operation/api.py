@@ -26,6 +26,7 @@ from app.features.uploads.model import ProfileRequest
 from app.platform.web.api import RATES, problems
 from app.platform.web.auth import BEARER
 from app.platform.web.deps import BenchDep
+from app.platform.web.description import share
 from app.platform.web.problems import NotAllowed, Problem
 from app.platform.web.rights import name_of
 from app.platform.web.security import FORWARDED
@@ -120,10 +121,18 @@ TAGS = [
     {"name": "catalogue", "description": "Figures with source, date and status."},
     {"name": "uploads", "description": "Model profiles and data samples."},
     {"name": "estimates", "description": "One model on one system."},
+    {"name": "inference", "description": "Serving a model: latency, throughput and cost per token."},
+    {"name": "searches", "description": "The best plans of a model on a system."},
     {"name": "sizings", "description": "Systems and counts for a deadline and a budget."},
     {"name": "comparisons", "description": "Options side by side."},
     {"name": "studies", "description": "A customer's question with its options, in versions."},
     {"name": "proposals", "description": "Comparisons for a customer: frozen, shared and replayed."},
+    {"name": "bills", "description": "Bills of materials: items, prices, racks."},
+    {"name": "price books", "description": "A workspace's own prices, in versions."},
+    {"name": "accelerators", "description": "A workspace's own accelerators, from data sheets."},
+    {"name": "fabric choices", "description": "What each network of a cluster is worth."},
+    {"name": "calibrations", "description": "Software profiles from a customer's own runs."},
+    {"name": "claims", "description": "What vendors claim, beside what was measured."},
     {"name": "sweeps", "description": "Every combination of models, systems, prices and scenarios."},
     {"name": "planning", "description": "Arithmetic before an estimate."},
     {"name": "audit", "description": "Audit log, for the owners of the workspace."},
@@ -140,6 +149,7 @@ def describe(app: FastAPI, bench: Workbench) -> None:
     def illustrated() -> dict[str, Any]:
         openapi = document(app)
         illustrate(openapi, bench)
+        share(openapi)
         return openapi
 
     app.openapi = illustrated  # type: ignore[method-assign]
@@ -157,7 +167,6 @@ def document(app: FastAPI) -> dict[str, Any]:
     # A server without accounts asks for none.
     openapi["security"] = [{"key": []}, {}]
     add_rates(openapi)
-    share_headers(openapi)
     return with_plain_names(openapi)
 
 
@@ -168,17 +177,6 @@ def add_rates(openapi: dict[str, Any]) -> None:
             for status, response in operation["responses"].items():
                 if status.startswith("2"):
                     response["headers"] = {**response.get("headers", {}), **RATES}
-
-
-def share_headers(openapi: dict[str, Any]) -> None:
-    """Describe each header once, for all the answers that bear it."""
-    shared = openapi["components"].setdefault("headers", {})
-    for operations in openapi["paths"].values():
-        for operation in operations.values():
-            for response in operation["responses"].values():
-                for name, header in response.get("headers", {}).items():
-                    if shared.setdefault(name, header) == header:
-                        response["headers"][name] = {"$ref": f"#/components/headers/{name}"}
 
 
 def with_plain_names(openapi: dict[str, Any]) -> dict[str, Any]:

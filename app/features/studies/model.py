@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, JsonValue, computed_field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, computed_field, field_validator
 
 from app.errors import Message
 from app.estimating.documents import CheckWarning, Estimate, Text
@@ -147,8 +147,17 @@ class StatedFigure(Schema):
     system: str | None = Field(None, max_length=100, description="Identifier of a system.")
 
 
+def omissible_key(schema: dict[str, Any]) -> None:
+    """Say of the schema of an option that its key is assigned where it is omitted."""
+    schema["required"].remove("key")
+    if not schema["required"]:
+        del schema["required"]
+
+
 class StudyOption(Schema):
     """One system choice: an estimate that changes parts of the base, or a stated figure."""
+
+    model_config = ConfigDict(json_schema_extra=omissible_key)
 
     key: Key
     label: Name | None = None
@@ -169,13 +178,33 @@ class StudyOption(Schema):
     """A stated time to train, instead of an estimate."""
 
 
+def free_keys(taken: set[Any]) -> Iterator[str]:
+    """Return keys that no option has: a, b, c … then a1, b1 …"""
+    for number in itertools.count():
+        for letter in string.ascii_lowercase:
+            key = letter if number == 0 else f"{letter}{number}"
+            if key not in taken:
+                yield key
+
+
+def keyed(options: Any) -> Any:
+    """Give a key to each option that has none."""
+    if not isinstance(options, list) or not all(isinstance(option, dict) for option in options):
+        return options
+    fresh = free_keys({option.get("key") for option in options if isinstance(option.get("key"), str)})
+    return [option if "key" in option else {"key": next(fresh), **option} for option in options]
+
+
+StudyOptions = Annotated[list[StudyOption], BeforeValidator(keyed)]
+
+
 class StudyContent(Schema):
     """A study: its name, its base, its options and notes."""
 
     name: Name = Field(description="Name of the study.", examples=["BERT-Large for Seoul"])
     base: StudyBase
     """Base shared by all options."""
-    options: list[StudyOption] = Field(
+    options: StudyOptions = Field(
         min_length=1, max_length=MAX_OPTIONS, description="1 to 8 options; omitted keys are assigned."
     )
     notes: str = Field("", max_length=MAX_NOTES, description="Notes on the question, in plain text.")
@@ -199,27 +228,6 @@ class StudyContent(Schema):
             raise ValueError("must not be blank")
         return name.strip()
 
-    @model_validator(mode="before")
-    @classmethod
-    def keyed(cls, value: Any) -> Any:
-        """Give a key to each option that has none."""
-        options = value.get("options") if isinstance(value, dict) else None
-        if not isinstance(options, list) or not all(isinstance(option, dict) for option in options):
-            return value
-        taken = {option.get("key") for option in options if isinstance(option.get("key"), str)}
-        fresh = free_keys(taken)
-        given = [option if "key" in option else {"key": next(fresh), **option} for option in options]
-        return {**value, "options": given}
-
-
-def free_keys(taken: set[Any]) -> Iterator[str]:
-    """Return keys that no option has: a, b, c … then a1, b1 …"""
-    for number in itertools.count():
-        for letter in string.ascii_lowercase:
-            key = letter if number == 0 else f"{letter}{number}"
-            if key not in taken:
-                yield key
-
 
 class StudyPatch(Schema):
     """Fields of a study to change. Omitted fields are unchanged. Every change creates a version."""
@@ -234,11 +242,11 @@ class StudyPatch(Schema):
     limits: StudyLimits | None = Field(None, description="New limits; they replace the existing ones.")
     views: Views | None = Field(None, description="New inputs of the views; they replace the existing ones.")
     base: StudyBase | None = Field(None, description="New base; it replaces the existing base.")
-    options: list[StudyOption] | None = Field(
+    options: StudyOptions | None = Field(
         None,
         min_length=1,
         max_length=MAX_OPTIONS,
-        description="New options; they replace all existing options.",
+        description="New options; they replace all existing options; omitted keys are assigned.",
     )
     knobs: Knobs = Field(
         default={},

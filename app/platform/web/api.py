@@ -6,17 +6,16 @@ import hashlib
 import inspect
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
 from fastapi import APIRouter, Depends, Header, Query, Request
-from fastapi.dependencies.models import Dependant
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import QueryParams, UploadFile
+from starlette.datastructures import UploadFile
 from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
@@ -25,7 +24,6 @@ from app.errors import (
     AppError,
     BadInput,
     Conflict,
-    FieldError,
     Message,
     NotFound,
     SignInNeeded,
@@ -34,18 +32,12 @@ from app.errors import (
     TooMany,
     Unavailable,
     Unprocessable,
-    nearest,
 )
 from app.platform.idempotency import noting_replays
-from app.platform.json_bodies import (
-    MAX_ERRORS,
-    SENT_TWICE,
-    UNKNOWN_PARAMETER,
-    read_json,
-    several_invalid,
-)
+from app.platform.json_bodies import read_json
 from app.platform.listing import Page
 from app.platform.web.auth import get_principal
+from app.platform.web.faults import documents, query_names, unread_parameters, with_what_else_is_wrong
 from app.platform.web.locale import PARAMETER
 from app.platform.web.problems import MEANINGS, MEDIA_TYPE, NotAllowed, Problem, UnsupportedMediaType
 from app.platform.web.rights import admitted, name_of
@@ -182,7 +174,7 @@ class Selection:
                     value=f"“{path[:60]}”",
                     known=", ".join(here),
                 )
-            known = set(models(here.get(name)))
+            known = set(documents(here.get(name)))
 
 
 class Narrowing(Selection):
@@ -201,14 +193,6 @@ def types(kind: type[BaseModel]) -> Iterator[tuple[str, Any]]:
     """Give the fields of a document with their types."""
     yield from ((name, field.annotation) for name, field in kind.model_fields.items())
     yield from ((name, field.return_type) for name, field in kind.model_computed_fields.items())
-
-
-def models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Give the documents that a type is made of."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from models(part)
 
 
 def tree_of(paths: Iterable[str]) -> Tree:
@@ -435,40 +419,22 @@ class StrictRequest(Request):
         return self._strict
 
 
-def query_names(dependant: Dependant) -> Iterator[str]:
-    """Give the names of the query parameters that a route and what it depends on take."""
-    for parameter in dependant.query_params:
-        kind = parameter.field_info.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from (field.alias or name for name, field in kind.model_fields.items())
-        else:
-            yield parameter.alias
-    for part in dependant.dependencies:
-        yield from query_names(part)
-
-
-def check_query(given: QueryParams, known: Collection[str]) -> None:
-    """Refuse query parameters that would else be passed over in silence: unknown, or sent twice."""
-    faults = [
-        FieldError(
-            name[:MAX_NAME],
-            SENT_TWICE
-            if name in known
-            else Message(UNKNOWN_PARAMETER.template, {"known": ", ".join(nearest(name, known))}),
-        )
-        for name, count in Counter(name for name, _ in given.multi_items()).items()
-        if count > 1 or name not in known
-    ]
-    if faults:
-        whole = faults[0].message if len(faults) == 1 else several_invalid(len(faults))
-        raise Unprocessable(whole, faults[:MAX_ERRORS])
+async def read_body(request: StrictRequest, is_json: bool) -> Any:
+    """Return a JSON body; refuse another where JSON is due. Forms are read by their routes."""
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind == "application/json" or kind.endswith("+json"):
+        return await request.json() if await request.body() else None
+    # A form may be larger than JSON: where JSON is due it is not read at all.
+    if is_json if kind == "multipart/form-data" else await request.body():
+        raise UnsupportedMediaType("send the body as application/json")
+    return None
 
 
 def answer_kinds(annotation: Any) -> tuple[tuple[type[BaseModel], ...], str]:
     """Return the documents that a route answers with, and the field of the answer that they are items of."""
-    kinds = tuple(models(annotation))
+    kinds = tuple(documents(annotation))
     if len(kinds) == 1 and issubclass(kinds[0], Page):
-        return tuple(models(kinds[0].model_fields["items"].annotation)), "items"
+        return tuple(documents(kinds[0].model_fields["items"].annotation)), "items"
     return kinds, ""
 
 
@@ -507,20 +473,18 @@ class StrictRoute(APIRoute):
         async def strictly(request: Request) -> Response:
             # Nobody known sends a body that is worth reading.
             await run_in_threadpool(get_principal, request)
-            check_query(request.query_params, parameters)
+            unread = unread_parameters(request.query_params, parameters)
             strict = StrictRequest(request.scope, request.receive)
-            kind = strict.headers.get("content-type", "").split(";")[0].strip().lower()
-            if kind == "application/json" or kind.endswith("+json"):
-                if await strict.body():
-                    await strict.json()
-            elif kind == "multipart/form-data":
-                # A form may be larger than JSON: where JSON is due it is not read at all.
-                if self.body_field is not None:
-                    raise UnsupportedMediaType("send the body as application/json")
-            elif await strict.body():
-                raise UnsupportedMediaType("send the body as application/json")
-            with noting_replays() as replays:
-                response = with_location(await handle(strict))
+            body: Any = None
+            try:
+                body = await read_body(strict, self.body_field is not None)
+                if unread is not None:
+                    raise unread
+                with noting_replays() as replays:
+                    response = with_location(await handle(strict))
+            except (AppError, RequestValidationError) as error:
+                asked = (strict, self.dependant, self.body_field, body)
+                raise await run_in_threadpool(with_what_else_is_wrong, error, unread, *asked) from None
             if replays:
                 response.headers["Idempotency-Replayed"] = "true"
             answer = conditional(strict, narrowed(strict, response))

@@ -162,7 +162,9 @@ class Problem(BaseModel):
 
         fields = [
             ProblemField(
-                field=path(item.field), code=code_of(item.message, error), message=said(item.message)
+                field=path(item.field),
+                code=code_of(item.message, item.slug or error.slug),
+                message=said(item.message),
             )
             for item in error.errors
         ]
@@ -172,7 +174,7 @@ class Problem(BaseModel):
         codes = {field.code for field in fields}
         return cls(
             type=f"/problems/{error.slug}",
-            code=codes.pop() if len(codes) == 1 else code_of(error.message, error),
+            code=codes.pop() if len(codes) == 1 else code_of(error.message, error.slug),
             title=error.title if language == "en" else voice(language).label(error.title),
             status=error.status,
             detail=detail,
@@ -300,11 +302,11 @@ LIMIT = re.compile(r"must be (?:above|at least|at most|below|between)\b")
 """How a message begins that states the limits of a number."""
 
 
-def code_of(message: Message, error: AppError) -> str:
-    """Return what programs tell a fault by."""
+def code_of(message: Message, slug: str) -> str:
+    """Return what programs tell a fault by; the slug of its error where its message is one of many."""
     if found := CODE_OF.get(message.template):
         return found
-    return "out_of_range" if LIMIT.match(message.template) else error.slug.replace("-", "_")
+    return "out_of_range" if LIMIT.match(message.template) else slug.replace("-", "_")
 
 
 def from_http(error: HTTPException, path: str) -> AppError:

@@ -2,160 +2,28 @@
 
 from __future__ import annotations
 
-import copy
-import json
-import random
 import re
-from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from app.platform.web.problems import BY_STATUS, FAULTS
+from tests.described import resolved
+from tests.faulty import HANGUL, Description, draw
 from tests.web.api.conftest import Ask
 
-DRAWN = 560
-
-HANGUL = re.compile("[가-힣]")
-
-Node = tuple[tuple[str | int, ...], dict[str, Any], Any]
-"""Path in a body, its schema, and the value of the example; None where it has none."""
-
-
-def written(path: tuple[str | int, ...]) -> str:
-    """Return a path as problems write it."""
-    found = ""
-    for part in path:
-        found += f"[{part}]" if isinstance(part, int) else f".{part}" if found else part
-    return found
-
-
-class Description:
-    """The description of the API, with what its examples hold."""
-
-    def __init__(self, document: dict[str, Any]) -> None:
-        self.document = document
-
-    def schema(self, of: dict[str, Any]) -> dict[str, Any]:
-        """Return a schema without references, and without null where it may be null."""
-        while "$ref" in of:
-            of = self.document["components"]["schemas"][of["$ref"].rpartition("/")[2]]
-        kinds = [one for one in of.get("anyOf", []) if one.get("type") != "null"]
-        return self.schema(kinds[0]) if len(kinds) == 1 else of
-
-    def nodes(self, schema: dict[str, Any], value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Node]:
-        """Give every part of an example whose schema is plain."""
-        schema = self.schema(schema)
-        yield path, schema, value
-        if isinstance(value, dict):
-            for name, inner in schema.get("properties", {}).items():
-                yield from self.nodes(inner, value.get(name), (*path, name))
-        elif isinstance(value, list) and "items" in schema:
-            for place, item in enumerate(value):
-                yield from self.nodes(schema["items"], item, (*path, place))
-
-    def bodies(self) -> Iterator[tuple[str, str, dict[str, Any], Any]]:
-        """Give every request with a JSON object: method, address, schema and example."""
-        for address, operations in self.document["paths"].items():
-            for method, operation in operations.items():
-                content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-                schema = self.schema(content.get("schema", {}))
-                examples = [content.get("example"), *content.get("schema", {}).get("examples", [])]
-                examples += [one.get("value") for one in content.get("examples", {}).values()]
-                for example in examples:
-                    # A configuration may be sent as it stands, whatever it holds.
-                    if isinstance(example, dict) and example.keys() <= schema.get("properties", {}).keys():
-                        yield method.upper(), address, schema, example
-
-
-def put(body: Any, path: tuple[str | int, ...], value: Any) -> Any:
-    """Return a body with another value at a path."""
-    changed = copy.deepcopy(body)
-    place = changed
-    for part in path[:-1]:
-        place = place[part]
-    place[path[-1]] = value
-    return changed
-
-
-def without(body: Any, path: tuple[str | int, ...]) -> Any:
-    changed = copy.deepcopy(body)
-    place = changed
-    for part in path[:-1]:
-        place = place[part]
-    del place[path[-1]]
-    return changed
-
-
-Fault = tuple[str, str, str]
-"""Body as text, path of the fault, and its code."""
-
-
-def faults(description: Description, schema: dict[str, Any], example: Any) -> Iterator[Fault]:
-    """Give an example with one fault, in every way and at every place."""
-    for path, kind, value in description.nodes(schema, example):
-        if isinstance(value, dict) and "properties" in kind and not kind.get("additionalProperties"):
-            extra = (*path, "no_such_field")
-            yield json.dumps(put(example, extra, 1)), written(extra), "unknown_field"
-            for name in kind.get("required", []):
-                # An option without a key is given one, and always has one in answers.
-                if name in value and (name, path[-2:-1]) != ("key", ("options",)):
-                    yield json.dumps(without(example, (*path, name))), written((*path, name)), "missing_field"
-        if not path:
-            name = next(iter(example))
-            text = json.dumps(example)
-            twice = f"{{{json.dumps(name)}: {json.dumps(example[name])}, {text[1:]}"
-            yield twice, name, "repeated_name"
-        elif "enum" in kind or "const" in kind:
-            other = 98765 if kind.get("type") == "integer" else "no such value"
-            yield json.dumps(put(example, path, other)), written(path), "not_a_choice"
-        elif kind.get("type") in {"integer", "number"}:
-            yield json.dumps(put(example, path, {"a": 1})), written(path), "wrong_type"
-            yield json.dumps(put(example, path, float("nan"))), written(path), "not_finite"
-            least = kind.get("minimum", kind.get("exclusiveMinimum"))
-            if least is not None:
-                yield json.dumps(put(example, path, least - 1)), written(path), "out_of_range"
-        elif kind.get("type") == "string":
-            yield json.dumps(put(example, path, 7)), written(path), "wrong_type"
-            yield json.dumps(put(example, path, "a\0")), written(path), "unreadable_text"
-        elif kind.get("type") in {"boolean", "array"}:
-            yield json.dumps(put(example, path, {"a": 1})), written(path), "wrong_type"
+DRAWN = 120
 
 
 @pytest.fixture(scope="module")
 def description(ask: Ask) -> Description:
-    return Description(ask("GET", "/api/v1/openapi.json").json())
+    return Description(resolved(ask("GET", "/api/v1/openapi.json").json()))
 
 
 def test_a_fault_of_a_body_is_named_by_path_and_code(ask: Ask, description: Description) -> None:
-    drawn = random.Random(17)
-    kinds: dict[str, list[tuple[str, str, Fault]]] = {}
-    for method, address, schema, example in description.bodies():
-        for fault in faults(description, schema, example):
-            kinds.setdefault(fault[2], []).append((method, address, fault))
-    count: Counter[str] = Counter()
-    wrong = []
-    for code, found in sorted(kinds.items()):
-        for method, address, (text, path, _) in drawn.sample(found, min(len(found), DRAWN // len(kinds))):
-            place = re.sub(r"{\w+}", "none", address)
-            for language in ("en", "ko"):
-                headers = {"content-type": "application/json", "accept-language": language}
-                answer = ask(method, place, content=text, headers=headers)
-                said = answer.json()
-                named = {(one["field"], one["code"]) for one in said.get("errors", [])}
-                spoken = [said.get("detail", ""), *(one["message"] for one in said.get("errors", []))]
-                right = (path, code) in named and all(
-                    bool(HANGUL.search(one)) == (language == "ko") for one in spoken
-                )
-                if not right:
-                    wrong.append((method, address, path, code, language, answer.status_code, spoken, named))
-            count[code] += 1
-    assert not wrong, (len(wrong), wrong[:10])
-    assert set(count) >= {
-        *("missing_field", "unknown_field", "wrong_type", "not_a_choice", "not_finite", "out_of_range"),
-        *("repeated_name", "unreadable_text"),
-    }
+    drawn = draw(ask, description, DRAWN)
+    assert not drawn.wrong, (len(drawn.wrong), drawn.wrong[:10])
+    assert drawn.kinds.keys() == FAULTS.keys()
 
 
 def test_every_operation_refuses_a_query_parameter_that_it_does_not_know(
@@ -169,9 +37,9 @@ def test_every_operation_refuses_a_query_parameter_that_it_does_not_know(
             answer = ask(method.upper(), re.sub(r"{\w+}", "none", address), params={"no_such": "1"})
             said = answer.json()
             assert answer.status_code == 422, (method, address, said)
-            assert [(one["field"], one["code"]) for one in said["errors"]] == [
-                ("no_such", "unknown_parameter")
-            ]
+            named = {one["field"]: one["code"] for one in said["errors"]}
+            assert named.pop("no_such") == "unknown_parameter"
+            assert set(named.values()) <= {"missing_field"}, (method, address, said)
             asked += 1
     assert asked > 80
 
@@ -275,4 +143,82 @@ def test_a_parameter_sent_twice_is_not_read_once(ask: Ask) -> None:
     assert {(one["field"], one["code"]) for one in answer.json()["errors"]} == {
         ("limit", "repeated_name"),
         ("limt", "unknown_parameter"),
+    }
+
+
+ESTIMATE = {
+    "model": {"preset": "bert-large"},
+    "workload": {"samples": 1e6},
+    "system": {"id": "dgx-a100-640gb"},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "faults"),
+    [
+        (
+            "estimates?limt=1&view=x",
+            {**ESTIMATE, "currency": "EUR", "system": {"id": "no-such", "count": "2"}},
+            422,
+            {
+                "limt": "unknown_parameter",
+                "view": "not_a_choice",
+                "currency": "not_a_choice",
+                "system.count": "wrong_type",
+                "system.id": "not_found",
+            },
+        ),
+        (
+            "estimates",
+            {**ESTIMATE, "model": {"preset": "no-such"}, "system": {"id": "no-such"}, "software": "no-such"},
+            404,
+            {"model.preset": "not_found", "system.id": "not_found", "software": "not_found"},
+        ),
+        (
+            "estimates",
+            {
+                **ESTIMATE,
+                "model": {"preset": "resnet50"},
+                "workload": {"samples": 1e6, "seq_len": 512},
+                "software": "no-such",
+            },
+            400,
+            {"workload.seq_len": "bad_input", "software": "not_found"},
+        ),
+        (
+            "comparisons",
+            {
+                "rows": [
+                    {**ESTIMATE, "model": {"preset": "no-such"}},
+                    {"label": "a", "hours": 1, "kind": "vendr"},
+                    {**ESTIMATE, "system": {"id": "no-such"}},
+                ]
+            },
+            422,
+            {
+                "rows[0].model.preset": "not_found",
+                "rows[1].kind": "not_a_choice",
+                "rows[2].system.id": "not_found",
+            },
+        ),
+    ],
+)
+def test_all_faults_are_told_at_once(
+    ask: Ask, path: str, body: dict[str, Any], status: int, faults: dict[str, str]
+) -> None:
+    for language in ("en", "ko"):
+        answer = ask("POST", f"/api/v1/{path}", json=body, headers={"accept-language": language})
+        said = answer.json()
+        assert answer.status_code == status
+        assert {one["field"]: one["code"] for one in said["errors"]} == faults
+        assert all(bool(HANGUL.search(one["message"])) == (language == "ko") for one in said["errors"])
+
+
+def test_every_kind_of_unreadable_value_is_told_at_once(ask: Ask) -> None:
+    body = '{"model": {"preset": "a\\u0000"}, "workload": {"samples": NaN}, "label": "a", "label": "b"}'
+    answer = ask("POST", "/api/v1/estimates", content=body, headers={"content-type": "application/json"})
+    assert {one["field"]: one["code"] for one in answer.json()["errors"]} == {
+        "model.preset": "unreadable_text",
+        "workload.samples": "not_finite",
+        "label": "repeated_name",
     }

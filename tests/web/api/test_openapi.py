@@ -5,17 +5,24 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from jsonschema_rs import Draft202012Validator
+
+from app.api_reference import PAGE, shortened, with_answers
+from app.catalog.books import LIMITS
+from tests.described import KINDS, resolved
+from tests.loops import run
+from tests.serving import ROOT
 
 from .conftest import Ask
 
-MOST_CHARACTERS = 1_700_000
+MOST_CHARACTERS = 1_000_000
 """Of the whole description: what a program reads once to make a client."""
 
 
 @pytest.fixture(scope="module")
 def openapi(ask: Ask) -> dict[str, Any]:
-    return dict(ask("GET", "/api/v1/openapi.json").json())
+    return resolved(ask("GET", "/api/v1/openapi.json").json())
 
 
 def operations(openapi: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -33,7 +40,9 @@ def examples(operation: dict[str, Any]) -> list[Any]:
 
 
 def test_every_endpoint_says_what_it_does(openapi: dict[str, Any]) -> None:
+    tags = {tag["name"] for tag in openapi["tags"]}
     for method, path, operation in operations(openapi):
+        assert tags.issuperset(operation["tags"]), (method, path)
         assert operation["summary"], (method, path)
         assert operation["description"], (method, path)
         for parameter in operation.get("parameters", []):
@@ -65,11 +74,21 @@ def test_every_answer_has_an_example_that_its_schema_allows(openapi: dict[str, A
             # A file of the customer's may hold anything.
             if status.startswith("2") and content.get("schema"):
                 checked = Draft202012Validator({**content["schema"], **components}, validate_formats=True)
-                wrong = [error.message for error in checked.iter_errors(content["example"])]
+                named = [one["value"] for one in content.get("examples", {}).values()]
+                (example,) = named or [content["example"]]
+                wrong = [error.message for error in checked.iter_errors(example)]
                 assert not wrong, (method, path, wrong[:3])
                 shown += 1
     assert shown > 80
+
+
+def test_what_is_said_more_than_once_stands_in_one_place(ask: Ask) -> None:
+    openapi = ask("GET", "/api/v1/openapi.json").json()
     assert len(json.dumps(openapi)) < MOST_CHARACTERS
+    for kind in KINDS:
+        text = json.dumps(openapi)
+        unused = [name for name in openapi["components"][kind] if text.count(f'/{kind}/{name}"') < 2]
+        assert unused == [], kind
 
 
 def test_every_answer_names_its_headers(openapi: dict[str, Any]) -> None:
@@ -98,7 +117,9 @@ def test_no_schema_is_named_after_a_module(openapi: dict[str, Any]) -> None:
     assert [name for name in openapi["components"]["schemas"] if "__" in name] == []
 
 
-def test_every_reference_leads_somewhere(openapi: dict[str, Any]) -> None:
+def test_every_reference_leads_somewhere(ask: Ask) -> None:
+    openapi = ask("GET", "/api/v1/openapi.json").json()
+
     def references(value: Any) -> Iterator[str]:
         if isinstance(value, dict):
             if isinstance(value.get("$ref"), str):
@@ -110,9 +131,7 @@ def test_every_reference_leads_somewhere(openapi: dict[str, Any]) -> None:
                 yield from references(child)
 
     known = {
-        f"#/components/{kind}/{name}"
-        for kind in ("schemas", "headers")
-        for name in openapi["components"][kind]
+        f"#/components/{kind}/{name}" for kind in ("schemas", *KINDS) for name in openapi["components"][kind]
     }
     assert set(references(openapi)) <= known
 
@@ -161,3 +180,22 @@ def test_every_example_of_a_catalogue_identifier_exists(ask: Ask, openapi: dict[
             (parameter,) = (entry for entry in operation["parameters"] if entry["name"] == "id")
             (identifier,) = parameter["schema"].get("examples") or parameter["examples"]
             assert ask(method.upper(), path.replace("{id}", identifier)).status_code == 200, path
+
+
+def test_printed_answers_are_those_of_the_server(application: FastAPI) -> None:
+    """`rackline docs --check` holds the page against them; here is how they are found and written."""
+    request = """```json\n{"devices": 160, "global_batch": 8192}\n```\n"""
+    marked = "<!-- answer: POST /checks suggested_devices,warnings.code -->\n{}<!-- end -->\n"
+    answer = '{"warnings": [{"code": "batch_not_divisible"}],\n "suggested_devices": 128}'
+    written = run(with_answers(application, request + marked.format("old\n")))
+    assert written == request + marked.format(f"```text\n{answer}\n```\n")
+
+
+def test_figures_of_printed_answers_have_four_digits() -> None:
+    assert shortened({"value": 1911565.2, "unit": "s"}) == '{"value": 1912000, "unit": "s"}'
+    assert shortened([1, 0.015625, "가", None, True]) == '[1, 0.01562, "가", …]'
+
+
+def test_the_page_about_the_api_names_every_parameter_of_a_price_book() -> None:
+    page = (ROOT / PAGE).read_text(encoding="utf-8")
+    assert all(f"| `{parameter}` |" in page for parameter in LIMITS)

@@ -21,6 +21,7 @@ from app.platform.outgoing import PrivateHosts
 from app.platform.store.queries import now
 from app.platform.web.examples import FLEET_PLAN, HEAD_TO_HEAD, SIZING, STUDY
 from app.platform.workbench import LOCAL_WORKSPACE
+from tests.described import resolved
 from tests.services.test_webhooks import Pen
 from tests.web.api.conftest import Ask
 
@@ -191,7 +192,7 @@ def test_no_secret_of_a_webhook_is_written_anywhere(
 
 
 def test_every_post_honours_a_key_or_changes_nothing_when_repeated(ask: Ask) -> None:
-    openapi = ask("GET", "/api/v1/openapi.json").json()
+    openapi = resolved(ask("GET", "/api/v1/openapi.json").json())
     without = {
         operations["post"]["operationId"]
         for operations in openapi["paths"].values()

@@ -7,7 +7,7 @@ from tests.web.pages.conftest import Reader
 
 WRITTEN = ["/methodology", "/accuracy/report"]
 
-OTHERS = {"/glossary", "/index.json", "/keys", "/webhooks", "/audit"}
+OTHERS = {"/glossary", "/docs", "/index.json", "/keys", "/webhooks", "/audit"}
 """What stands beside the documents at the foot of the page."""
 
 IN_MENU = {"/accuracy"}

@@ -124,7 +124,7 @@ def test_korean_pages_are_korean(korean: Reader, app: FastAPI) -> None:
         assert list(sentences(page)) == [], address
 
 
-NAMES = re.compile(r"[a-z]{2,4}_[a-z0-9]{6,}|(?<=/catalog/)[a-z]+/.+|(?<=/claims/).+")
+NAMES = re.compile(r"[a-z]{2,4}_[a-z0-9]{6,}|(?<=/catalog/)[a-z]+/.+|(?<=/claims/).+|(?<=/docs/).+")
 """What in an address names one thing of a kind."""
 
 ENGLISH_ALONE = {"/methodology", "/accuracy/report"}

@@ -31,7 +31,7 @@ from app.features.studies.scaling import ScalingPage
 from app.features.sweeps import pages as sweep_contexts
 from app.features.tenancy import pages as tenancy_contexts
 from app.features.uploads import pages as uploads_pages
-from app.platform.web import contexts
+from app.platform.web import contexts, reference
 from app.platform.web.rendering import embedded, environment
 from app.profiles.presets import beside
 
@@ -73,6 +73,9 @@ CONTEXTS = {
     "studies/_study_trace.html": studies_views.StudyTracePage,
     "studies/study_versions.html": studies_pages.StudyVersionsPage,
     "problem.html": contexts.ProblemPage,
+    "reference/operation.html": reference.OperationPage,
+    "reference/reference.html": reference.ReferencePage,
+    "reference/schema.html": reference.SchemaPage,
     "document.html": contexts.DocumentPage,
     "accuracy/accuracy.html": AccuracyPage,
     "bills/bill.html": bill_contexts.BillPage,

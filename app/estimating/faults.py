@@ -1,0 +1,56 @@
+"""All that is wrong with what is asked: an estimate stops at the first fault that it meets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from app.engine.records import IpuChip
+from app.errors import AppError
+from app.estimating.capital import check_assumptions
+from app.estimating.context import SizingContext
+from app.estimating.hardware import known_id
+from app.estimating.request import EstimateRequest
+from app.estimating.workload import resolve_model, resolve_training
+
+Found = TypeVar("Found")
+
+
+def every_fault(asked: Mapping[str, Any], context: SizingContext) -> list[AppError]:
+    """Return the faults of the parts of a request that are well-formed, whatever the others are.
+
+    Parts are named as the fields of :class:`EstimateRequest` are; a part may be missing.
+    """
+    faults: list[AppError] = []
+
+    def attempt(make: Callable[[], Found]) -> Found | None:
+        try:
+            return make()
+        except AppError as error:
+            faults.append(error)
+            return None
+
+    model, workload, system = (asked.get(name) for name in ("model", "workload", "system"))
+    assumptions, software = asked.get("assumptions"), asked.get("software")
+    profile = attempt(lambda: resolve_model(model, context)) if model is not None else None
+    hardware = None
+    if assumptions is not None:
+        attempt(lambda: check_assumptions(assumptions))
+        attempt(lambda: context.at_prices(assumptions))
+    if system is not None:
+        hardware = attempt(
+            lambda: context.hardware.system(
+                system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
+            )
+        )
+    if software is not None:
+        attempt(lambda: context.software_profile(software))
+    if workload is None:
+        return faults
+    if profile is not None and hardware is not None and profile.total_flop is None:
+        request = EstimateRequest(model=model, workload=workload, system=system)
+        chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
+        attempt(lambda: resolve_training(request, profile, chip, context))
+    elif workload.target is not None:
+        attempt(lambda: known_id(context.catalog, "target", workload.target, "workload.target"))
+    return faults

@@ -1,0 +1,164 @@
+"""All faults of a request at once: of its parameters, of the shape of its body and of what that means."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, get_args
+
+from fastapi import Request
+from fastapi._compat import ModelField
+from fastapi.dependencies.models import Dependant
+from fastapi.dependencies.utils import request_params_to_args
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from starlette.datastructures import QueryParams
+
+from app.errors import AppError, FieldError, Message, Unprocessable, nearest, several_invalid, with_faults
+from app.estimating.context import SizingContext
+from app.estimating.faults import every_fault
+from app.estimating.request import AssumptionsInput, EstimateRequest, ModelInput, SystemInput, WorkloadInput
+from app.platform.json_bodies import (
+    MAX_ERRORS,
+    MAX_FIELD,
+    SENT_TWICE,
+    UNKNOWN_PARAMETER,
+    from_validation,
+)
+from app.platform.web.deps import workbench_of
+
+MOST_CHECKED = 50
+"""Objects of a refused body whose meaning is looked at."""
+
+COMPLETE = {400, 404, 409, 422}
+"""Statuses of refusals that tell of fields."""
+
+PARTS: Mapping[str, type] = {
+    "model": ModelInput,
+    "workload": WorkloadInput,
+    "system": SystemInput,
+    "assumptions": AssumptionsInput,
+    "software": str,
+}
+"""Fields of requests whose meaning can be looked at beside whatever else is wrong."""
+
+OPEN = {SystemInput, AssumptionsInput}
+"""Those whose fields mean something one by one: a malformed one is left out."""
+
+
+def query_fields(dependant: Dependant) -> Iterator[list[ModelField]]:
+    """Give the query parameters of a route and of all that it depends on."""
+    yield dependant.query_params
+    for part in dependant.dependencies:
+        yield from query_fields(part)
+
+
+def query_names(dependant: Dependant) -> Iterator[str]:
+    """Give the names of the query parameters that a route and what it depends on take."""
+    for parameter in itertools.chain.from_iterable(query_fields(dependant)):
+        kind = parameter.field_info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from (field.alias or name for name, field in kind.model_fields.items())
+        else:
+            yield parameter.alias
+
+
+def unread_parameters(given: QueryParams, known: Collection[str]) -> Unprocessable | None:
+    """Return the refusal of query parameters that would else be passed over: unknown, or sent twice."""
+    faults = [
+        FieldError(
+            name[:MAX_FIELD],
+            SENT_TWICE
+            if name in known
+            else Message(UNKNOWN_PARAMETER.template, {"known": ", ".join(nearest(name, known))}),
+        )
+        for name, count in Counter(name for name, _ in given.multi_items()).items()
+        if count > 1 or name not in known
+    ][:MAX_ERRORS]
+    if not faults:
+        return None
+    return Unprocessable(faults[0].message if len(faults) == 1 else several_invalid(len(faults)), faults)
+
+
+def with_what_else_is_wrong(
+    error: AppError | RequestValidationError,
+    unread: AppError | None,
+    request: Request,
+    dependant: Dependant,
+    field: ModelField | None,
+    body: Any,
+) -> AppError:
+    """Return the refusal of a request with all that can be found wrong beside what was found first."""
+    first = error if isinstance(error, AppError) else from_validation(error.errors())
+    if first.status not in COMPLETE or not first.errors:
+        return first
+    found: list[AppError] = []
+    if unread is not None:
+        # What was not read kept the rest from being looked at.
+        wrong: list[Any] = []
+        for fields in query_fields(dependant):
+            wrong += request_params_to_args(fields, request.query_params)[1]
+        if field is not None and body is not None:
+            _, of_body = field.validate(body, loc=("body",))
+            wrong += of_body or []
+        found += [unread, *([from_validation(wrong)] if wrong else [])]
+    if field is not None:
+        found += meaning(field.field_info.annotation, body, workbench_of(request).sizing)
+    return with_faults(first, found)
+
+
+def meaning(annotation: Any, body: Any, context: SizingContext) -> Iterator[AppError]:
+    """Give what is wrong with the well-formed parts of a body, at their places in it."""
+    for place, parts, whole in itertools.islice(objects(annotation, body), MOST_CHECKED):
+        for asked in [parts] if whole else [{name: part} for name, part in parts.items()]:
+            for fault in every_fault(asked, context):
+                fault.errors = tuple(
+                    FieldError(placed(place, one.field), one.message) for one in fault.errors
+                )
+                yield fault
+
+
+def placed(place: str, field: str) -> str:
+    return f"{place}.{field}" if place else field
+
+
+def objects(annotation: Any, value: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any], bool]]:
+    """Give the objects of a body that hold parts of a request: place, parts, and whether it is whole."""
+    if isinstance(value, list):
+        for position, item in enumerate(value):
+            yield from objects(annotation, item, placed(place, str(position)))
+    if not isinstance(value, dict):
+        return
+    for kind in documents(annotation):
+        fields = {name: field.annotation for name, field in kind.model_fields.items() if name in value}
+        parts = {name: part for name in fields if (part := read(name, fields[name], value[name])) is not None}
+        if parts:
+            yield place, parts, issubclass(kind, EstimateRequest)
+        for name, inner in fields.items():
+            if name not in PARTS:
+                yield from objects(inner, value[name], placed(place, name))
+
+
+def documents(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Give the documents that a type is made of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from documents(part)
+
+
+def read(name: str, annotation: Any, value: Any) -> Any:
+    """Return a part of a request as its schema reads it; None where it is no such part, or malformed."""
+    kind = PARTS.get(name)
+    if kind is None or kind not in (annotation, *get_args(annotation)):
+        return None
+    for _ in range(2):
+        try:
+            return TypeAdapter(kind).validate_python(value)
+        except ValidationError as error:
+            if kind not in OPEN or not isinstance(value, dict):
+                return None
+            wrong = {one["loc"][0] for one in error.errors() if one["loc"]}
+            value = {field: one for field, one in value.items() if field not in wrong}
+    return None
