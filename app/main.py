@@ -36,7 +36,7 @@ from app.platform.retention import Retention
 from app.platform.sealing import Sealer, kept_secret
 from app.platform.sessions import AccountsAdmission
 from app.platform.store.database import Store
-from app.platform.store.upload_files import UploadFiles
+from app.platform.store.upload_files import FileDirectory, FileStorage, UploadFiles
 from app.platform.web import documents as pages
 from app.platform.web import problems
 from app.platform.web.event_stream import Streams
@@ -123,8 +123,7 @@ def make_bench(settings: Settings) -> Workbench:
     make_data_directory(settings.data_dir)
     store = Store(settings.database_url)
     count_connections(store.engine)
-    files = UploadFiles(settings.data_dir / "uploads")
-    bench = Workbench(load_context(models_directory().parent), store, files)
+    bench = Workbench(load_context(models_directory().parent), store, upload_files_of(settings))
     bench.webhook_http = settings.webhook_http
     bench.webhook_hosts = PrivateHosts.read(settings.webhook_hosts)
     bench.sender = HttpSender(http=bench.webhook_http, private=bench.webhook_hosts)
@@ -133,6 +132,22 @@ def make_bench(settings: Settings) -> Workbench:
     bench.sealer = sealer_of(settings)
     bench.prepare()
     return bench
+
+
+def upload_files_of(settings: Settings) -> UploadFiles:
+    """Return where uploaded files are; the lock between processes of this machine is beside its data."""
+    return UploadFiles(settings.data_dir / "uploads", file_storage_of(settings))
+
+
+def file_storage_of(settings: Settings) -> FileStorage | None:
+    """Return what keeps uploaded files instead of the data directory; None where nothing else is set."""
+    if not settings.uploads.startswith("s3://"):
+        return FileDirectory(Path(settings.uploads)) if settings.uploads else None
+    # Few servers have one, and its client takes a while to load.
+    from app.platform.store.upload_bucket import BucketAddress, FileBucket
+
+    key = settings.s3_access_key_id, settings.s3_secret_access_key
+    return FileBucket(BucketAddress.read(settings.uploads, settings.s3_endpoint, settings.s3_region, *key))
 
 
 def make_jobs(bench: Workbench, settings: Settings, threads: int = 1) -> Jobs:

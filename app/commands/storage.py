@@ -15,13 +15,13 @@ from app.features.erasure.model import ErasureRequest
 from app.features.erasure.service import erase_customer
 from app.features.operation.chores import purge
 from app.features.operation.store_check import check_store
+from app.main import file_storage_of, upload_files_of
 from app.platform.retention import Retention
 from app.platform.store.archives.backup import make_backup
 from app.platform.store.archives.restore import restore_backup
 from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.trail import Actor, acting
-from app.platform.store.upload_files import UploadFiles
 from app.platform.web.forms import checked
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.profiles.presets import models_directory
@@ -37,8 +37,8 @@ Archive = Annotated[Path, typer.Argument(metavar="FILE", help="Archive file.")]
 
 def workbench(settings: Settings) -> Workbench:
     """Return a workbench on what the settings name; tables are left as they are."""
-    files = UploadFiles(settings.data_dir / "uploads")
-    bench = Workbench(load_context(models_directory().parent), Store(settings.database_url), files)
+    files, store = upload_files_of(settings), Store(settings.database_url)
+    bench = Workbench(load_context(models_directory().parent), store, files)
     bench.retention = Retention.read(settings.retention_days)
     return bench
 
@@ -48,7 +48,7 @@ def backup(file: Archive) -> None:
     """Back up the database and uploads to one archive. The server may keep running."""
     settings = Settings.from_environment()
     store = Store(settings.database_url)
-    made = make_backup(store, UploadFiles(settings.data_dir / "uploads"), file)
+    made = make_backup(store, upload_files_of(settings), file)
     store.close()
     typer.echo(f"{file}: {made.rows:,} rows, {made.files:,} files, {made.size:,} bytes")
 
@@ -60,7 +60,8 @@ def restore(
 ) -> None:
     """Restore an archive into an empty database, SQLite or PostgreSQL."""
     settings = Settings.from_environment()
-    done = restore_backup(file, into or settings.database_url, settings.data_dir)
+    url, storage = into or settings.database_url, file_storage_of(settings)
+    done = restore_backup(file, url, settings.data_dir, storage)
     typer.echo(f"{file}: {done.rows:,} rows and {done.files:,} files are back")
 
 

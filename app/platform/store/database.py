@@ -36,6 +36,7 @@ from app.platform.store.proposal_queries import ended_proposals, shared_by
 from app.platform.store.repository import Repository
 from app.platform.store.tables import Workspace
 from app.platform.store.trail import keep_trail
+from app.platform.store.upload_queries import hold_files
 
 P = ParamSpec("P")
 
@@ -151,6 +152,16 @@ class Store:
         except IntegrityError:
             # Another server has just written the chore's first turn.
             return False
+
+    @contextmanager
+    def files_held(self) -> Iterator[None]:
+        """Let no machine take a file away meanwhile."""
+        if self.engine.dialect.name == "sqlite":
+            yield
+            return
+        with self.engine.begin() as connection:
+            hold_files(connection)
+            yield
 
     def tidy(self) -> None:
         """Let the database keep its own house: on SQLite, refresh what its planner knows of the tables."""
