@@ -43,7 +43,7 @@ from app.platform.web.event_stream import Streams
 from app.platform.web.needs import RateHeaders
 from app.platform.web.observing import Observer
 from app.platform.web.rendering import Assets
-from app.platform.web.security import HEADERS_OF_FAULTS, Guard, ServerAccess
+from app.platform.web.security import HEADERS_OF_FAULTS, CurrentAccess, Guard, ServerAccess
 from app.platform.workbench import Workbench
 from app.profiles.presets import beside, models_directory
 from app.settings import LOOPBACK, Settings
@@ -85,15 +85,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.workbench = bench
     identity = identity_of(settings, bench.store)
-    alone = not any_account(identity)
     app.state.identity = identity
-    people = LocalAdmission() if alone else AccountsAdmission(identity)
+    app.state.access = access_of(settings, identity)
+    people = LocalAdmission(app.state.access.look, AccountsAdmission(identity))
     app.state.admission = KeyAdmission(bench.store, people)
     app.state.rates = Rates(
         quotas_of(settings), bench.store if settings.shared_limits else None, settings.rate_processor
     )
     app.state.streams = Streams()
-    app.state.reach = reach_of(settings, alone)
     app.state.jobs = jobs
     app.state.stopping = threading.Event()
     app.state.metrics_token = settings.metrics_token.get_secret_value()
@@ -104,7 +103,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
     app.add_middleware(
         Guard,
-        reach=app.state.reach,
+        access=app.state.access,
         max_body=settings.max_body_bytes,
         max_upload=settings.max_upload_bytes,
     )
@@ -199,9 +198,9 @@ def reach_now(settings: Settings) -> ServerAccess:
     make_data_directory(settings.data_dir)
     store = Store(settings.database_url)
     store.migrate()
-    alone = not any_account(identity_of(settings, store))
+    access = access_of(settings, identity_of(settings, store))
     store.close()
-    return reach_of(settings, alone)
+    return access.now
 
 
 def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
@@ -217,12 +216,13 @@ def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
     return SingleSignOn(provider, frozenset(settings.oidc_domains))
 
 
-def reach_of(settings: Settings, alone: bool) -> ServerAccess:
+def access_of(settings: Settings, identity: Identity) -> CurrentAccess:
     """Return how the server is reached; without accounts by this machine alone, whatever is set."""
-    if alone:
-        return ServerAccess(LOOPBACK)
     hosts = LOOPBACK | ({settings.public_host} if settings.public_host else set())
-    return ServerAccess(hosts, alone=False, public_url=settings.public_url, proxies=settings.proxies)
+    public = ServerAccess(hosts, alone=False, public_url=settings.public_url, proxies=settings.proxies)
+    access = CurrentAccess(ServerAccess(LOOPBACK), public, partial(any_account, identity))
+    access.look()
+    return access
 
 
 def make_data_directory(path: Path) -> None:
