@@ -25,6 +25,7 @@ from app.features.accounts.service import any_account
 from app.features.integrations.keys import KeyAdmission
 from app.features.operation import api as operation
 from app.features.operation.api import describe
+from app.features.operation.readiness import ReadinessCheck
 from app.features.sweeps.executors import check_dask, crew, processors
 from app.jobs import Jobs, default_queue
 from app.platform.admission import LocalAdmission
@@ -95,6 +96,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.streams = Streams()
     app.state.jobs = jobs
     app.state.stopping = threading.Event()
+    app.state.readiness = ReadinessCheck(bench, jobs.waiting, app.state.stopping)
     app.state.metrics_token = settings.metrics_token.get_secret_value()
     app.state.single_sign_on = single_sign_on_of(settings)
     app.add_middleware(RateHeaders)
@@ -218,11 +220,15 @@ def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
 
 def access_of(settings: Settings, identity: Identity) -> CurrentAccess:
     """Return how the server is reached; without accounts by this machine alone, whatever is set."""
-    hosts = LOOPBACK | ({settings.public_host} if settings.public_host else set())
-    public = ServerAccess(hosts, alone=False, public_url=settings.public_url, proxies=settings.proxies)
-    access = CurrentAccess(ServerAccess(LOOPBACK), public, partial(any_account, identity))
+    access = CurrentAccess(ServerAccess(LOOPBACK), public_access(settings), partial(any_account, identity))
     access.look()
     return access
+
+
+def public_access(settings: Settings) -> ServerAccess:
+    """Return how a server with accounts is reached."""
+    hosts = LOOPBACK | ({settings.public_host} if settings.public_host else set())
+    return ServerAccess(hosts, alone=False, public_url=settings.public_url, proxies=settings.proxies)
 
 
 def make_data_directory(path: Path) -> None:

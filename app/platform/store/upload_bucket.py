@@ -61,6 +61,14 @@ class FileBucket:
 
     @cached_property
     def _store(self) -> S3Store:
+        return self._opened("120s", TRIES)
+
+    @cached_property
+    def _hurried(self) -> S3Store:
+        """The same for who only wants to know whether it answers."""
+        return self._opened("3s", 0)
+
+    def _opened(self, seconds: str, tries: int) -> S3Store:
         from obstore.store import S3Store
 
         address = self._address
@@ -75,8 +83,8 @@ class FileBucket:
             region=address.region,
             checksum_algorithm="SHA256",
             disable_bulk_delete=True,
-            client_options={"allow_http": True, "connect_timeout": "5s", "timeout": "120s"},
-            retry_config={"max_retries": TRIES, "retry_timeout": PATIENCE},
+            client_options={"allow_http": True, "connect_timeout": "3s", "timeout": seconds},
+            retry_config={"max_retries": tries, "retry_timeout": PATIENCE},
             **{name: value for name, value in given.items() if value},  # type: ignore[arg-type]
         )
 
@@ -116,7 +124,7 @@ class FileBucket:
 
     def check(self) -> None:
         with answered():
-            next(iter(self._store.list(chunk_size=1)), None)
+            next(iter(self._hurried.list(chunk_size=1)), None)
 
 
 @contextmanager
