@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
+from fastapi import FastAPI
 
 from app.errors import BadInput, Conflict, Unavailable
-from app.main import create_app, file_storage_of
+from app.features.operation.chores import HOUSEKEEPING
+from app.main import create_app, file_storage_of, make_bench
 from app.platform.store.archives.backup import make_backup
 from app.platform.store.archives.restore import restore_backup
 from app.platform.store.database import Store
@@ -18,7 +22,14 @@ from app.platform.store.tables import Profile
 from app.platform.store.upload_files import UploadFiles
 from app.settings import Settings
 from tests.buckets import AT_ONCE, Bucket, bucket_server
+from tests.jobs import do_all
+from tests.loops import run
+from tests.postgres import Cluster
+from tests.sizing.sweeping import Threads
+from tests.store.conftest import migrated as migrated
 from tests.store.conftest import migrated_file as migrated_file
+
+LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 
 
 @pytest.fixture
@@ -101,6 +112,41 @@ def test_a_backup_goes_from_a_bucket_into_a_bucket_that_has_nothing(
     with pytest.raises(Conflict, match="empty database"):
         restore_backup(archive, url, tmp_path / "again", bucket.storage(prefix="third"))
     assert not any(name.startswith("third/") for name in bucket.objects)
+
+
+def asking(app: FastAPI) -> Callable[..., httpx.Response]:
+    async def send(method: str, path: str, **values: Any) -> httpx.Response:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.request(method, path, **values)
+
+    return lambda method, path, **values: run(send(method, path, **values))
+
+
+def test_two_servers_and_a_worker_share_database_and_bucket(
+    bucket: Bucket, migrated: str, postgres: Cluster, tmp_path: Path
+) -> None:
+    shared = {"database_url": postgres.make(migrated), "jobs": "elsewhere", **bucket.settings}
+    first, second = (create_app(Settings.at(tmp_path / name, **shared)) for name in ("one", "two"))
+    worker = make_bench(Settings.at(tmp_path / "three", **shared))
+    ask, other = asking(first), asking(second)
+    profile = ask("POST", "/api/v1/profiles", files={"file": ("layers.csv", LAYERS)}).json()["id"]
+    assert other("GET", f"/api/v1/profiles/{profile}/file").content == LAYERS
+    models = [{"model": {"profile_id": profile}, "workload": {"samples": 1e6, "global_batch": 256}}]
+    systems = [{"id": "dgx-a100-640gb", "counts": [1, 2]}]
+    body = {"models": models, "systems": systems, "scenarios": [{"label": "usual"}]}
+    sweep = other("POST", "/api/v1/sweeps", json=body).json()["id"]
+    assert ask("DELETE", f"/api/v1/profiles/{profile}").status_code == 409
+    do_all(worker, Threads)
+    assert ask("GET", f"/api/v1/sweeps/{sweep}").json()["status"] == "done"
+    # A chore that is due has its turn once, whichever of them looks first.
+    turns = [chore.due(bench) for chore in HOUSEKEEPING for bench in (worker, first.state.workbench)]
+    assert turns == [True, False] * len(HOUSEKEEPING)
+    assert other("DELETE", f"/api/v1/profiles/{profile}").status_code == 204 and bucket.objects == {}
+    assert ask("GET", f"/api/v1/profiles/{profile}/file").status_code == 404
+    for bench in (worker, first.state.workbench, second.state.workbench):
+        bench.store.close()
+    postgres.drop(shared["database_url"])
 
 
 def test_settings_name_a_bucket_or_a_directory(bucket: Bucket, tmp_path: Path) -> None:
