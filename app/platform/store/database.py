@@ -31,7 +31,7 @@ from app.platform.store.job_queries import (
     waiting_jobs,
     watched_jobs,
 )
-from app.platform.store.migrate import is_current, upgrade
+from app.platform.store.migrate import fits, upgrade
 from app.platform.store.proposal_queries import ended_proposals, shared_by
 from app.platform.store.repository import Repository
 from app.platform.store.tables import Workspace
@@ -128,9 +128,9 @@ class Store:
             return list(session.exec(select(Workspace.id).order_by(Workspace.id)))
 
     def is_ready(self) -> bool:
-        """Tell whether the database answers and its tables are those of this program."""
+        """Tell whether the database answers and this program works with its tables."""
         with self.engine.connect() as connection:
-            return is_current(connection)
+            return fits(connection)
 
     claim_job = across(claim_job)
     watched_jobs = across(watched_jobs)
