@@ -265,15 +265,15 @@ def test_the_part_that_is_away_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     app = create_app(Settings.at(tmp_path, **bucket, s3_secret_access_key=secret))
     said = readiness(app)
     assert said.status_code == 200 and said.json()["status"] == "impaired"
-    assert {name for name, words in said.json()["parts"].items() if words != "ok"} == {"uploads"}
+    assert {name for name, words in said.json().items() if words != "ok"} == {"status", "uploads"}
     assert not any(word in said.text for word in (secret, key, "127.0.0.1:9", "s3://"))
 
     monkeypatch.setattr("app.features.operation.readiness.LEAST_SPACE", 1 << 60)
     monkeypatch.setattr("app.features.operation.readiness.state", lambda: "no compiler")
     monkeypatch.setattr(app.state.readiness, "_waiting", lambda: None)
     app.state.workbench.files.storage = FileDirectory(tmp_path / "uploads")
-    parts = readiness(app).json()["parts"]
-    assert {name for name, words in parts.items() if words != "ok"} == {"queue", "disk", "engine"}
+    parts = readiness(app).json()
+    assert {name for name, words in parts.items() if words != "ok"} == {"status", "queue", "disk", "engine"}
 
     engine = app.state.workbench.store.engine
     with engine.begin() as connection:
