@@ -5,6 +5,7 @@ python3 dev.py run [arguments]    install what is missing, then run `rackline se
 python3 dev.py test               run every check and print a summary
 python3 dev.py test [arguments]   run pytest only, from the project directory
 python3 dev.py audit              look up known vulnerabilities of the locked packages
+python3 dev.py sbom FILE          write what the runtime lock installs as CycloneDX JSON
 python3 dev.py census             count lines of app/ by kind and folder, and trace request paths
 
 Packages are installed from the lock files into `.venv` next to this file.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -305,6 +307,37 @@ def install_generator(environment: Environment) -> Path:
     return python
 
 
+def bill_of_materials(lock: str, version: str) -> dict[str, object]:
+    """Return what a lock installs as CycloneDX 1.6; the same lock gives the same bill."""
+    components = []
+    for entry in re.finditer(r"^([a-z0-9.-]+)==([^ \n]+)(.*(?:\n .*)*)", lock, re.MULTILINE):
+        name, pinned, rest = entry.groups()
+        marker = re.match(r" ; (.*?) *\\?$", rest, re.MULTILINE)
+        noted = [("rackline:hash", found) for found in re.findall(r"--hash=(\S+)", rest)]
+        if marker:
+            noted.insert(0, ("rackline:marker", marker[1]))
+        address = f"pkg:pypi/{name}@{pinned}"
+        properties = [{"name": kind, "value": value} for kind, value in noted]
+        component = {"type": "library", "bom-ref": address, "name": name, "version": pinned, "purl": address}
+        components.append({**component, "properties": properties})
+    ours = {"type": "application", "bom-ref": "rackline", "name": "rackline", "version": version}
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": ours},
+        "components": components,
+    }
+
+
+def write_bill(file: Path) -> int:
+    version = re.search(r'__version__ = "(.+)"', (ROOT / "app" / "__init__.py").read_text(encoding="utf-8"))
+    lock = (ROOT / RUNTIME_LOCK).read_text(encoding="utf-8")
+    bill = bill_of_materials(lock, version[1] if version else "")
+    file.write_text(json.dumps(bill, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
 def run(environment: Environment, arguments: Sequence[str]) -> int:
     """Serve the application with the runtime lock."""
     environment.install(RUNTIME_LOCK)
@@ -337,6 +370,8 @@ def main(arguments: Sequence[str]) -> int:
         return test(Environment(ROOT), rest)
     if task == "audit":
         return audit(Environment(ROOT))
+    if task == "sbom" and len(rest) == 1:
+        return write_bill(Path(rest[0]))
     if task == "census":
         Environment(ROOT).install(DEV_LOCK)
         return call([Environment(ROOT).command("python"), "-m", "tests.census"])

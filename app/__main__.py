@@ -37,6 +37,7 @@ COMMANDS = {
     "restore": ("storage", "Restore an archive into an empty database."),
     "check-store": ("storage", "Check the integrity of stored data."),
     "erase-customer": ("storage", "Erase a customer's name."),
+    "export-audit": ("storage", "Print the audit log as JSON Lines."),
     "purge": ("storage", "Delete data past its retention period."),
 }
 """The module of ``app.commands`` that each command is in, and what it does in a few words."""

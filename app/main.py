@@ -25,6 +25,7 @@ from app.features.accounts.service import any_account
 from app.features.integrations.keys import KeyAdmission
 from app.features.operation import api as operation
 from app.features.operation.api import describe
+from app.features.operation.readiness import ReadinessCheck
 from app.features.sweeps.executors import check_dask, crew, processors
 from app.jobs import Jobs, default_queue
 from app.platform.admission import LocalAdmission
@@ -36,14 +37,14 @@ from app.platform.retention import Retention
 from app.platform.sealing import Sealer, kept_secret
 from app.platform.sessions import AccountsAdmission
 from app.platform.store.database import Store
-from app.platform.store.upload_files import UploadFiles
+from app.platform.store.upload_files import FileDirectory, FileStorage, UploadFiles
 from app.platform.web import documents as pages
 from app.platform.web import problems
 from app.platform.web.event_stream import Streams
 from app.platform.web.needs import RateHeaders
 from app.platform.web.observing import Observer
 from app.platform.web.rendering import Assets
-from app.platform.web.security import HEADERS_OF_FAULTS, Guard, ServerAccess
+from app.platform.web.security import HEADERS_OF_FAULTS, CurrentAccess, Guard, ServerAccess
 from app.platform.workbench import Workbench
 from app.profiles.presets import beside, models_directory
 from app.settings import LOOPBACK, Settings
@@ -85,17 +86,17 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.workbench = bench
     identity = identity_of(settings, bench.store)
-    alone = not any_account(identity)
     app.state.identity = identity
-    people = LocalAdmission() if alone else AccountsAdmission(identity)
+    app.state.access = access_of(settings, identity)
+    people = LocalAdmission(app.state.access.look, AccountsAdmission(identity))
     app.state.admission = KeyAdmission(bench.store, people)
     app.state.rates = Rates(
         quotas_of(settings), bench.store if settings.shared_limits else None, settings.rate_processor
     )
     app.state.streams = Streams()
-    app.state.reach = reach_of(settings, alone)
     app.state.jobs = jobs
     app.state.stopping = threading.Event()
+    app.state.readiness = ReadinessCheck(bench, jobs.waiting, app.state.stopping)
     app.state.metrics_token = settings.metrics_token.get_secret_value()
     app.state.single_sign_on = single_sign_on_of(settings)
     app.add_middleware(RateHeaders)
@@ -104,7 +105,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
     app.add_middleware(
         Guard,
-        reach=app.state.reach,
+        access=app.state.access,
         max_body=settings.max_body_bytes,
         max_upload=settings.max_upload_bytes,
     )
@@ -123,8 +124,7 @@ def make_bench(settings: Settings) -> Workbench:
     make_data_directory(settings.data_dir)
     store = Store(settings.database_url)
     count_connections(store.engine)
-    files = UploadFiles(settings.data_dir / "uploads")
-    bench = Workbench(load_context(models_directory().parent), store, files)
+    bench = Workbench(load_context(models_directory().parent), store, upload_files_of(settings))
     bench.webhook_http = settings.webhook_http
     bench.webhook_hosts = PrivateHosts.read(settings.webhook_hosts)
     bench.sender = HttpSender(http=bench.webhook_http, private=bench.webhook_hosts)
@@ -133,6 +133,22 @@ def make_bench(settings: Settings) -> Workbench:
     bench.sealer = sealer_of(settings)
     bench.prepare()
     return bench
+
+
+def upload_files_of(settings: Settings) -> UploadFiles:
+    """Return where uploaded files are; the lock between processes of this machine is beside its data."""
+    return UploadFiles(settings.data_dir / "uploads", file_storage_of(settings))
+
+
+def file_storage_of(settings: Settings) -> FileStorage | None:
+    """Return what keeps uploaded files instead of the data directory; None where nothing else is set."""
+    if not settings.uploads.startswith("s3://"):
+        return FileDirectory(Path(settings.uploads)) if settings.uploads else None
+    # Few servers have one, and its client takes a while to load.
+    from app.platform.store.upload_bucket import BucketAddress, FileBucket
+
+    key = settings.s3_access_key_id, settings.s3_secret_access_key
+    return FileBucket(BucketAddress.read(settings.uploads, settings.s3_endpoint, settings.s3_region, *key))
 
 
 def make_jobs(bench: Workbench, settings: Settings, threads: int = 1) -> Jobs:
@@ -184,9 +200,9 @@ def reach_now(settings: Settings) -> ServerAccess:
     make_data_directory(settings.data_dir)
     store = Store(settings.database_url)
     store.migrate()
-    alone = not any_account(identity_of(settings, store))
+    access = access_of(settings, identity_of(settings, store))
     store.close()
-    return reach_of(settings, alone)
+    return access.now
 
 
 def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
@@ -202,10 +218,15 @@ def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
     return SingleSignOn(provider, frozenset(settings.oidc_domains))
 
 
-def reach_of(settings: Settings, alone: bool) -> ServerAccess:
+def access_of(settings: Settings, identity: Identity) -> CurrentAccess:
     """Return how the server is reached; without accounts by this machine alone, whatever is set."""
-    if alone:
-        return ServerAccess(LOOPBACK)
+    access = CurrentAccess(ServerAccess(LOOPBACK), public_access(settings), partial(any_account, identity))
+    access.look()
+    return access
+
+
+def public_access(settings: Settings) -> ServerAccess:
+    """Return how a server with accounts is reached."""
     hosts = LOOPBACK | ({settings.public_host} if settings.public_host else set())
     return ServerAccess(hosts, alone=False, public_url=settings.public_url, proxies=settings.proxies)
 

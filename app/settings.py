@@ -25,6 +25,8 @@ SECRETS = frozenset(
         "RACKLINE_METRICS_TOKEN",
         "RACKLINE_OIDC_CLIENT_SECRET",
         "RACKLINE_QUEUE_URL",
+        "RACKLINE_S3_ACCESS_KEY_ID",
+        "RACKLINE_S3_SECRET_ACCESS_KEY",
         "RACKLINE_SECRET",
     }
 )
@@ -47,6 +49,19 @@ class Settings(BaseModel):
     """SQLAlchemy address of the database; SQLite in the data directory unless given."""
     data_dir: Path
     """Directory of database, uploads and job queue, made on first use; one of the user's unless given."""
+    uploads: str = Field(
+        "", max_length=500, pattern=r"^$|^/\S*$|^s3://[a-z0-9][a-z0-9.-]{1,62}(/[A-Za-z0-9/._-]*)?$"
+    )
+    """Where uploaded files are: a directory, or `s3://BUCKET/PREFIX` of a store that speaks S3; in the data
+    directory unless given. Servers and workers on several machines share it."""
+    s3_endpoint: str = Field("", max_length=500, pattern=r"^$|^https?://[^\s?#@]+$")
+    """Address of the store that speaks S3; that of AWS unless given."""
+    s3_region: str = Field("us-east-1", pattern=r"^[A-Za-z0-9-]{1,60}$")
+    """Region of the bucket."""
+    s3_access_key_id: str = Field("", repr=False)
+    """Identifier of the key of the bucket; without a key that of the machine or its role is used."""
+    s3_secret_access_key: str = Field("", repr=False)
+    """Secret of the key of the bucket."""
     max_body_bytes: int = Field(8_000_000, gt=0)
     """Largest JSON or form body. [B]"""
     max_upload_bytes: int = Field(256_000_000, gt=0)

@@ -29,7 +29,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 QUIET = ("alembic", "distributed", "fontTools", "httpx", "huey", "matplotlib", "sqlalchemy")
 """Libraries that speak up only when something is wrong."""
 
-EXTRAS = ("attempts", "chore", "code", "file", "job", "method", "route", "seconds", "threads")
+EXTRAS = ("attempts", "chore", "code", "error", "file", "job", "method", "route", "seconds", "threads")
 """What an event may bring along beside its words."""
 
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from app.commands.serving import check_reach
-from app.main import reach_of, sealer_of
+from app.main import public_access, sealer_of
 from app.settings import VARIABLES, Settings, with_settings
 from tests.serving import ROOT
 
@@ -87,7 +87,7 @@ def test_a_proxy_on_the_machine_is_believed(compose: dict[str, Any]) -> None:
     trusted = re.fullmatch(r"\$\{RACKLINE_TRUSTED_PROXIES:-(.+)\}", stated)
     assert trusted is not None and trusted[1] == network["gateway"]
     settings = Settings.at(Path("unused"), public_url="https://rackline.example", trusted_proxies=trusted[1])
-    reach = reach_of(settings, False)
+    reach = public_access(settings)
     assert reach.trusts(network["gateway"]) and not reach.trusts("172.31.253.2")
 
 
@@ -117,7 +117,7 @@ def test_what_the_services_are_told_lets_them_start(compose: dict[str, Any], tmp
         environment = {variable: interpolated(text, GIVEN) for variable, text in stated}
         told[name] = Settings.from_environment({**environment, "RACKLINE_DATA_DIR": str(tmp_path)})
     command = compose["services"]["app"]["command"]
-    check_reach(command[command.index("--host") + 1], reach_of(told["app"], alone=False))
+    check_reach(command[command.index("--host") + 1], public_access(told["app"]))
     sealed = sealer_of(told["app"]).seal("webhook:a", "whsec_a")
     assert sealer_of(told["worker"]).open("webhook:a", sealed) == "whsec_a"
 

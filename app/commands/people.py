@@ -75,7 +75,7 @@ def add_user(
     if made.link:
         typer.echo(f"the password is set here, within two days: {made.link}")
     if first:
-        typer.echo("from its next start on the server asks everybody to sign in; start it anew", err=True)
+        typer.echo("from now on every server of this database asks everybody to sign in", err=True)
 
 
 @users.command("list")

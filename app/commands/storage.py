@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -15,13 +16,14 @@ from app.features.erasure.model import ErasureRequest
 from app.features.erasure.service import erase_customer
 from app.features.operation.chores import purge
 from app.features.operation.store_check import check_store
+from app.features.trail.service import asked, events_jsonl
+from app.main import file_storage_of, upload_files_of
 from app.platform.retention import Retention
 from app.platform.store.archives.backup import make_backup
 from app.platform.store.archives.restore import restore_backup
 from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.trail import Actor, acting
-from app.platform.store.upload_files import UploadFiles
 from app.platform.web.forms import checked
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.profiles.presets import models_directory
@@ -37,8 +39,8 @@ Archive = Annotated[Path, typer.Argument(metavar="FILE", help="Archive file.")]
 
 def workbench(settings: Settings) -> Workbench:
     """Return a workbench on what the settings name; tables are left as they are."""
-    files = UploadFiles(settings.data_dir / "uploads")
-    bench = Workbench(load_context(models_directory().parent), Store(settings.database_url), files)
+    files, store = upload_files_of(settings), Store(settings.database_url)
+    bench = Workbench(load_context(models_directory().parent), store, files)
     bench.retention = Retention.read(settings.retention_days)
     return bench
 
@@ -48,7 +50,7 @@ def backup(file: Archive) -> None:
     """Back up the database and uploads to one archive. The server may keep running."""
     settings = Settings.from_environment()
     store = Store(settings.database_url)
-    made = make_backup(store, UploadFiles(settings.data_dir / "uploads"), file)
+    made = make_backup(store, upload_files_of(settings), file)
     store.close()
     typer.echo(f"{file}: {made.rows:,} rows, {made.files:,} files, {made.size:,} bytes")
 
@@ -60,7 +62,8 @@ def restore(
 ) -> None:
     """Restore an archive into an empty database, SQLite or PostgreSQL."""
     settings = Settings.from_environment()
-    done = restore_backup(file, into or settings.database_url, settings.data_dir)
+    url, storage = into or settings.database_url, file_storage_of(settings)
+    done = restore_backup(file, url, settings.data_dir, storage)
     typer.echo(f"{file}: {done.rows:,} rows and {done.files:,} files are back")
 
 
@@ -83,14 +86,32 @@ def erase_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the customer.")],
     replacement: Annotated[str, typer.Option("--replacement", help="Text in its place.")] = "[erased]",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count without erasing.")] = False,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", metavar="FILE", help="Write a record of it as JSON.")
+    ] = None,
     workspace: OfWorkspace = LOCAL_WORKSPACE,
 ) -> None:
     """Erase a customer's name from everything that is stored, except uploaded files and archives."""
-    asked = {"customer": name, "replacement": replacement, "dry_run": dry_run}
+    stated = {"customer": name, "replacement": replacement, "dry_run": dry_run}
     with opened(workspace) as bench:
-        done = erase_customer(bench, workspace, checked(ErasureRequest, asked))
+        done = erase_customer(bench, workspace, checked(ErasureRequest, stated))
+    if certificate is not None:
+        certificate.write_text(done.model_dump_json(indent=1) + "\n", encoding="utf-8")
     for kind, count in done.rows.items():
         typer.echo(f"{kind}: {count:,} {'would be changed' if dry_run else 'changed'}")
+
+
+@cli.command("export-audit")
+def export_audit(
+    since: Annotated[datetime | None, typer.Option(help="Only events from this time on (UTC).")] = None,
+    until: Annotated[datetime | None, typer.Option(help="Only events before this time (UTC).")] = None,
+    workspace: OfWorkspace = LOCAL_WORKSPACE,
+) -> None:
+    """Print the audit log as JSON Lines, newest first."""
+    moments = [moment and moment.replace(tzinfo=moment.tzinfo or UTC) for moment in (since, until)]
+    with opened(workspace) as bench:
+        for lines in events_jsonl(bench, workspace, asked({}, *moments)):
+            typer.echo(lines, nl=False)
 
 
 @cli.command("purge")

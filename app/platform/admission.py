@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -73,10 +74,17 @@ LOCAL = Principal(LOCAL_WORKSPACE, "Local", Role.OWNER)
 
 
 class LocalAdmission:
-    """A server without accounts: one workspace, which belongs to whoever sits at the machine."""
+    """A server without accounts: one workspace, which belongs to whoever sits at the machine.
+
+    That ends with the first account, which another process makes: it is looked for at every request.
+    """
+
+    def __init__(self, any_account: Callable[[], bool], then: Admission) -> None:
+        self._any_account = any_account
+        self._then = then
 
     def principal(self, credentials: Credentials) -> Principal | None:
-        return LOCAL
+        return self._then.principal(credentials) if self._any_account() else LOCAL
 
 
 def actor_of(principal: Principal, address: str, request_id: str) -> Actor:

@@ -7,7 +7,8 @@ import hashlib
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, Generic, TypeVar
@@ -17,7 +18,7 @@ from pydantic import BaseModel, JsonValue
 from app.catalog.books import BookRow, PriceBook
 from app.catalog.own import OwnAccelerator
 from app.catalog.software import SoftwareProfile
-from app.errors import Message, NotFound, fields_at
+from app.errors import Message, NotFound, Unavailable, fields_at
 from app.estimating.calibrated import profile_from_json
 from app.estimating.context import SizingContext
 from app.estimating.documents import Estimate
@@ -431,16 +432,25 @@ def uploads_in(document: JsonValue) -> Iterator[str]:
                 yield from uploads_in(part)
 
 
-def remove_files(bench: Workbench, workspace_id: str, addresses: list[str | None]) -> None:
-    """Take files away that no row names any more; what cannot go now goes with the next purge."""
-    known = [address for address in addresses if address is not None]
-    if bench.files is None or not known:
-        return
-    with bench.files.alone() as alone:
-        if not alone:
-            return
-        for address in known:
-            with bench.store.transaction(workspace_id) as repository:
-                named = repository.uploads.is_named(address)
-            if not named:
+def remove_files(bench: Workbench, workspace_id: str, addresses: Sequence[str | None]) -> int:
+    """Take files away that no row names any more, and return how many.
+
+    What cannot go now, because of uploads under way or a store that is away, goes with the next purge.
+    """
+    gone = 0
+    for address in addresses:
+        if bench.files is None or address is None:
+            continue
+        with suppress(Unavailable), nobody_uploads(bench, workspace_id) as (alone, repository):
+            if alone and not repository.uploads.is_named(address):
                 bench.files.remove(workspace_id, address)
+                gone += 1
+    return gone
+
+
+@contextmanager
+def nobody_uploads(bench: Workbench, workspace_id: str) -> Iterator[tuple[bool, Repository]]:
+    """Hold the locks of files alone, here and among machines; False where uploads are under way."""
+    assert bench.files is not None
+    with bench.files.alone() as alone, bench.store.transaction(workspace_id) as repository:
+        yield alone and repository.uploads.take_files(), repository

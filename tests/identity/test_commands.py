@@ -117,7 +117,7 @@ def test_without_accounts_a_server_is_not_reached_from_elsewhere(rackline: Rackl
 def test_with_accounts_and_a_name_it_is(rackline: Rackline, tmp_path: Path) -> None:
     rackline("user", "add", "ann@example.com", "--password-stdin", typed=PASSWORD)
     app = create_app(Settings.at(tmp_path / "data", public_url="https://rackline.example"))
-    check_reach("0.0.0.0", app.state.reach)
+    check_reach("0.0.0.0", app.state.access.now)
     assert Browser(app).get("/studies").status_code == 303
 
 

@@ -12,9 +12,13 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
+from app.errors import Unavailable
 from app.features.accounts import people
-from app.main import create_app
+from app.features.accounts import service as accounts
+from app.main import create_app, identity_of
 from app.platform.admission import Principal, Role
+from app.platform.store.database import Store
+from app.platform.web import security
 from app.settings import Settings
 from tests.identity.conftest import PASSWORD, Browser
 
@@ -363,3 +367,33 @@ def test_without_accounts_only_this_machine_is_answered(tmp_path_factory: pytest
     for path in ("/sign-in", "/account", "/people", f"/invitations/{quote('x' * 43)}"):
         assert Browser(app, address="127.0.0.1").get(path).status_code == 404
     assert ".reader" not in Browser(app, address="127.0.0.1").get("/").text
+
+
+def test_the_first_account_ends_local_mode_on_every_server(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings.at(tmp_path_factory.mktemp("local"), public_url=HTTPS)
+    servers = [create_app(settings) for _ in range(3)]
+    local, remote, untouched = servers
+    assert Browser(local, address="127.0.0.1").get("/studies").status_code == 200
+    assert Browser(remote, base=HTTPS).get("/studies").status_code == 421
+    # Another process makes it: nothing but the database tells these servers.
+    accounts.add_account(identity_of(settings, Store(settings.database_url)), "ann@example.com", "Ann")
+    assert Browser(local, address="127.0.0.1").get("/studies").status_code == 303
+    assert Browser(local, address="127.0.0.1").get("/sign-in").status_code == 200
+    monkeypatch.setattr(security, "STRANGERS_LOOK", 0.0)
+    assert Browser(remote, base=HTTPS).get("/sign-in").status_code == 200
+    # Once it has been seen, it is not looked for any more, and a server never falls back.
+    for server in (local, remote):
+        monkeypatch.setattr(server.state.access, "_any_account", lambda: False)
+        assert Browser(server, address="127.0.0.1").get("/studies").status_code == 303
+    # A database that is away lets nobody in whom only a server without accounts would let in.
+    untouched.state.workbench.store.close()
+    monkeypatch.setattr(untouched.state.access, "_any_account", failing)
+    assert Browser(untouched, address="127.0.0.1").get("/studies").status_code == 503
+    assert Browser(untouched, base=HTTPS).get("/healthz").status_code == 421
+    assert Browser(untouched, address="127.0.0.1").get("/healthz").status_code == 200
+
+
+def failing() -> bool:
+    raise Unavailable("the database cannot be reached")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -173,7 +174,15 @@ def test_the_export_is_no_formula(app: FastAPI, path: str) -> None:
     assert "cmd|" in rows[2]["detail"]
 
 
-@pytest.mark.parametrize("path", ["/api/v1/audit-events", "/api/v1/audit-events.csv"])
+def test_the_lines_of_the_export_are_the_events_of_the_list(app: FastAPI) -> None:
+    answer = got(app, "one", "/api/v1/audit-events.jsonl", since="2020-01-01T00:00:00Z")
+    assert answer.headers["content-type"].startswith("application/jsonl")
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert lines == got(app, "one", "/api/v1/audit-events").json()["items"] != []
+    assert got(app, "one", "/api/v1/audit-events.jsonl", until="2020-01-01T00:00:00Z").text == ""
+
+
+@pytest.mark.parametrize("path", [f"/api/v1/audit-events{end}" for end in ("", ".csv", ".jsonl")])
 @pytest.mark.parametrize(
     ("field", "moment"), [("since", "0001-01-01T00:00:00+14:00"), ("until", "9999-12-31T23:59:59-14:00")]
 )

@@ -19,7 +19,7 @@ from app.estimating.request import EstimateRequest
 from app.features.comparisons.model import ComparisonRequest
 from app.features.comparisons.service import create_comparison
 from app.features.estimates.service import create_estimate, get_estimate
-from app.features.operation.chores import purge
+from app.features.operation.chores import purge, purge_files
 from app.features.operation.store_check import check_store
 from app.features.studies import service as deletions
 from app.features.studies.model import Study, StudyContent
@@ -32,10 +32,11 @@ from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import StudyRecord
-from app.platform.store.upload_files import UploadFiles
+from app.platform.store.upload_files import FileDirectory, UploadFiles, name_of
 from app.platform.web.examples import FLEET_PLAN, RESNET, STUDY
 from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory
+from tests.buckets import Bucket, bucket_server
 from tests.clocks import moved_clock
 from tests.store.conftest import migrated as migrated
 from tests.store.conftest import migrated_file as migrated_file
@@ -53,9 +54,28 @@ def sizing() -> object:
     return load_context(models_directory().parent)
 
 
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[Bucket]:
+    with bucket_server() as found:
+        yield found
+
+
 @pytest.fixture
-def bench(store: Store, sizing, tmp_path: Path) -> Iterator[Workbench]:  # type: ignore[no-untyped-def]
-    yield Workbench(sizing, store, UploadFiles(tmp_path / "data" / "uploads"))
+def bench(store: Store, sizing, tmp_path: Path, request: pytest.FixtureRequest) -> Workbench:  # type: ignore[no-untyped-def]
+    """A server: its files in a directory on SQLite, in a bucket on PostgreSQL."""
+    shared = None
+    if store.engine.dialect.name == "postgresql":
+        shared = request.getfixturevalue("bucket").storage(prefix=f"of/{tmp_path.name}")
+    return Workbench(sizing, store, UploadFiles(tmp_path / "data" / "uploads", shared))
+
+
+def on_another_machine(bench: Workbench, name: str) -> Workbench:
+    """Return another server of the same database, with a directory of its own where files are elsewhere."""
+    assert bench.files is not None
+    if isinstance(bench.files.storage, FileDirectory):
+        return Workbench(bench.sizing, bench.store, bench.files)
+    directory = bench.files.directory.parent.parent / name / "uploads"
+    return Workbench(bench.sizing, bench.store, UploadFiles(directory, bench.files.storage))
 
 
 def kept(bench: Workbench) -> list[str]:
@@ -121,8 +141,9 @@ def test_a_deleted_upload_is_gone_everywhere(bench: Workbench) -> None:
 
 
 def test_another_server_of_the_same_database_notices(bench: Workbench) -> None:
-    other = Workbench(bench.sizing, bench.store, bench.files)
+    other = on_another_machine(bench, "other")
     profile = upload(bench)
+    assert uploads.original_file(other, "ws_one", profile) == ("layers.csv", LAYERS)
     sample = uploads.upload_workload(bench, "ws_one", "s.csv", b"length\n7\n").id
     assert other.profile("ws_one", profile) and other.workload_sample("ws_one", sample)
     uploads.delete_profile(bench, "ws_one", profile)
@@ -210,15 +231,17 @@ def test_nothing_of_a_sample_but_its_lengths_is_kept(bench: Workbench, tmp_path:
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, bucket: Bucket
 ) -> None:
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("app.platform.store.upload_files.os.fsync", full)
-    with pytest.raises(Unavailable, match="no space left"):
+    bucket.away = True
+    with pytest.raises(Unavailable, match=r"no space left|store of uploaded files cannot be reached"):
         upload(bench)
     monkeypatch.undo()
+    bucket.away = False
     assert kept(bench) == [] and bench.files is not None and list(bench.files.strays()) == []
     assert uploads.list_profiles(bench, "ws_one", 10, None).items == []
     upload(bench)
@@ -228,14 +251,16 @@ def test_uploads_and_deletions_at_once_lose_no_file(bench: Workbench) -> None:
     stop = threading.Event()
     wrong: list[BaseException] = []
 
-    def come_and_go() -> None:
+    def come_and_go(server: Workbench) -> None:
         try:
             while not stop.is_set():
-                uploads.delete_profile(bench, "ws_one", upload(bench))
+                uploads.delete_profile(server, "ws_one", upload(server))
+                purge_files(server, dry_run=False)
         except BaseException as error:
             wrong.append(error)
 
-    crowd = [threading.Thread(target=come_and_go) for _ in range(3)]
+    servers = [bench, *(on_another_machine(bench, name) for name in ("second", "third"))]
+    crowd = [threading.Thread(target=come_and_go, args=(server,)) for server in servers]
     for one in crowd:
         one.start()
     for _ in range(15):
@@ -337,16 +362,25 @@ def test_the_check_finds_what_is_wrong(bench: Workbench) -> None:
     assert bench.files is not None
     assert list(check_store(bench)) == []
     whole = next(iter(bench.files.each()))
-    whole.path.write_bytes(b"something else")
-    stray = bench.files.directory / "ws_one" / ".part-left"
-    stray.write_bytes(b"")
+    name = name_of(whole.workspace_id, whole.sha256)
+    bench.files.storage.put(name, b"something else")
+    with pytest.raises(Unavailable, match="damaged"):
+        bench.files.read(whole.workspace_id, whole.sha256)
+    stray = bench.files.put("ws_one", b"what nobody names")
     assert {(fault.kind, fault.harmless) for fault in check_store(bench)} == {
         ("file", False),
         ("stray", True),
     }
-    whole.path.unlink()
+    bench.files.storage.delete(name)
     assert any("missing" in str(fault.message) for fault in check_store(bench))
-    assert purge(bench, now(), at_once=True).counts["files"] == 1
+    parts = 0
+    if isinstance(bench.files.storage, FileDirectory):
+        # What an upload that was broken off has left; a bucket has nothing of it.
+        (bench.files.directory / "ws_one" / ".part-left").write_bytes(b"")
+        parts = 1
+    other = on_another_machine(bench, "other")
+    assert purge(other, now(), at_once=True).counts["files"] == 1 + parts
+    assert bench.files.read("ws_one", stray) is None and list(bench.files.strays()) == []
 
 
 def test_terms_of_retention_are_read_and_refused() -> None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
 import sqlalchemy as sa
 from alembic import command
 from alembic.script import ScriptDirectory
 
+from app.errors import Conflict
+from app.platform.store import migrate
 from app.platform.store.database import Store
-from app.platform.store.migrate import configuration, revision_of
-from app.platform.store.tables import JobRecord, SweepRecord
+from app.platform.store.migrate import configuration, database_faults, revision_of
+from app.platform.store.tables import JobRecord, StudyRecord, SweepRecord
 from tests.store.declared import compare_with_declaration
 from tests.store.rows import contents, fill, shared
 
@@ -79,3 +88,143 @@ def test_what_a_sweep_said_of_its_progress_goes_to_its_job_and_back(store: Store
         assert connection.execute(sa.text(said.format("job"))).all() == [
             ("swp_a", "queued", 9, 7), ("swp_b", "done", 9, 9),
         ]  # fmt: skip
+
+
+RELEASED = REVISIONS[-1]
+
+EXPANDING = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "9001"
+down_revision = "{before}"
+
+
+def upgrade():
+    op.add_column("study", sa.Column("colour", sa.String(20), nullable=False, server_default=""))
+    op.create_table("palette", sa.Column("id", sa.String(40), primary_key=True))
+
+
+def downgrade():
+    op.drop_table("palette")
+    op.drop_column("study", "colour")
+"""
+
+CONTRACTING = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "9002"
+down_revision = "9001"
+works_from = "9001"
+
+
+def upgrade():
+    op.drop_column("retention_clock", "seen_at")
+
+
+def downgrade():
+    op.add_column("retention_clock", sa.Column("seen_at", sa.DateTime(), nullable=True))
+"""
+
+
+@contextmanager
+def version(folder: Path, **more: str) -> Iterator[None]:
+    """Be a later version of the program, which has more migrations."""
+    scripts = shutil.copytree(migrate.SCRIPTS, folder / "_".join(["of", *more]))
+    for name, text in more.items():
+        (scripts / "versions" / f"{name}_later.py").write_text(text.format(before=RELEASED), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(migrate, "SCRIPTS", scripts)
+        patch.setattr(migrate, "REVISIONS", [*REVISIONS, *more])
+        yield
+
+
+def test_versions_run_side_by_side_until_one_takes_away_what_the_older_needs(
+    store: Store, tmp_path: Path
+) -> None:
+    study = {
+        "id": "stu_old",
+        "workspace_id": "",
+        "name": "n",
+        "sought": "n",
+        "options": 1,
+        "version": 1,
+        "archived": False,
+    }
+    expanded = {"9001": EXPANDING}
+    contracted = {**expanded, "9002": CONTRACTING}
+    store.migrate()
+    with version(tmp_path, **expanded):
+        assert not store.is_ready()
+        store.migrate()
+        assert store.is_ready()
+    # The version of before goes on, and may be started again: what was added is filled in for it.
+    assert store.is_ready() and list(database_faults(store.engine)) == []
+    store.migrate()
+    with store.transaction("ws_one") as repository:
+        repository.add(sweep("swp_old"), job("swp_old", "queued", 0))
+        repository.add(StudyRecord(**study))
+    with store.engine.connect() as connection:
+        assert migrate.stated_of(connection) == ("9001", RELEASED)
+        assert connection.scalar(sa.text("SELECT colour FROM study")) == ""
+    with version(tmp_path, **contracted):
+        store.migrate()
+        assert store.is_ready()
+    with version(tmp_path / "again", **expanded):
+        assert store.is_ready(), "the version before works with what it no longer uses taken away"
+        store.migrate()
+    assert not store.is_ready()
+    with pytest.raises(Conflict, match=r"newer version of Rackline to tables \(9002\)"):
+        store.migrate()
+    assert [template for template, _ in database_faults(store.engine)] != []
+
+
+@pytest.mark.parametrize(
+    "revisions", [("0001", "0013"), pytest.param(REVISIONS, marks=pytest.mark.endurance)], ids=["some", "all"]
+)
+def test_released_schemas_are_brought_up_with_their_rows(revisions: Sequence[str], tmp_path: Path) -> None:
+    source = Store(f"sqlite:///{tmp_path / 'released.sqlite3'}")
+    for revision in revisions:
+        step(source, revision)
+        with source.engine.begin() as connection:
+            fill(connection)
+            there = contents(connection)
+        source.close()
+        made = Store(
+            f"sqlite:///{shutil.copy(tmp_path / 'released.sqlite3', tmp_path / f'{revision}.sqlite3')}"
+        )
+        assert made.is_ready() == (revision == RELEASED)
+        made.migrate()
+        assert made.is_ready()
+        with made.engine.connect() as connection:
+            kept = contents(connection)
+        # Tables that were split or renamed meanwhile are held by the test of each step.
+        for table, rows in there.items():
+            assert table not in kept or len(kept[table]) >= len(rows), (revision, table)
+        made.close()
+
+
+def test_a_migration_that_takes_something_away_says_for_whom_it_does() -> None:
+    for script in ScriptDirectory.from_config(configuration()).walk_revisions():
+        if script.revision <= migrate.FIRST:
+            continue
+        works_from = getattr(script.module, "works_from", None)
+        source = ast.parse(Path(script.module.__file__ or "").read_text(encoding="utf-8"))
+        forward = next(node for node in source.body if getattr(node, "name", "") == "upgrade")
+        calls = [
+            (node.func.attr, node)
+            for node in ast.walk(forward)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        ]
+        if works_from is not None:
+            assert works_from in REVISIONS and works_from < script.revision
+            continue
+        taking = {"drop_column", "drop_table", "alter_column", "rename_table", "execute"}
+        assert not taking & {name for name, _ in calls}, f"{script.revision}: name whom it works from"
+        for column in (call.args[1] for name, call in calls if name == "add_column"):
+            given = {word.arg: word.value for word in column.keywords}
+            required = isinstance(given.get("nullable"), ast.Constant) and given["nullable"].value is False
+            assert not required or "server_default" in given, (
+                f"{script.revision}: older programs leave it out"
+            )

@@ -19,9 +19,10 @@ from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 
 from app import __version__
-from app.errors import SignInNeeded, Unavailable
+from app.errors import FieldError, SignInNeeded, Unavailable
 from app.features.operation.chores import jobs_in_states
 from app.features.operation.illustrations import illustrate
+from app.features.operation.readiness import NEEDED, Readiness
 from app.features.uploads.model import ProfileRequest
 from app.platform.web.api import RATES, problems
 from app.platform.web.auth import BEARER
@@ -48,24 +49,44 @@ def health() -> Health:
     return Health(status="ok")
 
 
-@router.get("/readyz", summary="Check readiness", responses=problems(503))
-def ready(request: Request, bench: BenchDep) -> Health:
-    """Return 200 if the database responds and its tables are up to date, else 503; also 503 on shutdown.
+READY = {
+    "content": {
+        "application/json": {
+            "example": {
+                "status": "impaired",
+                "database": "ok",
+                "disk": "only 120 MB are free in the data directory",
+            }
+        }
+    }
+}
 
-    The catalogue has been read and checked before the server accepts any request.
+
+@router.get("/readyz", summary="Check readiness", responses={200: READY, **problems(503)})
+def ready(request: Request) -> dict[str, str]:
+    """Return 200 if requests are answered, 503 if not: the database or its schema is away, or on shutdown.
+
+    `status` is “impaired” if a part is away without which most requests are still answered. Beside it stands
+    what is wrong with each part, or “ok”: `server`, `database`, `schema`, `uploads`, `queue`, `disk` and
+    `engine`. The errors of a 503 name them. The catalogue is checked before the server accepts any request.
     """
-    if request.app.state.stopping.is_set():
-        raise Unavailable("the server is shutting down; use another one, or this one once it is back")
-    if not bench.store.is_ready():
-        raise Unavailable("the database schema belongs to another version of Rackline")
-    return Health(status="ok")
+    found: Readiness = request.app.state.readiness.look()
+    if not found.serves:
+        needed = {name: message for name, message in found.away.items() if name in NEEDED}
+        raise Unavailable(
+            next(iter(needed.values())), [FieldError(name, said) for name, said in found.away.items()]
+        )
+    parts = {name: "ok" if said is None else str(said) for name, said in found.parts.items()}
+    return {"status": "impaired" if found.away else "ok", **parts}
 
 
 @router.get("/metrics", include_in_schema=False)
 def metrics(request: Request, bench: BenchDep) -> Response:
     """Give every figure in the text format of Prometheus."""
     admit(request, request.app.state.metrics_token)
-    text = exposition(lambda: waiting_work(bench, request.app.state.jobs.waiting()))
+    state = request.app.state
+    parts = parts_ready(state.readiness.look())
+    text = exposition(lambda: [parts, *waiting_work(bench, state.jobs.waiting())])
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
@@ -91,17 +112,29 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def parts_ready(found: Readiness) -> Metric:
+    ready = GaugeMetricFamily("rackline_part_ready", "Whether a part of the server works.", labels=("part",))
+    for name, said in found.parts.items():
+        ready.add_metric([name], float(said is None))
+    return ready
+
+
 def waiting_work(bench: Workbench, waiting: int | None) -> Iterator[Metric]:
     """Yield the messages in the queue, and what the store knows of jobs."""
     if waiting is not None:
         queue = GaugeMetricFamily("rackline_queue_length", "Messages in the job queue.")
         queue.add_metric([], waiting)
         yield queue
+    try:
+        states = jobs_in_states(bench)
+    except Unavailable:
+        # The part that is away says so; the figures of this process are read all the same.
+        return
     count = GaugeMetricFamily("rackline_jobs", "Jobs that have not ended.", labels=("kind", "status"))
     age = GaugeMetricFamily(
         "rackline_job_oldest_seconds", "Age of the oldest job that has not ended.", labels=("kind", "status")
     )
-    for state in jobs_in_states(bench):
+    for state in states:
         count.add_metric([state.kind, state.status], state.count)
         age.add_metric([state.kind, state.status], state.oldest)
     yield count

@@ -15,7 +15,7 @@ from app.features.studies.service import drop_unsaved
 from app.platform import sessions
 from app.platform.retention import KINDS
 from app.platform.store.queries import now
-from app.platform.workbench import Workbench
+from app.platform.workbench import LOCAL_WORKSPACE, Workbench, nobody_uploads, remove_files
 from app.telemetry import CHORES
 
 AT_ONCE = 200
@@ -109,22 +109,18 @@ PURGES: dict[str, Callable[[Workbench, str, datetime, bool], int]] = {
 def purge_files(bench: Workbench, dry_run: bool) -> int:
     """Delete files that no upload names, and what uploads that were broken off have left."""
     files = bench.files
-    if files is None or not files.directory.is_dir():
+    if files is None:
         return 0
-    gone = 0
-    with files.alone() as alone:
-        if not alone:
-            return 0
-        named = {workspace: named_files(bench, workspace) for workspace in bench.store.workspaces()}
-        for kept in list(files.each()):
-            if kept.sha256 not in named.get(kept.workspace_id, set()):
-                gone += 1
-                if not dry_run:
-                    files.remove(kept.workspace_id, kept.sha256)
-        for stray in list(files.strays()):
+    named = {workspace: named_files(bench, workspace) for workspace in bench.store.workspaces()}
+    unnamed = [one for one in files.each() if one.sha256 not in named.get(one.workspace_id, set())]
+    if dry_run:
+        return len(unnamed) + len(list(files.strays()))
+    # Each is looked for again while nobody brings a file: one that was on its way has its row by then.
+    gone = sum(remove_files(bench, one.workspace_id, [one.sha256]) for one in unnamed)
+    with nobody_uploads(bench, LOCAL_WORKSPACE) as (alone, _):
+        for stray in list(files.strays()) if alone else ():
+            files.storage.delete(stray)
             gone += 1
-            if not dry_run:
-                stray.unlink(missing_ok=True)
     return gone
 
 

@@ -14,7 +14,6 @@ from app.features.proposals.lines import content_hash
 from app.features.proposals.model import ProposalContent
 from app.platform.store.migrate import database_faults
 from app.platform.store.tables import ProposalRecord
-from app.platform.store.upload_files import content_sha256
 from app.platform.workbench import Workbench
 
 
@@ -81,22 +80,25 @@ def check_files(bench: Workbench, workspace: str) -> Iterator[Fault]:
     with bench.store.transaction(workspace) as repository:
         named = repository.uploads.addresses()
     for sha256 in sorted(named):
-        path = bench.files.path(workspace, sha256)
-        if not path.is_file():
-            yield Fault("file", Message("an uploaded file is missing: {path}", {"path": str(path)}))
-        elif content_sha256(path) != sha256:
+        values = {"path": bench.files.place(workspace, sha256)}
+        whole = bench.files.is_whole(workspace, sha256)
+        if whole is None:
+            yield Fault("file", Message("an uploaded file is missing: {path}", values))
+        elif not whole:
             template = "the content of an uploaded file does not match its address: {path}"
-            yield Fault("file", Message(template, {"path": str(path)}))
+            yield Fault("file", Message(template, values))
 
 
 def check_strays(bench: Workbench) -> Iterator[Fault]:
-    if bench.files is None or not bench.files.directory.is_dir():
+    files = bench.files
+    if files is None:
         return
     named = {}
     for workspace in bench.store.workspaces():
         with bench.store.transaction(workspace) as repository:
             named[workspace] = repository.uploads.addresses()
-    paths = [one.path for one in bench.files.each() if one.sha256 not in named.get(one.workspace_id, set())]
-    for path in [*paths, *bench.files.strays()]:
+    unnamed = [one for one in files.each() if one.sha256 not in named.get(one.workspace_id, set())]
+    places = [files.place(one.workspace_id, one.sha256) for one in unnamed]
+    for path in [*places, *map(files.storage.place, files.strays())]:
         template = "no upload refers to the file {path}; the next purge deletes it"
-        yield Fault("stray", Message(template, {"path": str(path)}))
+        yield Fault("stray", Message(template, {"path": path}))

@@ -18,6 +18,8 @@ from app.platform.web.needs import Right, needs
 
 router = api_router("audit", "/audit-events")
 
+JSON_LINES = "application/jsonl"
+
 
 class TrailParameters:
     """Which events are meant: parameters of the address."""
@@ -93,3 +95,17 @@ def export_audit_events(bench: BenchDep, workspace: WorkspaceDep, narrowing: Nar
     lines = trail.events_csv(bench, workspace, narrowing.chosen)
     headers = {"Content-Disposition": 'attachment; filename="audit-events.csv"'}
     return StreamingResponse(lines, media_type=CSV, headers=headers)
+
+
+@router.get(
+    ".jsonl",
+    summary="Export audit events as JSON Lines",
+    responses={**LIST, 200: {"content": {JSON_LINES: {"schema": {"type": "string"}}}}},
+    response_class=StreamingResponse,
+)
+@needs(Right.MANAGE)
+def export_audit_lines(bench: BenchDep, workspace: WorkspaceDep, narrowing: NarrowingDep) -> Response:
+    """Return all matching events as a file, newest first, one JSON object per line."""
+    lines = trail.events_jsonl(bench, workspace, narrowing.chosen)
+    headers = {"Content-Disposition": 'attachment; filename="audit-events.jsonl"'}
+    return StreamingResponse(lines, media_type=JSON_LINES, headers=headers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from app.features.trail.model import TrailActor, TrailEvent, TrailObject
@@ -69,15 +69,26 @@ def events_csv(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iter
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(COLUMNS)
-    place: After | None = None
-    while True:
-        # A transaction each: who reads slowly must not hold one open.
-        with bench.store.transaction(workspace_id) as repository:
-            rows, place = repository.trail.listing(chosen, BATCH, place)
+    for rows in batches(bench, workspace_id, chosen):
         for row in rows:
             cells = [getattr(row, name) for name in COLUMNS[1:-1]]
             detail = json.dumps(row.detail, ensure_ascii=False, sort_keys=True)
             writer.writerow([row.at.isoformat(), *(written(one) for one in cells), detail])
         yield taken(buffer)
+
+
+def events_jsonl(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iterator[str]:
+    """Return events as JSON Lines, newest first, each as the API has it."""
+    for rows in batches(bench, workspace_id, chosen):
+        yield "".join(f"{document_of(row).model_dump_json()}\n" for row in rows)
+
+
+def batches(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iterator[Sequence[AuditEvent]]:
+    place: After | None = None
+    while True:
+        # A transaction each: who reads slowly must not hold one open.
+        with bench.store.transaction(workspace_id) as repository:
+            rows, place = repository.trail.listing(chosen, BATCH, place)
+        yield rows
         if place is None:
             return

@@ -83,14 +83,16 @@ def keep_profile(
         document = profile.to_json()
 
         def save(repository: Repository) -> None:
-            repository.add(
-                Profile(id=profile.id, name=profile.name[:MAX_NAME], kind=profile.origin, document=document)
-            )
-            if files is not None and file is not None:
-                name, content = file
-                sha256 = files.put(workspace_id, content)
-                title = printable(name, MAX_NAME) or "file"
-                repository.uploads.add_file(profile.id, sha256, title, len(content))
+            row = Profile(id=profile.id, name=profile.name[:MAX_NAME], kind=profile.origin, document=document)
+            if files is None or file is None:
+                repository.add(row)
+                return
+            name, content = file
+            repository.uploads.hold_files()
+            # Before the first row: nobody else who writes waits for the store of files.
+            sha256 = files.put(workspace_id, content)
+            repository.add(row)
+            repository.uploads.add_file(profile.id, sha256, printable(name, MAX_NAME) or "file", len(content))
 
         return profile_document(profile), save
 

@@ -31,11 +31,12 @@ from app.platform.store.job_queries import (
     waiting_jobs,
     watched_jobs,
 )
-from app.platform.store.migrate import is_current, upgrade
+from app.platform.store.migrate import fits, upgrade
 from app.platform.store.proposal_queries import ended_proposals, shared_by
 from app.platform.store.repository import Repository
 from app.platform.store.tables import Workspace
 from app.platform.store.trail import keep_trail
+from app.platform.store.upload_queries import hold_files
 
 P = ParamSpec("P")
 
@@ -127,9 +128,9 @@ class Store:
             return list(session.exec(select(Workspace.id).order_by(Workspace.id)))
 
     def is_ready(self) -> bool:
-        """Tell whether the database answers and its tables are those of this program."""
+        """Tell whether the database answers and this program works with its tables."""
         with self.engine.connect() as connection:
-            return is_current(connection)
+            return fits(connection)
 
     claim_job = across(claim_job)
     watched_jobs = across(watched_jobs)
@@ -151,6 +152,16 @@ class Store:
         except IntegrityError:
             # Another server has just written the chore's first turn.
             return False
+
+    @contextmanager
+    def files_held(self) -> Iterator[None]:
+        """Let no machine take a file away meanwhile."""
+        if self.engine.dialect.name == "sqlite":
+            yield
+            return
+        with self.engine.begin() as connection:
+            hold_files(connection)
+            yield
 
     def tidy(self) -> None:
         """Let the database keep its own house: on SQLite, refresh what its planner knows of the tables."""

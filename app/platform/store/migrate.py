@@ -1,5 +1,10 @@
 """Migrations, run at start-up rather than by hand, and whether the tables are whole.
 
+Versions run side by side while servers are upgraded one after another. A migration therefore either adds
+what programs of before need not know, or takes away what those since a revision that it names
+(``works_from``) no longer use. The tables state since which revision programs work with them, so that an
+older one knows whether it does.
+
 Alembic takes a quarter of a second to load, and is only needed where something is to be migrated.
 """
 
@@ -12,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
+from app.errors import Conflict, Message
+
 if TYPE_CHECKING:
     from alembic.config import Config
 
@@ -20,6 +27,15 @@ SCRIPTS = Path(__file__).parent / "migrations"
 
 REVISIONS = sorted(path.name.partition("_")[0] for path in (SCRIPTS / "versions").glob("[0-9]*.py"))
 """Each migration's file begins with its revision, and they follow one another."""
+
+VERSION = "alembic_version"
+"""Table with the revision of the tables."""
+
+WORKS_FROM = "works_from"
+"""Its column that says since which revision programs work with the tables."""
+
+FIRST = "0019"
+"""Programs of before refuse any tables but their own."""
 
 QUEUE_TABLES = "rackline_queue"
 """What the names of the job queue's tables begin with on PostgreSQL; it makes them itself."""
@@ -36,8 +52,18 @@ def upgrade(engine: Engine) -> None:
     """
     with engine.begin() as connection:
         shut_others_out(connection)
-        if not is_current(connection):
-            upgrade_to(connection, "head")
+        if fits(connection):
+            return
+        there = revision_of(connection)
+        if there is not None and not knows(there):
+            raise Conflict(
+                Message(
+                    "the database was upgraded by a newer version of Rackline to tables ({revision}) that "
+                    "this one cannot use; start the newer version",
+                    {"revision": there},
+                )
+            )
+        upgrade_to(connection, "head")
 
 
 def shut_others_out(connection: Connection) -> None:
@@ -53,11 +79,19 @@ def shut_others_out(connection: Connection) -> None:
 def upgrade_to(connection: Connection, revision: str) -> None:
     """Bring the tables up to a revision within a transaction of the caller's."""
     from alembic import command
+    from alembic.script import ScriptDirectory
 
     without_limits(connection)
     config = configuration()
     config.attributes["connection"] = connection
     command.upgrade(config, revision)
+    there = revision_of(connection)
+    applied = ScriptDirectory.from_config(config).iterate_revisions(there, "base")
+    stated = [str(getattr(script.module, "works_from", "")) for script in applied]
+    if WORKS_FROM not in {column["name"] for column in sa.inspect(connection).get_columns(VERSION)}:
+        connection.exec_driver_sql(f"ALTER TABLE {VERSION} ADD COLUMN {WORKS_FROM} VARCHAR(32)")
+    version = sa.table(VERSION, sa.column(WORKS_FROM))
+    connection.execute(sa.update(version).values({WORKS_FROM: min(max(*stated, FIRST), there or FIRST)}))
 
 
 def without_limits(connection: Connection) -> None:
@@ -69,10 +103,15 @@ def without_limits(connection: Connection) -> None:
 
 def revision_of(connection: Connection) -> str | None:
     """Return the revision of the tables; None where there are none."""
-    if not sa.inspect(connection).has_table("alembic_version"):
-        return None
-    revision: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
-    return revision
+    return stated_of(connection)[0]
+
+
+def stated_of(connection: Connection) -> tuple[str | None, str | None]:
+    """Return the revision of the tables, and that since which programs work with them; None where none is."""
+    if not sa.inspect(connection).has_table(VERSION):
+        return None, None
+    row = connection.execute(sa.text(f"SELECT * FROM {VERSION}")).mappings().first()
+    return (None, None) if row is None else (row["version_num"], row.get(WORKS_FROM))
 
 
 def newest_revision() -> str:
@@ -83,8 +122,12 @@ def knows(revision: str) -> bool:
     return revision in REVISIONS
 
 
-def is_current(connection: Connection) -> bool:
-    return revision_of(connection) == newest_revision()
+def fits(connection: Connection) -> bool:
+    """Tell whether this program works with the tables: they are its own, or newer and made for it as well."""
+    revision, works_from = stated_of(connection)
+    if revision is None or knows(revision):
+        return revision == newest_revision()
+    return works_from is not None and works_from <= newest_revision()
 
 
 def configuration() -> Config:
@@ -106,7 +149,7 @@ def database_faults(engine: Engine) -> Iterator[Said]:
     """Return what is wrong with the tables: pages, indexes and references."""
     with engine.connect() as connection:
         without_limits(connection)
-        if not is_current(connection):
+        if not fits(connection):
             yield ("the database tables do not match this version of Rackline; start the server once"), {}
             return
         if connection.dialect.name == "sqlite":

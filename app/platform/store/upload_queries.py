@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -33,6 +34,7 @@ from app.platform.store.tables import (
     UploadFile,
     WorkloadSample,
 )
+from app.platform.store.upload_files import LOCK_PATIENCE
 
 NAMING: tuple[tuple[type[Any], str], ...] = (
     (StudyVersionRecord, "content"),
@@ -53,6 +55,21 @@ NAMING: tuple[tuple[type[Any], str], ...] = (
 def tells_of(*identifiers: str) -> Any:
     """Return the condition that an answer kept to be given again tells of one of these objects."""
     return col(IdempotencyKey.answer)["id"].as_string().in_(identifiers)
+
+
+FILES_LOCK = 7239542
+"""Number of the lock on PostgreSQL between those who bring files and those who take them away."""
+
+
+def hold_files(connection: sa.Connection) -> None:
+    """Let no machine take a file away until the transaction of this connection ends.
+
+    SQLite serves one machine, which has a lock of its own (:meth:`UploadFiles.shared`).
+    """
+    if connection.dialect.name != "sqlite":
+        # The store of files may take longer for a large one than a transaction may be idle.
+        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock_shared(FILES_LOCK)))
 
 
 class UploadQueries(Queries):
@@ -127,6 +144,22 @@ class UploadQueries(Queries):
 
     def addresses(self) -> set[str]:
         return set(self.values(UploadFile, UploadFile.sha256))
+
+    def hold_files(self) -> None:
+        """Let no machine take a file away until this transaction ends."""
+        hold_files(self._session.connection())
+
+    def take_files(self) -> bool:
+        """Let no machine bring a file until this transaction ends; false where uploads are under way."""
+        connection = self._session.connection()
+        if connection.dialect.name == "sqlite":
+            return True
+        until = time.monotonic() + LOCK_PATIENCE
+        while not connection.scalar(sa.select(sa.func.pg_try_advisory_xact_lock(FILES_LOCK))):
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.02)
+        return True
 
     def is_named(self, sha256: str) -> bool:
         return self.exists(UploadFile, sha256=sha256)

@@ -13,7 +13,7 @@ from app.platform.identity import Identity, Visitor
 from app.platform.sessions import Started
 from app.platform.web.needs import count_request
 from app.platform.web.problems import NotAllowed
-from app.platform.web.security import ServerAccess
+from app.platform.web.security import STRANGERS_LOOK, CurrentAccess, ServerAccess
 
 SESSION_COOKIE = "rackline_session"
 
@@ -23,10 +23,14 @@ SECURE_COOKIE = f"__Host-{SESSION_COOKIE}"
 BEARER = "bearer "
 
 
+def access_of(request: Request) -> CurrentAccess:
+    access = request.app.state.access
+    assert isinstance(access, CurrentAccess)
+    return access
+
+
 def reach_of(request: Request) -> ServerAccess:
-    reach = request.app.state.reach
-    assert isinstance(reach, ServerAccess)
-    return reach
+    return access_of(request).now
 
 
 def cookie_name(request: Request) -> str:
@@ -79,7 +83,7 @@ def located_at(request: Request, path: str) -> str:
 
 def get_open_identity(request: Request) -> Identity:
     """Return the accounts of a server that has some; without accounts there is nowhere to sign in."""
-    if reach_of(request).alone:
+    if not access_of(request).look(STRANGERS_LOOK):
         raise NotFound("this server has no accounts and accepts requests from this machine only")
     return get_identity(request)
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from time import monotonic
@@ -60,6 +62,35 @@ class ServerAccess:
             return False
         found = plain_address(client[0])
         return found is None or not found.is_loopback
+
+
+class CurrentAccess:
+    """How a server is reached now: by its own machine alone until there is an account.
+
+    The first one is made by a command, in another process: no server is told, each looks for itself.
+    """
+
+    def __init__(self, alone: ServerAccess, public: ServerAccess, any_account: Callable[[], bool]) -> None:
+        self._alone = alone
+        self._public = public
+        self._any_account = any_account
+        self._found = False
+        self._looked = 0.0
+
+    @property
+    def now(self) -> ServerAccess:
+        return self._public if self._found else self._alone
+
+    def look(self, seconds: float = 0.0) -> bool:
+        """Tell whether there are accounts; what was seen so long ago will do. Once there are, there are."""
+        if not self._found and (not self._looked or monotonic() - self._looked >= seconds):
+            self._found = self._any_account()
+            self._looked = monotonic()
+        return self._found
+
+
+STRANGERS_LOOK = 1.0
+"""Those who are refused because there are no accounts have them looked for this often at most. [s]"""
 
 
 def plain_address(text: str) -> IPv4Address | IPv6Address | None:
@@ -255,9 +286,9 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 class Guard:
     """ASGI middleware: host, origin and size checks before, security headers after."""
 
-    def __init__(self, app: ASGIApp, *, reach: ServerAccess, max_body: int, max_upload: int) -> None:
+    def __init__(self, app: ASGIApp, *, access: CurrentAccess, max_body: int, max_upload: int) -> None:
         self.app = app
-        self.reach = reach
+        self.access = access
         self.max_body = max_body
         self.max_upload = max_upload
 
@@ -274,20 +305,22 @@ class Guard:
                 # What is kept here is a customer's: API answers are never stored, pages asked for again.
                 api = scope["path"].startswith("/api/")
                 headers.setdefault("Cache-Control", "no-store" if api else "private, no-cache")
-                if self.reach.https:
+                if reach.https:
                     headers.setdefault("Strict-Transport-Security", TRANSPORT)
             await send(message)
 
         headers = Headers(scope=scope)
         limit = self.limit(headers)
-        refusal = self.refusal(scope, headers, limit) or overlong(scope) or unreadable(scope)
-        forwarded = any(FORWARDED.fullmatch(name) for name in headers)
-        passed = behind_proxy(scope, headers, self.reach) if forwarded else scope
-        if refusal is None and passed is None:
-            refusal = self.not_forwarded()
-        if refusal is not None or passed is None:
-            answer = problem_response(Request(scope), refusal or self.not_forwarded())
-            await answer(scope, receive, send_with_headers)
+        reach = self.access.now
+        passed = admitted(scope, headers, limit, reach)
+        if isinstance(passed, AppError) and reach.alone:
+            # What only a server with accounts lets in; those who are let in anyway wait for nothing.
+            with suppress(AppError):
+                await asyncio.to_thread(self.access.look, STRANGERS_LOOK)
+            reach = self.access.now
+            passed = admitted(scope, headers, limit, reach)
+        if isinstance(passed, AppError):
+            await problem_response(Request(scope), passed)(scope, receive, send_with_headers)
             return
         await self.app(passed, counted(receive, limit), send_with_headers)
 
@@ -296,33 +329,44 @@ class Guard:
         multipart = headers.get("content-type", "").lower().startswith("multipart/form-data")
         return self.max_upload if multipart else self.max_body
 
-    def refusal(self, scope: Scope, headers: Headers, limit: int) -> AppError | None:
-        """Return why a request is not let in, or None."""
-        if not self.knows(headers.get("host", "")):
-            if self.reach.alone:
-                return Misdirected("this server answers only to the name of this machine, such as localhost")
-            return Misdirected("this server does not answer to this host name")
-        if self.reach.is_stranger(scope):
-            return NotAllowed("without accounts, this server accepts requests from this machine only")
-        if scope["method"] not in SAFE_METHODS and crosses_sites(headers, self.reach.public_url):
-            return NotAllowed("only pages of this server can request changes")
-        if "transfer-encoding" in headers and "content-length" in headers:
-            return BadInput("send the body with a length or in chunks, not both")
-        length = headers.get("content-length", "0")
-        if not length.isdecimal() or len(length) > 15 or int(length) > limit:
-            return too_large(limit)
-        return None
 
-    def not_forwarded(self) -> NotAllowed:
-        """Return the error for what came through a proxy that is not trusted."""
-        if self.reach.alone:
-            return NotAllowed("requests through a proxy are refused as long as there are no accounts")
-        return NotAllowed("requests through a proxy are refused unless RACKLINE_TRUSTED_PROXIES lists it")
+def admitted(scope: Scope, headers: Headers, limit: int, reach: ServerAccess) -> Scope | AppError:
+    """Return a request as it reached this server or the proxy before it, or why it is not let in."""
+    refusal = refused(scope, headers, limit, reach) or overlong(scope) or unreadable(scope)
+    if refusal is not None:
+        return refusal
+    if not any(FORWARDED.fullmatch(name) for name in headers):
+        return scope
+    passed = behind_proxy(scope, headers, reach)
+    if passed is not None:
+        return passed
+    if reach.alone:
+        return NotAllowed("requests through a proxy are refused as long as there are no accounts")
+    return NotAllowed("requests through a proxy are refused unless RACKLINE_TRUSTED_PROXIES lists it")
 
-    def knows(self, host: str) -> bool:
-        """Tell whether a Host header names this server, with any port."""
-        found = HOST.fullmatch(host)
-        return found is not None and found["name"].lower() in self.reach.hosts
+
+def refused(scope: Scope, headers: Headers, limit: int, reach: ServerAccess) -> AppError | None:
+    """Return why a request is not let in, or None."""
+    if not knows(headers.get("host", ""), reach):
+        if reach.alone:
+            return Misdirected("this server answers only to the name of this machine, such as localhost")
+        return Misdirected("this server does not answer to this host name")
+    if reach.is_stranger(scope):
+        return NotAllowed("without accounts, this server accepts requests from this machine only")
+    if scope["method"] not in SAFE_METHODS and crosses_sites(headers, reach.public_url):
+        return NotAllowed("only pages of this server can request changes")
+    if "transfer-encoding" in headers and "content-length" in headers:
+        return BadInput("send the body with a length or in chunks, not both")
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or len(length) > 15 or int(length) > limit:
+        return too_large(limit)
+    return None
+
+
+def knows(host: str, reach: ServerAccess) -> bool:
+    """Tell whether a Host header names this server, with any port."""
+    found = HOST.fullmatch(host)
+    return found is not None and found["name"].lower() in reach.hosts
 
 
 def unreadable(scope: Scope) -> AppError | None:

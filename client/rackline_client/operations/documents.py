@@ -459,3 +459,17 @@ class DocumentOperations:
         until: datetime | None = None,
     ) -> str:
         """Read the same as CSV."""
+
+    @operation("GET audit-events.jsonl")
+    def export_audit_lines(
+        self,
+        *,
+        action: str | None = None,
+        actor_kind: str | None = None,
+        actor_id: str | None = None,
+        object_kind: str | None = None,
+        object_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> str:
+        """Read the same as JSON Lines."""

@@ -73,7 +73,7 @@ def status_of(answer: dict[str, str]) -> dict[str, str]:
     """Return what a server says of itself; one that does not is no Rackline."""
     if "status" not in answer:
         raise ValueError("the answer holds no status")
-    return {"status": answer["status"]}
+    return answer
 
 
 Status: TypeAlias = Annotated[dict[str, str], AfterValidator(status_of)]

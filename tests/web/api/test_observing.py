@@ -8,21 +8,26 @@ import logging
 import re
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import yaml
 from fastapi import FastAPI, Request
 from pydantic import BaseModel, ValidationError
 
-from app.errors import SignInNeeded
+from app.errors import SignInNeeded, Unavailable
 from app.features.operation.api import admit
 from app.main import create_app
+from app.platform.store.upload_files import FileDirectory
 from app.platform.web.problems import NotAllowed
 from app.settings import Settings
 from app.telemetry import set_up_logs, traceback_text
 from tests.loops import run
 from tests.web.api.conftest import Ask
+
+ROOT = Path(__file__).parents[3]
 
 SECRET = "unmistakable-customer"
 
@@ -229,12 +234,78 @@ def test_with_a_token_figures_are_for_who_has_it() -> None:
 def test_a_server_that_ends_is_not_ready(tmp_path_factory: Any) -> None:
     app = create_app(Settings.at(tmp_path_factory.mktemp("ending")))
 
-    async def asked() -> list[int]:
-        async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(app), base_url="http://localhost"
-        ) as client:
-            before = await client.get("/readyz")
-            app.state.stopping.set()
-            return [before.status_code, (await client.get("/readyz")).status_code]
+    before = readiness(app)
+    app.state.stopping.set()
+    assert [before.status_code, readiness(app).status_code] == [200, 503]
 
-    assert run(asked()) == [200, 503]
+
+def asked_locally(app: FastAPI, path: str) -> httpx.Response:
+    async def asked() -> httpx.Response:
+        transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.get(path)
+
+    return run(asked())
+
+
+def readiness(app: FastAPI) -> httpx.Response:
+    figures = asked_locally(app, "/metrics")
+    assert figures.status_code == 200 and "rackline_part_ready" in figures.text
+    return asked_locally(app, "/readyz")
+
+
+def test_the_part_that_is_away_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.features.operation.readiness.KEPT_SECONDS", 0.0)
+    secret, key, needed = "unmistakable-secret-of-the-bucket", "AKIAXYZ", {"database", "schema"}
+    bucket = {
+        "uploads": "s3://files/kept",
+        "s3_endpoint": "http://127.0.0.1:9",
+        "s3_access_key_id": key,
+    }
+    app = create_app(Settings.at(tmp_path, **bucket, s3_secret_access_key=secret))
+    said = readiness(app)
+    assert said.status_code == 200 and said.json()["status"] == "impaired"
+    assert {name for name, words in said.json().items() if words != "ok"} == {"status", "uploads"}
+    assert not any(word in said.text for word in (secret, key, "127.0.0.1:9", "s3://"))
+
+    monkeypatch.setattr("app.features.operation.readiness.LEAST_SPACE", 1 << 60)
+    monkeypatch.setattr("app.features.operation.readiness.state", lambda: "no compiler")
+    monkeypatch.setattr(app.state.readiness, "_waiting", lambda: None)
+    app.state.workbench.files.storage = FileDirectory(tmp_path / "uploads")
+    parts = readiness(app).json()
+    assert {name for name, words in parts.items() if words != "ok"} == {"status", "queue", "disk", "engine"}
+
+    engine = app.state.workbench.store.engine
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+    schema = readiness(app)
+    assert schema.status_code == 503 and "retry-after" in schema.headers
+    assert {fault["field"] for fault in schema.json()["errors"]} & needed == {"schema"}
+    monkeypatch.setattr(engine, "connect", unreachable)
+    database = readiness(app)
+    assert database.status_code == 503
+    assert {fault["field"] for fault in database.json()["errors"]} >= needed
+
+
+def unreachable() -> None:
+    raise Unavailable("the database cannot be reached")
+
+
+def test_alerts_ask_for_figures_that_there_are(tmp_path: Path) -> None:
+    rules = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text(encoding="utf-8"))["groups"][0]["rules"]
+    app = create_app(Settings.at(tmp_path))
+    figures = asked_locally(app, "/metrics").text
+    kinds = dict(re.findall(r"# TYPE (rackline_\w+) (\w+)", figures))
+    histograms = [name for name, kind in kinds.items() if kind == "histogram"]
+    there = kinds.keys() | {f"{name}_{end}" for name in histograms for end in ("bucket", "count", "sum")}
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| `(rackline_\w+)` \|([^|]*)\|", page, re.MULTILINE))
+    assert kinds.keys() == table.keys(), "the table of metrics names each"
+    assert len({rule["alert"] for rule in rules}) == len(rules) >= 10
+    for rule in rules:
+        assert rule["labels"]["severity"] in {"warning", "critical"} and rule["annotations"]["summary"]
+        for name, labels in re.findall(r"(rackline_\w+)(?:\{([^}]*)\})?", rule["expr"]):
+            assert name in there, (rule["alert"], name)
+            base = re.sub("_(bucket|count|sum)$", "", name)
+            known = set(re.findall(r"`(\w+)`", table.get(base, table.get(name, ""))))
+            assert set(re.findall(r"(\w+)(?:=|!)", labels)) <= known, (rule["alert"], labels)

@@ -11,7 +11,7 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 
 from app.platform.web import problems, security
-from app.platform.web.security import BOUNDS, Guard, ServerAccess
+from app.platform.web.security import BOUNDS, CurrentAccess, Guard, ServerAccess
 
 MUCH = 30_000_000
 """Answer that no buffer of the system takes in whole. [B]"""
@@ -21,7 +21,9 @@ MUCH = 30_000_000
 def listening() -> Iterator[int]:
     """Start a small application behind the guard on a server with our bounds; give its port."""
     app = FastAPI(docs_url=None, redoc_url=None)
-    app.add_middleware(Guard, reach=ServerAccess(frozenset({"localhost"})), max_body=1000, max_upload=1000)
+    local = ServerAccess(frozenset({"localhost"}))
+    access = CurrentAccess(local, local, lambda: False)
+    app.add_middleware(Guard, access=access, max_body=1000, max_upload=1000)
     problems.install(app)
 
     @app.post("/")

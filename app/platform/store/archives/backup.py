@@ -36,7 +36,7 @@ from app.platform.store.archives.form import (
 from app.platform.store.database import Store
 from app.platform.store.migrate import revision_of, without_limits
 from app.platform.store.queries import now
-from app.platform.store.upload_files import UploadFiles, forced, private
+from app.platform.store.upload_files import UploadFiles, forced, name_of, private
 
 LEVEL = 5
 """Of compression: most of the size at half the time of the highest."""
@@ -106,7 +106,7 @@ def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Pa
     archive = ArchiveWriter(stream)
     summary = ArchiveSummary()
     # No file goes while the lock is held, so that those the rows name are there to be copied.
-    with files.shared():
+    with files.shared(), store.files_held():
         with snapshot(store, folder) as connection:
             revision = revision_of(connection)
             if revision is None:
@@ -117,9 +117,15 @@ def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Pa
                 tables.append(table.model_copy(update={"rows": count}))
             named = named_files(connection)
         for workspace, sha256 in sorted(named):
-            with open_upload(files, workspace, sha256) as content:
-                size = os.fstat(content.fileno()).st_size
-                archive.add(f"uploads/{workspace}/{sha256[:2]}/{sha256}", content, size)
+            name = name_of(workspace, sha256)
+            size, content = files.storage.size(name), files.storage.open(name)
+            if size is None or content is None:
+                raise Unavailable(
+                    "a file that an upload refers to is missing, so no backup was made; “rackline "
+                    "check-store” names it"
+                )
+            with content:
+                archive.add(f"uploads/{name}", content, size)
     manifest = Manifest(
         format=FORMAT,
         format_version=FORMAT_VERSION,
@@ -137,16 +143,6 @@ def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Pa
     summary.rows, summary.files = sum(summary.tables.values()), len(named)
     summary.schema_revision = revision
     return summary
-
-
-def open_upload(files: UploadFiles, workspace: str, sha256: str) -> BinaryIO:
-    try:
-        return files.path(workspace, sha256).open("rb")
-    except FileNotFoundError:
-        raise Unavailable(
-            "a file that an upload refers to is missing, so no backup was made; “rackline "
-            "check-store” names it"
-        ) from None
 
 
 def write_rows(archive: ArchiveWriter, table: ArchiveTable, rows: Iterator[tuple[Any, ...]]) -> int:

@@ -35,14 +35,16 @@ from app.platform.store.database import make_engine
 from app.platform.store.failures import reason_of
 from app.platform.store.migrate import knows, upgrade_to
 from app.platform.store.postgres import PostgresError
-from app.platform.store.upload_files import LOCK, UploadFiles
+from app.platform.store.upload_files import FileDirectory, FileStorage, UploadFiles, name_of
 
 AT_ONCE = 500
 """Rows of one statement."""
 
 
-def restore_backup(archive: Path, url: str, data_dir: Path) -> ArchiveSummary:
-    """Take in an archive: its rows into a database, its files under the directory of the data."""
+def restore_backup(
+    archive: Path, url: str, data_dir: Path, storage: FileStorage | None = None
+) -> ArchiveSummary:
+    """Take in an archive: its rows into a database, its files where nothing else is yet."""
     manifest = check_archive(archive, free_bytes(data_dir))
     if not knows(manifest.schema_revision):
         raise BadInput.at(
@@ -50,11 +52,13 @@ def restore_backup(archive: Path, url: str, data_dir: Path) -> ArchiveSummary:
             "the archive was made by a newer version ({version}); restore it with that version",
             version=manifest.engine_version[:40],
         )
-    check_no_uploads(data_dir)
-    uploads, staged = data_dir / "uploads", UploadFiles(data_dir / "uploads.restoring")
+    check_no_uploads(storage or FileDirectory(data_dir / "uploads"))
+    uploads, staged = data_dir / "uploads", UploadFiles(data_dir / "uploads.restoring", storage)
     shutil.rmtree(staged.directory, ignore_errors=True)
     with ExitStack() as on_failure:
         on_failure.callback(shutil.rmtree, staged.directory, ignore_errors=True)
+        if storage is not None:
+            on_failure.callback(empty, storage)
         with empty_database(url) as connection:
             upgrade_to(connection, manifest.schema_revision)
             summary = take_in(archive, manifest, connection, staged)
@@ -99,11 +103,19 @@ def check_archive(archive: Path, room: int) -> Manifest:
     return manifest
 
 
-def check_no_uploads(data_dir: Path) -> None:
-    directory = data_dir / "uploads"
-    if directory.is_dir() and any(path.name != LOCK for path in directory.iterdir()):
-        message = "{directory} already contains files; set RACKLINE_DATA_DIR to an empty directory"
-        raise Conflict(Message(message, {"directory": str(directory)}))
+def check_no_uploads(storage: FileStorage) -> None:
+    if next(iter(storage.names()), None) is not None:
+        message = (
+            "{directory} already contains files; set RACKLINE_DATA_DIR to an empty directory, or "
+            "RACKLINE_UPLOADS to an empty place"
+        )
+        raise Conflict(Message(message, {"directory": storage.place("")}))
+
+
+def empty(storage: FileStorage) -> None:
+    """Take away what a restore that failed has put where nothing was."""
+    for name in list(storage.names()):
+        storage.delete(name)
 
 
 def not_empty() -> Conflict:
@@ -204,10 +216,10 @@ def take_file(files: UploadFiles, place: Sequence[str], member: ArchiveMember) -
     _, workspace, folder, sha256 = place
     content = b"".join(member.pieces())
     try:
-        path = files.path(workspace, sha256)
+        name = name_of(workspace, sha256)
     except ValueError:
         raise damaged("a file has no address") from None
-    if hashlib.sha256(content).hexdigest() != sha256 or path.parent.name != folder:
+    if hashlib.sha256(content).hexdigest() != sha256 or name.split("/")[1] != folder:
         raise damaged("a file is not at the address of its content")
     files.put(workspace, content)
 

@@ -1,0 +1,119 @@
+"""Whether a server can work, and which of its parts is away."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.compiled import state
+from app.errors import AppError, Message
+from app.platform.workbench import Workbench
+
+logger = logging.getLogger("rackline.readiness")
+
+LEAST_SPACE = 256_000_000
+"""Free space of the data directory below which writing may fail soon: the largest upload. [B]"""
+
+KEPT_SECONDS = 5.0
+"""How long stands what was found of a bucket, of which each question is a request that is paid for. [s]"""
+
+NEEDED = frozenset({"server", "database", "schema"})
+"""Parts without which nothing can be answered; without another one, only what takes that one fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """What is wrong with each part; None where nothing is."""
+
+    parts: dict[str, Message | None]
+
+    @property
+    def away(self) -> dict[str, Message]:
+        return {name: message for name, message in self.parts.items() if message is not None}
+
+    @property
+    def serves(self) -> bool:
+        return not NEEDED & self.away.keys()
+
+
+class ReadinessCheck:
+    """Looks at the parts of one server. What it says names no address and no secret."""
+
+    def __init__(
+        self, bench: Workbench, waiting: Callable[[], int | None], stopping: threading.Event
+    ) -> None:
+        self._bench = bench
+        self._waiting = waiting
+        self._stopping = stopping
+        self._uploads_seen: tuple[float, Message | None] | None = None
+
+    def look(self) -> Readiness:
+        parts = {name: found(ask) for name, ask in self._questions().items()}
+        ending = Message("the server is shutting down; use another one, or this one once it is back")
+        return Readiness({"server": ending if self._stopping.is_set() else None, **parts})
+
+    def _questions(self) -> dict[str, Callable[[], Message | None]]:
+        return {
+            "database": self._database,
+            "schema": self._schema,
+            "uploads": self._uploads,
+            "queue": self._queue,
+            "disk": self._disk,
+            "engine": self._engine,
+        }
+
+    def _database(self) -> None:
+        with self._bench.store.engine.connect():
+            pass
+
+    def _schema(self) -> Message | None:
+        if self._bench.store.is_ready():
+            return None
+        return Message("the database schema belongs to another version of Rackline")
+
+    def _uploads(self) -> Message | None:
+        if self._bench.files is None:
+            return None
+        seen = self._uploads_seen
+        if seen is None or time.monotonic() - seen[0] >= KEPT_SECONDS:
+            seen = time.monotonic(), found(self._bench.files.storage.check)
+            self._uploads_seen = seen
+        return seen[1]
+
+    def _queue(self) -> Message | None:
+        if self._waiting() is not None:
+            return None
+        return Message("the job queue cannot be reached; jobs start later")
+
+    def _disk(self) -> Message | None:
+        if self._bench.files is None:
+            return None
+        free = shutil.disk_usage(existing(self._bench.files.directory)).free
+        if free >= LEAST_SPACE:
+            return None
+        return Message("only {megabytes} MB are free in the data directory", {"megabytes": free // 1_000_000})
+
+    def _engine(self) -> Message | None:
+        if not state():
+            return None
+        return Message("formulas are not compiled and run some hundred times slower")
+
+
+def existing(path: Path) -> Path:
+    return path if path.exists() else existing(path.parent)
+
+
+def found(ask: Callable[[], Message | None]) -> Message | None:
+    """Return what is wrong with a part; a question that fails is a part that is away."""
+    try:
+        return ask()
+    except AppError as error:
+        return error.message
+    except Exception:
+        logger.exception("a part of the server cannot be looked at")
+        return Message("it cannot be looked at; the log says why")
