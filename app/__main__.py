@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from app import __version__
-from app.errors import AppError
+from app.errors import AppError, path
 
 FAILED = 2
 """Exit code of every error; 1 says that a check found something, that nothing fits or no system does."""
@@ -93,11 +93,11 @@ def first_word() -> str | None:
 def tell(error: AppError) -> None:
     """Say what is wrong on the error output: in sentences, or in JSON where that was asked for."""
     from app.commands.asking import stated_language
-    from app.commands.text import printed
+    from app.platform.wording.lines import printed
     from app.platform.wording.voice import voice
 
     speaker = voice(stated_language())
-    faults = [(entry.field, speaker.say(entry.message)) for entry in error.errors]
+    faults = [(path(entry.field), speaker.say(entry.message)) for entry in error.errors]
     said = speaker.say(error.message)
     if len(faults) == 1 and faults[0][1] == said:
         said = f"{faults[0][0]}: {said}"

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 import typer
 from pydantic import BaseModel, ValidationError
 
-from app.commands.inputs import AsJson, RequestFile, data_directory, read_request, request_json
-from app.commands.text import NOTHING_FITS, printed
+from app.commands.inputs import AsJson, RequestFile, body_of, data_directory, read_request
+from app.commands.text import NOTHING_FITS
 from app.errors import BadInput, Message
 from app.estimating.context import SizingContext, load_context
+from app.platform.wording.lines import printed
 from app.platform.wording.voice import Voice, voice
 
 if TYPE_CHECKING:
@@ -55,6 +56,10 @@ def language_of(stated: Language | None) -> Language:
     return stated or ("ko" if found.startswith("ko") else "en")
 
 
+QUESTIONS: dict[str, Question[Any, Any]] = {}
+"""What the commands of the modules that are loaded ask."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question(Generic[Asked, Answer]):
     """One thing that can be asked: of the catalogue, or by POST of the API."""
@@ -72,6 +77,7 @@ class Question(Generic[Asked, Answer]):
 
     def command(self, cli: typer.Typer, name: str, about: str) -> None:
         """Add the command that asks it."""
+        QUESTIONS[name] = self
 
         def kept(
             request: RequestFile,
@@ -81,8 +87,9 @@ class Question(Generic[Asked, Answer]):
             key_file: KeyFile = None,
             lang: Lang = None,
         ) -> None:
+            check_key_file(server, key_file)
             if save or server is not None:
-                body = json.dumps(request_json(request)).encode()
+                body = body_of(request)
                 with session(server, key_file, lang) as api:
                     answer = api.post(self.path, body)
             else:
@@ -101,9 +108,15 @@ class Question(Generic[Asked, Answer]):
         cli.command(name, help=about)(kept if self.stores else passing)
 
 
+def check_key_file(server: str | None, key_file: Path | None) -> None:
+    if key_file is not None and server is None:
+        raise BadInput.at("--key-file", "goes with --server; without it nothing is asked of a server")
+
+
 @contextmanager
 def session(server: str | None, key_file: Path | None, lang: Language | None) -> Iterator[ApiSession]:
     """Give the API of a server, or where none is named, that of this machine's database."""
+    check_key_file(server, key_file)
     # Few commands speak to anybody, and what speaks takes a fifth of a second to load.
     from app.commands.remote import local_session, server_session
 

@@ -11,7 +11,7 @@ import typer
 
 from app.commands.asking import KeyFile, Lang, Question, Save, ServerUrl, indented, say, session
 from app.commands.inputs import AsJson, content, data_directory, decoded
-from app.commands.text import SUMMARY, estimate_text, profile_text, sizing_text, summary_cells, table
+from app.commands.text import SUMMARY, estimate_text, profile_text, sizing_text, summary_cells
 from app.estimating.context import SizingContext, load_context
 from app.estimating.documents import Estimate
 from app.estimating.estimate import estimate
@@ -21,6 +21,7 @@ from app.features.estimates.standing import standing, summary_of
 from app.features.sizings.answering import size
 from app.features.sizings.model import Sizing, SizingRequest
 from app.features.uploads.model import KeptProfile
+from app.platform.wording.lines import table
 from app.platform.wording.voice import voice
 from app.profiles.readers import read_profile
 

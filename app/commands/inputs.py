@@ -59,7 +59,21 @@ def request_json(path: Path) -> Any:
                 raise BadInput(Message("not JSON: {reason} in line {line}, column {column}", at)) from None
             if isinstance(cause, UnicodeDecodeError):
                 raise BadInput(Message("not text in UTF-8")) from None
+            if isinstance(cause, ValueError):
+                raise BadInput(Message("contains an out-of-range number")) from None
+            if not error.errors:
+                raise BadInput(
+                    Message("nested too deeply: at most {limit} levels", error.message.values)
+                ) from None
             raise
+
+
+def body_of(path: Path) -> bytes:
+    """Return a request file as the API takes it, which judges what is in it."""
+    found = request_json(path)
+    if not isinstance(found, dict):
+        raise BadInput.at(name_of(path), "must be an object")
+    return json.dumps(found).encode()
 
 
 def of_file(path: Path, field: str) -> str:

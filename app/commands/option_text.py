@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from app.commands.text import kept, remarks, table
+from app.commands.text import kept, remarks
 from app.errors import Message
 from app.estimating.ranges import significant
 from app.features.bills.model import Bill
 from app.features.break_even.model import BreakEven
 from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import Comparison, Ratio
+from app.platform.wording.lines import table
 from app.platform.wording.voice import MISSING, Voice, stated
 
 if TYPE_CHECKING:

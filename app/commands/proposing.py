@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 
 from app.commands.asking import KeyFile, Lang, ServerUrl, indented, say, session
-from app.commands.inputs import AsJson, Force, check_free, request_json, write_file
+from app.commands.inputs import AsJson, Force, body_of, check_free, write_file
 from app.commands.option_text import proposal_text
 from app.errors import BadInput
 from app.features.proposals.model import Proposal
@@ -52,7 +51,7 @@ def proposal_command(
             raise BadInput.at("--out", "the file must end in .pdf, .xlsx, .csv or .json")
         check_free("--out", path, force=force)
     known = IDENTIFIER.fullmatch(str(source))
-    body = b"" if known else json.dumps(request_json(source)).encode()
+    body = b"" if known else body_of(source)
     with session(server, key_file, lang) as api:
         answer = api.get(f"proposals/{source}") if known else api.post("proposals", body)
         address = f"proposals/{answer['id']}"

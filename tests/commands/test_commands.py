@@ -16,10 +16,14 @@ from typer.testing import CliRunner
 from app import __version__
 from app.__main__ import COMMANDS, command_line, main
 from app.api_reference import PAGE, failures, warnings, with_reference
+from app.commands.asking import QUESTIONS
+from app.commands.shown import EXAMPLE, with_printed
+from app.commands.shown import PAGE as COMMANDS_PAGE
 from app.errors import AppError
 from app.platform.web.examples import CONFIG, GPT3, SIZING
 from app.platform.web.problems import MEANINGS
 from app.profiles.presets import models_directory
+from tests.sizing.asking import sizing_context
 
 ROOT = models_directory().parents[1]
 
@@ -35,6 +39,9 @@ def rackline_apart(*arguments: str) -> "subprocess.CompletedProcess[str]":
 @pytest.fixture
 def rackline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Rackline:
     """Return the command, run in this process: a process of its own takes half a second to start."""
+
+    # Whoever runs the tests may speak another language.
+    monkeypatch.setenv("LC_ALL", "C")
 
     def run(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
         monkeypatch.setattr(sys, "argv", ["rackline", *arguments])
@@ -178,6 +185,13 @@ def test_an_estimate_waits_for_neither_server_nor_database() -> None:
     loaded = set(done.stdout.split())
     assert "app.estimating.estimate" in loaded
     assert not loaded & {"fastapi", "sqlalchemy", "uvicorn", "matplotlib", "huey"}
+
+
+def test_the_page_about_the_command_line_shows_what_is_printed() -> None:
+    text = (ROOT / COMMANDS_PAGE).read_text(encoding="utf-8")
+    assert len(EXAMPLE.findall(text)) == text.count("<!-- generated: answer -->") >= 3
+    assert with_printed(text, sizing_context()) == text, "run “rackline docs”"
+    assert all(f"`rackline {name} " in text for name in QUESTIONS)
 
 
 def test_the_catalogue_is_in_order(rackline: Rackline) -> None:
