@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from app import __version__
-from app.errors import AppError
+from app.errors import AppError, path
 
 FAILED = 2
 """Exit code of every error; 1 says that a check found something, that nothing fits or no system does."""
@@ -23,6 +23,10 @@ COMMANDS = {
     "estimate": ("estimating", "Estimate one scenario."),
     "search": ("searching", "Search for the best plans for a model on a system."),
     "size": ("estimating", "Find the systems that meet a deadline and a budget."),
+    "compare": ("deciding", "Compare options side by side."),
+    "bill": ("deciding", "List the parts of a system with their prices."),
+    "break-even": ("deciding", "Find when owning pays off against renting."),
+    "proposal": ("proposing", "Make a proposal, freeze it and fetch its files."),
     "sweep": ("sweeping", "Estimate models × systems × prices × scenarios."),
     "profile": ("estimating", "Read a model file and show its operators."),
     "validate": ("estimating", "Compare predictions with measured runs."),
@@ -89,14 +93,22 @@ def first_word() -> str | None:
 
 def tell(error: AppError) -> None:
     """Say what is wrong on the error output: in sentences, or in JSON where that was asked for."""
+    from app.commands.asking import stated_language
+    from app.platform.wording.lines import printed
+    from app.platform.wording.voice import voice
+
+    speaker = voice(stated_language())
+    faults = [(path(entry.field), speaker.say(entry.message)) for entry in error.errors]
+    said = speaker.say(error.message)
+    if len(faults) == 1 and faults[0][1] == said:
+        said = f"{faults[0][0]}: {said}"
+    listed = len(faults) > 1 or not all(said.endswith(message) for _, message in faults)
     if "--json" in sys.argv:
-        faults = [{"field": entry.field, "message": str(entry.message)} for entry in error.errors]
-        typer.echo(json.dumps({"detail": error.sentence(), "errors": faults}, ensure_ascii=False), err=True)
+        errors = [{"field": field, "message": message} for field, message in faults]
+        typer.echo(json.dumps({"detail": said, "errors": errors}, ensure_ascii=False), err=True)
         return
-    typer.echo(f"error: {error.sentence()}", err=True)
-    if len(error.errors) > 1:
-        for entry in error.errors:
-            typer.echo(f"  {entry.field}: {entry.message}", err=True)
+    lines = [f"  {field}: {message}" for field, message in faults] if listed else []
+    typer.echo(printed([f"{speaker.gettext('error')}: {said}", *lines]), err=True)
 
 
 def main() -> None:

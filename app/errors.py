@@ -53,6 +53,15 @@ def plain(value: object) -> str:
     return f"{value:,.6g}"
 
 
+def path(dotted: str) -> str:
+    """Return the path of a field with places of lists in brackets.
+
+    >>> path("model.layers.0.kind"), path("plan.tensor")
+    ('model.layers[0].kind', 'plan.tensor')
+    """
+    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", dotted)
+
+
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One wrong field: its dotted path in the request and what to do about it."""

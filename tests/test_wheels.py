@@ -159,7 +159,7 @@ def test_a_missing_extra_is_named_in_a_sentence(
     assert f"pip install 'rackline[{extra}]'" in refused.stderr
 
 
-@pytest.mark.parametrize("command", ["estimate", "search", "size", "sweep"])
+@pytest.mark.parametrize("command", ["estimate", "search", "size", "sweep", "compare", "bill", "break-even"])
 def test_a_command_that_computes_needs_no_extra(command: str) -> None:
     """The packages that come without extras suffice to load the command."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

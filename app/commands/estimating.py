@@ -3,74 +3,80 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app.commands.inputs import AsJson, content, data_directory, decoded, read_request
-from app.commands.text import NOTHING_FITS, SUMMARY, estimate_text, plain, sizing_text, summary_cells, table
-from app.estimating.context import load_context
+from app.commands.asking import KeyFile, Lang, Question, Save, ServerUrl, indented, say, session
+from app.commands.inputs import AsJson, content, data_directory, decoded
+from app.commands.text import SUMMARY, estimate_text, profile_text, sizing_text, summary_cells
+from app.estimating.context import SizingContext, load_context
+from app.estimating.documents import Estimate
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
 from app.estimating.validation.run import read_rows, validate
+from app.features.estimates.standing import standing, summary_of
 from app.features.sizings.answering import size
-from app.features.sizings.model import SizingRequest
+from app.features.sizings.model import Sizing, SizingRequest
+from app.features.uploads.model import KeptProfile
+from app.platform.wording.lines import table
+from app.platform.wording.voice import voice
 from app.profiles.readers import read_profile
 
 cli = typer.Typer(rich_markup_mode=None)
 
 
-@cli.command("estimate")
-def estimate_command(
-    request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="An estimate request.")],
-    as_json: AsJson = False,
-) -> None:
-    """Estimate one scenario; exits with 1 if no plan fits into memory."""
-    asked = read_request(EstimateRequest, request)
-    answer = estimate(asked, load_context(data_directory()))
-    typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(estimate_text(answer)))
-    if answer.time_to_train is None:
-        raise typer.Exit(NOTHING_FITS)
+def estimated(request: EstimateRequest, context: SizingContext) -> Estimate:
+    """Return an estimate as the API does; as it is not stored, without identifier and links."""
+    answer = standing(estimate(request, context), request, datetime.now(UTC))
+    return answer.model_copy(update={"summary": summary_of(answer, voice("en"))})
 
 
-@cli.command("size")
-def size_command(
-    request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="A sizing request.")],
-    as_json: AsJson = False,
-) -> None:
-    """Find the systems that meet a deadline and a budget; exits with 1 if none does."""
-    asked = read_request(SizingRequest, request)
-    answer = size(asked, load_context(data_directory())).document
-    typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(sizing_text(answer)))
-    if answer.outcome == "not_met":
-        raise typer.Exit(NOTHING_FITS)
+Question(
+    "estimates",
+    EstimateRequest,
+    Estimate,
+    estimated,
+    estimate_text,
+    holds=lambda answer: answer.time_to_train is not None,
+).command(cli, "estimate", "Estimate one scenario; exits with 1 if no plan fits into memory.")
+
+Question(
+    "sizings",
+    SizingRequest,
+    Sizing,
+    lambda request, context: size(request, context).document,
+    sizing_text,
+    holds=lambda answer: answer.outcome != "not_met",
+).command(cli, "size", "Find the systems that meet a deadline and a budget; exits with 1 if none does.")
 
 
 @cli.command()
 def profile(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX file, config.json or layer table.")],
     as_json: AsJson = False,
+    save: Save = False,
+    server: ServerUrl = None,
+    key_file: KeyFile = None,
+    lang: Lang = None,
 ) -> None:
     """Read a model file and show its operators, parameters and assumptions."""
-    found = read_profile(file.name, content(file))
-    summary: dict[str, object] = {
-        "name": found.name,
-        "kind": found.origin,
-        "parameters": found.parameters,
-        "forward_flop_per_sample": found.forward_flop_per_sample,
-        "seq_len": found.usual_seq_len,
-        "image_size": found.default_image_size,
-    }
-    operators = found.summary()
-    notes = [str(message) for message in found.assumptions]
-    if as_json:
-        typer.echo(json.dumps({**summary, "operators": operators, "assumptions": notes}, indent=2))
+    data = content(file)
+    if save or server is not None:
+        with session(server, key_file, lang) as api:
+            answer = api.document(api.call("POST", "profiles", files={"file": (file.name, data)}))
+        say(answer, KeptProfile, profile_text, as_json, lang)
         return
-    columns = ("name", "kind", "count", "parameters", "forward_flop")
-    rows = [[plain(operator[column]) for column in columns] for operator in operators]
-    lines = [*table([[name, plain(value)] for name, value in summary.items()]), "", *table([columns, *rows])]
-    typer.echo("\n".join([*lines, *(f"assumed: {note}" for note in notes)]))
+    found = read_profile(file.name, data)
+    # Nothing is stored under the identifier that the profile was given.
+    document = KeptProfile.of(found).model_copy(update={"id": ""})
+    if as_json:
+        assumptions = [str(message) for message in found.assumptions]
+        typer.echo(indented({**document.model_dump(mode="json"), "assumptions": assumptions}))
+    else:
+        say(document, KeptProfile, profile_text, as_json, lang)
 
 
 @cli.command("validate")

@@ -1,15 +1,20 @@
-"""What commands read: files, the standard input, and requests in them."""
+"""What commands read and write: requests, files, and the standard input."""
 
 from __future__ import annotations
 
+import errno
+import json
+import os
+import secrets
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from pydantic import BaseModel, ValidationError
 
-from app.errors import BadInput, Message
+from app.errors import BadInput, Message, TooLarge, fields_at
 from app.platform.json_bodies import from_validation, read_json
 from app.profiles.presets import models_directory
 
@@ -17,12 +22,67 @@ Asked = TypeVar("Asked", bound=BaseModel)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
+RequestFile = Annotated[
+    Path, typer.Argument(metavar="REQUEST.json", help="Request file; - reads standard input.")
+]
+
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+
+MEGABYTE = 1_000_000
+
+MOST_REQUEST_BYTES = 8_000_000
+"""Largest request, as the API takes it unless told otherwise."""
+
+MOST_FILE_BYTES = 256_000_000
+"""Largest model file, as the API takes it unless told otherwise."""
+
 
 def read_request(kind: type[Asked], path: Path) -> Asked:
-    try:
-        return kind.model_validate(read_json(content(path)))
-    except ValidationError as error:
-        raise from_validation(error.errors()) from None
+    found = request_json(path)
+    with fields_at(partial(of_file, path)):
+        try:
+            return kind.model_validate(found)
+        except ValidationError as error:
+            raise from_validation(error.errors()) from None
+
+
+def request_json(path: Path) -> Any:
+    """Return the JSON of a request file; what is no JSON is named as the file it is."""
+    text = content(path, MOST_REQUEST_BYTES)
+    with fields_at(partial(of_file, path)):
+        try:
+            return read_json(text)
+        except BadInput as error:
+            cause = error.__context__
+            if isinstance(cause, json.JSONDecodeError):
+                at = {"reason": cause.msg, "line": cause.lineno, "column": cause.colno}
+                raise BadInput(Message("not JSON: {reason} in line {line}, column {column}", at)) from None
+            if isinstance(cause, UnicodeDecodeError):
+                raise BadInput(Message("not text in UTF-8")) from None
+            if isinstance(cause, ValueError):
+                raise BadInput(Message("contains an out-of-range number")) from None
+            if not error.errors:
+                raise BadInput(
+                    Message("nested too deeply: at most {limit} levels", error.message.values)
+                ) from None
+            raise
+
+
+def body_of(path: Path) -> bytes:
+    """Return a request file as the API takes it, which judges what is in it."""
+    found = request_json(path)
+    if not isinstance(found, dict):
+        raise BadInput.at(name_of(path), "must be an object")
+    return json.dumps(found).encode()
+
+
+def of_file(path: Path, field: str) -> str:
+    """Return what a field is called: the file itself where all of it is meant."""
+    return field if field not in {"", "body"} else name_of(path)
+
+
+def name_of(path: Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)
 
 
 def written(path: Path) -> str:
@@ -34,14 +94,23 @@ def data_directory() -> Path:
     return models_directory().parent
 
 
-def content(path: Path) -> bytes:
+def content(path: Path, most: int = MOST_FILE_BYTES) -> bytes:
     """Return the bytes of a file, or of the standard input for ``-``."""
     try:
-        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        if str(path) == "-":
+            found = sys.stdin.buffer.read(most + 1)
+        else:
+            with path.open("rb") as file:
+                found = file.read(most + 1)
     except OSError as error:
         raise BadInput(
             Message("{file} cannot be read: {reason}", {"file": str(path), "reason": error.strerror})
         ) from None
+    if len(found) > most:
+        raise TooLarge(
+            Message("{file} is larger than {most} MB", {"file": name_of(path), "most": most / MEGABYTE})
+        )
+    return found
 
 
 def decoded(path: Path) -> str:
@@ -49,3 +118,33 @@ def decoded(path: Path) -> str:
         return content(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadInput(Message("{file} is not text in UTF-8", {"file": str(path)})) from None
+
+
+def check_free(option: str, path: Path, *, force: bool) -> None:
+    """Refuse to write over a file, before anything is computed that would go into it."""
+    if path.is_file() and not force:
+        raise BadInput.at(
+            option, "{file} exists; replace it with --force, or choose another name", file=str(path)
+        )
+    missing = errno.EISDIR if path.is_dir() else None if path.parent.is_dir() else errno.ENOENT
+    if missing is not None:
+        raise unusable(option, path, os.strerror(missing))
+
+
+def write_file(option: str, path: Path, data: bytes) -> None:
+    """Write a file whole or not at all; what is no file, such as a pipe, is written into."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
+    part = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as error:
+        raise unusable(option, path, error.strerror) from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def unusable(option: str, path: Path, reason: str | None) -> BadInput:
+    return BadInput.at(option, "{file} cannot be used: {reason}", file=str(path), reason=str(reason))

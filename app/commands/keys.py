@@ -8,13 +8,13 @@ from typing import Annotated, get_args
 
 import typer
 
-from app.commands.text import table
 from app.errors import BadInput
 from app.features.integrations import keys
 from app.features.integrations.model import ApiKey, KeyRequest, KeyScope, RotationRequest
 from app.main import make_bench
 from app.platform.store.trail import Actor, acting
 from app.platform.web.forms import checked
+from app.platform.wording.lines import table
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench, no_such
 from app.settings import Settings
 

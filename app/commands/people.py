@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from app.commands.text import table
 from app.errors import BadInput
 from app.features.accounts import service as accounts
 from app.main import identity_of, make_bench
@@ -17,6 +16,7 @@ from app.platform.admission import Role
 from app.platform.identity import Identity
 from app.platform.passwords import MOST
 from app.platform.store.trail import Actor, acting
+from app.platform.wording.lines import table
 from app.settings import Settings
 
 users = typer.Typer(name="user", no_args_is_help=True, help="Manage accounts.", rich_markup_mode=None)

@@ -4,27 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 from pydantic import ValidationError
 
-from app.commands.inputs import read_request
-from app.errors import BadInput, Message, need
+from app.commands.asking import KeyFile, Lang, ServerUrl, check_key_file, language_of, session
+from app.commands.inputs import Force, body_of, check_free, read_request, unusable, write_file
+from app.errors import BadInput, Conflict, Message, need
 from app.features.sweeps.executors import crew
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
-from app.features.sweeps.rows import SweepRow, csv_lines, parquet
+from app.features.sweeps.rows import ENDED, SweepRow, csv_lines, parquet
 from app.features.sweeps.run import WorkerPool, run_sweep
 from app.platform.apart import installed_context
+from app.platform.wording.voice import Voice, voice
 from app.settings import Settings
 
+if TYPE_CHECKING:
+    from app.commands.remote import ApiSession
+
 ENDINGS = (".csv", ".parquet")
+
+IDENTIFIER = re.compile(r"swp_[a-z2-9]{16}")
+
+LOOK_SECONDS = 1.0
+"""Time between two looks at a sweep on a server. [s]"""
 
 ROWS_ENDING = ".rows"
 """What the name of the file with the rows has more than that of the result."""
@@ -45,47 +57,114 @@ cli = typer.Typer(rich_markup_mode=None)
 
 @cli.command("sweep")
 def sweep_command(
-    request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="A sweep request.")],
+    request: Annotated[
+        Path,
+        typer.Argument(
+            metavar="REQUEST.json|ID",
+            help="Request file (- reads standard input), or with --server the identifier of a sweep there.",
+        ),
+    ],
     output: Annotated[Path, typer.Option(metavar="FILE", help="Result file: .csv or .parquet.")],
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the result file if there is one.")] = False,
+    force: Force = False,
     workers: Annotated[
         int | None, typer.Option(min=1, max=1024, help="Number of processes; default: one per processor.")
     ] = None,
+    server: ServerUrl = None,
+    key_file: KeyFile = None,
+    lang: Lang = None,
 ) -> None:
     """Estimate every combination of models, systems, prices and scenarios."""
-    asked = read_request(SweepRequest, request)
-    if output.exists() and not force:
-        raise BadInput.at(
-            "--output", "{file} exists; replace it with --force, or choose another", file=str(output)
-        )
+    check_key_file(server, key_file)
+    check_ending(output)
+    # A run that was allowed to replace the result may still do so once it is resumed.
+    check_free("--output", output, force=force or (resume and KeptRows.may_replace(rows_of(output))))
+    if server is not None and resume:
+        raise BadInput.at("--resume", "a server keeps its rows: enter the identifier of the sweep instead")
+    speaker = voice(language_of(lang))
     try:
-        refused = sweep_to_file(asked, output, crew(Settings.from_environment().dask, workers), resume=resume)
-    except Interrupted:
-        typer.echo(str(broken_off(output)), err=True)
+        if server is not None:
+            with session(server, key_file, lang) as api:
+                refused = sweep_on_server(request, output, api, speaker)
+        else:
+            asked = read_request(SweepRequest, request)
+            pool = crew(Settings.from_environment().dask, workers)
+            refused = sweep_to_file(asked, output, pool, resume=resume, force=force, speaker=speaker)
+    except Interrupted as interrupted:
+        typer.echo(speaker.say(broken_off(output, interrupted.sweep)), err=True)
         raise typer.Exit(INTERRUPTED) from None
-    typer.echo(
-        f"{output} is complete; {refused} points could not be estimated"
-        if refused
-        else f"{output} is complete"
-    )
+    done = Message("{file} is complete", {"file": str(output)})
+    if refused:
+        counted = {"file": str(output), "count": refused}
+        done = Message("{file} is complete; {count} points could not be estimated", counted)
+    typer.echo(speaker.say(done))
+
+
+def sweep_on_server(request: Path, output: Path, api: ApiSession, speaker: Voice) -> int:
+    """Have a server compute a sweep, or wait for one that it computes, and fetch its rows."""
+    known = IDENTIFIER.fullmatch(str(request))
+    made = None if known else api.post("sweeps", body_of(request))
+    identifier = str(request) if made is None else str(made["id"])
+    address = f"sweeps/{identifier}"
+    state = api.get(f"{address}?limit=1")
+    progress = Progress(sys.stderr, state["total"], state["done"], speaker)
+    try:
+        while state["status"] not in ENDED:
+            time.sleep(LOOK_SECONDS)
+            before, state = state["done"], api.get(f"{address}?limit=1")
+            progress.advance(state["done"] - before)
+    except KeyboardInterrupt:
+        raise Interrupted(identifier) from None
+    finally:
+        progress.end()
+    if state["status"] != "done":
+        raise Conflict(
+            Message(
+                "{sweep} has ended without all rows: {status}",
+                {"sweep": identifier, "status": state["status"]},
+            )
+        )
+    write_file("--output", output, api.call("GET", f"{address}{output.suffix}").content)
+    return int(state["refused"])
+
+
+def check_ending(output: Path) -> None:
+    if output.suffix not in ENDINGS:
+        raise BadInput.at("--output", "the file must end in .csv or .parquet")
+
+
+def rows_of(output: Path) -> Path:
+    """Return the file in which rows are kept until the result is complete."""
+    return output.with_name(f"{output.name}{ROWS_ENDING}")
 
 
 class Interrupted(Exception):
     """The sweep was stopped by Ctrl-C; what there is has been kept."""
 
+    def __init__(self, sweep: str = "") -> None:
+        self.sweep = sweep
+        """Identifier of a sweep that a server goes on with."""
+        super().__init__(sweep)
 
-def sweep_to_file(request: SweepRequest, output: Path, workers: WorkerPool, *, resume: bool) -> int:
+
+def sweep_to_file(
+    request: SweepRequest,
+    output: Path,
+    workers: WorkerPool,
+    *,
+    resume: bool,
+    force: bool = False,
+    speaker: Voice | None = None,
+) -> int:
     """Compute a sweep into a file; rows are kept beside it until it is complete."""
-    if output.suffix not in ENDINGS:
-        raise BadInput.at("--output", "the file must end in .csv or .parquet")
+    check_ending(output)
     if output.suffix == ".parquet":
         need("polars", "files")
     sweep = Sweep.of(request)
     uploads = UploadSet.of(request, installed_context())
-    kept = KeptRows(output.with_name(f"{output.name}{ROWS_ENDING}"), sweep)
+    kept = KeptRows(rows_of(output), sweep, replaces=force)
     done = kept.open(resume=resume)
-    progress = Progress(sys.stderr, sweep.total, len(done))
+    progress = Progress(sys.stderr, sweep.total, len(done), speaker or voice("en"))
     try:
         with kept.writing() as file:
             for rows in run_sweep(sweep.points(), installed_context, workers, uploads=uploads, done=done):
@@ -106,6 +185,8 @@ class KeptRows:
 
     path: Path
     sweep: Sweep
+    replaces: bool = False
+    """Whether the result may take the place of a file that was there before."""
 
     def open(self, *, resume: bool) -> set[str]:
         """Make the file, or go on with it; returns the keys of the rows it has."""
@@ -159,7 +240,17 @@ class KeptRows:
 
     def _make(self) -> None:
         with self._usable():
-            self.path.write_text(json.dumps({"sweep": self.sweep.digest}) + "\n", encoding="utf-8")
+            head = {"sweep": self.sweep.digest, "replaces": self.replaces}
+            self.path.write_text(json.dumps(head) + "\n", encoding="utf-8")
+
+    @staticmethod
+    def may_replace(path: Path) -> bool:
+        """Tell whether a run that was broken off was allowed to replace its result."""
+        try:
+            with path.open(encoding="utf-8") as file:
+                return json.loads(file.readline())["replaces"] is True
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
 
     def _mend(self) -> None:
         """Cut off a line that was being written when the run was broken off."""
@@ -179,9 +270,7 @@ class KeptRows:
         try:
             yield
         except OSError as error:
-            raise BadInput.at(
-                "--output", "{file} cannot be used: {reason}", file=str(self.path), reason=str(error.strerror)
-            ) from None
+            raise unusable("--output", self.path, error.strerror) from None
         except ValidationError:
             raise BadInput.at(
                 "--resume", "{file} contains a row that cannot be read", file=str(self.path)
@@ -195,6 +284,7 @@ class Progress:
     stream: TextIO
     total: int
     done: int
+    speaker: Voice = field(default_factory=partial(voice, "en"))
     started: float = field(default_factory=time.monotonic)
     shown: float = 0.0
     computed: int = 0
@@ -217,8 +307,13 @@ class Progress:
         left = (
             (self.shown - self.started) / self.computed * (self.total - self.done) if self.computed else 0.0
         )
-        text = f"{self.done} of {self.total} points, {100 * share:.0f} %"
-        text += f", {left:.0f} s left" if 0 < self.done < self.total and self.computed else ""
+        shown = {"done": self.done, "total": self.total, "share": round(100 * share), "left": round(left)}
+        under_way = 0 < self.done < self.total and self.computed
+        text = self.speaker.say(
+            Message("{done} of {total} points, {share} %, {left} s left", shown)
+            if under_way
+            else Message("{done} of {total} points, {share} %", shown)
+        )
         if self.stream.isatty():
             filled = round(share * BAR_WIDTH)
             self.stream.write(f"\r[{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {text}\x1b[K")
@@ -227,8 +322,11 @@ class Progress:
         self.stream.flush()
 
 
-def broken_off(output: Path) -> Message:
-    rows = output.with_name(f"{output.name}{ROWS_ENDING}")
+def broken_off(output: Path, sweep: str = "") -> Message:
+    if sweep:
+        told = {"sweep": sweep}
+        return Message("the server goes on with {sweep}; enter this identifier to fetch its rows", told)
+    rows = rows_of(output)
     if not rows.exists():
         return Message("stopped before the first row")
     return Message("stopped; the rows so far are in {file}; continue with --resume", {"file": str(rows)})

@@ -2,49 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from app.errors import Message
-from app.estimating.documents import Estimate
-from app.estimating.validation.run import ErrorSummary
-from app.features.plans.model import Search
-from app.features.sizings.model import Sizing
+from app.estimating.documents import CheckWarning, Default, Estimate
 from app.features.sizings.words import sentences
-from app.platform.wording.voice import voice
+from app.platform.wording.lines import estimate_rows, table
+from app.platform.wording.voice import MISSING, Voice, stated, written
+
+if TYPE_CHECKING:
+    from app.estimating.validation.run import ErrorSummary
+    from app.features.bills.model import Bill
+    from app.features.comparisons.model import Comparison
+    from app.features.plans.model import Search
+    from app.features.proposals.model import SaidWarning
+    from app.features.sizings.model import Sizing
+    from app.features.uploads.model import KeptProfile
 
 
-def estimate_text(answer: Estimate) -> list[str]:
-    speaker = voice("en")
-    rows = [
-        ("model", answer.model.name),
-        ("system", f"{answer.system.count} × {answer.system.name}, {answer.system.fabric}"),
-        ("software", answer.software or "–"),
-        ("precision", answer.precision_used or "–"),
-        ("fits", "yes" if answer.fits else "no"),
-        ("memory per device", speaker.quantity(answer.memory.per_device if answer.memory else None)),
-        ("step time", speaker.quantity(answer.step_time)),
-        ("steps", speaker.number(answer.steps)),
-        ("throughput", speaker.quantity(answer.throughput)),
-        ("model FLOP utilisation", speaker.quantity(answer.mfu)),
-        ("training time", speaker.quantity(answer.time_to_train)),
-        ("energy", speaker.quantity(answer.energy)),
-        ("cost of the run", speaker.quantity(answer.cost.run if answer.cost else None)),
-        ("validation", answer.validation.status),
-    ]
-    if answer.validation.basis_text is not None:
-        rows.append(("rests on", answer.validation.basis_text.message))
+def estimate_text(answer: Estimate, speaker: Voice) -> list[str]:
+    rows = estimate_rows(answer, speaker)
     if answer.plan is not None:
         plan = answer.plan.model_dump(exclude={"stage_layers", "searched"}, exclude_none=True)
-        rows.append(("plan", ", ".join(f"{name} {plain(value)}" for name, value in plan.items())))
+        rows.append((speaker.gettext("Plan"), stated("plan", plan, speaker)))
     lines = [answer.label, "", *table(rows)]
     if answer.breakdown:
         total = sum(part.seconds for part in answer.breakdown)
         shares = sorted(answer.breakdown, key=lambda part: -part.seconds)
-        parts = [(speaker.label(part.part), speaker.percent(part.seconds / total)) for part in shares]
-        lines += ["", *table(parts)]
-    lines += ["", *(f"{warning.severity}: {warning.message} [{warning.code}]" for warning in answer.warnings)]
-    lines += [f"default: {entry.field} = {plain(entry.value)}: {entry.why}" for entry in answer.defaults]
-    return lines
+        lines += [
+            "",
+            *table(
+                (speaker.label(part.part, "part"), speaker.percent(part.seconds / total)) for part in shares
+            ),
+        ]
+    return [*lines, *remarks(answer.warnings, answer.defaults, speaker), *kept(answer)]
+
+
+def remarks(
+    warnings: Sequence[CheckWarning | SaidWarning], defaults: Sequence[Default], speaker: Voice
+) -> list[str]:
+    """Return what to beware of, and what was taken where the request says nothing."""
+    colon = speaker.sign(": ")
+    default = f"{speaker.gettext('default')}{colon}"
+    values = [(one.field, stated(one.field, one.value, speaker), speaker.say(one.text)) for one in defaults]
+    taken = [f"{default}{field} = {value}{colon}{why}" for field, value, why in values]
+    found = []
+    for one in warnings:
+        said = speaker.say(one.text)
+        # Of what is said of options, not every sentence names them.
+        about = [name for name in getattr(one, "options", ()) if name not in said]
+        said = colon.join(
+            [speaker.label(one.severity).lower(), *([" · ".join(about)] if about else []), said]
+        )
+        found.append(f"{said} [{one.code}]")
+    return [line for part in (found, taken) if part for line in ("", *part)]
 
 
 SEARCH_COLUMNS = (
@@ -53,16 +65,17 @@ SEARCH_COLUMNS = (
 )
 
 
-def search_text(answer: Search) -> list[str]:
+def search_text(answer: Search, speaker: Voice) -> list[str]:
     """Return the best plans as aligned lines, without the columns in which they are all alike and neutral."""
-    speaker = voice("en")
+    _ = speaker.gettext
     plans = [entry.plan.model_dump() for entry in answer.plans]
     shown = [
         name
         for name in SEARCH_COLUMNS
-        if any(plain(plan[name]) not in ("1", "no", "none") for plan in plans) or name == "data"
+        if any(plan[name] not in (None, 1, False, "none") for plan in plans) or name == "data"
     ]
-    rows = [["step time", "behind", "MFU", "memory", *shown]]
+    heads = (_("Step time"), _("Behind the first"), _("MFU"), _("Memory"))
+    rows = [[*heads, *(speaker.label(name) for name in shown)]]
     for entry, plan in zip(answer.plans, plans, strict=True):
         figures = (
             speaker.quantity(entry.step_time),
@@ -70,21 +83,30 @@ def search_text(answer: Search) -> list[str]:
             speaker.percent(entry.mfu.value),
             speaker.percent(entry.memory_share),
         )
-        rows.append([*figures, *(plain(plan[name]) for name in shown)])
+        rows.append([*figures, *(written(plan[name], speaker) for name in shown)])
     changes = [
-        [f"{speaker.label(entry.change)} × {entry.factor:g}", f"{speaker.percent(entry.gain)} faster"]
+        (f"{speaker.label(entry.change)} × {entry.factor:g}", f"−{speaker.percent(entry.gain)}")
         for entry in answer.what_if
     ]
+    if changes:
+        changes.insert(0, (_("Change of hardware"), _("Step time")))
+    counted = Message(
+        "{enumerated} combinations, {legal} legal plans, {feasible} fit; {seconds} s",
+        {
+            "enumerated": answer.enumerated,
+            "legal": answer.evaluated,
+            "feasible": answer.feasible,
+            "seconds": round(answer.seconds, 3),
+        },
+    )
     return [
-        f"{answer.model.name} on {answer.system.count} × {answer.system.name}, "
-        f"global batch {answer.global_batch}",
-        f"{answer.enumerated:,} combinations, {answer.evaluated:,} legal plans, {answer.feasible:,} fit; "
-        f"{answer.seconds:.3f} s",
+        f"{answer.model.name} · {answer.system.count} × {answer.system.name} · "
+        f"{speaker.label('global_batch')} {speaker.number(answer.global_batch)}",
+        speaker.say(counted),
         "",
-        *table(rows if answer.plans else [["no plan fits"]]),
+        *(table(rows) if answer.plans else [_("no plan fits into memory")]),
         *(["", *table(changes)] if changes else []),
-        "",
-        *(f"{warning.severity}: {warning.message} [{warning.code}]" for warning in answer.warnings),
+        *remarks(answer.warnings, [], speaker),
     ]
 
 
@@ -92,34 +114,67 @@ SHOWN_OPTIONS = 20
 """Options of a sizing that are written as text; JSON has them all."""
 
 
-def sizing_text(answer: Sizing) -> list[str]:
+def sizing_text(answer: Sizing, speaker: Voice) -> list[str]:
     """Return a sizing as aligned lines: the answer in a sentence, then the options."""
-    speaker = voice("en")
+    _ = speaker.gettext
+    paid = {"purchase": _("Purchase price"), "run": _("Cost per run"), "term": _("Over the term")}
     head = (
-        *("system", "accelerators", "idle machines", "training time", "purchase", "run", "term"),
-        *("held against", "probability", "meets", "front"),
+        *(_("System"), _("Accelerators"), _("Idle machines"), _("Training time")),
+        *(*paid.values(), _("Budget")),
+        *(_("Probability"), _("Meets the requirements"), _("Pareto-optimal")),
     )
     rows = [
         (
             f"{option.count} × {option.system}",
-            plain(option.accelerators),
-            plain(option.idle_machines),
+            speaker.number(option.accelerators),
+            speaker.number(option.idle_machines),
             speaker.quantity(option.time_to_train),
             *(speaker.quantity(one) for one in (option.costs.purchase, option.costs.run, option.costs.term)),
-            option.budget_kind or "–",
-            "–" if option.probability is None else speaker.chance(option.probability),
-            plain(option.meets),
-            plain(option.on_front),
+            MISSING if option.budget_kind is None else paid[option.budget_kind],
+            speaker.chance(option.probability),
+            written(option.meets, speaker),
+            written(option.on_front, speaker),
         )
         for option in answer.options[:SHOWN_OPTIONS]
     ]
-    counts = f"{answer.considered} considered, {answer.searched} searches"
-    lines = [answer.label, "", *(str(sentence) for sentence in sentences(answer)), "", *table([head, *rows])]
+    said = [speaker.sentence(sentence) for sentence in sentences(answer)]
     if answer.scaling is not None and answer.scaling.knee_inside:
-        lines += ["", f"adding machines stops paying at {answer.scaling.knee} × {answer.scaling.name}"]
-    lines += ["", *(f"{entry.severity}: {entry.message} [{entry.code}]" for entry in answer.warnings), counts]
-    lines += [f"default: {entry.field} = {plain(entry.value)}: {entry.why}" for entry in answer.defaults]
-    return lines
+        knee = {"count": answer.scaling.knee, "system": answer.scaling.name}
+        said.append(speaker.say(Message("Adding machines stops paying at {count} × {system}", knee)))
+    counts = {"considered": answer.considered, "shown": len(rows), "searched": answer.searched}
+    counted = Message("{shown} of {considered} options shown; {searched} plan searches", counts)
+    lines = [answer.label, "", *said, "", *table([head, *rows]), "", speaker.say(counted)]
+    return [*lines, *remarks(answer.warnings, answer.defaults, speaker), *kept(answer)]
+
+
+def profile_text(answer: KeptProfile, speaker: Voice) -> list[str]:
+    """Return a model as it was understood: its size, then its operators."""
+    _ = speaker.gettext
+    facts = [
+        (_("Model"), answer.name),
+        (_("Kind"), speaker.label(answer.kind)),
+        (_("Parameters"), speaker.number(answer.parameters)),
+        (_("Forward pass"), speaker.value(answer.forward_flop_per_sample, "FLOP")),
+        (_("Sequence length"), speaker.number(answer.seq_len)),
+        (_("Image size"), speaker.number(answer.image_size)),
+    ]
+    heads = [_("Name"), _("Kind"), _("Count"), _("Parameters"), _("Forward pass")]
+    rows = [
+        (
+            one.name,
+            speaker.label(one.kind, "operator"),
+            speaker.number(one.count),
+            speaker.number(one.parameters),
+            speaker.value(one.forward_flop, "FLOP"),
+        )
+        for one in answer.operators
+    ]
+    return [*table(facts), "", *table([heads, *rows]), *remarks(answer.warnings, [], speaker), *kept(answer)]
+
+
+def kept(answer: Estimate | Sizing | Comparison | Bill | KeptProfile) -> list[str]:
+    """Return the identifier of what is stored, which other requests name it by."""
+    return ["", f"id: {answer.id}"] if answer.id else []
 
 
 NOTHING_FITS = 1
@@ -138,19 +193,8 @@ def summary_cells(part: ErrorSummary) -> list[str]:
     ]
 
 
-def table(rows: Iterable[Sequence[str]]) -> list[str]:
-    cells = [list(row) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    ]
-
-
 def plain(value: object) -> str:
     """Return a value as text; numbers in at most six digits."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list):
-        return ", ".join(map(plain, value))
-    return str(Message("{value}", {"value": "–" if value is None else value}))
+    return str(Message("{value}", {"value": MISSING if value is None else value}))

@@ -8,7 +8,6 @@ import typer
 
 from app.catalog.check import check_directory
 from app.commands.inputs import data_directory, decoded, written
-from app.commands.text import table
 from app.errors import BadInput, Message
 from app.estimating.context import load_context
 from app.estimating.fitting.refit import (
@@ -23,6 +22,7 @@ from app.estimating.fitting.refit import (
 )
 from app.estimating.validation.run import read_rows
 from app.features.accuracy.evidence import HELD_OUT, count_lines, counts_of, in_headline
+from app.platform.wording.lines import table
 
 OPERATIONS = "docs/operations.md"
 """Page with the table of settings."""
@@ -52,6 +52,8 @@ def docs(
     # The API is described by the server, which the other commands need not wait for.
     from app.api_reference import PAGE, with_reference
     from app.client_documents import MODULE, client_documents
+    from app.commands.shown import PAGE as COMMANDS
+    from app.commands.shown import with_printed
     from app.features.accuracy.generated import generated_documents
     from app.settings import with_settings
 
@@ -59,7 +61,9 @@ def docs(
     page = root / PAGE
     if not page.is_file():
         raise BadInput(Message("the documentation can only be written in a copy of the repository"))
-    documents = generated_documents(load_context(data_directory()))
+    context = load_context(data_directory())
+    documents = generated_documents(context)
+    documents[COMMANDS] = with_printed(written(root / COMMANDS), context)
     documents[PAGE] = with_reference(page.read_text(encoding="utf-8"))
     documents[MODULE] = client_documents()
     documents[OPERATIONS] = with_settings(written(root / OPERATIONS))

@@ -7,10 +7,10 @@ from typing import Annotated, get_args
 import typer
 
 from app.commands.keys import LISTED, OfWorkspace, moment, opened
-from app.commands.text import table
 from app.features.integrations import webhooks
 from app.features.integrations.model import EventName, WebhookRequest
 from app.platform.web.forms import checked
+from app.platform.wording.lines import table
 from app.platform.workbench import LOCAL_WORKSPACE
 
 cli = typer.Typer(

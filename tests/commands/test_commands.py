@@ -16,10 +16,14 @@ from typer.testing import CliRunner
 from app import __version__
 from app.__main__ import COMMANDS, command_line, main
 from app.api_reference import failures, warnings
+from app.commands.asking import QUESTIONS
+from app.commands.shown import EXAMPLE, with_printed
+from app.commands.shown import PAGE as COMMANDS_PAGE
 from app.errors import AppError
 from app.platform.web.examples import CONFIG, GPT3, SIZING
 from app.platform.web.problems import MEANINGS
 from app.profiles.presets import models_directory
+from tests.sizing.asking import sizing_context
 
 ROOT = models_directory().parents[1]
 
@@ -35,6 +39,9 @@ def rackline_apart(*arguments: str) -> "subprocess.CompletedProcess[str]":
 @pytest.fixture
 def rackline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Rackline:
     """Return the command, run in this process: a process of its own takes half a second to start."""
+
+    # Whoever runs the tests may speak another language.
+    monkeypatch.setenv("LC_ALL", "C")
 
     def run(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
         monkeypatch.setattr(sys, "argv", ["rackline", *arguments])
@@ -70,7 +77,7 @@ def test_sizing_as_text_and_in_json(rackline: Rackline, tmp_path: Path) -> None:
     path = tmp_path / "sizing.json"
     path.write_text(json.dumps(SIZING), encoding="utf-8")
     text = rackline("size", str(path)).stdout
-    for word in ("Cheapest that meets the requirements", "dgx-a100-640gb", "probability", "considered"):
+    for word in ("Cheapest that meets the requirements", "dgx-a100-640gb", "probability", "options shown"):
         assert word in text
     done = rackline("size", str(path), "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -82,7 +89,7 @@ def test_sizing_as_text_and_in_json(rackline: Rackline, tmp_path: Path) -> None:
 
 def test_estimate_as_text_says_how_long_and_what_it_costs(rackline: Rackline, request_file: str) -> None:
     text = rackline("estimate", request_file).stdout
-    for word in ("training time", "cost of the run", "GPT-3 175B", "megatron-2022"):
+    for word in ("Training time", "Cost per run", "GPT-3 175B", "megatron-2022"):
         assert word in text
 
 
@@ -178,6 +185,13 @@ def test_an_estimate_waits_for_neither_server_nor_database() -> None:
     loaded = set(done.stdout.split())
     assert "app.estimating.estimate" in loaded
     assert not loaded & {"fastapi", "sqlalchemy", "uvicorn", "matplotlib", "huey"}
+
+
+def test_the_page_about_the_command_line_shows_what_is_printed() -> None:
+    text = (ROOT / COMMANDS_PAGE).read_text(encoding="utf-8")
+    assert len(EXAMPLE.findall(text)) == text.count("<!-- generated: answer -->") >= 3
+    assert with_printed(text, sizing_context()) == text, "run “rackline docs”"
+    assert all(f"`rackline {name} " in text for name in QUESTIONS)
 
 
 def test_the_catalogue_is_in_order(rackline: Rackline) -> None:

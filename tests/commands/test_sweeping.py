@@ -12,13 +12,22 @@ import sys
 import time
 from pathlib import Path
 
+import httpx
 import polars
 import pytest
 
 from app.__main__ import main
-from app.commands.sweeping import Interrupted, KeptRows, Progress, broken_off, sweep_to_file
+from app.commands.sweeping import (
+    Interrupted,
+    KeptRows,
+    Progress,
+    broken_off,
+    sweep_on_server,
+    sweep_to_file,
+)
 from app.errors import BadInput
 from app.features.sweeps.run import run_sweep
+from app.platform.wording.voice import voice
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import Threads, sweep, wide
 
@@ -50,10 +59,10 @@ def test_refused_points_are_counted(tmp_path: Path) -> None:
     assert sweep_to_file(sweep(systems=systems).request, tmp_path / "out.csv", Threads(), resume=False) == 1
 
 
-def leave_rows(output: Path, rows: int, points: int = 40) -> None:
+def leave_rows(output: Path, rows: int, points: int = 40, *, replaces: bool = False) -> None:
     """Leave the rows of a run that ended in the middle of a line."""
     asked = wide(points)
-    kept = KeptRows(output.with_name(f"{output.name}.rows"), asked)
+    kept = KeptRows(output.with_name(f"{output.name}.rows"), asked, replaces)
     kept.open(resume=False)
     with kept.writing() as file:
         first = [point for point in asked.points() if point.position < rows]
@@ -69,6 +78,65 @@ def test_a_run_goes_on_from_its_rows(tmp_path: Path, capsys: pytest.CaptureFixtu
     sweep_to_file(wide(40).request, output, crew, resume=True)
     assert positions(output) == list(range(40))
     assert "40 of 40 points, 100 %" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("replaces", [True, False])
+def test_a_run_that_may_replace_a_result_may_do_so_once_it_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaces: bool
+) -> None:
+    monkeypatch.setattr("app.commands.sweeping.crew", lambda *_: Threads())
+    request, output = tmp_path / "request.json", tmp_path / "out.csv"
+    request.write_text(wide(40).request.model_dump_json(exclude_unset=True), encoding="utf-8")
+    output.write_text("an older result", encoding="utf-8")
+    leave_rows(output, 30, replaces=replaces)
+    command = ["rackline", "sweep", str(request), "--output", str(output), "--resume"]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    if replaces:
+        assert ended.value.code == 0 and positions(output) == list(range(40))
+    else:
+        assert ended.value.code == 2 and output.read_text(encoding="utf-8") == "an older result"
+
+
+class Sweeping:
+    """A server that computes two more points of a sweep whenever it is looked at."""
+
+    def __init__(self, interrupts: bool = False) -> None:
+        self.done = 0
+        self.interrupts = interrupts
+
+    def post(self, path: str, body: bytes) -> dict[str, str]:
+        assert path == "sweeps" and json.loads(body)
+        return {"id": "swp_a2b3c4d5e6f7g2h3"}
+
+    def get(self, path: str) -> dict[str, object]:
+        assert path == "sweeps/swp_a2b3c4d5e6f7g2h3?limit=1"
+        if self.interrupts and self.done:
+            raise KeyboardInterrupt
+        self.done += 2
+        return {"status": "done" if self.done > 4 else "running", "total": 6, "done": self.done, "refused": 1}
+
+    def call(self, method: str, path: str) -> httpx.Response:
+        assert (method, path) == ("GET", "sweeps/swp_a2b3c4d5e6f7g2h3.csv")
+        return httpx.Response(200, content=b"position\r\n")
+
+
+def test_a_server_computes_a_sweep_that_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("app.commands.sweeping.LOOK_SECONDS", 0.0)
+    request, output = tmp_path / "request.json", tmp_path / "out.csv"
+    request.write_text('{"models": []}', encoding="utf-8")
+    left = Sweeping(interrupts=True)
+    with pytest.raises(Interrupted) as interrupted:
+        sweep_on_server(request, output, left, voice("en"))  # type: ignore[arg-type]
+    assert "swp_a2b3c4d5e6f7g2h3" in str(broken_off(output, interrupted.value.sweep))
+    assert not output.exists()
+    known = Path("swp_a2b3c4d5e6f7g2h3")
+    assert sweep_on_server(known, output, Sweeping(), voice("ko")) == 1  # type: ignore[arg-type]
+    assert output.read_bytes() == b"position\r\n"
+    assert "6개 중 6개, 100%" in capsys.readouterr().err
 
 
 def test_a_run_that_was_broken_off_is_not_written_over(tmp_path: Path) -> None:

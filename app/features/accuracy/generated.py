@@ -30,6 +30,7 @@ from app.features.accuracy.sizing_cases import SIZINGS_PAGE as SIZINGS
 from app.features.accuracy.sizing_cases import sizings_document
 from app.features.plans.mapping import check_plan
 from app.features.plans.model import ChecksRequest
+from app.platform.wording.lines import estimate_rows, table
 from app.platform.wording.voice import voice
 from app.profiles.presets import models_directory
 
@@ -114,7 +115,8 @@ REQUEST = re.compile(r"```json\n(?P<text>.*?)```", re.DOTALL)
 """The first request shown is the one that is answered."""
 NETWORKS = ("hdr-infiniband", "roce-100")
 NODES = 4
-WIDTH = len("model FLOP utilisation") + 2
+NAMES = 4
+"""Lines of an estimate that say what was asked; the figures follow."""
 
 GPT3 = {
     "model": {"preset": "gpt3-175b"},
@@ -160,22 +162,8 @@ def filled(text: str, parts: dict[str, str], page: str) -> str:
 
 def printed(answer: Estimate) -> str:
     """Return the lines of an estimate that matter most, as the command prints them."""
-    speaker = voice("en")
-    lines = {
-        "fits": "yes" if answer.fits else "no",
-        "memory per device": speaker.quantity(answer.memory.per_device if answer.memory else None),
-        "step time": speaker.quantity(answer.step_time),
-        "throughput": speaker.quantity(answer.throughput),
-        "model FLOP utilisation": speaker.quantity(answer.mfu),
-        "training time": speaker.quantity(answer.time_to_train),
-        "energy": speaker.quantity(answer.energy),
-        "cost of the run": speaker.quantity(answer.cost.run if answer.cost else None),
-        "validation": answer.validation.status,
-    }
-    if answer.validation.basis_text is not None:
-        lines["rests on"] = answer.validation.basis_text.message
-    table = "\n".join(f"{name:<{WIDTH}}{value}" for name, value in lines.items())
-    return f"```text\n{table}\n```"
+    figures = table(estimate_rows(answer, voice("en")))[NAMES:]
+    return "\n".join(["```text", *figures, "```"])
 
 
 def advice(request: EstimateRequest, context: SizingContext) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Body, Path, Query, Request
+from fastapi import Body, Path, Query
 from starlette.responses import Response
 
 from app.features.bills import fabric
@@ -15,12 +15,13 @@ from app.platform.web.api import ASK, CHANGE, LIST, READ, api_router
 from app.platform.web.deps import (
     ID,
     BenchDep,
+    FileVoiceDep,
     KeyHeader,
     ListDep,
     WorkspaceDep,
 )
 from app.platform.web.examples import BILL, BILL_OF_POD, FABRIC
-from app.platform.web.locale import CSV, XLSX, attachment, voice_of
+from app.platform.web.locale import CSV, VARIES, XLSX, attachment
 from app.platform.web.needs import Right, needs
 from app.platform.wording.voice import Voice
 
@@ -44,8 +45,8 @@ def bill_file(bill: Bill, voice: Voice, name: str, encoding: str = "utf-8") -> R
     from app.features.bills.sheets import bill_csv, bill_workbook
 
     if name.endswith(".xlsx"):
-        return attachment(bill_workbook(bill, voice), XLSX, name)
-    return attachment(bill_csv(bill, voice).encode(encoding), CSV, name)
+        return attachment(bill_workbook(bill, voice), XLSX, name, VARIES)
+    return attachment(bill_csv(bill, voice).encode(encoding), CSV, name, VARIES)
 
 
 @router.post("", status_code=201, summary="Create a bill of materials", responses=ASK)
@@ -81,11 +82,13 @@ def compare_bills(bench: BenchDep, workspace: WorkspaceDep, ids: PairQuery) -> B
     responses={**READ, 200: {"content": {CSV: {"schema": {"type": "string"}}}}},
     response_class=Response,
 )
-def get_bill_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: BillId) -> Response:
-    """Return lines in the language of Accept-Language; text that looks like a formula is marked as
+def get_bill_csv(
+    bench: BenchDep, workspace: WorkspaceDep, voice: FileVoiceDep, identifier: BillId
+) -> Response:
+    """Return lines in English, or in the language asked for; text that looks like a formula is marked as
     text.
     """
-    return bill_file(bills.get_bill(bench, workspace, identifier), voice_of(request), f"{identifier}.csv")
+    return bill_file(bills.get_bill(bench, workspace, identifier), voice, f"{identifier}.csv")
 
 
 @router.get(
@@ -95,10 +98,10 @@ def get_bill_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
     response_class=Response,
 )
 def get_bill_workbook(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: BillId
+    bench: BenchDep, workspace: WorkspaceDep, voice: FileVoiceDep, identifier: BillId
 ) -> Response:
     """Return lines and racks as a workbook; totals are formulas over quantity and unit price."""
-    return bill_file(bills.get_bill(bench, workspace, identifier), voice_of(request), f"{identifier}.xlsx")
+    return bill_file(bills.get_bill(bench, workspace, identifier), voice, f"{identifier}.xlsx")
 
 
 @router.get("/{id}", summary="Retrieve a bill of materials", responses=READ)

@@ -69,7 +69,7 @@ def heads(bill: Bill, voice: Voice) -> list[str]:
         voice.gettext("Item"),
         voice.gettext("Name"),
         voice.gettext("Use"),
-        voice.gettext("Units"),
+        voice.gettext("Quantity"),
         voice.gettext("Unit price") + money,
         voice.gettext("Total") + money,
         voice.gettext("Low") + money,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Body
 
-from app.features.break_even import deciding
+from app.features.break_even.deciding import decide
 from app.features.break_even.model import BreakEven, BreakEvenRequest
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
@@ -28,4 +28,4 @@ def find_break_even(
 
     Give amounts, or describe them to have them priced from the catalogue. Nothing is stored.
     """
-    return deciding.break_even(bench, workspace, body)
+    return decide(body, bench.context(workspace))

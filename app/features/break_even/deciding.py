@@ -45,7 +45,6 @@ from app.features.break_even.model import (
     check,
 )
 from app.features.break_even.words import sentences, warnings_of
-from app.platform.workbench import Workbench
 
 Spans = Mapping[str, tuple[float, float]]
 """Input → its 10th and 90th percentile."""
@@ -405,11 +404,6 @@ def trace_of(amounts: Amounts, terms: BuildOrRent, months: float) -> list[TraceS
         "horizon",
     )
     return steps
-
-
-def break_even(bench: Workbench, workspace_id: str, request: BreakEvenRequest) -> BreakEven:
-    """Return when an own cluster is cheaper than the cloud, at the prices of a workspace."""
-    return decide(request, bench.context(workspace_id))
 
 
 def cash_flow_csv(answer: BreakEven) -> str:

@@ -18,7 +18,7 @@ from app.estimating.prices import staff_posts
 from app.estimating.ranges import money, quantity, significant
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
-from app.features.break_even.deciding import break_even
+from app.features.break_even.deciding import decide
 from app.features.break_even.model import (
     BreakEven,
     BreakEvenRequest,
@@ -252,7 +252,7 @@ def decide_of_study(question: StudyQuestion, asked: BreakEvenRequest) -> BreakEv
     """Return when owning an option is cheaper, with the amounts of the study where nothing else is stated."""
     found = amounts_of(question)
     body = completed_by(question, asked, found)
-    answer = break_even(question.bench, question.workspace, body)
+    answer = decide(body, question.bench.context(question.workspace))
     warnings = [one for one in answer.warnings if one.code != "capacity_not_checked"]
     more: dict[str, object] = {"warnings": [*capacity(question, body, answer, found), *warnings]}
     bill = None if found is None or found.cloud is None or asked.cloud is not None else found.cloud.monthly
@@ -274,7 +274,7 @@ def ways_of_bill(question: StudyQuestion, body: BreakEvenRequest, of: OptionAmou
         return
     bill = cloud.commitment.run.value * of.runs
     committed = {"cloud_monthly": bill, "utilisation": None, "ranges": None, "growth": None}
-    found = break_even(question.bench, question.workspace, body.model_copy(update=committed))
+    found = decide(body.model_copy(update=committed), question.bench.context(question.workspace))
     values = {
         "way": WAYS[cloud.commitment.rental or ""],
         "bill": money(bill, question.content.base.currency),

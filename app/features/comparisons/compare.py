@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from app.catalog.catalog import Catalog
 from app.engine.records import FloatLike, Floats
 from app.engine.uncertainty import band, probability_less
-from app.errors import BadInput, Message, NotFound, Unprocessable
+from app.errors import BadInput, Message, NotFound, Unprocessable, fields_at
 from app.estimating.checks import MK2
 from app.estimating.documents import CheckWarning, Estimate
 from app.estimating.hardware import known_id
@@ -143,6 +144,29 @@ def check_row_count(count: int) -> None:
         raise BadInput.at(
             "rows", "a comparison has 1 to {most} rows, not {count}", most=MOST_ROWS, count=count
         )
+
+
+def estimated(
+    requests: Sequence[EstimateRequest | PublishedFigure],
+    currency: str,
+    make: Callable[[EstimateRequest], Estimate],
+) -> list[ComparisonEntry]:
+    """Return the rows that are asked for, with their estimates; faults are named with their row."""
+    check_row_count(len(requests))
+    options = []
+    for position, request in enumerate(requests):
+        if isinstance(request, PublishedFigure):
+            options.append(ComparisonEntry(request))
+            continue
+        asked = request.model_copy(update={"currency": currency})
+        with fields_at(partial(in_row, position)):
+            options.append(ComparisonEntry(asked, make(asked)))
+    return options
+
+
+def in_row(position: int, field: str) -> str:
+    """Return what a field of a row is called; the row itself where all of it is meant."""
+    return f"rows.{position}.{field}" if field else f"rows.{position}"
 
 
 def check_systems(options: Sequence[ComparisonEntry], catalog: Catalog) -> None:

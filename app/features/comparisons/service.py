@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from app.errors import AppError, FieldError, Overtaken
+from app.errors import Overtaken
+from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
-from app.features.comparisons.compare import ComparisonEntry, check_row_count, compare, row_labels
+from app.features.comparisons.compare import ComparisonEntry, compare, estimated, row_labels
 from app.features.comparisons.model import (
     Comparison,
     ComparisonPatch,
@@ -178,27 +177,10 @@ def check_version(expected: int | None, found: int) -> None:
 def make_options(
     bench: Workbench, workspace_id: str, requests: list[EstimateRequest | PublishedFigure], currency: str
 ) -> list[ComparisonEntry]:
-    check_row_count(len(requests))
-    options = []
-    for position, request in enumerate(requests):
-        if isinstance(request, PublishedFigure):
-            options.append(ComparisonEntry(request))
-        else:
-            asked = request.model_copy(update={"currency": currency})
-            with of_row(position):
-                made = make_estimate(bench, workspace_id, asked)
-            options.append(ComparisonEntry(asked, standing(made, asked, now())))
-    return options
+    def made(request: EstimateRequest) -> Estimate:
+        return standing(make_estimate(bench, workspace_id, request), request, now())
 
-
-@contextmanager
-def of_row(position: int) -> Iterator[None]:
-    """Name the row in the fields of what is wrong with its request."""
-    try:
-        yield
-    except AppError as error:
-        error.errors = tuple(FieldError(f"rows.{position}.{one.field}", one.message) for one in error.errors)
-        raise
+    return estimated(requests, currency, made)
 
 
 def compared(

@@ -15,7 +15,7 @@ from app.features.bills.bill import make_bill
 from app.features.bills.fabric import plan_fabric
 from app.features.bills.model import BillRequest, FabricRequest
 from app.features.bills.service import compare_bills
-from app.features.break_even.deciding import break_even
+from app.features.break_even.deciding import decide
 from app.features.break_even.model import BreakEvenRequest
 from app.features.calibration.fitting import calibrate
 from app.features.calibration.model import CalibrationRequest
@@ -62,8 +62,8 @@ from app.features.sweeps.run import row_at
 from app.features.sweeps.service import title_of
 from app.features.tenancy.model import PartitionRequest, QueueRequest
 from app.features.tenancy.service import share_devices, share_time
-from app.features.uploads.model import ProfileRequest
-from app.features.uploads.service import profile_document, workload_document
+from app.features.uploads.model import KeptProfile, ProfileRequest
+from app.features.uploads.service import workload_document
 from app.platform.listing import filled
 from app.platform.web.examples import (
     ACCELERATOR,
@@ -136,7 +136,7 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         "ScalingCurve": scaling(asked, "dgx-a100-640gb", bench.sizing),
         "ModelMapping": map_onto_ipus(bench, MappingRequest.model_validate(requests["MappingRequest"])),
         "Checks": check_plan(ChecksRequest.model_validate(requests["ChecksRequest"])),
-        "KeptProfile": profile_document(resolve_model(model, bench.sizing)),
+        "KeptProfile": KeptProfile.of(resolve_model(model, bench.sizing)),
         "KeptWorkload": workload_document(
             "wkl_a2b3c4d5e6f7g2h3", "data.jsonl", read_sample("data.jsonl", SAMPLE)
         ),
@@ -173,7 +173,7 @@ def stateless_answers(bench: Workbench) -> dict[str, BaseModel]:
     return {
         "Bill": bill,
         "BillComparison": compare_bills(bill, other, context.catalog),
-        "BreakEven": break_even(bench, LOCAL_WORKSPACE, BreakEvenRequest.model_validate(BREAK_EVEN)),
+        "BreakEven": decide(BreakEvenRequest.model_validate(BREAK_EVEN), bench.context(LOCAL_WORKSPACE)),
         "CalibrationAnswer": calibrate(calibration, context, "cal_a2b3c4d5e6f7g2h3").answer,
         "FabricChoice": choose_fabric(FabricChoiceRequest.model_validate(FABRIC_CHOICE), context),
         "FabricPlan": plan_fabric(FabricRequest.model_validate(FABRIC)),

@@ -13,6 +13,7 @@ from app.features.proposals.model import (
     Frozen,
     Proposal,
     ProposalEvents,
+    ProposalLocale,
     ProposalPatch,
     ProposalRequest,
     ProposalSummary,
@@ -54,6 +55,11 @@ from app.platform.web.needs import Right, needs
 router = api_router("proposals", "/proposals")
 
 ProposalId = Annotated[str, Path(alias="id", description=ID, examples=["prp_a2b3c4d5e6f7g2h3"])]
+
+ProposalLanguage = Annotated[
+    ProposalLocale | None,
+    Query(description="Language of headings and texts; if omitted, that of the proposal.", examples=["en"]),
+]
 
 USUAL_SHARE = ShareRequest()
 
@@ -118,9 +124,11 @@ def proposal_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalI
     response_class=Response,
 )
 @needs(cost=CostClass.SEARCH)
-def proposal_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
+def proposal_workbook(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, lang: ProposalLanguage = None
+) -> Response:
     """Return the tables; totals are formulas, so that other quantities and terms can be tried."""
-    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "xlsx")
+    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "xlsx", lang)
 
 
 @router.get(
@@ -129,11 +137,13 @@ def proposal_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: Prop
     responses=file_answer(CSV, "One line per figure, warning, assumption and source."),
     response_class=Response,
 )
-def proposal_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
+def proposal_csv(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, lang: ProposalLanguage = None
+) -> Response:
     """Return all lines; text that a spreadsheet would read as a formula is prefixed with an
     apostrophe.
     """
-    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "csv")
+    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "csv", lang)
 
 
 @router.get("/{id}.json", summary="Export a proposal as JSON", responses=READ)

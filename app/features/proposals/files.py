@@ -23,7 +23,10 @@ UNSAFE = re.compile(r"[\W_]+")
 MOST_LETTERS = 60
 
 
-def file_of(bench: Workbench, workspace_id: str, proposal: Proposal, kind: FileKind) -> Response:
+def file_of(
+    bench: Workbench, workspace_id: str, proposal: Proposal, kind: FileKind, language: str | None = None
+) -> Response:
+    """Return a file of a proposal, in its own language whoever reads it, unless another is asked for."""
     # What writes workbooks takes half a second to load, and few requests ask for one.
     from app.features.proposals.sheets import proposal_csv, proposal_workbook
 
@@ -31,8 +34,8 @@ def file_of(bench: Workbench, workspace_id: str, proposal: Proposal, kind: FileK
     if kind == "pdf":
         return attachment(pdf_of(bench, workspace_id, proposal), PDF, name)
     if kind == "csv":
-        return attachment(proposal_csv(proposal).encode(), CSV, name)
-    return attachment(proposal_workbook(proposal), XLSX, name)
+        return attachment(proposal_csv(proposal, language).encode(), CSV, name)
+    return attachment(proposal_workbook(proposal, language), XLSX, name)
 
 
 def file_name(proposal: Proposal, ending: str) -> str:

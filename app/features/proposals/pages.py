@@ -46,6 +46,7 @@ from app.platform.web.auth import IdentityDep, located_at
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.forms import FormDep, refusal, refused, typed
+from app.platform.web.locale import asked_for
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.resources import resource
@@ -188,8 +189,9 @@ def change_sections(
 
 
 def file_route(kind: FileKind) -> Callable[..., Response]:
-    def give_file(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-        return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), kind)
+    def give_file(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+        proposal = proposals.get_proposal(bench, workspace, identifier)
+        return file_of(bench, workspace, proposal, kind, asked_for(request))
 
     return needs(cost=None if kind == "csv" else CostClass.SEARCH)(give_file)
 

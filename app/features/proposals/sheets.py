@@ -38,12 +38,12 @@ Value = str | float | int | bool | None
 Row = TypeVar("Row")
 
 
-def proposal_csv(proposal: Proposal) -> str:
+def proposal_csv(proposal: Proposal, language: str | None = None) -> str:
     """Return every line of a proposal as CSV (RFC 4180), with its warnings, assumptions and sources."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(COLUMNS)
-    for row in rows_of(proposal, proposal.content, voice(proposal.content.locale)):
+    for row in rows_of(proposal, proposal.content, voice(language or proposal.content.locale)):
         writer.writerow(cell_text(value) for value in row)
     return buffer.getvalue()
 
@@ -87,10 +87,10 @@ def plain(value: object) -> Value:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def proposal_workbook(proposal: Proposal) -> bytes:
+def proposal_workbook(proposal: Proposal, language: str | None = None) -> bytes:
     """Return a proposal as a workbook: totals are formulas, so that other quantities give other totals."""
     content = proposal.content
-    speaker = voice(content.locale)
+    speaker = voice(language or content.locale)
     book = Workbook()
     book.remove(book.worksheets[0])
     about(sheet(book, speaker.gettext("Proposal")), proposal, speaker)
@@ -195,7 +195,7 @@ def bills(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         (speaker.gettext("Option"), 30),
         (speaker.gettext("Component"), 30),
         (speaker.gettext("Rule"), 44),
-        (speaker.gettext("Count"), 12),
+        (speaker.gettext("Quantity"), 12),
         (speaker.gettext("Unit price"), 18),
         (speaker.gettext("Total"), 20),
         (content.currency, 8),
@@ -266,7 +266,7 @@ def figures(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         lines_of(content),
         (speaker.gettext("Section"), 14, lambda line: line.section),
         (speaker.gettext("Option"), 34, lambda line: line.option),
-        (speaker.gettext("Quantity"), 34, lambda line: line_name(line.section, line.name, speaker)),
+        (speaker.gettext("Figure"), 34, lambda line: line_name(line.section, line.name, speaker)),
         (
             speaker.gettext("Value"),
             20,

@@ -12,6 +12,7 @@ from app.estimating.request import Schema, TransformerInput
 from app.estimating.schema import Document, Quantity
 from app.platform.catalogue_model import OperatorSummary
 from app.profiles.documents import printable
+from app.profiles.model import ModelProfile
 
 
 class UploadSummary(Document):
@@ -38,6 +39,22 @@ class KeptProfile(Document):
     image_size: int | None = Field(description="Default image size, as the length of a side. [pixels]")
     operators: list[OperatorSummary] = Field(description="Operators of the model.")
     warnings: list[CheckWarning] = Field(description="Assumptions made where the file gives no value.")
+
+    @classmethod
+    def of(cls, profile: ModelProfile, name: str = "", customer: str = "") -> KeptProfile:
+        """Return a model as it was understood, under the name and customer it was given since."""
+        return cls(
+            id=profile.id,
+            kind=profile.origin,
+            name=name or profile.name,
+            customer=customer,
+            parameters=profile.parameters,
+            forward_flop_per_sample=profile.forward_flop_per_sample,
+            seq_len=profile.usual_seq_len,
+            image_size=profile.default_image_size,
+            operators=[OperatorSummary.model_validate(row) for row in profile.summary()],
+            warnings=[CheckWarning.of("assumed", "info", message) for message in profile.assumptions],
+        )
 
 
 class Bin(Document):

@@ -23,7 +23,6 @@ from app.features.uploads.model import (
     UploadSummary,
 )
 from app.platform.apart import never, run_apart
-from app.platform.catalogue import operators
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of, read_cursor, write_cursor
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id
@@ -94,7 +93,7 @@ def keep_profile(
             repository.add(row)
             repository.uploads.add_file(profile.id, sha256, printable(name, MAX_NAME) or "file", len(content))
 
-        return profile_document(profile), save
+        return KeptProfile.of(profile), save
 
     # The lock is left once the row that names the file is there for good.
     with files.shared() if files is not None and file is not None else nullcontext():
@@ -116,7 +115,7 @@ def get_profile(bench: Workbench, workspace_id: str, identifier: str) -> KeptPro
     profile = bench.profile(workspace_id, identifier)
     with bench.store.transaction(workspace_id) as repository:
         row = existing(repository, Profile, identifier, "uploaded profile")
-        return profile_document(profile, row.name, row.customer)
+        return KeptProfile.of(profile, row.name, row.customer)
 
 
 def change_upload(bench: Workbench, workspace_id: str, identifier: str, patch: UploadPatch) -> None:
@@ -200,20 +199,6 @@ def list_workloads(
 ) -> Page[UploadSummary]:
     with bench.store.transaction(workspace_id) as repository:
         return page_of(repository, SampleRow, partial(filled, UploadSummary), limit, cursor, wanted=wanted)
-
-
-def profile_document(profile: ModelProfile, name: str = "", customer: str = "") -> KeptProfile:
-    return filled(
-        KeptProfile,
-        profile,
-        name=name or profile.name,
-        customer=customer,
-        kind=profile.origin,
-        seq_len=profile.usual_seq_len,
-        image_size=profile.default_image_size,
-        operators=operators(profile),
-        warnings=[CheckWarning.of("assumed", "info", message) for message in profile.assumptions],
-    )
 
 
 def workload_document(identifier: str, name: str, sample: LengthSample, customer: str = "") -> KeptWorkload:

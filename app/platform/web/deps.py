@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from anyio import from_thread
 from fastapi import Depends, Header, Query, Request
@@ -17,6 +17,8 @@ from app.platform.admission import Principal
 from app.platform.idempotency import MAX_KEY
 from app.platform.listing import MAX_ITEMS, USUAL_ITEMS, ListFilter, ListOrder, in_utc
 from app.platform.web.auth import PrincipalDep
+from app.platform.web.locale import PARAMETER, voice_of
+from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
 
@@ -74,6 +76,22 @@ async def get_gone(request: Request) -> Callable[[], bool]:
 GoneDep = Annotated[Callable[[], bool], Depends(get_gone)]
 
 QueryDep = Annotated[QueryParams, Depends(get_query)]
+
+LanguageQuery = Annotated[
+    Literal["en", "ko"] | None,
+    Query(
+        alias=PARAMETER,
+        description="Language of headings and texts; if omitted, that of Accept-Language, else English.",
+        examples=["ko"],
+    ),
+]
+
+
+async def get_file_voice(request: Request, lang: LanguageQuery = None) -> Voice:
+    return voice_of(request)
+
+
+FileVoiceDep = Annotated[Voice, Depends(get_file_voice)]
 
 KeyHeader = Annotated[
     str | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from babel.core import negotiate_locale
@@ -24,14 +24,22 @@ def asked_for(request: Request) -> str | None:
     return asked if asked in LANGUAGES else None
 
 
+CHART = "chart"
+"""Query parameter that names a chart of a page to be had as a file."""
+
+
 def language_of(request: Request, offered: Sequence[str] = LANGUAGES) -> str:
-    """Return the language of a reader; the first of those offered where nothing is said or known."""
+    """Return the language of a reader; the first of those offered where nothing is said or known.
+
+    Programs that read tables say nothing of languages and rely on English heads.
+    """
+    is_table = (request.query_params.get(CHART) or request.url.path).endswith((".csv", ".xlsx"))
     remembered = request.cookies.get(COOKIE, "")
     return (
         asked_for(request)
         or (remembered if remembered in LANGUAGES else None)
         or negotiate_locale(preferred(request.headers.get("accept-language", "")), offered, sep="-")
-        or offered[0]
+        or ("en" if is_table else offered[0])
     )
 
 
@@ -70,7 +78,11 @@ XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 CSV = "text/csv; charset=utf-8"
 
 
-def attachment(data: bytes, kind: str, name: str) -> Response:
+VARIES = {"Vary": "Accept-Language, Cookie"}
+"""Header of what is written in the reader's language."""
+
+
+def attachment(data: bytes, kind: str, name: str, headers: Mapping[str, str] | None = None) -> Response:
     """Return a file to be saved under a name; what is not ASCII in it is stated beside (RFC 6266, 4.3).
 
     >>> print(attachment(b"", PDF, "고객-12.pdf").headers["Content-Disposition"])
@@ -80,4 +92,4 @@ def attachment(data: bytes, kind: str, name: str) -> Response:
     stated = f'attachment; filename="{plain}"'
     if plain != name:
         stated += f"; filename*=UTF-8''{quote(name, safe='')}"
-    return Response(data, media_type=kind, headers={"Content-Disposition": stated})
+    return Response(data, media_type=kind, headers={"Content-Disposition": stated, **(headers or {})})

@@ -34,6 +34,7 @@ from app.errors import (
     TooMany,
     Unavailable,
     Unprocessable,
+    path,
 )
 from app.platform.json_bodies import CODE_OF, escaped, from_validation
 from app.platform.web.locale import wanted_language
@@ -120,15 +121,6 @@ class ProblemField(BaseModel):
     )
     code: str = Field(description="Kind of fault; stays when texts change.", examples=["out_of_range"])
     message: str = Field(description="What is wrong with it and what is allowed.")
-
-
-def path(dotted: str) -> str:
-    """Return the path of a field with places of lists in brackets.
-
-    >>> path("model.layers.0.kind"), path("plan.tensor")
-    ('model.layers[0].kind', 'plan.tensor')
-    """
-    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", dotted)
 
 
 class Problem(BaseModel):

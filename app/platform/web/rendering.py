@@ -58,7 +58,7 @@ class Assets(StaticFiles):
         return response
 
 
-PARAMETER = "chart"
+PARAMETER = locale.CHART
 
 DARK = "dark.svg"
 
@@ -95,7 +95,7 @@ def chart_file(page: object, asked: str) -> Response:
     return Response(
         content,
         media_type=TYPES[form],
-        headers={"Content-Disposition": f'inline; filename="{asked}"', "Vary": "Accept-Language, Cookie"},
+        headers={"Content-Disposition": f'inline; filename="{asked}"', **locale.VARIES},
     )
 
 

@@ -231,11 +231,11 @@ class DocumentOperations:
         """Read the document; of a frozen proposal the same bytes every time."""
 
     @operation("GET proposals/{identifier}.xlsx")
-    def proposal_workbook(self, identifier: str) -> bytes:
+    def proposal_workbook(self, identifier: str, *, lang: str | None = None) -> bytes:
         """Read the tables as a workbook."""
 
     @operation("GET proposals/{identifier}.csv")
-    def proposal_csv(self, identifier: str) -> str:
+    def proposal_csv(self, identifier: str, *, lang: str | None = None) -> str:
         """Read every figure, warning, assumption and source as CSV."""
 
     @operation("GET proposals/{identifier}.json")
@@ -355,11 +355,11 @@ class DocumentOperations:
         return Call("GET", address("boms/compare"), reader(BillComparison), query=both, repeatable=True)
 
     @operation("GET boms/{identifier}.csv")
-    def get_bill_csv(self, identifier: str) -> str:
+    def get_bill_csv(self, identifier: str, *, lang: str | None = None) -> str:
         """Read the lines of a bill as CSV."""
 
     @operation("GET boms/{identifier}.xlsx")
-    def get_bill_workbook(self, identifier: str) -> bytes:
+    def get_bill_workbook(self, identifier: str, *, lang: str | None = None) -> bytes:
         """Read lines and racks of a bill as a workbook."""
 
     # Who else may ask, who is told, and who did what.

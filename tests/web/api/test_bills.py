@@ -108,6 +108,33 @@ def test_files_hold_the_lines(ask: Ask) -> None:
     assert ask("GET", f"{PATH}/bom_none.xlsx").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("query", "language", "head"),
+    [
+        ("", None, "Quantity"),
+        ("", "de", "Quantity"),
+        ("", "ko-KR, en;q=0.5", "수량"),
+        ("?lang=ko", "en", "수량"),
+        ("?lang=en", "ko", "Quantity"),
+    ],
+)
+def test_files_are_in_english_unless_another_language_is_asked_for(
+    ask: Ask, query: str, language: str | None, head: str
+) -> None:
+    path = f"{PATH}/{made(ask, BILL)['id']}"
+    headers = {"accept-language": language} if language else {}
+    table = ask("GET", f"{path}.csv{query}", headers=headers)
+    assert table.text.splitlines()[0].split(",")[4] == head
+    assert "Accept-Language" in table.headers["vary"]
+    book = load_workbook(io.BytesIO(ask("GET", f"{path}.xlsx{query}", headers=headers).content))
+    assert book.worksheets[0].cell(3, 5).value == head
+
+
+def test_a_language_that_no_file_is_written_in_is_refused(ask: Ask) -> None:
+    refused = ask("GET", f"{PATH}/{made(ask, BILL)['id']}.csv?lang=fr")
+    assert refused.status_code == 422 and refused.json()["errors"][0]["field"] == "lang"
+
+
 def test_two_bills_are_compared(ask: Ask) -> None:
     pod, dgx = made(ask, {"system": "ipu-pod64"}), made(ask, {"system": "dgx-a100-320gb", "count": 3})
     answer = ask("GET", f"{PATH}/compare?ids={pod['id']},{dgx['id']}").json()

@@ -148,6 +148,22 @@ def test_tables_are_files_that_programs_read(ask: Ask, modelled: str) -> None:
     assert len(openpyxl.load_workbook(io.BytesIO(book.content)).sheetnames) == 7
 
 
+def test_tables_are_in_the_language_of_the_proposal_unless_another_is_asked_for(
+    ask: Ask, modelled: str
+) -> None:
+    path = f"/api/v1/proposals/{frozen(ask, modelled)['id']}"
+
+    def heads(query: str, language: str) -> tuple[object, str, str]:
+        headers = {"accept-language": language}
+        book = ask("GET", f"{path}.xlsx{query}", headers=headers).content
+        first, *rows = csv.reader(io.StringIO(ask("GET", f"{path}.csv{query}", headers=headers).text))
+        label = next(row[3] for row in rows if row[2] == "step_time")
+        return openpyxl.load_workbook(io.BytesIO(book)).worksheets[1].cell(1, 4).value, first[0], label
+
+    assert heads("", "en") == ("수량", "section", "스텝 시간")
+    assert heads("?lang=en", "ko") == ("Quantity", "section", "Step time")
+
+
 @pytest.mark.parametrize(
     ("body", "status", "field"),
     [

@@ -199,7 +199,7 @@ def logic(content: ProposalContent, voice: Voice) -> list[Block]:
     times = parts(found, scale, voice)
     blocks: list[Block] = [
         Paragraph(said),
-        *columns("logic", voice.gettext("From the model to the time"), voice.gettext("Quantity"), chain),
+        *columns("logic", voice.gettext("From the model to the time"), voice.gettext("Figure"), chain),
         *columns("parts", voice.gettext("Training time breakdown"), voice.gettext("Part"), times),
     ]
     if any(estimate.breakdown for _, estimate in found):

@@ -1,0 +1,66 @@
+"""Commands that weigh options: compare, bill, break-even."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import typer
+
+from app.commands.asking import Question
+from app.commands.estimating import estimated as as_estimated
+from app.commands.option_text import bill_text, break_even_text, comparison_text
+from app.errors import BadInput
+from app.estimating.context import SizingContext
+from app.features.bills.bill import make_bill
+from app.features.bills.model import Bill, BillRequest, check_asked
+from app.features.break_even.deciding import decide
+from app.features.break_even.model import BreakEven, BreakEvenRequest
+from app.features.comparisons.compare import compare, estimated
+from app.features.comparisons.model import Comparison, ComparisonRequest
+from app.features.comparisons.one_basis import BasisAsked, on_one_basis
+
+cli = typer.Typer(rich_markup_mode=None)
+
+
+def compared(request: ComparisonRequest, context: SizingContext) -> Comparison:
+    """Return a comparison as the API does; as it is not stored, without identifier."""
+    options = estimated(request.rows, request.currency, partial(as_estimated, context=context))
+    found = compare(
+        options,
+        catalog=context.catalog,
+        title=request.title,
+        locale=request.locale,
+        currency=request.currency,
+    )
+    return on_one_basis(found, options, context, BasisAsked())
+
+
+def billed(request: BillRequest, context: SizingContext) -> Bill:
+    check_asked(request)
+    if request.estimate_id is not None:
+        raise BadInput.at("estimate_id", "only stored estimates have an identifier; add --save or --server")
+    return make_bill(request, context)
+
+
+Question(
+    "comparisons",
+    ComparisonRequest,
+    Comparison,
+    compared,
+    comparison_text,
+    holds=lambda answer: any(row.hours is not None for row in answer.rows),
+).command(cli, "compare", "Compare options side by side; exits with 1 if none fits into memory.")
+
+Question("boms", BillRequest, Bill, billed, bill_text).command(
+    cli, "bill", "List the parts of a system with quantities, prices and power."
+)
+
+Question(
+    "breakevens",
+    BreakEvenRequest,
+    BreakEven,
+    decide,
+    break_even_text,
+    holds=lambda answer: answer.outcome == "within_horizon",
+    stores=False,
+).command(cli, "break-even", "Find when owning pays off; exits with 1 if it does not within the horizon.")
