@@ -59,10 +59,10 @@ class Rules:
 
 KEYS = (
     *("software", "family", "chip", "model", "form_factor", "interconnect", "seq_len", "precision"),
-    *("metric", "micro_batch"),
+    *("metric", "micro_batch", "global_batch"),
 )
 
-WHOLE = frozenset({"family", "chip", "seq_len", "micro_batch"})
+WHOLE = frozenset({"family", "chip", "seq_len", "micro_batch", "global_batch"})
 """Facts that a pattern must match from end to end."""
 
 
@@ -288,6 +288,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         raise Unsupported("there is no system {system}", system=measured or "(blank)")
     precision = precision_of(row.get("precision", ""))
     ipu = known["chip"] in IPU_SERIES
+    batch_text = row.get("global_batch", "")
     if ipu:
         precision = "fp16.16"
     facts = {
@@ -300,6 +301,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         "seq_len": row.get("seq_len", ""),
         "precision": "amp_bf16" if "amp" in row.get("precision", "") else precision,
         "metric": row.get("metric", ""),
+        "global_batch": f"{number(batch_text) or 0:.0f}",
     }
     completed = rules.completed(facts)
     cores = int(completed.get("cores", 1))
@@ -310,7 +312,6 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     if not devices:
         raise Unsupported("the number of accelerators is missing")
     recompute_text = row.get("recompute", "") or completed.get("recompute", "")
-    batch_text = row.get("global_batch", "")
     seq_len = whole(row, "seq_len") or int(completed.get("seq_len", 0)) or None
     batch = bounded(row, "global_batch")
     if batch is not None and "token" in batch_text:
