@@ -88,7 +88,7 @@ def handed_on(table: OperatorTable, units: Units) -> tuple[Floats, Floats]:
     >>> table = build_nnunet(None, None, patch="32-32", widths="64-128")
     >>> entering, skipping = handed_on(table, model_units(table))
     >>> [float(part) / 1024 for part in entering[:4]], [float(part) / 1024 for part in skipping[:4]]
-    ([1.0, 64.0, 32.0, 64.0], [0.0, 64.0, 64.0, 64.0])
+    ([1.0, 64.0, 32.0, 128.0], [0.0, 64.0, 64.0, 0.0])
     """
     starts = np.flatnonzero(np.diff(units.unit, prepend=-1))
     kept = np.cumsum(table.skip * table.count)
