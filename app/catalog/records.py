@@ -128,15 +128,23 @@ def gpu_chip(lookup: Lookup, chip_id: str) -> GpuChip:
     return GpuChip(name=chip_id, **numbers)
 
 
+OF_MACHINE = {
+    "streaming_capacity": "streaming_memory",
+    "host_bandwidth": "host_bandwidth_measured",
+    "machine_devices": "devices",
+}
+"""Figures of an IPU that its machine states."""
+
+
 def ipu_figures(lookup: Lookup, chip_id: str) -> Figures:
-    """Return the figures of an IPU's record; ``streaming_capacity`` is the memory of its machine."""
+    """Return the figures of an IPU's record; memory, IPUs and way from the host are those of its machine."""
     lookup.item("chip", chip_id)
     if not is_ipu(lookup, chip_id):
         raise NotFound.named("IPU", chip_id, (name for name in lookup.names("chip") if is_ipu(lookup, name)))
-    names = _names(IpuChip, {"name", "streaming_capacity"})
+    names = _names(IpuChip, {"name", "host_devices", *OF_MACHINE})
     figures = {name: lookup.figure(chip_id, name) for name in names}
-    figures["streaming_capacity"] = lookup.figure(home_machine(lookup, chip_id), "streaming_memory")
-    return figures
+    machine = home_machine(lookup, chip_id)
+    return figures | {name: lookup.figure(machine, parameter) for name, parameter in OF_MACHINE.items()}
 
 
 def home_machine(lookup: Lookup, chip_id: str) -> str:
@@ -151,8 +159,9 @@ def ipu_chip(lookup: Lookup, chip_id: str, streaming_memory: float | None = None
     """Return the engine's record of an IPU."""
     numbers: dict[str, Any] = {name: figure.si for name, figure in ipu_figures(lookup, chip_id).items()}
     memory = numbers["streaming_capacity"] if streaming_memory is None else streaming_memory
-    devices = lookup.figure(home_machine(lookup, chip_id), "devices").si
-    numbers["streaming_capacity"] = memory / devices
+    numbers["streaming_capacity"] = memory / numbers["machine_devices"]
+    # Every machine has a host unless its system says otherwise.
+    numbers["host_devices"] = numbers["machine_devices"]
     numbers |= {name: round(numbers[name]) for name in ("tiles", "pod_size")}
     return IpuChip(name=chip_id, **numbers)
 

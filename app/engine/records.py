@@ -91,8 +91,14 @@ class IpuChip:
     """Share of one IPU of its machine's streaming memory bandwidth, as achieved. [B/s]"""
     streaming_capacity: float
     """Share of one IPU of its machine's streaming memory. [B]"""
+    host_bandwidth: float
+    """Of one machine from its host, as achieved. [B/s]"""
+    machine_devices: float
+    """IPUs of one machine, which share that. [-]"""
+    host_devices: float
+    """IPUs whose samples one host prepares. [-]"""
     link_bandwidth: float
-    """IPU-Link towards the next pipeline stage, one direction. [B/s]"""
+    """IPU-Links of one IPU towards the next pipeline stage, one direction. [B/s]"""
     allreduce_bandwidth: float
     """All-reduce over IPU-Links, per IPU, as achieved. [B/s]"""
     gateway_bandwidth: float
@@ -247,6 +253,10 @@ class IpuSoftware:
     """Cap on a matrix operation's temporaries (availableMemoryProportion). [-]"""
     io_tiles: int
     """Tiles set aside for overlapped input and output. [-]"""
+    input_time_per_sample: FloatLike
+    """Time in which the processors of one host prepare a sample for any of its devices. [s]"""
+    input_bytes: float
+    """One element of the input on its way from the host. [B]"""
 
 
 @dataclass(frozen=True, slots=True)

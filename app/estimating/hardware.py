@@ -195,8 +195,7 @@ class HardwareFinder:
                     "must be above 0 GB, not {value} GB",
                     value=streaming_memory_gb,
                 )
-            engine = self.catalog.ipu_chip(entry.chip, memory)
-            return Hardware(entry, count, engine, entry.fabric, entry.ports_per_node)
+            return Hardware(entry, count, self._ipu(entry, memory), entry.fabric, entry.ports_per_node)
         if streaming_memory_gb is not None:
             raise BadInput.at(
                 "system.streaming_memory_gb",
@@ -233,7 +232,7 @@ class HardwareFinder:
         """Return the hardware a measured run names, with as many devices in a machine as it had."""
         entry = self.catalog.system(system_id)
         if entry.chip_kind is ChipKind.IPU:
-            return self.catalog.ipu_chip(entry.chip)
+            return self._ipu(entry)
         fabric, ports = entry.fabric, entry.ports_per_node
         if network is not None:
             fabric, ports = network["fabric"], int(network["ports"])
@@ -253,6 +252,10 @@ class HardwareFinder:
         link = known_figure(self.catalog, "machine", entry.machine, "adapter_slot")
         adapters = self.catalog.find(fabric, "adapters")
         return self.catalog.figure(link.text, "best_bus_bandwidth").si * (adapters.si if adapters else 1.0)
+
+    def _ipu(self, entry: SystemEntry, streaming_memory: float | None = None) -> IpuChip:
+        chip = self.catalog.ipu_chip(entry.chip, streaming_memory)
+        return replace(chip, host_devices=entry.devices / entry.hosts)
 
     def _gpu(self, entry: SystemEntry, devices: int, fabric: Fabric, *, bridged: bool = False) -> GpuSystem:
         fitted = entry.devices_per_machine

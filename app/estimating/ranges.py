@@ -144,6 +144,7 @@ LATER = (
     *("gpu_newer_chip", "gpu_profile_assumed", "gpu_eager_assumed", "gpu_recommender"),
     "gpu_inference",
     "expert_overhead",
+    "input_bytes",
 )
 """Regimes and figures that came after the networks."""
 

@@ -325,7 +325,7 @@ FORMULAS = {
         "Rajbhandari et al. 2020",
     ),
     "fixed": ("kernel launches, host returns and fixed time of a step", "fitted on measured runs"),
-    "input": ("wait for input: batch / input rate − step", "definition"),
+    "input": ("wait for input: batch / rate of host or of the way from it − step", "Mohan et al. 2021"),
 }
 """Formula in words and reference of each part of a step."""
 
@@ -341,6 +341,7 @@ USED = {
     "data_comm": ("allreduce_bandwidth", "gateway_bandwidth"),
     "tensor_comm": ("allreduce_bandwidth",),
     "pipeline_comm": ("link_bandwidth",),
+    "input": ("host_bandwidth",),
 }
 """Figures of the chip that each part of a step rests on."""
 

@@ -87,3 +87,13 @@ def test_a_convolution_without_norm_pays_for_its_activation() -> None:
 def test_a_patch_too_small_for_the_levels_is_refused() -> None:
     with pytest.raises(BadInput, match="at least 32 pixels"):
         build_nnunet(None, 16)
+
+
+@pytest.mark.parametrize("name", ["unet", "unet-industrial", "nnunet-2d", "nnunet-3d", "stable-diffusion-2"])
+def test_what_a_skip_connection_keeps_is_taken(name: str) -> None:
+    model = preset(name)
+    table = model.operators(None, model.default_image_size)
+    kept = np.cumsum(table.skip * table.count)
+    assert kept.max() > 0
+    assert kept.min() >= 0
+    assert kept[-1] == 0

@@ -130,6 +130,7 @@ def test_gpt_2_on_one_machine_is_as_near_as_the_ambiguous_measurement_allows(
 
 PUBLISHED = (
     ("vit", "ViT-B/16", "", "224", "bow-pod16", 16, 8160, "PyTorch / Poplar SDK3.0"),
+    ("vit", "ViT-B/16", "", "224", "bow-pod64", 64, 65536, "PyTorch / Poplar SDK3.0"),
     ("unet", "UNet (medical)", "", "572", "ipu-m2000", 4, 24, "TF2 / Poplar SDK3.0"),
     ("gpt", "GPT-2 355M", "1024", "", "bow-pod16", 16, 8192, "PyTorch / Poplar SDK3.0"),
     ("gpt", "GPT-2 774M", "1024", "", "bow-pod16", 16, 8192, "PyTorch / Poplar SDK3.0"),
@@ -163,3 +164,26 @@ def test_published_configurations_without_a_measured_run_reach_a_usual_share_of_
     scenario, _, _ = build(case, context, context.software.profile(case.profile))
     flop = 3.0 * float(np.sum(scenario.table.forward_flop))
     assert 0.07 < predicted(row) * flop / (devices * scenario.peak) < 0.30
+
+
+@pytest.mark.parametrize(
+    ("batch", "micro_batch", "optimizer"), [(65536, 8, "lamb"), (4096, 8, "adam"), (2040, 17, "momentum")]
+)
+def test_a_vision_transformer_is_pretrained_or_tuned_by_its_batch(
+    batch: int, micro_batch: int, optimizer: str
+) -> None:
+    """graphcore/examples, vision/vit/pytorch/configs.yml: no other batch has that micro-batch as divisor."""
+    row = dict.fromkeys(MEASURED.splitlines()[0].split(","), "") | {
+        "family": "vit",
+        "model_name": "ViT-B/16",
+        "image_size": "224",
+        "system": "bow-pod16",
+        "accelerators": "16",
+        "global_batch": str(batch),
+        "metric": "samples_per_s",
+        "software": "PyTorch / Poplar SDK3.0",
+    }
+    case = read_case(row, sizing_context().rules)
+    assert case.completed["micro_batch"] == str(micro_batch)
+    assert case.completed["optimizer"] == optimizer
+    assert batch % (micro_batch * 4) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from app.compiled import formula, inner
@@ -12,6 +11,7 @@ from app.engine.gpu.collectives import CopyCollectives, Weights
 from app.engine.gpu.gemm import narrowing_time
 from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
 from app.engine.gpu.work import Work
+from app.engine.host import host_wait_time, input_sharers
 from app.engine.pipeline import bubble_slots, stage_transfer_time
 from app.engine.plans import Plan
 
@@ -310,51 +310,3 @@ def update_kernels(case: Case, plan: Plan, software: Software) -> float:
         return 0.0
     copies = BUCKET_COPIES if plan.data > 1.0 else 0.0
     return case.tensors / plan.pipeline * (software.optimizer_kernels + copies)
-
-
-@formula
-def input_sharers(tensor: float, pipeline: float, data: float, devices: float) -> float:
-    """Data-parallel ranks that the processors of a machine of so many devices feed; at least one.
-
-    Tensor and pipeline ranks share the samples of their copy.
-
-    >>> float(input_sharers(4.0, 1.0, 16.0, 8.0))
-    2.0
-    """
-    return min(data, max(math.floor(devices / (tensor * pipeline)), 1.0))
-
-
-@formula
-def host_wait_time(micro_batch: float, host_time_per_sample: float, device_time: float) -> float:
-    r"""Time for which a device waits for its host in one micro-batch.
-
-    Host and device work side by side, the host one micro-batch ahead; the slower of both sets the pace:
-
-    .. math:: t_{wait} = \max(0, b h - t)
-
-    Parameters
-    ----------
-    micro_batch : float
-        Samples of one micro-batch, :math:`b`. [-]
-    host_time_per_sample : float
-        Time in which the host prepares a sample or runs its own share of it, :math:`h`. [s]
-    device_time : float
-        Time of the micro-batch on the device, :math:`t`. [s]
-
-    Returns
-    -------
-    seconds : float
-        Nothing where the device is slower. [s]
-
-    References
-    ----------
-    .. [1] J. Mohan et al., "Analyzing and mitigating data stalls in DNN training," VLDB 14(5), 2021.
-
-    Examples
-    --------
-    A detector whose host needs 40 ms an image and whose device needs 160 ms for twelve:
-
-    >>> round(float(host_wait_time(12.0, 0.040, 0.160)), 3)
-    0.32
-    """
-    return max(micro_batch * host_time_per_sample - device_time, 0.0)

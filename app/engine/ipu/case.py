@@ -11,8 +11,10 @@ import numpy as np
 from app.compiled import inner
 from app.engine.ipu.chains import (
     chain_elements,
+    handed_on,
     has_unlike_layers,
     head_shares_embedding,
+    input_elements,
     model_units,
     recomputed_uncut,
     repeats_layers,
@@ -50,6 +52,9 @@ class IpuCase(NamedTuple):
     exchange_bytes_per_cycle: float
     streaming_bandwidth: float
     streaming_capacity: float
+    host_bandwidth: float
+    machine_devices: float
+    host_devices: float
     link_bandwidth: float
     allreduce_bandwidth: float
     gateway_bandwidth: float
@@ -63,6 +68,8 @@ class IpuCase(NamedTuple):
     code_share: float
     pod_size: float
     available_memory: float
+    sample_bytes: float
+    """Input of one sample on its way from the host. [B]"""
     usable: float
     """Tiles that compute. [-]"""
     size: float
@@ -159,6 +166,12 @@ class IpuModel:
     """1 for those that count as a layer, else 0. [-]"""
     saved: Floats
     """Elements that each keeps. [-]"""
+    entering: Floats
+    """Elements that each is handed by the one before. [-]"""
+    skipping: Floats
+    """Elements of skip connections that pass over a cut before each. [-]"""
+    input_elements: float
+    """Of one sample, as the host sends it. [-]"""
 
 
 @lru_cache(maxsize=64)
@@ -212,6 +225,8 @@ def model_of(table: OperatorTable) -> IpuModel:
     }
     kept = np.bincount(units.unit, table.saved * table.count / table.block_repeats)
     chain = np.repeat(np.arange(len(units.repeats)), units.repeats)
+    entering, skipping = handed_on(table, units)
+    sent = products & (table.input_gradient <= 0.0)
     return IpuModel(
         operators=np.stack([np.asarray(columns[name], dtype=float) for name in IpuOperator._fields], axis=1),
         figures={
@@ -228,6 +243,9 @@ def model_of(table: OperatorTable) -> IpuModel:
         chain=chain.astype(np.int64),
         counted=units.layers[chain].astype(float),
         saved=np.asarray(kept[chain], dtype=float),
+        entering=entering[chain],
+        skipping=skipping[chain],
+        input_elements=float(np.sum(input_elements(table)[sent])),
     )
 
 
@@ -254,6 +272,7 @@ def figures_of(
         **{name: float(getattr(chip, name)) for name in IpuCase._fields if hasattr(chip, name)},
         **{name: float(figure) for name, figure in model.figures.items()},
         available_memory=software.available_memory,
+        sample_bytes=model.input_elements * software.input_bytes,
         usable=float(usable_tiles(chip, software)),
         size=element_bytes(precision),
         state=STATE_BYTES[optimizer],

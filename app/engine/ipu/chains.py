@@ -68,6 +68,33 @@ def stated_cut(counted: Floats, split: Sequence[float]) -> Indices:
     return np.asarray(np.minimum(np.searchsorted(ends, layer, side="right"), len(ends) - 1))
 
 
+def input_elements(table: OperatorTable) -> Floats:
+    """Return the elements that each operator is given, per sample, (O,).
+
+    An operator that joins what was kept to the path counts what comes along the path alone.
+    """
+    product = np.isin(table.kind, PRODUCTS)
+    given = np.where(product, table.rows * table.inner * table.batch, table.elements)
+    given = np.where(table.input_elements > 0.0, table.input_elements, given)
+    return np.asarray(given + np.minimum(table.skip, 0.0))
+
+
+def handed_on(table: OperatorTable, units: Units) -> tuple[Floats, Floats]:
+    """Return what a cut before each unit lets through, per sample: its input, and skip connections, (U,).
+
+    A U-Net of two levels keeps the 64 channels of the upper one for the way up:
+
+    >>> from app.profiles.architectures.segmentation import build_nnunet
+    >>> table = build_nnunet(None, None, patch="32-32", widths="64-128")
+    >>> entering, skipping = handed_on(table, model_units(table))
+    >>> [float(part) / 1024 for part in entering[:4]], [float(part) / 1024 for part in skipping[:4]]
+    ([1.0, 64.0, 32.0, 128.0], [0.0, 64.0, 64.0, 0.0])
+    """
+    starts = np.flatnonzero(np.diff(units.unit, prepend=-1))
+    kept = np.cumsum(table.skip * table.count)
+    return input_elements(table)[starts], np.append(0.0, kept)[starts]
+
+
 def repeats_layers(table: OperatorTable) -> bool:
     """Return whether a model is a stack of like layers: not one alone, nor convolutions without attention."""
     layers = table.kind[table.section == Section.LAYER]

@@ -15,6 +15,7 @@ from app.engine.ipu.chains import recomputed_uncut, stated_cut
 from app.engine.ipu.layout import CHAIN, KINDS, STAGE, Laid, lay_like_layers, lay_unlike_layers, stage_of
 from app.engine.ipu.phases import PHASES, count_phases
 from app.engine.ipu.stage_memory import (
+    Stage,
     StageMemory,
     stage_memory,
     stage_weights,
@@ -30,6 +31,9 @@ from app.engine.records import Floats, Indices, IpuChip, IpuSoftware, Precision
 
 KEY = [PLAN_FIELDS.index(name) for name in ("tensor", "micro_batch", "sequence_parallel")]
 """Fields of a plan that its micro-batch depends on."""
+
+NUMBER = Stage._fields.index("number")
+"""Place of the layers by number among the columns of a stage."""
 
 PIPELINE, RECOMPUTE = (PLAN_FIELDS.index(name) for name in ("pipeline", "recompute"))
 
@@ -49,7 +53,7 @@ class Pipeline:
     def counts(self) -> Floats:
         """Layers of every stage, (G, …); like layers have three kinds of stages. [-]"""
         stages = self.laid.stages
-        by_stage = stages.reshape(len(stages), -1, STAGE)[self.laid.layouts, :, -1]
+        by_stage = stages.reshape(len(stages), -1, STAGE)[self.laid.layouts, :, NUMBER]
         return by_stage.T.reshape(-1, *self.shape)
 
 
@@ -103,7 +107,9 @@ def _unlike(
     count = len(split) or int(cases[1].max(initial=1.0))
     stages, slowest = np.empty((len(first), count * STAGE)), np.empty((len(first), 2 * PARTS))
     layers = np.zeros((CHAIN, len(model.chain)))
+    mean = max(model.figures["tokens"] * model.figures["hidden"], 1.0)
     layers[0], layers[1] = model.counted, model.saved
+    layers[2], layers[3] = model.entering / mean, model.skipping / mean
     cut = stated_cut(model.counted, split) if split else np.empty(len(model.chain), dtype=np.int64)
     parts = np.empty(2 * PARTS)
     lay_unlike_layers(cases, times, loads, model.chain, layers, cut, len(split), parts, stages, slowest)
@@ -118,6 +124,17 @@ def heaviest(loads: Loads, stages: Matrix, c: int) -> float:
         stage = stage_of(stages, c, g)
         if stage.present > 0.0:
             found = max(found, stage_weights(loads, stage.layers, stage.embedding, stage.head))
+    return found
+
+
+@inner
+def widest(stages: Matrix, c: int) -> float:
+    """Return what passes over the widest cut between stages, over what one layer hands to the next. [-]"""
+    found = 0.0
+    for g in range(1, stages.shape[1] // STAGE):
+        stage = stage_of(stages, c, g)
+        if stage.present > 0.0:
+            found = max(found, stage.received + stage.passing)
     return found
 
 
@@ -146,16 +163,20 @@ def write_memory(laid: Laid, parts: Matrix) -> None:
 
 
 @kernel
-def write_ipu_steps(laid: Laid, which: Places, speeds: Vector, returns: Vector, parts: Matrix) -> None:
+def write_ipu_steps(
+    laid: Laid, which: Places, speeds: Vector, returns: Vector, inputs: Vector, parts: Matrix
+) -> None:
     """Write steps of plans with samples of software by part (a row each), and their forward share."""
     for place in range(which.shape[0]):
         i = which[place]
         plan, loads, c = record(Plan, laid.plans, i), record(Loads, laid.loads, laid.keys[i]), laid.layouts[i]
         slowest, weights = laid.slowest[c], heaviest(loads, laid.stages, c)
-        step = step_of(laid.case, plan, loads, slowest, weights, speeds[place], returns[place])
+        turns = turns_of(laid.case, plan, loads, slowest, widest(laid.stages, c), speeds[place])
+        step = step_of(
+            laid.case, plan, loads, slowest, turns, weights, speeds[place], returns[place], inputs[place]
+        )
         for part in range(len(step)):
             parts[part, place] = step[part]
-        turns = turns_of(laid.case, plan, loads, slowest, speeds[place])
         ahead = turns.forward + turns.moved / 2.0
         parts[len(step), place] = ahead / (turns.forward + turns.backward + turns.moved)
 
@@ -207,21 +228,19 @@ def ipu_forward_share(found: Pipeline, software: IpuSoftware) -> Floats:
 
 
 def _samples(found: Pipeline, software: IpuSoftware) -> Floats:
-    """Return parts of the step and forward share of every plan with every sample of the software, (12, …)."""
-    plans, speeds, returns = np.broadcast_arrays(
-        np.arange(len(found.laid.keys)).reshape(found.shape),
-        np.asarray(software.sdk_factor * software.framework_factor, dtype=float),
-        np.asarray(software.host_returns_per_update, dtype=float),
-    )
-    parts = _steps(found.laid, plans.ravel(), speeds.ravel(), returns.ravel())
-    return parts.reshape(-1, *plans.shape)
+    """Return parts of the step and forward share of every plan with every sample of the software, (13, …)."""
+    plans = np.arange(len(found.laid.keys)).reshape(found.shape)
+    return _steps(found.laid, plans, software)
 
 
-def _steps(laid: Laid, which: Indices, speeds: Floats, returns: Floats) -> Floats:
-    """Return parts of the step and forward share of some plans, (12, N)."""
-    parts = np.empty((len(IpuStep._fields) + 1, len(which)))
-    write_ipu_steps(laid, which, speeds, returns, parts)
-    return parts
+def _steps(laid: Laid, which: Indices, software: IpuSoftware) -> Floats:
+    """Return parts of the step and forward share of some plans with every sample of the software, (13, …)."""
+    speed = software.sdk_factor * software.framework_factor
+    figures = (speed, software.host_returns_per_update, software.input_time_per_sample)
+    plans, *samples = np.broadcast_arrays(which, *(np.asarray(figure, dtype=float) for figure in figures))
+    parts = np.empty((len(IpuStep._fields) + 1, plans.size))
+    write_ipu_steps(laid, plans.ravel(), *(values.ravel() for values in samples), parts)
+    return parts.reshape(len(parts), *plans.shape)
 
 
 def _memory(laid: Laid) -> Floats:
@@ -273,9 +292,7 @@ def evaluate_ipu_plans(
         fits &= streaming <= chip.streaming_capacity
     seconds = np.full(len(memory), math.inf)
     kept = np.flatnonzero(fits)
-    speed, returns = software.sdk_factor * software.framework_factor, software.host_returns_per_update
-    every = np.full(len(kept), speed), np.full(len(kept), returns)
-    seconds[kept] = _steps(laid, kept, *every)[:-1].sum(axis=0)
+    seconds[kept] = _steps(laid, kept, software)[:-1].sum(axis=0)
     return memory, streaming, seconds
 
 

@@ -21,7 +21,10 @@ BOW = IpuChip(
     exchange_bytes_per_cycle=4.0,
     streaming_bandwidth=5e9,
     streaming_capacity=32e9,
-    link_bandwidth=64e9,
+    host_bandwidth=5.5e9,
+    machine_devices=4.0,
+    host_devices=16.0,
+    link_bandwidth=32e9,
     allreduce_bandwidth=22e9,
     gateway_bandwidth=6.25e9,
     exchange_multiplier=1.51,
@@ -43,6 +46,8 @@ POPART = IpuSoftware(
     evaluation_overhead=0.0,
     available_memory=0.2,
     io_tiles=0,
+    input_time_per_sample=0.0,
+    input_bytes=1.0,
 )
 """PopART on the reference SDK."""
 

@@ -166,7 +166,7 @@ STAGE = len(Stage._fields)
 KINDS = 3
 """Kinds of stages that like layers need: the first, the fullest between, the last."""
 
-CHAIN = 4
+CHAIN = 6
 """Rows on the layers of a chain of unlike ones."""
 
 HALVINGS = 40
@@ -218,8 +218,8 @@ def balanced_layers(case: IpuCase, loads: Loads, plan: Plan, times: Matrix, k: i
     """
     limit = math.inf
     if plan.phases <= 1.0:
-        bare = Stage(0.0, 0.0, 1.0, case.tied, 0.0, 1.0, 0.0)
-        single = Stage(1.0, 1.0 / case.depth, 1.0, case.tied, 0.0, 1.0, 1.0)
+        bare = Stage(0.0, 0.0, 1.0, case.tied, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0)
+        single = Stage(1.0, 1.0 / case.depth, 1.0, case.tied, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0)
         taken = total_memory(stage_memory(case, loads, plan, bare))
         more = total_memory(stage_memory(case, loads, plan, single)) - taken
         limit = (FITS_BELOW * (case.usable * case.sram_per_tile) - taken) / max(more, 1.0)
@@ -236,19 +236,21 @@ def like_stage(case: IpuCase, plan: Plan, layers: Stages, kind: int) -> Stage:
     share = layers[kind] / case.depth
     head = 1.0 if case.tied > 0.0 or plan.pipeline <= 1.0 else 0.0
     if kind == 0:
-        return Stage(layers.first, share, 1.0, head, 0.0, 1.0, layers.first)
+        return Stage(layers.first, share, 1.0, head, 0.0, 1.0, layers.first, 1.0, 0.0, 0.0)
     if kind == 1:
         present = 1.0 if plan.pipeline > 2.0 else 0.0
-        return Stage(layers.middle, share, 0.0, 0.0, 1.0, present, layers.middle)
+        return Stage(layers.middle, share, 0.0, 0.0, 1.0, present, layers.middle, 1.0, 0.0, 0.0)
     present = 1.0 if plan.pipeline > 1.0 else 0.0
-    return Stage(layers.last, share, 0.0, 1.0 - head, plan.pipeline - 1.0, present, layers.last)
+    position = plan.pipeline - 1.0
+    return Stage(layers.last, share, 0.0, 1.0 - head, position, present, layers.last, 1.0, 0.0, 0.0)
 
 
 @inner
 def stated_stage(case: IpuCase, split: Vector, place: int) -> Stage:
     last = 0 if case.tied > 0.0 else split.shape[0] - 1
     embedding, head = 1.0 if place == 0 else 0.0, 1.0 if place == last else 0.0
-    return Stage(split[place], split[place] / case.depth, embedding, head, 1.0 * place, 1.0, split[place])
+    held = split[place]
+    return Stage(held, held / case.depth, embedding, head, 1.0 * place, 1.0, held, 1.0, 0.0, 0.0)
 
 
 @inner
@@ -388,10 +390,12 @@ def lay_unlike_layers(
     """Write the stages of networks with unlike layers, for every combination of what they depend on.
 
     ``cases`` has rows for the key, the stages and whether activations are computed again. ``layers`` says of
-    each of the chain whether it counts as one and what it keeps, and takes its time alone and with
-    recomputation. The cut is found unless it is stated.
+    each of the chain whether it counts as one, what it keeps, what it is handed and what skips it, over what
+    one hands to the next in the mean; it takes the time of each alone and with recomputation. The cut is
+    found unless it is stated. Of skip connections those kept last are taken first, as in a U-Net.
     """
-    counted, saved, once, repeated = layers[0], layers[1], layers[2], layers[3]
+    counted, saved, entering, skipping = layers[0], layers[1], layers[2], layers[3]
+    once, repeated = layers[4], layers[5]
     for c in range(cases.shape[1]):
         k, pipeline, recompute = int(cases[0, c]), cases[1, c], cases[2, c]
         kept = 0.0
@@ -405,12 +409,18 @@ def lay_unlike_layers(
             for part in range(2 * PARTS):
                 parts[part] = 0.0
             weights, share, number = 0.0, 0.0, 0.0
+            received, come, passing, most = 0.0, -1.0, 0.0, 0.0
             # The last stage of several recomputes nothing; one stage alone nothing behind its checkpoint.
             source = FORWARD_TIME if pipeline > 1.0 else RECOMPUTE_TIME
             more = 0.0 if pipeline > 1.0 and g == cut[chain.shape[0] - 1] else recompute
             for layer in range(chain.shape[0]):
                 if cut[layer] == g:
                     start = chain[layer] * PLACE
+                    if come < 0.0:
+                        received, come = entering[layer], skipping[layer]
+                        passing, most = come, come
+                    behind = skipping[layer + 1] if layer + 1 < chain.shape[0] else 0.0
+                    passing, most = min(passing, behind), max(most, behind)
                     weights += times[k, start + WEIGHTS]
                     share += saved[layer] / max(kept, 1.0)
                     number += counted[layer]
@@ -421,5 +431,9 @@ def lay_unlike_layers(
             keep_slowest(parts, slowest, c, g)
             first, last = 1.0 if g == 0 else 0.0, 1.0 if g == pipeline - 1.0 else 0.0
             present = 1.0 if g < pipeline else 0.0
-            stage = Stage(weights / max(loads[k, 0], 1.0), share, first, last, 1.0 * g, present, number)
+            come = max(come, 0.0)
+            weighing, ended, begun = weights / max(loads[k, 0], 1.0), come - passing, most - come
+            stage = Stage(
+                weighing, share, first, last, 1.0 * g, present, number, received + ended, passing, begun
+            )
             put_stage(stages, c, g, stage)

@@ -86,7 +86,7 @@ def count_phases(laid: Laid, phases: Vector) -> None:
             continue
         # One layer at a time, nothing stashed: the least that a phase has beside its weights.
         laid.plans[i, PHASES] = 2.0
-        one = Stage(1.0, 1.0 / case.depth, 1.0, 1.0, 0.0, 1.0, 1.0)
+        one = Stage(1.0, 1.0 / case.depth, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0)
         beside = stage_memory(case, brought, record(Plan, laid.plans, i), one)
         # A layer that does not fit beside its own activations is cut, and they with it.
         room = capacity - beside.buffers - beside.framework

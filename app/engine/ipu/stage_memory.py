@@ -37,6 +37,13 @@ class Stage(NamedTuple):
     """1 where the plan has such a stage. [-]"""
     number: float
     """Layers by number. [-]"""
+    received: float
+    """What the stages before hand to it, skip connections that end in it included, over what one layer hands
+    to the next. [-]"""
+    passing: float
+    """Skip connections that begin before it and end behind it, over the same. [-]"""
+    begun: float
+    """Skip connections that are kept at most of those that begin in it, over the same. [-]"""
 
 
 class StageMemory(NamedTuple):
@@ -63,7 +70,8 @@ def stage_memory(case: IpuCase, loads: Loads, plan: Plan, stage: Stage) -> Stage
     .. math::
 
         M = \frac{2 P}{rts} + 2 P [\text{accumulation} > 1] + \frac{o P}{rts_o}
-            + (2 (p - i) - 1) \, b s h \cdot 2 + n \, b s h \cdot 2 + \text{live} + \text{temporaries} + c S
+            + (2 (p - i) - 1) \, r \, b s h \cdot 2 + (k + 2 u) \, b s h \cdot 2
+            + n \, b s h \cdot 2 + \text{live} + \text{temporaries} + c S
 
     Parameters
     ----------
@@ -74,7 +82,8 @@ def stage_memory(case: IpuCase, loads: Loads, plan: Plan, stage: Stage) -> Stage
     plan : Plan
         How the model is laid over devices. [-]
     stage : Stage
-        Its layers :math:`n`, place :math:`i`, embedding and head. [-]
+        Its layers :math:`n`, place :math:`i`, embedding and head, what it receives :math:`r`, and skip
+        connections that begin in it :math:`k` or pass it :math:`u`. [-]
 
     Returns
     -------
@@ -85,7 +94,9 @@ def stage_memory(case: IpuCase, loads: Loads, plan: Plan, stage: Stage) -> Stage
     -----
     A stage holds the inputs of the micro-batches in flight, twice as many as stages follow it
     because forward and backward passes alternate. In phases only one phase is resident, and its
-    inputs come from streaming memory. Sharded weights are gathered layer by layer.
+    inputs come from streaming memory. Sharded weights are gathered layer by layer. A skip connection is kept
+    from where it begins until the way up takes it, recomputed or not; a stage that it passes holds what has
+    come and, on the way back, its gradient.
 
     References
     ----------
@@ -98,7 +109,7 @@ def stage_memory(case: IpuCase, loads: Loads, plan: Plan, stage: Stage) -> Stage
     Examples
     --------
     >>> from app.engine.ipu.examples import case
-    >>> brought, one_layer = Loads(1e6, *[0.0] * 10), Stage(1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0)
+    >>> brought, one_layer = Loads(1e6, *[0.0] * 10), Stage(1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0)
     >>> parts = stage_memory(case(), brought, Plan(*[1.0] * 15), one_layer)
     >>> parts.weights, round(parts.framework / 1e6)
     (2000000.0, 207)
@@ -116,9 +127,11 @@ def stage_memory(case: IpuCase, loads: Loads, plan: Plan, stage: Stage) -> Stage
             live, stage.embedding * loads.embedding
         )
         if case.repeats > 0.0 or plan.pipeline > 1.0:
-            activations += in_flight * loads.boundary
+            activations += in_flight * loads.boundary * stage.received
+        activations += loads.boundary * stage.begun
     else:
         activations = in_flight * loads.layer * stage.kept * case.depth / plan.phases
+    activations += 2.0 * loads.boundary * stage.passing
     buffers = max(
         loads.layer_buffers, stage.embedding * loads.embedding_buffers, stage.head * loads.head_buffers
     )

@@ -1,6 +1,6 @@
 r"""One training step on IPUs.
 
-.. math:: T = (m + p - 1) \left(\max_i F_i + \max_i B_i\right) + T_{update}
+.. math:: T = (m + p - 1) \left(\max_i F_i + \max_i B_i\right) + m \, t_{wait} + T_{update}
 
 m micro-batches pass through p stages; a backward pass includes the forward pass again where
 activations are recomputed. The slowest stage forward and the slowest backward need not be the same. After
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.compiled import Vector, formula, inner
+from app.engine.host import host_wait_time, input_sharers
 from app.engine.ipu.case import IpuCase
 from app.engine.ipu.stage_memory import phase_rounds
 from app.engine.ipu.work import LINKS, PARTS, Loads, allreduce_time
@@ -38,6 +39,8 @@ class IpuStep(NamedTuple):
     """Everything streamed and not hidden."""
     fixed: float
     """Returns to the host and overhead, which depend on no plan."""
+    input: float
+    """Waiting for samples that the host has not prepared or sent in time."""
 
 
 class Turns(NamedTuple):
@@ -141,11 +144,12 @@ def optimizer_streaming_time(weights: float, state: float, replicas: float, band
 
 
 @inner
-def turns_of(case: IpuCase, plan: Plan, loads: Loads, slowest: Vector, speed: float) -> Turns:
+def turns_of(case: IpuCase, plan: Plan, loads: Loads, slowest: Vector, widest: float, speed: float) -> Turns:
     """Return the forward and the backward superstep, what runs on the chip times the software's factor.
 
-    Activations go on forward and their gradients come back, one boundary each. A pipeline longer than a
-    rack has a hop over GW-Links, for which every superstep waits.
+    Activations go on forward and their gradients come back, with the skip connections over the cut, and every
+    superstep waits for the widest cut. A pipeline longer than a rack has a hop over GW-Links, for which
+    every superstep waits too.
     """
     forward, backward = 0.0, 0.0
     for part in range(LINKS):
@@ -154,22 +158,42 @@ def turns_of(case: IpuCase, plan: Plan, loads: Loads, slowest: Vector, speed: fl
     handed_on, moved = 2.0 * loads.boundary, 0.0
     if plan.pipeline > 1.0:
         beyond = plan.tensor * plan.pipeline > case.pod_size
-        moved = handed_on / (case.gateway_bandwidth if beyond else case.link_bandwidth)
+        moved = widest * handed_on / (case.gateway_bandwidth if beyond else case.link_bandwidth)
     if plan.phases > 1.0:
         moved += 2.0 * plan.phases * handed_on / plan.tensor / case.streaming_bandwidth
     return Turns(forward + slowest[LINKS], backward + slowest[PARTS + LINKS], moved)
 
 
 @inner
+def input_wait(case: IpuCase, plan: Plan, slot: float, prepared: float) -> float:
+    """Return how long a slot waits for its samples, which the host prepares and sends meanwhile.
+
+    Copies whose first stages stand in one machine share the way to it, those of one host its processors.
+    """
+    processors = prepared * input_sharers(plan.tensor, plan.pipeline, plan.data, case.host_devices)
+    link = case.sample_bytes / case.host_bandwidth
+    link *= input_sharers(plan.tensor, plan.pipeline, plan.data, case.machine_devices)
+    return float(host_wait_time(plan.micro_batch, max(processors, link), slot))
+
+
+@inner
 def step_of(
-    case: IpuCase, plan: Plan, loads: Loads, slowest: Vector, weights: float, speed: float, returns: float
+    case: IpuCase,
+    plan: Plan,
+    loads: Loads,
+    slowest: Vector,
+    turns: Turns,
+    weights: float,
+    speed: float,
+    returns: float,
+    prepared: float,
 ) -> IpuStep:
     """Return the time of one step from its slowest stages and the parameters of the heaviest.
 
     Weights sharded over replicas are gathered once per pass and micro-batch, or once per phase and round. A
-    phase lasts as long as the longer of its computation and of the streaming of its weights.
+    phase lasts as long as the longer of its computation and of the streaming of its weights. ``prepared`` is
+    the time that the processors of one host take for a sample.
     """
-    turns = turns_of(case, plan, loads, slowest, speed)
     message = case.size * weights
     gathered = (plan.rts - 1.0) / plan.rts * message / case.allreduce_bandwidth
     reduced = gradient_allreduce_time(
@@ -190,6 +214,7 @@ def step_of(
             weights, case.state, plan.rts_optimizer, case.streaming_bandwidth
         )
     many = plan.accumulation * speed
+    slot = turns.forward + turns.backward + turns.moved
     return IpuStep(
         many * (slowest[0] + slowest[PARTS]),
         many * (slowest[1] + slowest[PARTS + 1]),
@@ -198,8 +223,9 @@ def step_of(
         many * (slowest[4] + slowest[PARTS + 4]),
         plan.accumulation * (slowest[LINKS] + slowest[PARTS + LINKS]),
         plan.accumulation * turns.moved,
-        (plan.pipeline - 1.0) * (turns.forward + turns.backward + turns.moved),
+        (plan.pipeline - 1.0) * slot,
         reduced,
         optimizer,
         returns * case.host_return + case.update_overhead,
+        plan.accumulation * input_wait(case, plan, slot, prepared),
     )

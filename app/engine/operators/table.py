@@ -141,6 +141,8 @@ class Operator:
     """Block of unlike layers the operator belongs to; −1 outside of any. A pipeline is cut between them."""
     block_repeats: float = 1.0
     """Times that block follows itself."""
+    skip: float = 0.0
+    """Elements that it keeps for a later block; negative where it takes those that one before has kept."""
 
 
 COLUMNS = tuple(entry.name for entry in fields(Operator) if entry.name != "name")
@@ -187,6 +189,7 @@ class OperatorTable:
     quantised: Floats
     block: Floats
     block_repeats: Floats
+    skip: Floats
     depth: int
     """Layers that a pipeline can be cut between; 1 where nothing repeats."""
     hidden: float

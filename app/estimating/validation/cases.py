@@ -59,10 +59,10 @@ class Rules:
 
 KEYS = (
     *("software", "family", "chip", "model", "form_factor", "interconnect", "seq_len", "precision"),
-    *("metric", "micro_batch"),
+    *("metric", "micro_batch", "global_batch"),
 )
 
-WHOLE = frozenset({"family", "chip", "seq_len", "micro_batch"})
+WHOLE = frozenset({"family", "chip", "seq_len", "micro_batch", "global_batch"})
 """Facts that a pattern must match from end to end."""
 
 
@@ -181,20 +181,22 @@ def whole(row: Mapping[str, str], column: str) -> int | None:
     return int(found) if found is not None and found >= 1 else None
 
 
-FORMATS = re.compile(r"mxfp8|nvfp4|fp8|(?:fp)?16\.(?:16|32)|tf32|fp32|bf16|fp16", re.IGNORECASE)
+FORMATS = re.compile(r"mxfp8|nvfp4|fp8|(?:fp)?(?:16\.(?:16|32)|32\.32)|tf32|fp32|bf16|fp16", re.IGNORECASE)
 """Number formats in the text of a row; the first is that of the products."""
 
 
 def precision_of(text: str) -> str:
     """Return the format of the products that a row names, half precision where it names none.
 
-    >>> precision_of("fp8+bf16"), precision_of("bf16 (fp32 grad accum)"), precision_of("FP16.16")
-    ('fp8', 'bf16', 'fp16.16')
+    >>> [precision_of(text) for text in ("fp8+bf16", "bf16 (fp32 grad accum)", "FP16.16", "32.32")]
+    ['fp8', 'bf16', 'fp16.16', 'fp32']
     """
     found = FORMATS.search(text)
     if found is None:
         return "fp16"
     name = found.group().lower()
+    if "32." in name:
+        return "fp32"
     return "fp16.16" if "16." in name else name
 
 
@@ -288,8 +290,9 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         raise Unsupported("there is no system {system}", system=measured or "(blank)")
     precision = precision_of(row.get("precision", ""))
     ipu = known["chip"] in IPU_SERIES
+    batch_text = row.get("global_batch", "")
     if ipu:
-        precision = "fp16.16"
+        precision = "fp32" if precision in ("fp32", "tf32") else "fp16.16"
     facts = {
         "software": row.get("software", ""),
         "family": row.get("family", ""),
@@ -300,6 +303,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         "seq_len": row.get("seq_len", ""),
         "precision": "amp_bf16" if "amp" in row.get("precision", "") else precision,
         "metric": row.get("metric", ""),
+        "global_batch": f"{number(batch_text) or 0:.0f}",
     }
     completed = rules.completed(facts)
     cores = int(completed.get("cores", 1))
@@ -310,7 +314,6 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     if not devices:
         raise Unsupported("the number of accelerators is missing")
     recompute_text = row.get("recompute", "") or completed.get("recompute", "")
-    batch_text = row.get("global_batch", "")
     seq_len = whole(row, "seq_len") or int(completed.get("seq_len", 0)) or None
     batch = bounded(row, "global_batch")
     if batch is not None and "token" in batch_text:
@@ -342,7 +345,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         devices=devices,
         nodes=whole(row, "nodes") or -(-devices // (4 if ipu else 8)),
         seq_len=seq_len,
-        image_size=whole(row, "image_size"),
+        image_size=int(completed.get("image_size", 0)) or whole(row, "image_size"),
         hidden=whole(row, "hidden"),
         layers=whole(row, "layers"),
         heads=whole(row, "heads"),

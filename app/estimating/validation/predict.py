@@ -29,6 +29,14 @@ from app.profiles.model import ModelProfile
 MEMORY_DOUBT = 1.1
 """Computed over available memory up to which a layout that was run is taken to have fitted as it stands."""
 
+STATED = {
+    "host_returns": "host_returns_per_update",
+    "available_memory": "available_memory",
+    "input_time": "input_time_per_sample",
+    "input_bytes": "input_bytes",
+}
+"""Figures of the software that rules state as a configuration has them."""
+
 LARGEST_MICRO_BATCH = 64.0
 """Micro-batch at most where a row states none."""
 
@@ -59,10 +67,9 @@ def build(
     if network is not None and profile.kind == "gpu":
         stack = float(profile.figures["network_efficiency"].value)
         overrides["network_efficiency"] = stack * float(network["efficiency"] or 1.0)
-    if "host_returns" in case.completed:
-        overrides["host_returns_per_update"] = float(case.completed["host_returns"])
-    if "available_memory" in case.completed:
-        overrides["available_memory"] = float(case.completed["available_memory"])
+    overrides |= {
+        figure: float(case.completed[name]) for name, figure in STATED.items() if name in case.completed
+    }
     scenario = Scenario(
         table=table,
         hardware=found,

@@ -29,6 +29,7 @@ class Blocks:
         self.operators: list[Operator] = []
         self._handed: list[float] = []
         self._blocks = 0
+        self._kept: list[int] = []
 
     def add(self, operators: Iterable[Operator]) -> None:
         self.operators.extend(operators)
@@ -42,6 +43,16 @@ class Blocks:
         )
         self._blocks += 1
         self._handed += [output] * count
+
+    def keep(self) -> None:
+        """Keep what the last operator gives for a later block too: a skip connection."""
+        self._kept.append(len(self.operators) - 1)
+
+    def take(self, elements: float) -> None:
+        """Let the last operator take so many elements of what was kept last."""
+        self.operators[-1] = replace(self.operators[-1], skip=-elements)
+        source = self._kept.pop()
+        self.operators[source] = replace(self.operators[source], skip=elements)
 
     def table(self) -> OperatorTable:
         depth = max(len(self._handed), 1)

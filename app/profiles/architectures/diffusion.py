@@ -118,16 +118,19 @@ def build_diffusion(
         blocks.block(operators, output=float(side * side * channels_out))
 
     skips = [(levels[0], side)]
+    blocks.keep()
     channels = levels[0]
     for level, width in enumerate(levels):
         for index in range(BLOCKS_PER_LEVEL):
             block(f"down{level + 1}_{index + 1}", channels, width, attends=level < attended)
             channels = width
             skips.append((channels, side))
+            blocks.keep()
         if level < len(levels) - 1:
             blocks.add(_convolution(f"down{level + 1}", channels, channels, side, stride=2))
             side = -(-side // 2)
             skips.append((channels, side))
+            blocks.keep()
     block("bottom1", channels, channels, attends=True)
     block("bottom2", channels, channels, attends=False)
     for level in reversed(range(len(levels))):
@@ -136,6 +139,7 @@ def build_diffusion(
             name = f"up{level + 1}_{index + 1}"
             joined = float(side * side * (channels + skip))
             blocks.add([pointwise_layer(f"{name}_join", Pointwise.ELEMENTWISE, joined)])
+            blocks.take(float(side * side * skip))
             block(name, channels + skip, levels[level], attends=level < attended)
             channels = levels[level]
         if level:

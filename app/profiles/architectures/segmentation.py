@@ -81,6 +81,7 @@ def build_unet(
     for level in range(4):
         size = pair(f"down{level + 1}", source, width << level, size)
         source = width << level
+        blocks.keep()
         blocks.add([_pooled(f"pool{level + 1}", size * size * source)])
         size //= 2
     size = pair("bottom", source, width << 4, size)
@@ -89,6 +90,8 @@ def build_unet(
         blocks.add(transposed_convolution(f"up{level + 1}", 2 * target, target, size, size))
         size *= 2
         blocks.add([_copied(f"join{level + 1}", size * size * 2 * target)])
+        # What is kept is cropped to the size that the way up has left.
+        blocks.take(float(size * size * target))
         size = pair(f"up{level + 1}", 2 * target, target, size)
     return _classified(blocks, width, classes, size, size * size)
 
@@ -128,12 +131,14 @@ def build_padded_unet(
     source = channels
     for level, width in enumerate(levels, start=1):
         block(f"down{level}", size, source, width, width)
+        blocks.keep()
         blocks.add([_pooled(f"pool{level}", size * size * width)])
         source, size = width, size // 2
     block("bottom", size, source, 2 * source, 2 * source, source, enlarge=True)
     for level in reversed(range(len(levels))):
         size, joined, width = size * 2, source + levels[level], levels[level]
         blocks.add([_copied(f"join{level + 1}", size * size * joined)])
+        blocks.take(float(size * size * levels[level]))
         if level:
             block(f"up{level + 1}", size, joined, width, width // 2, width // 2, enlarge=True)
             source = width // 2
@@ -176,12 +181,14 @@ def build_nnunet(
     block("input", channels, levels[0], sides)
     reached = [sides]
     for level, (source, target) in enumerate(pairwise(levels), start=1):
+        blocks.keep()
         block(f"down{level}", source, target, reached[-1], 2)
         reached.append(tuple(-(-side // 2) for side in reached[-1]))
     for level in reversed(range(len(levels) - 1)):
         target = levels[level]
         blocks.add(transposed_convolution(f"up{level + 1}", levels[level + 1], target, *reached[level + 1]))
         blocks.add([_copied(f"join{level + 1}", math.prod(reached[level]) * 2 * target)])
+        blocks.take(float(math.prod(reached[level]) * target))
         block(f"up{level + 1}", 2 * target, target, reached[level])
     positions = math.prod(sides)
     return _classified(blocks, levels[0], classes, (positions // sides[0], sides[0]), positions)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.gpu.evaluate import gpu_step
-from app.engine.gpu.step import host_wait_time, input_sharers
+from app.engine.host import host_wait_time, input_sharers
 from app.engine.plans import Plans
 from app.engine.records import GpuSoftware, Precision
 from tests.engine.gpu.records import dgx, software, table

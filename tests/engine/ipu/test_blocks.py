@@ -8,10 +8,10 @@ import pytest
 
 from app.compiled import record
 from app.engine.ipu.chains import has_unlike_layers, model_units, stated_cut
-from app.engine.ipu.evaluate import ipu_step, pipeline_stages
+from app.engine.ipu.evaluate import ipu_memory, ipu_step, pipeline_stages
 from app.engine.ipu.layout import balance, stage_list, stage_of
 from app.engine.ipu.stage_memory import stage_weights
-from app.engine.ipu.work import Loads
+from app.engine.ipu.work import STAGE_TIME_PARTS, Loads
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import IpuChip, IpuSoftware, Precision
@@ -36,7 +36,7 @@ def slowest(times: np.ndarray, last: np.ndarray, stage: np.ndarray) -> float:
 def slot(table: OperatorTable, chip: IpuChip, software: IpuSoftware, split: tuple[float, ...] = (), **plan):
     plans = Plans.of(**{"micro_batch": 4, "accumulation": 64, "recompute": 1, **plan})
     step = ipu_step(table, plans, chip, software, optimizer="momentum", split=split)
-    return step.total - step.parts["fixed"] - step.parts["data_comm"]
+    return sum(step.parts[name] for name in STAGE_TIME_PARTS)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -133,3 +133,54 @@ def test_the_last_stage_recomputes_nothing(bow: IpuChip, popart: IpuSoftware) ->
     early = {"split": (15.0, 1.0), "pipeline": 2}
     kept, repeated = (slot(table, bow, popart, recompute=recompute, **early) for recompute in (0, 1))
     assert 1.2 < float(repeated / kept) < 1.4
+
+
+UNET_CUT = (2.0, 3.0, 2.0, 2.0)
+"""graphcore/examples, vision/unet_medical/tensorflow2/model_utils.py: set_pipeline_stages."""
+KEPT = (392**2 * 64.0, 200**2 * 128.0, 104**2 * 256.0, 56**2 * 512.0)
+"""Elements of the skip connections of a U-Net on 572 × 572 pixels, cropped (model.py)."""
+
+
+def test_skip_connections_pass_every_stage_they_span(bow: IpuChip, popart: IpuSoftware) -> None:
+    table = NETWORKS["unet"]
+    assert np.sort(table.skip[table.skip > 0]).tolist() == sorted(KEPT)
+    plans = Plans.of(pipeline=4, micro_batch=1, accumulation=24, recompute=1)
+    laid = pipeline_stages(
+        table, plans, bow, popart, precision=Precision.FP16_16, optimizer="momentum", split=UNET_CUT
+    ).laid
+    stages = [stage_of(laid.stages, 0, place) for place in range(4)]
+    large, small = sum(KEPT[:2]), sum(KEPT[2:])
+    assert [stage.passing * table.hidden for stage in stages] == pytest.approx([0.0, large, KEPT[0], 0.0])
+    assert [stage.begun * table.hidden for stage in stages] == pytest.approx([large, small, 0.0, 0.0])
+    # What is joined before a cut is handed on with the path; convolutions lose their outermost positions.
+    down, up, last = 138**2 * 128.0, 54**2 * 1024.0 + sum(KEPT[1:3]), 198**2 * 256.0 + KEPT[0]
+    assert [stage.received * table.hidden for stage in stages[1:]] == pytest.approx([down, up, last])
+    step = ipu_step(table, plans, bow, popart, optimizer="momentum", split=UNET_CUT)
+    widest = max(stage.received + stage.passing for stage in stages[1:]) * table.hidden
+    assert float(step.parts["pipeline_comm"]) == pytest.approx(24 * 2 * 2 * widest / bow.link_bandwidth)
+
+
+@pytest.mark.parametrize("recompute", [0, 1])
+def test_skip_connections_take_memory_and_links(recompute: int, bow: IpuChip, popart: IpuSoftware) -> None:
+    table = NETWORKS["unet"]
+    plain = replace(table, skip=np.zeros(len(table)))
+    plans = Plans.of(pipeline=[1, 2, 4], micro_batch=1, accumulation=24, recompute=recompute)
+    memory, without = (ipu_memory(one, plans, bow, popart).parts["activations"] for one in (table, plain))
+    assert np.all(memory >= without * (1 - 1e-9))
+    if recompute:
+        assert memory[0] - without[0] == pytest.approx(2.0 * sum(KEPT))
+        assert memory[2] > without[2]
+    moved, less = (ipu_step(one, plans, bow, popart).parts["pipeline_comm"] for one in (table, plain))
+    assert moved[0] == less[0] == 0
+    assert np.all(moved[1:] > less[1:])
+
+
+@pytest.mark.parametrize("name", ["resnet50", "efficientnet-b4"])
+def test_a_chain_hands_on_what_its_next_block_is_given(name: str, bow: IpuChip, popart: IpuSoftware) -> None:
+    plans = Plans.of(pipeline=4, micro_batch=4, accumulation=64, recompute=1)
+    found = pipeline_stages(
+        NETWORKS[name], plans, bow, popart, precision=Precision.FP16_16, optimizer="momentum"
+    )
+    stages = [stage_of(found.laid.stages, 0, place) for place in range(4)]
+    assert all(stage.passing == stage.begun == 0 for stage in stages)
+    assert all(stage.received > 0 for stage in stages)

@@ -104,7 +104,7 @@ def test_one_stage_takes_the_published_memory(
         rts_optimizer=shards,
     )
     laid = pipeline_stages(table, plans, bow, software, precision=Precision.FP16_16, optimizer="given").laid
-    held = Stage(layers, layers / table.depth, float(place == 0), 0.0, place, 1.0, layers)
+    held = Stage(layers, layers / table.depth, float(place == 0), 0.0, place, 1.0, layers, 1.0, 0.0, 0.0)
     parts = stage_memory(laid.case, record(Loads, laid.loads, 0), record(Plan, laid.plans, 0), held)
     total = float(sum(parts))
     assert total / 1e6 == pytest.approx(megabytes, rel=0.06)

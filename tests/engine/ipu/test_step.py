@@ -7,8 +7,8 @@ import pytest
 
 from app.engine.ipu.evaluate import ipu_memory, ipu_operator_times, ipu_step
 from app.engine.ipu.step import IpuStep
-from app.engine.ipu.work import CYCLE_PARTS
-from app.engine.plans import Plans
+from app.engine.ipu.work import CYCLE_PARTS, STAGE_TIME_PARTS
+from app.engine.plans import Plans, StepTime
 from app.engine.records import IpuChip, IpuSoftware, Precision
 from app.profiles.architectures.classification import build_resnet
 from tests.engine.ipu.conftest import bert_large, transformer
@@ -134,3 +134,36 @@ def test_tensor_parallelism_pays_for_its_collectives(bow: IpuChip, popart: IpuSo
     assert parts["tensor_comm"][0] == 0
     assert parts["tensor_comm"][2] > parts["tensor_comm"][1] > 0
     assert np.all(np.diff(parts["gemm"]) < 0)
+
+
+IMAGES = {"micro_batch": 20, "accumulation": 4, "recompute": 1}
+
+
+def images(chip: IpuChip, software: IpuSoftware, **plan: object) -> StepTime:
+    return ipu_step(build_resnet(None, 224), Plans.of(**{**IMAGES, **plan}), chip, software)
+
+
+def test_a_slow_host_sets_the_rate_of_all_that_it_feeds(bow: IpuChip, popart: IpuSoftware) -> None:
+    slow = replace(popart, input_time_per_sample=0.01)
+    after = ("fixed", "data_comm", "optimizer")
+    for copies, shared in ((1, 1), (8, 8), (16, 16), (64, 16)):
+        step = images(bow, slow, data=copies)
+        waited = step.total - sum(step.parts[name] for name in after)
+        assert float(waited) == pytest.approx(4 * 20 * shared * 0.01)
+
+
+def test_a_host_that_keeps_ahead_is_not_seen(bow: IpuChip, popart: IpuSoftware) -> None:
+    quick = replace(popart, input_time_per_sample=np.array([0.0, 1e-6]))
+    assert images(bow, quick, data=16).parts["input"].tolist() == [0.0, 0.0]
+
+
+def test_copies_of_one_machine_share_its_way_from_the_host(bow: IpuChip, popart: IpuSoftware) -> None:
+    narrow = replace(bow, host_bandwidth=1e8)
+    bytes_of_sample = 224 * 224 * 3.0
+    for copies, shared in ((1, 1), (4, 4), (16, 4)):
+        found = {}
+        for size in (1.0, 2.0):
+            step = images(narrow, replace(popart, input_bytes=size), data=copies)
+            found[size] = sum(step.parts[name] for name in ("input", *STAGE_TIME_PARTS))
+        assert float(found[1.0]) == pytest.approx(4 * 20 * shared * bytes_of_sample / 1e8)
+        assert float(found[2.0]) == pytest.approx(2 * float(found[1.0]))
