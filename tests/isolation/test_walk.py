@@ -19,18 +19,24 @@ from tests.loops import run
 from tests.postgres import Cluster
 
 
+async def through(app: FastAPI, *, thorough: bool = False) -> Walker:
+    """Walk through everything."""
+    walker = Walker(app, thorough=thorough)
+    await walker.all()
+    await walker.ask.client.aclose()
+    return walker
+
+
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory: pytest.TempPathFactory) -> Walker:
-    """A walk through everything."""
-    app = tenants(tmp_path_factory.mktemp("walk"))
+    return run(through(tenants(tmp_path_factory.mktemp("walk"))))
 
-    async def through() -> Walker:
-        walker = Walker(app)
-        await walker.all()
-        await walker.ask.client.aclose()
-        return walker
 
-    return run(through())
+@pytest.mark.endurance
+def test_every_address_is_asked_for_objects_of_every_kind(tmp_path: Path) -> None:
+    found = run(through(tenants(tmp_path), thorough=True)).walk
+    print(f"{found.doors} routes × {found.objects} objects, {found.tried} requests")
+    assert found.findings() == [] and found.unbound == []
 
 
 def test_nothing_of_another_workspace_is_seen(walked: Walker) -> None:

@@ -105,8 +105,10 @@ class Walk:
 class Walker:
     """Asks, and writes down what should not be."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: FastAPI, *, thorough: bool = False) -> None:
         self.app = app
+        self.thorough = thorough
+        """Whether every address is asked for objects of every kind, or for its own and two others."""
         self.ask = ClientKind(app)
         self.openapi = resolved(app.openapi())
         self.doors = [door for door in doors(app) if not door.path.startswith("/static")]
@@ -143,13 +145,20 @@ class Walker:
         if found:
             self.walk.leaks.append(f"{asked} → {answer.status_code} with {found[:3]}")
 
-    async def paths(self, who: str, chosen: Sequence[str] | None = None) -> None:
+    def sample(self, door: Door, chosen: Sequence[str]) -> list[str]:
+        """Return what an address is asked for: all, or objects of its kind and two others."""
+        if self.thorough:
+            return list(chosen)
+        own = tuple(self.kinds_at(door)) if not door.path.startswith((*OPEN, *PEOPLE)) else ()
+        return list(dict.fromkeys([*(name for name in chosen if name.startswith(own)), *chosen[:2]]))
+
+    async def paths(self, who: str, chosen: Sequence[str]) -> None:
         """Ask for every identifier of workspace one in every place of every address."""
         for door in self.doors:
             if not door.places or door.path.startswith(OPEN):
                 continue
             expected: dict[str, tuple[int, str]] = {}
-            for identifier in sorted(self.one.everything) if chosen is None else chosen:
+            for identifier in self.sample(door, chosen):
                 rest = ["a"] * (door.places - 1)
                 if door.places == 2 and not door.path.startswith(PUBLISHED):
                     rest = [self.one.options.get(identifier[:3], "a")]
