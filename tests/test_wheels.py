@@ -29,14 +29,15 @@ REQUEST = {
     "system": {"id": "dgx-a100-640gb"},
 }
 
+ROWS = {"rows": [{"label": "A", "hours": 69.5, "kind": "vendor", "system": "dgx-a100-320gb"}]}
+
 CALLS = """
 import sys
 import httpx, pydantic, rackline_client
 from rackline_client import Rackline
 with Rackline(sys.argv[1]) as rackline:
     estimate = rackline.create_estimate({request})
-    rows = [{{"label": "A", "hours": 69.5, "kind": "vendor", "system": "dgx-a100-320gb"}}]
-    comparison = rackline.create_comparison({{"rows": rows}})
+    comparison = rackline.create_comparison({rows})
     asked = {{"comparison_id": comparison.id, "customer": "하이퍼커넥트", "locale": "ko", "currency": "KRW"}}
     pdf = rackline.proposal_pdf(rackline.create_proposal(asked).id)
 assert "app" not in sys.modules
@@ -135,10 +136,27 @@ def test_pages_come_with_their_styles_documents_and_languages(address: str) -> N
 
 
 def test_the_client_gets_an_estimate_and_a_pdf(installed: Installed, address: str) -> None:
-    said = installed.run("python", "-c", CALLS.format(request=REQUEST), address)
+    said = installed.run("python", "-c", CALLS.format(request=REQUEST, rows=ROWS), address)
     place, *answered = said.stdout.split()
     assert Path(place).is_relative_to(installed.folder)
     assert answered == ["s", "%PDF-"]
+
+
+def test_the_command_makes_a_proposal_on_a_server(installed: Installed, address: str) -> None:
+    (installed.folder / "rows.json").write_text(json.dumps(ROWS), encoding="utf-8")
+    made = json.loads(
+        installed.run(
+            "rackline", "compare", "rows.json", "--json", "--server", address, hidden="uvicorn"
+        ).stdout
+    )
+    asked = {"comparison_id": made["id"], "customer": "하이퍼커넥트", "locale": "ko", "currency": "KRW"}
+    (installed.folder / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
+    done = installed.run(
+        *("rackline", "proposal", "asked.json", "--freeze", "--out", "offer.pdf", "--server", address),
+        hidden="sqlalchemy",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (installed.folder / "offer.pdf").read_bytes().startswith(b"%PDF-")
 
 
 @pytest.mark.parametrize(

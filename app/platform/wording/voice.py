@@ -417,7 +417,18 @@ def written(value: JsonValue | Text, voice: Voice, place: str = "") -> str:
     return voice.label(value, place)
 
 
-SHARES = frozenset({"utilisation", "discount_rate", "residual_share", "memory_margin"})
+SHARES = frozenset(
+    {
+        "utilisation",
+        "discount_rate",
+        "residual_share",
+        "memory_margin",
+        "growth",
+        "own_growth",
+        "support",
+        "probability",
+    }
+)
 """Fields that are parts of a whole, by their last name; people say them in percent."""
 
 

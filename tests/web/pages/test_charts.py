@@ -94,3 +94,11 @@ def test_a_korean_chart_speaks_korean(reader: Reader) -> None:
     path = reader.example("bert-large")
     korean = reader.get(f"{path}?chart=figure-parts.csv&lang=ko").content.decode("utf-8-sig")
     assert "시간" in korean
+
+
+def test_numbers_are_in_english_for_whoever_states_no_language(reader: Reader) -> None:
+    path = reader.example("bert-large")
+    said = {"accept-language": ""}
+    numbers = reader.get(f"{path}?chart=figure-parts.csv", headers=said).content.decode("utf-8-sig")
+    assert not any("가" <= letter <= "힣" for letter in numbers)
+    assert 'lang="ko"' in reader.get(path, headers=said).text
