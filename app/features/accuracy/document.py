@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from app.estimating.basis import LeftOutErrors
 from app.estimating.chips import IPU_SERIES
 from app.estimating.regimes import FITTED_FAMILIES
 from app.estimating.validation.cases import THROUGHPUT
@@ -496,6 +497,29 @@ def korean_accuracy_sentence(evidence: AccuracyEvidence) -> str:
         f"GPU에서 통상적인 종류로 계산하며, 오차는 {percent(usual.median)}와 {percent(usual.ninetieth)}, "
         f"더 넓어진 범위에 {whole_percent(usual.coverage)}가 들어갑니다.\n"
         f"전체 학습 시간의 오차는 모든 모델군에서 {percent(whole.median)}와 {percent(whole.ninetieth)}입니다."
+    )
+    return text.replace(" %", "%")
+
+
+NEWER = "H100, B200, GB200, MI300X, TPU, Gaudi, Trainium"
+
+
+def newer_chips_sentence(errors: LeftOutErrors) -> str:
+    """Return what the README says of chips that no software profile was fitted on."""
+    known, unseen = (errors[kind, "core", "newer"] for kind in ("laboratory", "chip"))
+    return (
+        f"On newer chips ({NEWER}; {known.runs:,} runs of these families)\n"
+        f"the error is {percent(known.median)} and {percent(known.ninetieth)} without any run of the "
+        f"laboratory, {percent(unseen.median)} and {percent(unseen.ninetieth)} without any of the chip."
+    )
+
+
+def korean_newer_chips_sentence(errors: LeftOutErrors) -> str:
+    known, unseen = (errors[kind, "core", "newer"] for kind in ("laboratory", "chip"))
+    text = (
+        f"새 칩({NEWER}, 같은 모델군 {known.runs:,}건)의 오차는\n"
+        f"해당 기관의 측정값을 모두 빼면 {percent(known.median)}와 {percent(known.ninetieth)}, "
+        f"해당 칩의 측정값을 모두 빼면 {percent(unseen.median)}와 {percent(unseen.ninetieth)}입니다."
     )
     return text.replace(" %", "%")
 

@@ -21,6 +21,8 @@ from app.features.accuracy.document import (
     accuracy_document,
     accuracy_sentence,
     korean_accuracy_sentence,
+    korean_newer_chips_sentence,
+    newer_chips_sentence,
     throughput,
 )
 from app.features.accuracy.evidence import AccuracyEvidence, collect
@@ -131,7 +133,10 @@ GPT3_BARE = {
 }
 """The compute of GPT-3 over the peak that a data sheet prints for one DGX A100."""
 
-HEADLINES = {"README.md": accuracy_sentence, "README.ko.md": korean_accuracy_sentence}
+HEADLINES = {
+    "README.md": (accuracy_sentence, newer_chips_sentence),
+    "README.ko.md": (korean_accuracy_sentence, korean_newer_chips_sentence),
+}
 """Page → what it begins with of the agreement with measured runs."""
 
 
@@ -140,7 +145,9 @@ def with_answers(
 ) -> str:
     """Return a README with its generated parts brought up to date."""
     request = request_shown(text, page)
-    parts = {"accuracy": HEADLINES[page](evidence), "estimate": printed(estimate(request, context))}
+    fitted, newer = HEADLINES[page]
+    accuracy = f"{fitted(evidence)}\n{newer(context.left_out)}"
+    parts = {"accuracy": accuracy, "estimate": printed(estimate(request, context))}
     if page == "README.md":
         parts["advice"] = advice(request, context)
     return filled(text, parts, page)
