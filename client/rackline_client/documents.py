@@ -5213,7 +5213,7 @@ class StatedFigure(Request):
 
 class StudyOption(Request):
     """One system choice: an estimate that changes parts of the base, or a stated figure."""
-    key: str
+    key: str | None = None
     """Short name of an option, used in URLs: a letter, then letters and digits."""
     label: str | None = None
     """Label; if omitted, count and system."""
@@ -5524,7 +5524,7 @@ class StudyPatch(Request):
     base: StudyBase | None = None
     """New base; it replaces the existing base."""
     options: list[StudyOption] | None = None
-    """New options; they replace all existing options."""
+    """New options; they replace all existing options; omitted keys are assigned."""
     knobs: dict[str, str | float | int | None] = {}
     """Knobs to apply to the study before it is stored, as written in a URL."""
 
