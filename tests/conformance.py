@@ -144,8 +144,12 @@ def examine(
     )
     for operations in schema.raw_schema["paths"].values():
         for operation in operations.values():
-            named = operation.get("parameters", [])
-            operation["parameters"] = [one for one in named if one["name"] not in NARROWING]
+            # A parameter that several operations take is called in its reference as it is in itself.
+            named = {
+                one.get("name") or one["$ref"].rpartition("/")[2]: one
+                for one in operation.get("parameters", ())
+            }
+            operation["parameters"] = [one for name, one in named.items() if name not in NARROWING]
     found = Findings()
     for event in from_schema(schema).execute():
         if isinstance(event, events.ScenarioFinished):

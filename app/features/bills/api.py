@@ -11,7 +11,7 @@ from app.features.bills import fabric
 from app.features.bills import service as bills
 from app.features.bills.model import Bill, BillComparison, BillRequest, BillSummary, FabricPlan, FabricRequest
 from app.platform.listing import Page
-from app.platform.web.api import ASK, CHANGE, LIST, READ, api_router
+from app.platform.web.api import ASK, CHANGE, LIST, READ, api_router, file_answer
 from app.platform.web.deps import (
     ID,
     BenchDep,
@@ -79,7 +79,11 @@ def compare_bills(bench: BenchDep, workspace: WorkspaceDep, ids: PairQuery) -> B
 @router.get(
     "/{id}.csv",
     summary="Export a bill as CSV",
-    responses={**READ, 200: {"content": {CSV: {"schema": {"type": "string"}}}}},
+    responses=file_answer(
+        CSV,
+        "One line per item of the bill.",
+        "Group,Item,Name,Quantity,Total (USD)\r\nCompute,dgx-a100-640gb,DGX A100 640GB,20,5400000.0\r\n",
+    ),
     response_class=Response,
 )
 def get_bill_csv(
@@ -94,7 +98,7 @@ def get_bill_csv(
 @router.get(
     "/{id}.xlsx",
     summary="Export a bill as a workbook",
-    responses={**READ, 200: {"content": {XLSX: {"schema": {"type": "string", "format": "binary"}}}}},
+    responses=file_answer(XLSX, "Workbook whose totals are formulas."),
     response_class=Response,
 )
 def get_bill_workbook(

@@ -25,6 +25,7 @@ from app.platform.web.api import (
     MatchHeader,
     Upload,
     api_router,
+    file_answer,
     form_body,
     read_tag,
     read_upload,
@@ -106,7 +107,11 @@ def list_price_books(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) 
 @router.get(
     "/{id}.csv",
     summary="Export a price book as CSV",
-    responses={**READ, 200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+    responses=file_answer(
+        "text/csv",
+        "Rows of the price book.",
+        "item,parameter,condition,value,unit,note\r\ndgx-a100-640gb,price,,241000,USD,Offer 2026-114\r\n",
+    ),
     response_class=Response,
 )
 def get_price_book_csv(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Body, Path, Query, Request, Response
 
@@ -36,6 +36,7 @@ from app.platform.web.api import (
     READ,
     MatchHeader,
     api_router,
+    file_answer,
     read_tag,
     write_tag,
 )
@@ -62,13 +63,6 @@ ProposalLanguage = Annotated[
 ]
 
 USUAL_SHARE = ShareRequest()
-
-
-def file_answer(kind: str, meaning: str) -> dict[int | str, dict[str, Any]]:
-    """Return the answer of an address that gives a file, for OpenAPI."""
-    binary = {} if kind.startswith("text/") else {"format": "binary"}
-    content = {kind: {"schema": {"type": "string", **binary}}}
-    return {**READ, 200: {"description": meaning, "content": content}}
 
 
 @router.post("", status_code=201, summary="Create a proposal", responses=ASK)
@@ -134,7 +128,11 @@ def proposal_workbook(
 @router.get(
     "/{id}.csv",
     summary="Export a proposal as CSV",
-    responses=file_answer(CSV, "One line per figure, warning, assumption and source."),
+    responses=file_answer(
+        CSV,
+        "One line per figure, warning, assumption and source.",
+        "section,option,name,label,value,low,high,unit,written,path\r\nproposal,,status,,frozen,,,,,status\r\n",
+    ),
     response_class=Response,
 )
 def proposal_csv(

@@ -22,6 +22,7 @@ from app.platform.web.api import (
     READ,
     api_router,
     event_stream_content,
+    file_answer,
     write_tag,
 )
 from app.platform.web.deps import (
@@ -109,7 +110,11 @@ def list_sweeps(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Pa
 @router.get(
     "/{id}.csv",
     summary="Export results as CSV",
-    responses={**READ, 200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+    responses=file_answer(
+        "text/csv",
+        "One line per result.",
+        "position,model,system,count,time_to_train,cost\r\n0,BERT-Large,DGX A100,1,140500.0,2210.0\r\n",
+    ),
     response_class=StreamingResponse,
 )
 def get_sweep_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> Response:
@@ -124,7 +129,7 @@ def get_sweep_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId)
 @router.get(
     "/{id}.parquet",
     summary="Export results as Parquet",
-    responses={**READ, 200: {"content": {PARQUET: {"schema": {"type": "string", "format": "binary"}}}}},
+    responses=file_answer(PARQUET, "One row per result."),
     response_class=Response,
 )
 def get_sweep_parquet(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> Response:

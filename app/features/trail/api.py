@@ -11,7 +11,7 @@ from starlette.responses import Response
 from app.features.trail import service as trail
 from app.features.trail.model import TrailEvent
 from app.platform.listing import Page
-from app.platform.web.api import LIST, api_router
+from app.platform.web.api import LIST, api_router, file_answer
 from app.platform.web.deps import USUAL, BenchDep, CursorQuery, LimitQuery, Moment, WorkspaceDep
 from app.platform.web.locale import CSV
 from app.platform.web.needs import Right, needs
@@ -83,7 +83,13 @@ def list_audit_events(
 @router.get(
     ".csv",
     summary="Export audit events as CSV",
-    responses={**LIST, 200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+    responses=file_answer(
+        "text/csv",
+        "One line per event.",
+        "at,action,actor_kind,actor_id,object_kind,object_id\r\n"
+        "2026-11-02T09:30:00+00:00,proposal.frozen,local,,proposal,prp_a2b3c4d5e6f7g2h3\r\n",
+        LIST,
+    ),
     response_class=StreamingResponse,
 )
 @needs(Right.MANAGE)

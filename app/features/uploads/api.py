@@ -26,6 +26,7 @@ from app.platform.web.api import (
     READ,
     Upload,
     api_router,
+    file_answer,
     form_body,
     read_upload,
     read_upload_or_json,
@@ -68,16 +69,6 @@ UPLOAD_PATCH = {"name": "Qwen2-7B of Seoul Bank", "customer": "Seoul Bank"}
 PatchBody = Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])]
 
 SEQ_LEN = {"type": "integer", "description": "Row length; if omitted, enough for the longest sample."}
-
-FILE = {
-    **READ,
-    200: {
-        "description": "File as uploaded.",
-        "content": {
-            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}, "example": "{…}"}
-        },
-    },
-}
 
 WORKLOAD_BODY = {"requestBody": {"required": True, "content": form_body({"seq_len": SEQ_LEN})}}
 
@@ -140,7 +131,12 @@ def get_profile(bench: BenchDep, workspace: WorkspaceDep, identifier: ProfileId)
     return uploads.get_profile(bench, workspace, identifier)
 
 
-@router.get("/profiles/{id}/file", summary="Download an uploaded model file", responses=FILE)
+@router.get(
+    "/profiles/{id}/file",
+    summary="Download an uploaded model file",
+    responses=file_answer("application/octet-stream", "File as uploaded."),
+    response_class=Response,
+)
 def get_profile_file(bench: BenchDep, workspace: WorkspaceDep, identifier: ProfileId) -> Response:
     """Return the file as uploaded; models described in JSON have none."""
     name, content = uploads.original_file(bench, workspace, identifier)

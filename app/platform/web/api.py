@@ -534,6 +534,16 @@ def api_router(tag: str, prefix: str = "") -> APIRouter:
     )
 
 
+def file_answer(
+    kind: str, meaning: str, example: str = "", failures: Mapping[int | str, Any] = READ
+) -> dict[int | str, Any]:
+    """Return the answers of an address that gives a file, for OpenAPI; a file of text has an example."""
+    binary = {} if kind.startswith("text/") else {"format": "binary"}
+    shown = {"example": example} if example else {}
+    content = {kind: {"schema": {"type": "string", **binary}, **shown}}
+    return {**failures, 200: {"description": meaning, "content": content}}
+
+
 MAX_NAME = 200
 
 

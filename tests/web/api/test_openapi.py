@@ -82,6 +82,17 @@ def test_every_answer_has_an_example_that_its_schema_allows(openapi: dict[str, A
     assert shown > 80
 
 
+def test_every_file_is_of_one_kind_and_every_text_has_an_example(openapi: dict[str, Any]) -> None:
+    for method, path, operation in operations(openapi):
+        for status, response in operation["responses"].items():
+            if not status.startswith("2"):
+                continue
+            for kind, body in response.get("content", {}).items():
+                binary = body.get("schema", {}).get("format") == "binary"
+                assert binary or body.get("example") or body.get("examples"), (method, path, kind)
+                assert not binary or len(response["content"]) == 1, (method, path)
+
+
 def test_what_is_said_more_than_once_stands_in_one_place(ask: Ask) -> None:
     openapi = ask("GET", "/api/v1/openapi.json").json()
     assert len(json.dumps(openapi)) < MOST_CHARACTERS
