@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from app.__main__ import COMMANDS
 from app.commands.serving import check_reach
 from app.main import public_access, sealer_of
 from app.settings import VARIABLES, Settings, with_settings
@@ -175,3 +176,13 @@ def test_every_setting_is_explained() -> None:
     assert all(
         (len(meaning) > 10 and meaning.endswith(".")) or meaning.endswith("]") for _, _, meaning in rows
     )
+
+
+def test_the_runbook_names_commands_and_settings_that_there_are() -> None:
+    page = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:^|`)rackline ([a-z-]+)", page, re.MULTILINE))
+    assert named <= COMMANDS.keys() and {"backup", "restore", "check-store", "serve", "worker"} <= named
+    settings = set(re.findall(r"RACKLINE_[A-Z0-9_]+\b(?!…)", page))
+    assert {name for name in settings if not name.endswith("_")} <= VARIABLES.keys()
+    alerts = (DEPLOY / "alerts.yml").read_text(encoding="utf-8")
+    assert all(f"alert: {name}" in alerts for name in re.findall(r"`(Rackline\w+)`", page))
