@@ -126,9 +126,9 @@ def test_a_proposal_is_made_frozen_and_fetched(rackline: Rackline) -> None:
 def test_a_proposal_needs_no_server(rackline: Rackline, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RACKLINE_DATA_DIR", str(Path("data").absolute()))
     made = json.loads(rackline("compare", written("rows.json", HEAD_TO_HEAD), "--save", "--json")[1])
-    asked = {"comparison_id": made["id"], "customer": "Seoul Bank", "locale": "en", "currency": "USD"}
+    asked = {"comparison_id": made["id"], "customer": "Customer A", "locale": "en", "currency": "USD"}
     code, text, _ = rackline("proposal", written("asked.json", asked), "--out", "offer.csv")
-    assert code == 0 and "draft" in text and "Seoul Bank" in Path("offer.csv").read_text(encoding="utf-8")
+    assert code == 0 and "draft" in text and "Customer A" in Path("offer.csv").read_text(encoding="utf-8")
     code, _, said = rackline("proposal", "prp_aaaaaaaaaaaaaaaa", "--lang", "ko")
     assert code == 2 and "제안서" in said
 

@@ -15,7 +15,7 @@ from app.platform.web.needs import Right, needs
 
 router = api_router("audit", "/erasures")
 
-ERASURE = {"customer": "Seoul Bank", "dry_run": True}
+ERASURE = {"customer": "Customer A", "dry_run": True}
 
 
 @router.post("", summary="Erase a customer's name", responses=ASK)

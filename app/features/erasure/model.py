@@ -14,7 +14,7 @@ class ErasureRequest(Schema):
     """A customer's name to erase."""
 
     customer: str = Field(
-        min_length=2, max_length=300, description="Name of the customer.", examples=["Seoul Bank"]
+        min_length=2, max_length=300, description="Name of the customer.", examples=["Customer A"]
     )
     replacement: str = Field(
         "[erased]",

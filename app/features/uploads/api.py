@@ -64,7 +64,7 @@ ProfileId = Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c
 
 WorkloadId = Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3c4d5e6f7g2h3"])]
 
-UPLOAD_PATCH = {"name": "Qwen2-7B of Seoul Bank", "customer": "Seoul Bank"}
+UPLOAD_PATCH = {"name": "Qwen2-7B of Customer A", "customer": "Customer A"}
 
 PatchBody = Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])]
 

@@ -90,9 +90,9 @@ UploadName = Annotated[str, Field(min_length=1, max_length=200)]
 class UploadPatch(Schema):
     """Fields of an upload to change. Omitted fields are unchanged."""
 
-    name: UploadName | None = Field(None, description="New name.", examples=["Qwen2-7B of Seoul Bank"])
+    name: UploadName | None = Field(None, description="New name.", examples=["Qwen2-7B of Customer A"])
     customer: str | None = Field(
-        None, max_length=200, description="Customer; empty for none.", examples=["Seoul Bank"]
+        None, max_length=200, description="Customer; empty for none.", examples=["Customer A"]
     )
 
     @field_validator("name", "customer")

@@ -162,7 +162,7 @@ class ListQuery:
 CustomerQuery = Annotated[
     str,
     Query(
-        max_length=300, description="Only items of this customer, by the whole name.", examples=["Seoul Bank"]
+        max_length=300, description="Only items of this customer, by the whole name.", examples=["Customer A"]
     ),
 ]
 
