@@ -40,8 +40,8 @@ IDENTIFIER = re.compile(r"[a-z0-9]+(?:[._@:-][a-z0-9]+)+")
 def pattern_of(name: str) -> re.Pattern[str]:
     """Return what finds a name, whatever its case and spaces; not inside of Latin words.
 
-    >>> pattern_of("Customer A").sub("…", "For SEOUL  bank; Customer Aing; 서울 Customer A은")
-    'For …; Customer Aing; 서울 …은'
+    >>> pattern_of("Customer A").sub("…", "For CUSTOMER  a; Customer AB; 서울 Customer A은")
+    'For …; Customer AB; 서울 …은'
     """
     words = r"\s+".join(re.escape(word) for word in name.split())
     return re.compile(rf"(?<![A-Za-z0-9]){words}(?![A-Za-z0-9])", re.IGNORECASE)
