@@ -29,6 +29,7 @@ CURSORS = "a cursor or a tag is one of an earlier answer"
 RELATED = "fields that go together, exclude each other or must fit the model, system or entry that is named"
 CONTENT = "whether a file can be read is known once it has been read"
 NAMES = "what things are called must be of characters that can be shown"
+MEASURED = "families, chips, sizes and kinds of errors are those of measured runs"
 STATE = "a row, option or version must be there in the state that is changed"
 
 MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
@@ -62,6 +63,8 @@ MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
         RELATED,
     ),
     "create_key": NAMES,
+    "erase_customer": NAMES,
+    "get_accuracy": MEASURED,
     **dict.fromkeys(("create_(profile|workload|price_book)",), f"{CONTENT}; {RELATED}"),
     **dict.fromkeys(
         (
@@ -70,6 +73,7 @@ MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
             "(answer|compare|duplicate)_study",
             "(share|review)_proposal",
             "delete_study",
+            "delete_(comparison|price_book|proposal)",
             "(create|change)_webhook",
         ),
         f"{STATE}; {CURSORS}; {RELATED}",
