@@ -371,7 +371,7 @@ def illustrate(openapi: dict[str, Any], bench: Workbench) -> None:
         for operation in operations.values():
             for status, response in operation["responses"].items():
                 content = response.get("content", {}).get("application/json", {})
-                if status.startswith("2") and content.get("schema"):
+                if status.startswith("2") and content.get("schema") and "example" not in content:
                     content["example"] = sketched(schemas, content["schema"], found)
 
 

@@ -106,7 +106,12 @@ def export_audit_events(bench: BenchDep, workspace: WorkspaceDep, narrowing: Nar
 @router.get(
     ".jsonl",
     summary="Export audit events as JSON Lines",
-    responses={**LIST, 200: {"content": {JSON_LINES: {"schema": {"type": "string"}}}}},
+    responses=file_answer(
+        JSON_LINES,
+        "One event per line.",
+        '{"id":"evt_a2b3c4d5e6f7g2h3","at":"2026-11-02T09:30:00Z","action":"proposal.frozen"}\n',
+        LIST,
+    ),
     response_class=StreamingResponse,
 )
 @needs(Right.MANAGE)
