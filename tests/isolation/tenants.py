@@ -187,7 +187,9 @@ async def filled(app: FastAPI, ask: Ask, who: str, workspace: str) -> Kept:
     }
     await made("/sizings", json=sizing)
     await made("/boms", json={"label": f"bill {apart}", "estimate_id": estimate["id"]})
-    study = {**STUDY, "name": f"study {apart}", "notes": f"notes {apart}"}
+    # A search over all systems is soonest done for a network without plans to search.
+    base = STUDY["base"] | {"model": RESNET["model"], "workload": RESNET["workload"]}
+    study = {**STUDY, "base": base, "name": f"study {apart}", "notes": f"notes {apart}"}
     study = await made("/studies", json=study)
     await ask(who, "PATCH", f"{api}/studies/{study['id']}", json={"name": f"again {apart}"})
     sweep = {**BASE, "title": f"sweep {apart}", "scenarios": [{"label": f"scenario {apart}"}]}
