@@ -26,7 +26,7 @@ pytestmark = pytest.mark.benchmark
 
 REQUESTS = 30
 
-LIKE, TIMES = "/catalog/systems", 20.0
+LIKE, TIMES = "/catalog/systems", 10.0
 """No page may take more than so many times the processor time of one that reads a table, in the same run."""
 
 EMPTY = "/studies"
