@@ -38,7 +38,7 @@ MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
             "list_(chips|machines|systems|fabrics|models|software|sources)",
             "list_(profiles|workloads|estimates|sizings|comparisons|studies|calibrations|sweeps|proposals)",
             "list_(accelerators|price_books|bills|keys|webhooks|deliveries|audit_events)",
-            "export_audit_events",
+            "export_audit_(events|lines)",
             "get_(sweep|sizing)",
         ),
         CURSORS,

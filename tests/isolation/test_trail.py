@@ -162,6 +162,8 @@ def test_the_list_is_narrowed_and_goes_on(app: FastAPI) -> None:
     assert got(app, "one", "/api/v1/audit-events", until="2020-01-01T00:00:00Z").json()["items"] == []
     assert len(got(app, "one", "/api/v1/audit-events", since="2020-01-01T00:00:00Z").json()["items"]) == 3
     assert got(app, "one", "/api/v1/audit-events", since="2020-01-01T00:00:00").status_code == 400
+    for number in ("1577836800", "-1.2e-99"):
+        assert got(app, "one", "/api/v1/audit-events", since=number).status_code == 422
     assert got(app, "one", "/api/v1/audit-events", cursor="nonsense").status_code == 400
 
 

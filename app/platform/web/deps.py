@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -21,10 +22,12 @@ from app.platform.web.locale import PARAMETER, voice_of
 from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
 
 def as_written(value: object) -> object:
     """Return a moment that is written as a date with a time; a bare number is none."""
-    if isinstance(value, str) and "-" not in value[1:]:
+    if isinstance(value, str) and not DATE.match(value):
         raise PydanticCustomError("datetime_type", "must be a moment such as 2026-11-01T00:00:00Z")
     return value
 
