@@ -91,6 +91,10 @@ UPLOADED = "get_profile_file"
 NARROWING = ("fields", "view")
 """Parameters that are left alone: an answer in part lacks fields of its description, as was asked."""
 
+REPEATED = "Idempotency-Key"
+"""A parameter that chains of requests leave alone: to a key used before, the first answer is given again,
+and what it names may be gone since."""
+
 REFUSED = ["400", "412", "413", "422"]
 REJECTED = ["400", "401", "403", "404", "405", "406", "409", "412", "413", "415", "422", "428", "429"]
 """How wrong input may be refused: what is larger than allowed may be so before it is read (413)."""
@@ -153,7 +157,8 @@ def examine(
                 one.get("name") or one["$ref"].rpartition("/")[2]: one
                 for one in operation.get("parameters", ())
             }
-            operation["parameters"] = [one for name, one in named.items() if name not in NARROWING]
+            left_alone = (*NARROWING, REPEATED) if "stateful" in phases else NARROWING
+            operation["parameters"] = [one for name, one in named.items() if name not in left_alone]
     found = Findings()
     for event in from_schema(schema).execute():
         if isinstance(event, events.ScenarioFinished):
