@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from app.features.price_books import service as price_books
 from app.features.price_books.model import (
+    BookFields,
     PriceBookDocument,
     PriceBookPatch,
     PriceBookRequest,
@@ -47,8 +48,6 @@ router = api_router("price books", "/price-books")
 
 REQUEST: TypeAdapter[PriceBookRequest] = TypeAdapter(PriceBookRequest)
 
-NAME = {"type": "string", "description": "Name of the book; if omitted, the name of the file."}
-
 BOOK_BODY = {
     "requestBody": {
         "required": True,
@@ -57,7 +56,7 @@ BOOK_BODY = {
                 "schema": {"$ref": "#/components/schemas/PriceBookRequest"},
                 "examples": {"offers": {"value": BOOK}},
             },
-            **form_body({"name": NAME}),
+            **form_body(BookFields),
         },
     }
 }
@@ -69,10 +68,10 @@ VersionQuery = Annotated[
 ]
 
 
-async def book_body(request: Request) -> Upload | Any:
+async def book_body(request: Request) -> Upload[BookFields] | Any:
     """Read a CSV file with its name, or a JSON body."""
     if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        return await read_upload(request, known=("name",))
+        return await read_upload(request, BookFields)
     return await read_upload_or_json(request)
 
 
@@ -89,7 +88,7 @@ def create_price_book(
     Send JSON, or a CSV file with the columns item, parameter, condition, value, unit and note.
     """
     if isinstance(body, Upload):
-        name = body.fields.get("name") or body.name.removesuffix(".csv")
+        name = body.fields.name or body.name.removesuffix(".csv")
         return price_books.read_book(bench, workspace, name, body.content, key)
     try:
         request = REQUEST.validate_python(body)

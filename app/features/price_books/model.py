@@ -53,6 +53,13 @@ class PriceBookRequest(Schema):
     comment: str = Field("", max_length=300, description="Reason for the price book or the change.")
 
 
+class BookFields(Schema):
+    """What may come with a file of prices."""
+
+    name: str | None = Field(None, max_length=200)
+    """Name of the book; if omitted, the name of the file."""
+
+
 class PriceBookPatch(Schema):
     """Fields of a price book to change. Everything else is unchanged."""
 

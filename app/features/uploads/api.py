@@ -8,12 +8,12 @@ from urllib.parse import quote
 from fastapi import Body, Depends, Path, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
-from app.errors import Unprocessable
 from app.features.uploads import service as uploads
 from app.features.uploads.model import (
     KeptProfile,
     KeptWorkload,
     ProfileRequest,
+    SampleFields,
     UploadPatch,
     UploadSummary,
 )
@@ -68,14 +68,12 @@ UPLOAD_PATCH = {"name": "Qwen2-7B of Customer A", "customer": "Customer A"}
 
 PatchBody = Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])]
 
-SEQ_LEN = {"type": "integer", "description": "Row length; if omitted, enough for the longest sample."}
-
-WORKLOAD_BODY = {"requestBody": {"required": True, "content": form_body({"seq_len": SEQ_LEN})}}
+WORKLOAD_BODY = {"requestBody": {"required": True, "content": form_body(SampleFields)}}
 
 
-async def workload_upload(request: Request) -> Upload:
+async def workload_upload(request: Request) -> Upload[SampleFields]:
     """Read a sample of the data."""
-    return await read_upload(request, known=("seq_len",))
+    return await read_upload(request, SampleFields)
 
 
 def profile_request(body: Any) -> ProfileRequest:
@@ -90,14 +88,6 @@ def attachment(name: str, content: bytes) -> Response:
     """Return a customer's file as one to be saved, never to be shown."""
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}"}
     return Response(content, media_type="application/octet-stream", headers=headers)
-
-
-def row_length(upload: Upload) -> int | None:
-    """Return the field ``seq_len`` of a form."""
-    text = upload.fields.get("seq_len", "")
-    if text and (not text.isdecimal() or len(text) > 9):
-        raise Unprocessable.at("seq_len", "must be a whole number")
-    return int(text) if text else None
 
 
 @router.post(
@@ -172,12 +162,12 @@ def delete_profile(bench: BenchDep, workspace: WorkspaceDep, identifier: Profile
 def create_workload(
     bench: BenchDep,
     workspace: WorkspaceDep,
-    upload: Annotated[Upload, Depends(workload_upload)],
+    upload: Annotated[Upload[SampleFields], Depends(workload_upload)],
     gone: GoneDep,
     key: KeyHeader = None,
 ) -> KeptWorkload:
     """Count the lengths in JSON lines, CSV, text or Parquet; the text is discarded after counting."""
-    length = row_length(upload)
+    length = upload.fields.seq_len
     return uploads.upload_workload(bench, workspace, upload.name, upload.content, length, key, gone)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from app.estimating.documents import CheckWarning
-from app.estimating.request import Schema, TransformerInput
+from app.estimating.request import Schema, TransformerInput, Whole
 from app.estimating.schema import Document, Quantity
 from app.platform.catalogue_model import OperatorSummary
 from app.profiles.documents import printable
@@ -108,6 +108,12 @@ class UploadPatch(Schema):
         if name == "":
             raise ValueError("must not be blank")
         return name
+
+
+class SampleFields(Schema):
+    """What may come with a data sample."""
+
+    seq_len: Whole | None = Field(None, description="Row length; if omitted, enough for the longest sample.")
 
 
 class ProfileRequest(Schema):

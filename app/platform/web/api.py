@@ -6,14 +6,14 @@ import hashlib
 import inspect
 import json
 import re
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
+from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar, get_type_hints
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
@@ -32,9 +32,11 @@ from app.errors import (
     TooMany,
     Unavailable,
     Unprocessable,
+    refuse,
 )
+from app.estimating.request import Schema
 from app.platform.idempotency import noting_replays
-from app.platform.json_bodies import read_json
+from app.platform.json_bodies import REASONS, from_validation, read_json
 from app.platform.listing import Page
 from app.platform.web.auth import get_principal
 from app.platform.web.faults import documents, query_names, unread_parameters, with_what_else_is_wrong
@@ -547,50 +549,54 @@ def file_answer(
 MAX_NAME = 200
 
 
+class FileAlone(Schema):
+    """What comes with a file of which all is known."""
+
+
+Beside = TypeVar("Beside", bound=Schema)
+
+
 @dataclass(frozen=True, slots=True)
-class Upload:
-    """A file with its name and the plain fields that came along."""
+class Upload(Generic[Beside]):
+    """A file with its name and what came along."""
 
     name: str
     content: bytes
-    fields: Mapping[str, str]
+    fields: Beside
 
 
-async def read_upload(request: Request, known: Collection[str] = ()) -> Upload:
-    """Read the ``file`` of a multipart form; fields beside it must be known ones."""
+async def read_upload(request: Request, kind: type[Beside]) -> Upload[Beside]:
+    """Read the ``file`` of a multipart form, and the fields beside it."""
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise UnsupportedMediaType("send the file as multipart/form-data, in a field named “file”")
-    async with request.form(max_files=1, max_fields=len(known) + 1) as form:
-        for name in form:
-            if name != "file" and name not in known:
-                raise Unprocessable.at(name[:MAX_NAME], "unknown field in this request")
-        file = form.get("file")
+    async with request.form(max_files=1, max_fields=len(kind.model_fields) + 1) as form:
+        file, faults = form.get("file"), list[AppError]()
+        fields = {name: value or None for name, value in form.items() if name != "file"}
+        try:
+            beside = kind.model_validate(fields)
+        except ValidationError as error:
+            faults.append(from_validation(error.errors()))
         if not isinstance(file, UploadFile):
-            raise Unprocessable.at("file", "a file is required")
-        fields = {name: value for name, value in form.items() if isinstance(value, str)}
-        return Upload((file.filename or "file")[:MAX_NAME], await file.read(), fields)
+            faults.append(Unprocessable.at("file", REASONS["missing"]))
+        refuse(faults)
+        assert isinstance(file, UploadFile)
+        return Upload((file.filename or "file")[:MAX_NAME], await file.read(), beside)
 
 
-async def read_upload_or_json(request: Request) -> Upload | Any:
+async def read_upload_or_json(request: Request) -> Upload[FileAlone] | Any:
     """Read a multipart file, or a JSON body in its place."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        return await read_upload(request)
+        return await read_upload(request, FileAlone)
     body = await request.body()
     if not body:
         raise Unprocessable.at("body", "a file or a model description is required")
     return read_json(body)
 
 
-def form_body(fields: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
+def form_body(kind: type[Schema] = FileAlone) -> dict[str, Any]:
     """Return a multipart form with a file for OpenAPI."""
     file = {"type": "string", "format": "binary", "description": "File to upload."}
-    return {
-        "multipart/form-data": {
-            "schema": {
-                "type": "object",
-                "required": ["file"],
-                "properties": {"file": file, **(fields or {})},
-            }
-        }
-    }
+    fields = kind.model_json_schema()["properties"] if kind.model_fields else {}
+    form = {"type": "object", "required": ["file"], "properties": {"file": file, **fields}}
+    return {"multipart/form-data": {"schema": form}}

@@ -222,3 +222,12 @@ def test_every_kind_of_unreadable_value_is_told_at_once(ask: Ask) -> None:
         "workload.samples": "not_finite",
         "label": "repeated_name",
     }
+
+
+def test_all_that_is_wrong_with_a_form_is_named_at_once(ask: Ask) -> None:
+    parts = {"seq_len": "long", "lenght": "1"}
+    answer = ask("POST", "/api/v1/workloads", data=parts, files={"text": b"{}"})
+    assert answer.status_code == 422
+    found = {fault["field"]: fault["code"] for fault in answer.json()["errors"]}
+    unknown = dict.fromkeys(("lenght", "text"), "unknown_field")
+    assert found == {"seq_len": "wrong_type", "file": "missing_field", **unknown}
