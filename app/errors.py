@@ -117,6 +117,13 @@ def with_faults(error: AppError, others: Iterable[AppError]) -> AppError:
     return kind(error.message if len(fields) == 1 else several_invalid(len(fields)), fields.values())
 
 
+def refuse(faults: Iterable[AppError]) -> None:
+    """Raise all that is wrong as one error."""
+    found = list(faults)
+    if found:
+        raise with_faults(found[0], found[1:])
+
+
 def several_invalid(count: int) -> Message:
     return Message("{count} fields are invalid", {"count": count})
 

@@ -19,14 +19,14 @@ from app.engine.search.evaluate import Fitting, GpuEvaluator, fitting
 from app.engine.search.nearby import nearby_plans
 from app.engine.search.selection import best_that_differ, least_on_any_number
 from app.engine.search.space import LARGEST_MICRO_BATCH, Space, layouts
+from app.errors import refuse
 from app.estimating.request import PlanInput
 from app.estimating.scenario import (
     GPU_ONLY,
     IPU_ONLY,
     Scenario,
-    check_devices,
-    check_kind,
     nothing_legal,
+    plan_faults,
     with_recomputed_layers,
 )
 
@@ -443,14 +443,11 @@ def space_of(
     lean: bool = False,
 ) -> Space:
     """Return the space of a scenario's plans; refuse values that can never be right."""
-    # Among several values those that cannot be are passed over; a single one is an order.
-    orders = {name: values[0] for name, values in allowed.items() if len(values) == 1}
     if not scenario.is_ipu and not scenario.memory_elsewhere:
         # Whether an optimizer fits into a host of unknown memory nobody can say.
         allowed = {"offload": (0.0,), **allowed}
-    check_kind(scenario, allowed)
+    refuse(plan_faults(scenario, allowed, devices))
     allowed = with_recomputed_layers(allowed, scenario.table.depth)
-    check_devices(scenario, orders, devices)
     return Space(
         devices=devices,
         devices_per_node=per_node,

@@ -18,6 +18,7 @@ from app.estimating.schema import Described
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(strict=False)]
+Degree = Annotated[int, Field(strict=False, ge=1, le=1_000_000)]
 
 
 class InPercent:
@@ -202,21 +203,21 @@ class SystemInput(Schema):
 class PlanInput(Schema):
     """How the model is mapped to devices. Omitted fields are searched."""
 
-    tensor: Whole | None = None
+    tensor: Degree | None = None
     """Tensor-parallel degree: devices that share each layer."""
-    pipeline: Whole | None = None
+    pipeline: Degree | None = None
     """Number of pipeline stages."""
-    data: Whole | None = None
+    data: Degree | None = None
     """Data-parallel degree: replicas of the model."""
-    micro_batch: Whole | None = None
+    micro_batch: Degree | None = None
     """Samples per micro-batch."""
-    accumulation: Whole | None = None
+    accumulation: Degree | None = None
     """Micro-batches per step and replica (gradient accumulation)."""
-    interleave: Whole | None = None
+    interleave: Degree | None = None
     """Model chunks per pipeline stage (interleaving)."""
     recompute: Literal["none", "selective", "full"] | None = None
     """Activations that the backward pass recomputes."""
-    recompute_layers: Whole | None = None
+    recompute_layers: Degree | None = None
     """Layers whose activations are recomputed whole; those of the others are kept, or attention alone is
     recomputed where no fused kernel does so. All of them if omitted; GPU only.
     """
@@ -226,21 +227,21 @@ class PlanInput(Schema):
     """
     sharding: Literal["none", "optimizer", "gradients", "parameters"] | None = None
     """State that replicas shard instead of each holding a full copy (ZeRO 1 to 3)."""
-    sharding_ranks: Whole | None = None
+    sharding_ranks: Degree | None = None
     """Number of replicas that share one sharded copy of the state."""
-    expert: Whole | None = None
+    expert: Degree | None = None
     """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
-    context: Whole | None = None
+    context: Degree | None = None
     """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of each sample;
     1 if omitted.
     """
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
-    rts: Whole | None = None
+    rts: Degree | None = None
     """IPU: number of replicas over which weights are sharded (replicated tensor sharding)."""
-    rts_optimizer: Whole | None = None
+    rts_optimizer: Degree | None = None
     """IPU: number of replicas over which the optimizer state is sharded."""
-    phases: Whole | None = None
+    phases: Degree | None = None
     """IPU: number of phases per stage; 1 keeps the stage in the processor."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -39,7 +39,7 @@ from app.engine.records import (
     Precision,
 )
 from app.engine.search.space import Space
-from app.errors import BadInput, Conflict
+from app.errors import AppError, BadInput, Conflict
 from app.estimating.effects import Effect
 from app.estimating.effects import time_factor as effects_factor
 from app.estimating.request import PlanInput
@@ -234,13 +234,9 @@ def as_stated(plans: Plans, context: int) -> Plans:
 
 
 def given_fields(plan: PlanInput) -> dict[str, float]:
-    """Return the fields of a request's plan as numbers; refuse what can never be right."""
-    given: dict[str, float] = {}
-    for name in PlanInput.model_fields:
-        value = getattr(plan, name)
-        if value is not None:
-            given[name] = plan_number(name, value)
-    return given
+    """Return the fields of a request's plan as numbers."""
+    given = {name: getattr(plan, name) for name in PlanInput.model_fields}
+    return {name: plan_number(name, value) for name, value in given.items() if value is not None}
 
 
 def plan_number(name: str, value: object) -> float:
@@ -249,13 +245,7 @@ def plan_number(name: str, value: object) -> float:
         return RECOMPUTE[str(value)]
     if name == "sharding":
         return SHARDING[str(value)]
-    number = float(value)  # type: ignore[arg-type]
-    if not isinstance(value, bool) and not 1 <= number <= MOST:
-        raise BadInput.at(f"plan.{name}", "must be between 1 and {most}, not {value}", value=value, most=MOST)
-    return number
-
-
-MOST = 1_000_000
+    return float(value)  # type: ignore[arg-type]
 
 
 def recompute_name(value: float) -> str:
@@ -274,14 +264,17 @@ def with_recomputed_layers(
     """Return what a plan may be with a number of recomputed layers as a share of all."""
     if "recompute_layers" not in allowed:
         return allowed
-    layers = int(allowed["recompute_layers"][0])
-    field = "plan.recompute_layers"
-    if tuple(allowed.get("recompute", (Recompute.FULL,))) != (Recompute.FULL,):
-        raise BadInput.at(field, "applies to full recompute only; leave it empty, or choose recompute full")
-    if layers > depth:
-        raise BadInput.at(field, "{layers} layers: the model has only {depth}", layers=layers, depth=depth)
     others = {name: values for name, values in allowed.items() if name != "recompute_layers"}
-    return {**others, "recompute": (Recompute.SELECTIVE + layers / depth,)}
+    return {**others, "recompute": (Recompute.SELECTIVE + allowed["recompute_layers"][0] / depth,)}
+
+
+def layer_faults(allowed: Mapping[str, Sequence[float]], depth: int) -> Iterator[AppError]:
+    """Give what is wrong with a number of recomputed layers."""
+    layers, field = int(allowed.get("recompute_layers", (0,))[0]), "plan.recompute_layers"
+    if layers and tuple(allowed.get("recompute", (Recompute.FULL,))) != (Recompute.FULL,):
+        yield BadInput.at(field, "applies to full recompute only; leave it empty, or choose recompute full")
+    if layers > depth:
+        yield BadInput.at(field, "{layers} layers: the model has only {depth}", layers=layers, depth=depth)
 
 
 def sharding_name(value: float) -> str:
@@ -296,85 +289,87 @@ GPU_ONLY = {
 """Fields of a plan that one kind of hardware has, with the value that changes nothing."""
 
 
-def check_kind(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> None:
-    """Refuse fields of a plan that the kind of hardware does not have."""
+def plan_faults(
+    scenario: Scenario, allowed: Mapping[str, Sequence[float]], devices: int
+) -> Iterator[AppError]:
+    """Give all that can never be right about what a plan may be."""
+    # Among several values those that cannot be are passed over; a single one is an order.
+    orders = {name: values[0] for name, values in allowed.items() if len(values) == 1}
     other, kind = (GPU_ONLY, "GPU") if scenario.is_ipu else (IPU_ONLY, "IPU")
     for name, neutral in other.items():
         if any(value != neutral for value in allowed.get(name, ())):
-            raise BadInput.at(
+            yield BadInput.at(
                 f"plan.{name}", "{name} applies to {kind} systems only; leave it empty", name=name, kind=kind
             )
-
-
-def check_devices(scenario: Scenario, given: Mapping[str, float], devices: int) -> None:
-    """Refuse degrees that the devices, the layers or the heads can never take."""
-    degrees = [given.get(name, 1.0) for name in ("tensor", "pipeline", "data")]
-    needed = int(np.prod(degrees))
-    check_context(scenario, needed, devices)
-    if needed > devices:
-        raise Conflict.at(
-            next(f"plan.{name}" for name in ("data", "pipeline", "tensor") if name in given),
-            "{tensor} × {pipeline} × {data} needs {needed} devices; the system has {devices}",
-            tensor=int(degrees[0]),
-            pipeline=int(degrees[1]),
-            data=int(degrees[2]),
-            needed=needed,
-            devices=devices,
-        )
-    if given.get("pipeline", 1) > scenario.table.depth:
-        raise BadInput.at(
+    yield from layer_faults(allowed, scenario.table.depth)
+    yield from device_faults(orders, scenario.context, devices)
+    if orders.get("pipeline", 1) > scenario.table.depth:
+        yield BadInput.at(
             "plan.pipeline", "{value} stages: the model has only {depth} layers to split",
-            value=int(given["pipeline"]), depth=scenario.table.depth,
+            value=int(orders["pipeline"]), depth=scenario.table.depth,
         )  # fmt: skip
-    if given.get("interleave", 1) > 1 and given.get("pipeline") == 1:
-        raise BadInput.at(
+    if orders.get("interleave", 1) > 1 and orders.get("pipeline") == 1:
+        yield BadInput.at(
             "plan.interleave",
             "one pipeline stage has nothing to interleave; leave it empty, or give more stages",
         )
-    heads = int(scenario.table.attention_heads)
-    tensor = int(given.get("tensor", 1))
-    if tensor > 1 and not heads:
-        raise BadInput.at("plan.tensor", "tensor parallelism does not apply to this model; leave it empty")
-    if tensor > 1 and heads % tensor and not scenario.is_ipu:
-        raise BadInput.at(
-            "plan.tensor",
-            "{tensor} does not divide the {heads} attention heads of the model",
-            tensor=tensor,
-            heads=heads,
-        )
+    yield from share_faults(scenario, int(orders.get("tensor", 1)))
     if scenario.is_ipu:
         for name in ("tensor", "pipeline", "data"):
-            value = int(given.get(name, 1))
+            value = int(orders.get(name, 1))
             if value & (value - 1):
-                raise BadInput.at(
+                yield BadInput.at(
                     f"plan.{name}",
                     "{value} is not a power of two, as replica counts on an IPU-POD must be",
                     value=value,
                 )
 
 
-def check_context(scenario: Scenario, ranks: int, devices: int) -> None:
-    """Refuse context parallelism where there are no tokens to share, or not so many or so many devices."""
-    context, tokens = scenario.context, int(scenario.table.tokens)
-    if context == 1:
-        return
-    if not scenario.table.attention_heads:
-        raise BadInput.at("plan.context", "context parallelism does not apply to this model; leave it empty")
-    if tokens % context:
-        raise BadInput.at(
+def device_faults(orders: Mapping[str, float], context: int, devices: int) -> Iterator[AppError]:
+    """Give what is wrong with degrees whose product is more than there are devices."""
+    tensor, pipeline, data = (int(orders.get(name, 1)) for name in ("tensor", "pipeline", "data"))
+    needed = tensor * pipeline * data
+    if needed > devices:
+        yield Conflict.at(
+            next(f"plan.{name}" for name in ("data", "pipeline", "tensor") if name in orders),
+            "{tensor} × {pipeline} × {data} needs {needed} devices; the system has {devices}",
+            tensor=tensor,
+            pipeline=pipeline,
+            data=data,
+            needed=needed,
+            devices=devices,
+        )
+    elif needed * context > devices:
+        yield Conflict.at(
+            "plan.context",
+            "{context} ranks for each of {ranks} need {needed} devices; the system has {devices}",
+            context=context,
+            ranks=needed,
+            needed=needed * context,
+            devices=devices,
+        )
+
+
+def share_faults(scenario: Scenario, tensor: int) -> Iterator[AppError]:
+    """Give what is wrong with the ranks that share the heads of a layer or the tokens of a sample."""
+    heads, context, tokens = int(scenario.table.attention_heads), scenario.context, int(scenario.table.tokens)
+    if tensor > 1 and not heads:
+        yield BadInput.at("plan.tensor", "tensor parallelism does not apply to this model; leave it empty")
+    elif tensor > 1 and heads % tensor and not scenario.is_ipu:
+        yield BadInput.at(
+            "plan.tensor",
+            "{tensor} does not divide the {heads} attention heads of the model",
+            tensor=tensor,
+            heads=heads,
+        )
+    if context > 1 and not heads:
+        yield BadInput.at("plan.context", "context parallelism does not apply to this model; leave it empty")
+    elif tokens % context:
+        yield BadInput.at(
             "plan.context",
             "{context} does not divide the {tokens} tokens of a sample",
             context=context,
             tokens=tokens,
-        )
-    if ranks * context > devices:
-        raise Conflict.at(
-            "plan.context",
-            "{context} ranks for each of {ranks} need {needed} devices; the system has {devices}",
-            context=context,
-            ranks=ranks,
-            needed=ranks * context,
-            devices=devices,
         )
 
 

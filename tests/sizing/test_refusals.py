@@ -47,8 +47,6 @@ FLOP = {"total_flop": 1e20}
         ({"system": {"ports_per_node": 0}}, BadInput, "system.ports_per_node"),
         ({"system": {"ports_per_node": 64}}, BadInput, "system.ports_per_node"),
         ({"system": {"id": "bow-pod16", "streaming_memory_gb": 0}}, BadInput, "system.streaming_memory_gb"),
-        ({"plan": {"tensor": 0}}, BadInput, "plan.tensor"),
-        ({"plan": {"micro_batch": 10**7}}, BadInput, "plan.micro_batch"),
         ({"plan": {"tensor": 3}, "system": {"count": 3}}, BadInput, "plan.tensor"),
         ({"plan": {"pipeline": 32}, "system": {"count": 4}}, BadInput, "plan.pipeline"),
         ({"plan": {"tensor": 2}, "model": {"preset": "resnet50"}, "workload": {"seq_len": None}}, BadInput,
@@ -98,6 +96,8 @@ def test_a_wrong_value_names_its_field(parts: dict[str, Any], error: type[AppErr
         ({"workload": {"precision": "int8"}}, ("workload", "precision")),
         ({"system": {"count": 1.5}}, ("system", "count")),
         ({"plan": {"recompute": "some"}}, ("plan", "recompute")),
+        ({"plan": {"tensor": 0}}, ("plan", "tensor")),
+        ({"plan": {"micro_batch": 10**7}}, ("plan", "micro_batch")),
         ({"currency": "EUR"}, ("currency",)),
         ({"label": "x" * 201}, ("label",)),
     ],
@@ -146,3 +146,13 @@ def test_an_unknown_identifier_is_answered_with_the_nearest() -> None:
 def test_a_peak_that_a_chip_lacks_is_refused_with_those_it_has() -> None:
     with pytest.raises(Unprocessable, match=r"MI300X.*fp16_sparse.*fp8_dense"):
         answer(model=FLOP, system={"id": "mi300x-8"}, assumptions={"peak": "fp16_sparse"})
+
+
+def test_all_contradictions_of_a_plan_are_named_at_once() -> None:
+    plan = {"tensor": 7, "pipeline": 99, "rts": 2, "recompute": "none", "recompute_layers": 3}
+    with pytest.raises(BadInput) as caught:
+        answer(system={"id": "dgx-a100-640gb"}, plan=plan)
+    found = {fault.field: str(fault.message) for fault in caught.value.errors}
+    # Seven times 99 is more than there are devices; that is said of the last degree that is given.
+    assert set(found) == {f"plan.{name}" for name in plan} - {"plan.recompute"}
+    assert "693 devices" in found["plan.pipeline"] and "does not divide" in found["plan.tensor"]

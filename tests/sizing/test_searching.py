@@ -199,8 +199,6 @@ def test_refusals_name_the_field() -> None:
     assert refused(GPT3, keep=0) == "keep"
     assert refused(GPT3, probability=1.0) == "probability"
     assert refused(GPT3, probability=0.2) == "probability"
-    assert refused(GPT3, constraints={"tensor": 0}) == "constraints.tensor"
-    assert refused(GPT3, constraints={"tensor": [3, 0]}) == "constraints.tensor"
     assert refused(GPT3, constraints={"rts": 4}) == "constraints.rts"
     assert refused(BERT_ON_IPUS, constraints={"interleave": [2, 4]}) == "constraints.interleave"
     assert refused(GPT3, constraints={"data": 7}) == "constraints"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, TypeAdapter, WithJsonSchema
 
 from app.estimating.documents import CheckWarning, Default, ModelSummary, Part, PlanSummary, SystemSummary
 from app.estimating.request import (
     AssumptionsInput,
+    Degree,
     ModelInput,
     Number,
     PlanInput,
@@ -29,8 +30,8 @@ def _several(value: object) -> object:
     return value if isinstance(value, list) or value is None else [value]
 
 
-def _one_or_several(kind: str, names: tuple[str, ...] = ()) -> WithJsonSchema:
-    one: dict[str, object] = {"type": kind} | ({"enum": list(names)} if names else {})
+def _one_or_several(kind: Any) -> WithJsonSchema:
+    one = TypeAdapter(kind).json_schema()
     several = {"type": "array", "items": one, "minItems": 1, "maxItems": MOST_VALUES}
     return WithJsonSchema({"anyOf": [one, several]})
 
@@ -41,38 +42,35 @@ RecomputeName = Literal["none", "selective", "full"]
 
 ShardingName = Literal["none", "optimizer", "gradients", "parameters"]
 
-Wholes: TypeAlias = Annotated[list[Whole], BeforeValidator(_several), _LENGTH, _one_or_several("integer")]
+Degrees: TypeAlias = Annotated[list[Degree], BeforeValidator(_several), _LENGTH, _one_or_several(Degree)]
 
 Recomputes: TypeAlias = Annotated[
-    list[RecomputeName],
-    BeforeValidator(_several),
-    _LENGTH,
-    _one_or_several("string", get_args(RecomputeName)),
+    list[RecomputeName], BeforeValidator(_several), _LENGTH, _one_or_several(RecomputeName)
 ]
 
 Shardings: TypeAlias = Annotated[
-    list[ShardingName], BeforeValidator(_several), _LENGTH, _one_or_several("string", get_args(ShardingName))
+    list[ShardingName], BeforeValidator(_several), _LENGTH, _one_or_several(ShardingName)
 ]
 
 
 class SearchConstraints(Schema):
     """Constraints on a plan: one value or several per field. Omitted fields are unconstrained."""
 
-    tensor: Wholes | None = None
+    tensor: Degrees | None = None
     """Tensor-parallel degree: devices that share each layer."""
-    pipeline: Wholes | None = None
+    pipeline: Degrees | None = None
     """Number of pipeline stages."""
-    data: Wholes | None = None
+    data: Degrees | None = None
     """Data-parallel degree: replicas of the model."""
-    micro_batch: Wholes | None = None
+    micro_batch: Degrees | None = None
     """Samples per micro-batch."""
-    accumulation: Wholes | None = None
+    accumulation: Degrees | None = None
     """Micro-batches per step and replica (gradient accumulation)."""
-    interleave: Wholes | None = None
+    interleave: Degrees | None = None
     """Model chunks per pipeline stage (interleaving)."""
     recompute: Recomputes | None = None
     """Activations that the backward pass recomputes."""
-    recompute_layers: Whole | None = None
+    recompute_layers: Degree | None = None
     """Layers whose activations are recomputed whole; those of the others are kept, or attention alone is
     recomputed where no fused kernel does so. All of them if omitted; GPU only.
     """
@@ -82,21 +80,21 @@ class SearchConstraints(Schema):
     """
     sharding: Shardings | None = None
     """State that replicas shard instead of each holding a full copy (ZeRO 1 to 3)."""
-    sharding_ranks: Whole | None = None
+    sharding_ranks: Degree | None = None
     """Number of replicas that share one sharded copy of the state."""
-    expert: Wholes | None = None
+    expert: Degrees | None = None
     """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
-    context: Whole | None = None
+    context: Degree | None = None
     """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of each sample;
     1 if omitted.
     """
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
-    rts: Wholes | None = None
+    rts: Degrees | None = None
     """IPU: number of replicas over which weights are sharded (replicated tensor sharding)."""
-    rts_optimizer: Wholes | None = None
+    rts_optimizer: Degrees | None = None
     """IPU: number of replicas over which the optimizer state is sharded."""
-    phases: Wholes | None = None
+    phases: Degrees | None = None
     """IPU: number of phases per stage; 1 keeps the stage in the processor."""
     memory_margin: Number | None = None
     """Share of device memory to leave free; if omitted, the default of the hardware."""

@@ -13,7 +13,7 @@ from app import __version__
 from app.engine.plans import Plans, StepTime
 from app.engine.records import Floats, Indices, IpuChip
 from app.engine.search.selection import best_that_differ, pareto_set
-from app.errors import AppError, BadInput, Message
+from app.errors import AppError, BadInput, Message, refuse
 from app.estimating.checks import data_sheet_checks, does_not_fit, model_checks, plan_checks
 from app.estimating.context import SizingContext
 from app.estimating.deciding import Decision, decide, risk_of, run_totals
@@ -29,6 +29,7 @@ from app.estimating.scenario import (
     Scenario,
     as_stated,
     given_fields,
+    layer_faults,
     plan_number,
     recompute_name,
     sharding_name,
@@ -261,6 +262,7 @@ def _fastest_of(found: Searched, asked: PlanInput) -> Indices:
     space = found.space
     try:
         stated = {name: (value,) for name, value in given_fields(asked).items()}
+        refuse(layer_faults(stated, space.depth))
         given = dict(with_recomputed_layers(stated, space.depth))
     except AppError as error:
         error.errors = tuple(
