@@ -19,7 +19,8 @@ from fastapi import FastAPI
 from app.catalog.books import LIMITS, PRICED_KINDS, RENTALS, RENTED_KINDS, units_of
 from app.catalog.catalog import Catalog
 from app.estimating.documents import Severity
-from app.features.operation.api import document
+from app.features.operation.api import DESCRIPTION
+from app.features.operation.openapi import description, document
 from app.main import create_app
 from app.platform.web.problems import BY_STATUS, FAULTS, MEANINGS
 from app.settings import Settings
@@ -48,8 +49,8 @@ REQUEST = re.compile(r"```json\n(.*?)```|-d '(.*?)'\n?```", re.DOTALL)
 """A request as it is printed; an answer is that to the one above it."""
 
 
-def with_reference(text: str) -> str:
-    """Return the page about the API with its generated parts brought up to date."""
+def api_documents(text: str) -> dict[str, str]:
+    """Return the page about the API with its generated parts brought up to date, and the description."""
     with tempfile.TemporaryDirectory() as folder:
         app = create_app(Settings.at(Path(folder)))
         parts = {
@@ -60,7 +61,10 @@ def with_reference(text: str) -> str:
             "prices": book_parameters(app.state.workbench.sizing.catalog),
         }
         text = PART.sub(lambda found: f"{found[1]}{table(parts[found['name']])}{found[3]}", text)
-        return asyncio.run(with_answers(app, text))
+        return {
+            PAGE: asyncio.run(with_answers(app, text)),
+            DESCRIPTION: description(app, app.state.workbench),
+        }
 
 
 async def with_answers(app: FastAPI, text: str) -> str:

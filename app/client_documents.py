@@ -14,7 +14,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from app import routes
-from app.features.operation.api import document
+from app.features.operation.openapi import document
 
 MODULE = "client/rackline_client/documents.py"
 

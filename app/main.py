@@ -122,7 +122,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.router.routes += [*routes.OPEN_ROUTES, *routes.API_ROUTES, *routes.PAGE_ROUTES]
     app.state.paths = frozenset(getattr(route, "path", "") for route in app.router.routes)
     app.mount("/static", Assets(directory=beside("static")), name="static")
-    describe(app, bench)
+    describe(app)
     return app
 
 

@@ -50,7 +50,7 @@ def docs(
 ) -> None:
     """Update the generated parts of the documentation."""
     # The API is described by the server, which the other commands need not wait for.
-    from app.api_reference import PAGE, with_reference
+    from app.api_reference import PAGE, api_documents
     from app.client_documents import MODULE, client_documents
     from app.commands.shown import PAGE as COMMANDS
     from app.commands.shown import with_printed
@@ -64,7 +64,7 @@ def docs(
     context = load_context(data_directory())
     documents = generated_documents(context)
     documents[COMMANDS] = with_printed(written(root / COMMANDS), context)
-    documents[PAGE] = with_reference(page.read_text(encoding="utf-8"))
+    documents |= api_documents(page.read_text(encoding="utf-8"))
     documents[MODULE] = client_documents()
     documents[OPERATIONS] = with_settings(written(root / OPERATIONS))
     wrong = {name: text for name, text in documents.items() if written(root / name) != text}

@@ -1,0 +1,100 @@
+"""The description of the API, which ``rackline docs`` writes into a file."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from app import __version__
+from app.features.operation.illustrations import illustrate
+from app.features.uploads.model import ProfileRequest
+from app.platform.web.api import RATES
+from app.platform.web.description import share
+from app.platform.web.problems import Problem
+from app.platform.workbench import Workbench
+
+DESCRIPTION = (
+    "Sizes AI-training infrastructure: how long a training run takes, what it costs "
+    "and why.\n\nQuantities have `value`, `low` and `high` (an 80 % interval) and an "
+    "SI `unit`. Errors are\n`application/problem+json` (RFC 9457). `Idempotency-Key` "
+    "is supported on every POST that stores data.\nWithout accounts, the server "
+    "responds only on this machine and needs no key; with accounts, it requires\n"
+    "`Authorization: Bearer KEY`."
+)
+
+TAGS = [
+    {"name": "catalogue", "description": "Figures with source, date and status."},
+    {"name": "uploads", "description": "Model profiles and data samples."},
+    {"name": "estimates", "description": "One model on one system."},
+    {"name": "inference", "description": "Serving a model: latency, throughput and cost per token."},
+    {"name": "searches", "description": "The best plans of a model on a system."},
+    {"name": "sizings", "description": "Systems and counts for a deadline and a budget."},
+    {"name": "comparisons", "description": "Options side by side."},
+    {"name": "studies", "description": "A customer's question with its options, in versions."},
+    {"name": "proposals", "description": "Comparisons for a customer: frozen, shared and replayed."},
+    {"name": "bills", "description": "Bills of materials: items, prices, racks."},
+    {"name": "price books", "description": "A workspace's own prices, in versions."},
+    {"name": "accelerators", "description": "A workspace's own accelerators, from data sheets."},
+    {"name": "fabric choices", "description": "What each network of a cluster is worth."},
+    {"name": "calibrations", "description": "Software profiles from a customer's own runs."},
+    {"name": "claims", "description": "What vendors claim, beside what was measured."},
+    {"name": "sweeps", "description": "Every combination of models, systems, prices and scenarios."},
+    {"name": "planning", "description": "Arithmetic before an estimate."},
+    {"name": "audit", "description": "Audit log, for the owners of the workspace."},
+    {"name": "keys", "description": "API keys: scopes, expiry, rotation."},
+    {"name": "webhooks", "description": "URLs that receive proposal events."},
+    {"name": "operation", "description": "The server itself."},
+]
+
+
+def description(app: FastAPI, bench: Workbench) -> str:
+    """Return the OpenAPI document with examples, which are answers of the engine."""
+    openapi = document(app)
+    illustrate(openapi, bench)
+    share(openapi)
+    return json.dumps(openapi, ensure_ascii=False, indent=1) + "\n"
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    openapi = get_openapi(
+        title="Rackline", version=__version__, description=DESCRIPTION.strip(), routes=app.routes, tags=TAGS
+    )
+    add_schemas(openapi)
+    openapi["servers"] = [{"url": "/", "description": "The server that this description comes from."}]
+    openapi["components"]["securitySchemes"] = {
+        "key": {"type": "http", "scheme": "bearer", "description": "An API key."}
+    }
+    # A server without accounts asks for none.
+    openapi["security"] = [{"key": []}, {}]
+    add_rates(openapi)
+    return with_plain_names(openapi)
+
+
+def add_rates(openapi: dict[str, Any]) -> None:
+    """Say on every answer to a key how much is left to it."""
+    for path, operations in openapi["paths"].items():
+        for operation in operations.values() if path.startswith("/api/") else ():
+            for status, response in operation["responses"].items():
+                if status.startswith("2"):
+                    response["headers"] = {**response.get("headers", {}), **RATES}
+
+
+def with_plain_names(openapi: dict[str, Any]) -> dict[str, Any]:
+    """Return a description whose lists are named as classes of programs are: ``StudySummaryPage``."""
+    text = re.sub(r"\bPage(?:_(\w+?)_|\[(\w+)\])(?=\")", r"\1\2Page", json.dumps(openapi))
+    renamed: dict[str, Any] = json.loads(text)
+    return renamed
+
+
+def add_schemas(openapi: dict[str, Any]) -> None:
+    """Put in the schemas that responses and hand-written bodies refer to."""
+    _, schemas = models_json_schema(
+        [(Problem, "serialization"), (ProfileRequest, "validation")],
+        ref_template="#/components/schemas/{model}",
+    )
+    openapi["components"]["schemas"] |= schemas["$defs"]
