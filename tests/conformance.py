@@ -185,6 +185,8 @@ def settings(phases: tuple[str, ...], examples: int, only: str | None = None) ->
     others = [] if only is None else [{"exclude-operation-id-regex": only, "enabled": False}]
     return {
         "base-url": f"http://{HOST}",
+        # How long an answer takes on a busy machine is no fault of it.
+        "request-timeout": 60,
         "cache": {"enabled": False},
         "continue-on-failure": True,
         "seed": 1,
