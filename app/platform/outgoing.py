@@ -119,7 +119,7 @@ def is_public(address: Address) -> bool:
 
     >>> [is_public(ipaddress.ip_address(one)) for one in ("8.8.8.8", "2606:4700::1111")]
     [True, True]
-    >>> [is_public(ipaddress.ip_address(one)) for one in ("10.0.0.1", "100.64.0.1", "::ffff:127.0.0.1")]
+    >>> [is_public(ipaddress.ip_address(one)) for one in ("10.0.0.1", "::ffff:127.0.0.1", "fec0::1")]
     [False, False, False]
     """
     inner = hidden(address)
@@ -132,6 +132,8 @@ def is_public(address: Address) -> bool:
         and not address.is_loopback
         and not address.is_link_local
         and not address.is_unspecified
+        # Sites still use them inside, though they count as global since RFC 3879.
+        and not (isinstance(address, ipaddress.IPv6Address) and address.is_site_local)
     )
 
 

@@ -397,3 +397,11 @@ def test_the_first_account_ends_local_mode_on_every_server(
 
 def failing() -> bool:
     raise Unavailable("the database cannot be reached")
+
+
+def test_what_somebody_may_not_send_is_not_read(server_app: FastAPI) -> None:
+    reader = Browser(server_app, address="192.0.2.78")
+    reader.enter("reader@example.com")
+    sent = {"content": b"[" * 1000, "headers": {"content-type": "application/json"}}
+    assert reader.ask("POST", "/api/v1/estimates", **sent).status_code == 403
+    assert reader.ask("POST", "/api/v1/mappings", **sent).status_code == 400

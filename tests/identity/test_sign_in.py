@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -472,3 +473,48 @@ def test_a_link_for_a_password_does_not_stand_in_for_the_second_factor(
     link = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
     assert accounts.set_password(identity, link, "a second password", HOME, None) is None
     assert not sign_in(identity, "ann@example.com", "a second password", HOME).complete
+
+
+def test_a_second_factor_is_taken_once_however_often_it_is_asked_for_at_once(
+    identity: Identity, ann: str, clock: Clock
+) -> None:
+    offered = second_factor.offer(identity, second_factor.existing_of(identity, ann))
+    code = pyotp.TOTP(offered.secret).at(clock())
+    together, given = threading.Barrier(4), list[list[str]]()
+
+    def ask() -> None:
+        together.wait()
+        with contextlib.suppress(errors.Conflict):
+            given.append(second_factor.turn_on(identity, ann, offered.sealed, code))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (codes,) = given
+    clock.wait(seconds=60)
+    owed = sign_in(identity, "ann@example.com", PASSWORD, HOME)
+    assert give_code(identity, owed.token, codes[0], HOME).complete, (
+        "the codes that were shown are the ones kept"
+    )
+
+
+def test_the_trail_says_what_protects_an_account(identity: Identity, ann: str, clock: Clock) -> None:
+    protected(identity, ann, clock)
+    second_factor.other_recovery_codes(identity, ann, PASSWORD)
+    second_factor.turn_off(identity, ann, PASSWORD)
+    accounts.change_password(identity, ann, PASSWORD, "a second password", HOME, "")
+    people.rename_workspace(identity, LOCAL_WORKSPACE, "Alpha")
+    with identity.store.transaction(LOCAL_WORKSPACE) as repository:
+        events, _ = repository.trail.listing(TrailFilter(), 20, None)
+    changed = [event.detail for event in events if event.action == "account.changed"]
+    assert len(changed) == 4
+    for detail in (
+        {"fields": ["second_factor"], "active": True},
+        {"fields": ["recovery_codes"]},
+        {"fields": ["second_factor"], "active": False},
+        {"fields": ["password"]},
+    ):
+        assert detail in changed
+    assert [event.detail for event in events if event.action == "workspace.changed"] == [{"name": "Alpha"}]

@@ -19,15 +19,17 @@ from app.errors import BadInput
 from app.features.accounts import oidc_provider
 from app.features.accounts.oidc import SingleSignOn
 from app.features.accounts.oidc_provider import Person, Provider, ProviderDown
-from app.features.accounts.service import add_account, set_disabled
+from app.features.accounts.service import SignInRefused, add_account, set_disabled, sign_in
 from app.main import create_app, identity_of
-from app.platform.admission import Role
-from app.platform.identity import folded, new_token, token_hash
+from app.platform.admission import Credentials, Role
+from app.platform.identity import Visitor, folded, new_token, token_hash
 from app.platform.passwords import begin_attempt, of_address
+from app.platform.sessions import AccountsAdmission
 from app.platform.store.account_tables import Invitation
 from app.platform.store.database import Store
 from app.platform.store.queries import new_id, now
 from app.platform.store.trail import TrailFilter
+from app.platform.web.auth import SESSION_COOKIE
 from app.settings import Settings
 from tests.isolation.provider import CLIENT, SECRET, LocalProvider, running
 from tests.loops import run
@@ -96,12 +98,15 @@ def house(application: FastAPI) -> Iterator[House]:
 
 
 async def there_and_back(
-    house: House, changed: dict[str, str] | None = None, following: str = "/studies"
+    house: House, changed: dict[str, str] | None = None, following: str = "/studies", session: str = ""
 ) -> tuple[httpx.Response, httpx.Response]:
     """Go to the provider and come back; return the answer and that of the page then asked for."""
     transport = httpx.ASGITransport(house.app)
     async with httpx.AsyncClient(
-        transport=transport, base_url="http://localhost", headers={"accept": "text/html"}
+        transport=transport,
+        base_url="http://localhost",
+        headers={"accept": "text/html"},
+        cookies={SESSION_COOKIE: session} if session else {},
     ) as browser:
         left = await browser.get("/sign-in/oidc", params={"next": following})
         assert left.status_code == 303, left.text
@@ -111,9 +116,9 @@ async def there_and_back(
         return found, await browser.get("/account")
 
 
-def signed_in(house: House, **changed: str) -> tuple[int, str, int]:
+def signed_in(house: House, session: str = "", **changed: str) -> tuple[int, str, int]:
     """Return status and address of the way back, and the status of a page for members."""
-    found, page = run(there_and_back(house, changed))
+    found, page = run(there_and_back(house, changed, session=session))
     return found.status_code, found.headers.get("location", ""), page.status_code
 
 
@@ -142,6 +147,33 @@ def test_an_account_of_the_address_is_the_persons(house: House) -> None:
     # Somebody else who has the address later is not the same person.
     house.provider.person["sub"] = "person-2"
     assert signed_in(house) == (403, "", 303)
+
+
+def test_a_password_that_somebody_else_chose_for_an_address_opens_it_no_more(house: House) -> None:
+    identity, visitor = house.app.state.identity, Visitor("192.0.2.9", "curl/8")
+    add_account(identity, "minji@example.com", "Squatter", password="a long enough password")
+    squatter = sign_in(identity, "minji@example.com", "a long enough password", visitor)
+    house.invite("minji@example.com", Role.OWNER)
+    assert signed_in(house)[0] == 303
+    assert AccountsAdmission(identity).principal(Credentials(session=squatter.token)) is None
+    with pytest.raises(SignInRefused):
+        sign_in(identity, "minji@example.com", "a long enough password", visitor)
+    assert "account.changed" in house.actions()
+
+
+def test_a_password_stays_where_its_owner_was_signed_in_with_it(house: House) -> None:
+    identity, visitor = house.app.state.identity, Visitor("192.0.2.9", "curl/8")
+    add_account(identity, "minji@example.com", "Minji", password="a long enough password")
+    own = sign_in(identity, "minji@example.com", "a long enough password", visitor)
+    assert signed_in(house, session=own.token)[0] == 303
+    assert sign_in(identity, "minji@example.com", "a long enough password", visitor).complete
+
+
+@pytest.mark.parametrize("email", ["\uff4fwner@example.com", "strasse@example.com"])
+def test_an_address_that_only_looks_alike_is_another_persons(house: House, email: str) -> None:
+    house.invite("stra\u00dfe@example.com")
+    house.provider.person["email"] = email
+    assert signed_in(house)[0] == 403
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from app.errors import BadInput
 from app.features.accounts.service import SignInRefused, join, new_account, workspace_of
 from app.platform.admission import Role
-from app.platform.identity import MOST_NAME, Identity, Visitor, checked_email, folded
+from app.platform.identity import MOST_NAME, Identity, Visitor, checked_email, folded, token_hash
 from app.platform.passwords import begin_attempt, forgive, of_address
 from app.platform.sealing import Unsealable
 from app.platform.sessions import Started, start
@@ -94,7 +94,8 @@ def complete(
         forgive(identity.store, (place,), moment)
         raise
     with identity.store.identity() as queries:
-        account = let_in(queries, single, person)
+        here = queries.sessions.seated(token_hash(earlier or ""), moment, moment - identity.times.idle)
+        account = let_in(queries, single, person, here.account.id if here else "")
         if account.disabled:
             raise SignInRefused("this account is disabled; contact the server operator")
         places = queries.people.memberships(account.id)
@@ -119,11 +120,11 @@ def opened(identity: Identity, sealed: str) -> dict[str, str]:
     return kept
 
 
-def let_in(queries: IdentityStore, single: SingleSignOn, person: Person) -> Account:
+def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven: str = "") -> Account:
     """Return the account of a person; at the first sign-in it is found by address or made.
 
     Only an address that the provider has verified counts, and only one that has an account or an invitation
-    or is of a domain that was set.
+    or is of a domain that was set. ``proven`` is the account that is signed in in the person's browser.
     """
     issuer = single.provider.issuer
     known = queries.external.account_of(issuer, person.subject)
@@ -137,6 +138,9 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person) -> Acco
     sought, moment = folded(email), now()
     account = queries.people.account_of(sought)
     invitation = queries.external.invitation_for(sought, moment)
+    # They are found by what is alike in print, which may be the mailboxes of two people.
+    if not all(same_mailbox(email, found.email) for found in (account, invitation) if found is not None):
+        raise refusal
     if account is None:
         if invitation is None and sought.rpartition("@")[2] not in single.domains:
             raise refusal
@@ -146,6 +150,12 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person) -> Acco
     elif queries.external.has_other(account.id, issuer):
         # Somebody else at the provider has this address now; whose account it is an operator must say.
         raise refusal
+    elif account.id != proven:
+        # Nobody has verified the address of who chose the password: an invitation's link is shown to whoever
+        # invites. It opens nothing any more that the person is let into from now on.
+        queries.people.set_password(account.id, None)
+        queries.people.end_password_links(account.id)
+        queries.sessions.end_all(account.id)
     if invitation is not None:
         used = queries.people.use_link(Invitation, invitation.token_sha256, moment)
         if used and queries.people.membership(account.id, invitation.workspace_id) is None:
@@ -154,6 +164,15 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person) -> Acco
         ExternalIdentity(issuer=issuer, subject=person.subject, account_id=account.id, created_at=moment)
     )
     return account
+
+
+def same_mailbox(email: str, other: str) -> bool:
+    """Tell whether two addresses are one: servers pass over the case of ASCII letters and over nothing else.
+
+    >>> same_mailbox("Kim@Example.com", "kim@example.com"), same_mailbox("straße@a.kr", "strasse@a.kr")
+    (True, False)
+    """
+    return email == other or (email.isascii() and other.isascii() and email.lower() == other.lower())
 
 
 def sole_workspace(queries: IdentityStore, refusal: SignInRefused) -> str:

@@ -69,20 +69,26 @@ def turn_on(identity: Identity, account_id: str, sealed: str, code: str) -> list
     with identity.store.identity() as queries:
         account = existing(queries, account_id)
         if account.totp_sealed is not None:
-            raise Conflict("two-factor authentication is already on; turn it off first")
+            raise already_on()
         secret = renewed(identity, account, sealed).secret
         step = step_of(secret, code)
         if step is None:
             raise BadInput.at("code", "this is not the current one-time code; check the clock of the device")
-        account.totp_sealed, account.totp_step = identity.sealer.seal(purpose(account), secret), step
+        sealed = identity.sealer.seal(purpose(account), secret)
+        if not queries.people.take_second_factor(account_id, sealed, step):
+            raise already_on()
         return new_recovery_codes(queries, account_id)
+
+
+def already_on() -> Conflict:
+    return Conflict("two-factor authentication is already on; turn it off first")
 
 
 def turn_off(identity: Identity, account_id: str, password: str) -> None:
     """Go without a second factor again; the password must be given."""
     confirm(identity, account_id, password)
     with identity.store.identity() as queries:
-        forget(queries, existing(queries, account_id))
+        queries.people.drop_second_factor(existing(queries, account_id).id)
 
 
 def other_recovery_codes(identity: Identity, account_id: str, password: str) -> list[str]:
@@ -91,12 +97,8 @@ def other_recovery_codes(identity: Identity, account_id: str, password: str) -> 
     with identity.store.identity() as queries:
         if existing(queries, account_id).totp_sealed is None:
             raise Conflict("two-factor authentication is off; turn it on first")
+        queries.people.note_change(account_id, "recovery_codes")
         return new_recovery_codes(queries, account_id)
-
-
-def forget(queries: IdentityStore, account: Account) -> None:
-    account.totp_sealed = account.totp_step = None
-    queries.people.replace_recovery_codes(account.id, ())
 
 
 def new_recovery_codes(queries: IdentityStore, account_id: str) -> list[str]:

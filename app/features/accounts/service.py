@@ -187,7 +187,7 @@ def reset_second_factor(identity: Identity, email: str) -> None:
     """Take the second factor of an account away and end its sessions."""
     with identity.store.identity() as queries:
         account = named_account(queries, email)
-        second_factor.forget(queries, account)
+        queries.people.drop_second_factor(account.id)
         queries.sessions.end_all(account.id)
 
 

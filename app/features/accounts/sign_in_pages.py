@@ -33,6 +33,7 @@ from app.platform.web.forms import read_fields
 from app.platform.web.locale import voice_of
 from app.platform.web.problems import go, local, sign_in_address, to_code
 from app.platform.web.rendering import render
+from app.platform.web.rights import with_link
 
 router = APIRouter(include_in_schema=False)
 
@@ -295,7 +296,7 @@ def password_page(
     return show(request, "password", page, error)
 
 
-@router.post("/password/{token}", response_class=HTMLResponse)
+@router.post("/password/{token}", response_class=HTMLResponse, dependencies=[Depends(with_link)])
 def set_password(request: Request, identity: OpenIdentityDep, form: FormDep, token: str) -> Response:
     """Set a password; where there is a second factor, it is asked for as always."""
     earlier = request.cookies.get(cookie_name(request))

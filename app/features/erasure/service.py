@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
 from app.errors import BadInput, NotFound
+from app.estimating.schema import Described
 from app.features.erasure.model import Erasure, ErasureRequest
 from app.features.proposals import service as proposals
 from app.platform.store.erasure_queries import pattern_of
 from app.platform.store.queries import now
+from app.platform.wording.voice import LABELS
 from app.platform.workbench import Workbench
+
+Kind = TypeVar("Kind")
 
 
 def erase_customer(bench: Workbench, workspace_id: str, request: ErasureRequest) -> Erasure:
@@ -19,7 +28,7 @@ def erase_customer(bench: Workbench, workspace_id: str, request: ErasureRequest)
     check(bench, name, replacement)
     moment = now()
     with bench.store.transaction(workspace_id) as repository:
-        found = repository.erasure.erase(name, replacement, dry_run=request.dry_run)
+        found = repository.erasure.erase(name, replacement, dry_run=request.dry_run, words=own_words())
         if not found:
             raise NotFound.named("customer", name, repository.erasure.customers(), "customer")
         rows, changed = {kind: len(keys) for kind, keys in found.items()}, list[str]()
@@ -33,6 +42,34 @@ def erase_customer(bench: Workbench, workspace_id: str, request: ErasureRequest)
         bench.pages.clear()
     erased_at = None if request.dry_run else moment
     return Erasure(erased_at=erased_at, replacement=replacement, rows=rows, proposals=changed)
+
+
+@functools.cache
+def own_words() -> frozenset[str]:
+    """Return the words by which documents say what they mean: choices of fields, members, labelled codes."""
+    found = {part for key in LABELS for part in key.split(".")}
+    for kind in below(Enum):
+        if kind.__module__.startswith("app."):
+            found |= {name.lower() for name in kind.__members__}
+    for document in below(Described):
+        for field in document.model_fields.values():
+            found |= set(choices(field.annotation))
+    return frozenset(found)
+
+
+def below(kind: type[Kind]) -> Iterator[type[Kind]]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from below(one)
+
+
+def choices(annotation: Any) -> Iterator[str]:
+    """Give the words that a field of a type chooses from."""
+    for part in get_args(annotation):
+        if get_origin(annotation) is not Literal:
+            yield from choices(part)
+        elif isinstance(part, str):
+            yield part
 
 
 def check(bench: Workbench, name: str, replacement: str) -> None:

@@ -40,7 +40,7 @@ from app.features.proposals.model import (
     Step,
 )
 from app.features.proposals.pdf import proposal_pdf
-from app.features.proposals.texts import reason_in, sections_of
+from app.features.proposals.texts import reason_in, sections_of, silenced
 from app.features.studies.model import ComparisonOfState, StateRequest
 from app.features.studies.states import comparison_of_state, state_of
 from app.platform import workbench
@@ -415,11 +415,19 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
             )
         moment = now().replace(microsecond=0)
         draft = answered(record)
-        sha256 = content_hash(draft.content)
-        frozen = {"status": "frozen", "sha256": sha256, "frozen_at": moment}
+        # Whoever has the link or the PDF reads the whole content.
+        content = silenced(draft.content)
+        sha256 = content_hash(content)
+        frozen = {"status": "frozen", "sha256": sha256, "frozen_at": moment, "content": content}
         pdf = proposal_pdf(draft.model_copy(update=frozen))
         RENDERINGS.labels("pdf").inc()
-        values = {"sha256": sha256, "frozen_at": moment, "updated_at": moment, "review": "approved"}
+        values = {
+            "sha256": sha256,
+            "frozen_at": moment,
+            "updated_at": moment,
+            "review": "approved",
+            "content": content.model_dump(mode="json"),
+        }
         with bench.store.transaction(workspace_id) as repository:
             queries = repository.of_proposal(identifier)
             if queries.change(record.version, values):

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Mapping, Sequence
 
 from app.errors import BadInput
-from app.features.proposals.model import SECTIONS, SectionInput
+from app.features.proposals.model import SECTIONS, ProposalContent, SectionInput
 from app.platform.wording.voice import folder
 
 TEMPLATES = "proposal_texts.csv"
@@ -49,6 +49,14 @@ def sections_of(asked: Sequence[SectionInput], language: str, reason: str | None
 def reason_in(sections: Sequence[SectionInput]) -> str | None:
     """Return the reason for the choice, which is the text of its section."""
     return next((one.text for one in sections if one.id == "reasons" and one.text), None)
+
+
+def silenced(content: ProposalContent) -> ProposalContent:
+    """Return a content without what its author has written into sections that are left out."""
+    if not content.sections:
+        return content
+    sections = [one if one.shown else one.model_copy(update={"text": ""}) for one in content.sections]
+    return content.model_copy(update={"sections": sections, "reason": reason_in(sections)})
 
 
 def own_text(name: str, text: str, language: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import func
 from sqlmodel import SQLModel, col, select
@@ -81,8 +82,15 @@ class IdentityQueries(Statements):
         """Return all accounts, the oldest first."""
         return self.every(Account, order=[col(Account.created_at), col(Account.id)])
 
-    def set_password(self, account_id: str, password_hash: str) -> None:
+    def set_password(self, account_id: str, password_hash: str | None) -> None:
         self.update_rows(Account, {"password_hash": password_hash}, id=account_id)
+        self.note_change(account_id, "password")
+
+    def note_change(self, account_id: str, field: str, **detail: Any) -> None:
+        """Write down what was changed of an account in the trail of each of its workspaces."""
+        for member, _ in self.memberships(account_id):
+            stated = {"fields": [field], **detail}
+            self._session.add(made(member.workspace_id, "account.changed", "account", account_id, stated))
 
     def count_failure(self, sought: str) -> None:
         """Count a wrong password or code of the account of an address, if there is one."""
@@ -94,6 +102,19 @@ class IdentityQueries(Statements):
         if untold:
             self.update_rows(Account, {"untold_failures": Account.untold_failures - untold}, id=account_id)
         return int(untold)
+
+    def take_second_factor(self, account_id: str, sealed: str, step: int) -> bool:
+        """Give an account a second factor; tell whether it had none, not even since a moment ago."""
+        values = {"totp_sealed": sealed, "totp_step": step}
+        taken = self.update_rows(Account, values, id=account_id, totp_sealed=None) == 1
+        if taken:
+            self.note_change(account_id, "second_factor", active=True)
+        return taken
+
+    def drop_second_factor(self, account_id: str) -> None:
+        self.update_rows(Account, {"totp_sealed": None, "totp_step": None}, id=account_id)
+        self.replace_recovery_codes(account_id, ())
+        self.note_change(account_id, "second_factor", active=False)
 
     def take_step(self, account_id: str, step: int) -> bool:
         """Take the code of a time step; tell whether none as late has been taken before."""
@@ -128,6 +149,7 @@ class IdentityQueries(Statements):
 
     def rename_workspace(self, identifier: str, name: str) -> None:
         self.update_rows(Workspace, {"name": name}, id=identifier)
+        self._session.add(made(identifier, "workspace.changed", "workspace", identifier, {"name": name}))
 
     def membership(self, account_id: str, workspace_id: str) -> Membership | None:
         return self._session.get(Membership, (account_id, workspace_id))

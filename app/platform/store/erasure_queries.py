@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,8 +26,11 @@ KEPT = frozenset(
 )
 """Columns and fields that hold no name of a customer, or must not change."""
 
-FIXED = KEPT | {"template", "preset", "profile_id", "workload_id", "system", "software", "sha256", "data"}
-"""Fields of documents that are left as they are: identifiers, templates of sentences, files."""
+FIXED = KEPT | {
+    *("template", "preset", "profile_id", "workload_id", "system", "software", "sha256", "data"),
+    *("kind", "family", "unit", "currency"),
+}
+"""Fields of documents that are left as they are: identifiers, codes, templates of sentences, files."""
 
 FREE = frozenset(
     {"customer", "name", "title", "label", "notes", "comment", "reason", "footer", "tags", "note"}
@@ -47,7 +50,11 @@ def pattern_of(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z0-9]){words}(?![A-Za-z0-9])", re.IGNORECASE)
 
 
-def without(value: Any, erase: Callable[[str], str], field: str = "") -> Any:
+Erase = Callable[[str, bool], str]
+"""Return a text without a name; told whether people have written it."""
+
+
+def without(value: Any, erase: Erase, field: str = "") -> Any:
     """Return a JSON value with a name erased from its texts."""
     if isinstance(value, dict):
         return {
@@ -57,7 +64,7 @@ def without(value: Any, erase: Callable[[str], str], field: str = "") -> Any:
     if isinstance(value, list):
         return [without(part, erase, field) for part in value]
     if isinstance(value, str) and (field in FREE or not IDENTIFIER.fullmatch(value)):
-        return erase(value)
+        return erase(value, field in FREE)
     return value
 
 
@@ -69,23 +76,31 @@ class ErasureQueries(Queries):
         tables = (StudyRecord, ProposalRecord, Profile, WorkloadSample)
         return sorted({name for table in tables for name in self.values(table, table.customer) if name})
 
-    def erase(self, name: str, replacement: str, *, dry_run: bool) -> dict[str, list[str]]:
+    def erase(
+        self, name: str, replacement: str, *, dry_run: bool, words: Collection[str] = ()
+    ) -> dict[str, list[str]]:
         """Put something in the place of a name wherever it stands; return the keys of the rows by table.
 
-        ``dry_run`` only finds them.
+        ``dry_run`` only finds them. Words by which documents say what they mean stay where nobody has written
+        them: a customer may be called as an optimizer is.
         """
         self._session.flush()
         pattern = pattern_of(name)
+
+        def erased(text: str, of_people: bool) -> str:
+            if not of_people and text in words:
+                return text
+            # As it is: in a template a backslash would mean something.
+            return pattern.sub(lambda _: replacement, text)
+
         found: dict[str, list[str]] = {}
         with self._open_trail(dry_run):
             for table in SQLModel.metadata.sorted_tables:
                 if "workspace_id" in table.c:
-                    found[table.name] = self._erase_in(table, name, pattern, replacement, dry_run)
+                    found[table.name] = self._erase_in(table, name, erased, dry_run)
         return {kind: rows for kind, rows in sorted(found.items()) if rows}
 
-    def _erase_in(
-        self, table: sa.Table, name: str, pattern: re.Pattern[str], replacement: str, dry_run: bool
-    ) -> list[str]:
+    def _erase_in(self, table: sa.Table, name: str, erase: Erase, dry_run: bool) -> list[str]:
         columns = [column for column in table.c if may_name(column)]
         if not columns:
             return []
@@ -99,7 +114,7 @@ class ErasureQueries(Queries):
         for row in found:
             before = dict(zip([column.name for column in columns], row[len(keys) :], strict=True))
             after = {
-                column: without(value, lambda text: pattern.sub(replacement, text), FREE_TEXT)
+                column: without(value, erase, FREE_TEXT if isinstance(value, str) else column)
                 for column, value in before.items()
             }
             values = {

@@ -38,14 +38,16 @@ from app.estimating.request import Schema
 from app.platform.idempotency import noting_replays
 from app.platform.json_bodies import REASONS, from_validation, read_json
 from app.platform.listing import Page
-from app.platform.web.auth import get_principal
 from app.platform.web.faults import documents, query_names, unread_parameters, with_what_else_is_wrong
 from app.platform.web.locale import PARAMETER
 from app.platform.web.problems import MEANINGS, MEDIA_TYPE, NotAllowed, Problem, UnsupportedMediaType
-from app.platform.web.rights import admitted, name_of
+from app.platform.web.rights import admitted, entitled, name_of
 
 DIGEST = 16
 """Digits of the digest in a tag."""
+
+LARGE = 50_000
+"""Size from which a body is read beside the answers to others. [B]"""
 
 MOST = 1000
 """Characters of a header with tags that are read."""
@@ -200,14 +202,21 @@ def types(kind: type[BaseModel]) -> Iterator[tuple[str, Any]]:
 def tree_of(paths: Iterable[str]) -> Tree:
     """Return paths as a tree; a field that is wanted whole keeps all of its parts.
 
-    >>> tree_of(["cost.run", "id", "cost.hourly"]), tree_of(["cost", "cost.run"])
-    ({'cost': {'run': {}, 'hourly': {}}, 'id': {}}, {'cost': {}})
+    >>> tree_of(["cost.run", "id", "cost.hourly"]), tree_of(["cost.run", "cost"])
+    ({'id': {}, 'cost': {'run': {}, 'hourly': {}}}, {'cost': {}})
     """
-    below: dict[str, list[str]] = {}
-    for path in paths:
-        name, _, rest = path.partition(".")
-        below.setdefault(name, []).append(rest)
-    return {name: {} if "" in parts else tree_of(parts) for name, parts in below.items()}
+    tree: dict[str, Any] = {}
+    # The short ones first, and without recursion: a path may be longer than the stack is deep.
+    for path in sorted(paths, key=lambda path: path.count(".")):
+        *above, last = path.split(".")
+        branch = tree
+        for name in above:
+            if branch.get(name) == {}:
+                break
+            branch = branch.setdefault(name, {})
+        else:
+            branch.setdefault(last, {})
+    return tree
 
 
 def pruned(value: Any, tree: Tree) -> Any:
@@ -417,7 +426,9 @@ class StrictRequest(Request):
 
     async def json(self) -> Any:
         if not hasattr(self, "_strict"):
-            self._strict = read_json(await self.body())
+            body = await self.body()
+            # Large ones take seconds, for which nobody else would be answered.
+            self._strict = read_json(body) if len(body) < LARGE else await run_in_threadpool(read_json, body)
         return self._strict
 
 
@@ -473,8 +484,8 @@ class StrictRoute(APIRoute):
         parameters = {*query_names(self.dependant), PARAMETER}
 
         async def strictly(request: Request) -> Response:
-            # Nobody known sends a body that is worth reading.
-            await run_in_threadpool(get_principal, request)
+            # Who may not do what the route is for sends no body that is worth reading.
+            await run_in_threadpool(entitled, request)
             unread = unread_parameters(request.query_params, parameters)
             strict = StrictRequest(request.scope, request.receive)
             body: Any = None
@@ -591,7 +602,7 @@ async def read_upload_or_json(request: Request) -> Upload[FileAlone] | Any:
     body = await request.body()
     if not body:
         raise Unprocessable.at("body", "a file or a model description is required")
-    return read_json(body)
+    return await run_in_threadpool(read_json, body)
 
 
 def form_body(kind: type[Schema] = FileAlone) -> dict[str, Any]:

@@ -320,7 +320,9 @@ class Guard:
             reach = self.access.now
             passed = admitted(scope, headers, limit, reach)
         if isinstance(passed, AppError):
-            await problem_response(Request(scope), passed)(scope, receive, send_with_headers)
+            # Where a body in chunks ends may be read in two ways: nothing behind it is a request.
+            closing = {"Connection": "close"} if "transfer-encoding" in headers else None
+            await problem_response(Request(scope), passed, closing)(scope, receive, send_with_headers)
             return
         await self.app(passed, counted(receive, limit), send_with_headers)
 

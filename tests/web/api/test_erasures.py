@@ -117,3 +117,38 @@ def test_other_names_stay(ask: Ask) -> None:
 def test_what_is_no_customer_is_refused(ask: Ask, body: Any, status: int, field: str) -> None:
     refused = ask("POST", PATH, json=body)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (status, field), refused.text
+
+
+@pytest.mark.parametrize("replacement", ["\\1", "\\", "\\g<0>", "\\g<name>"])
+def test_a_replacement_is_put_as_it_is_written(ask: Ask, replacement: str) -> None:
+    study = made(ask, "studies", {**STUDY, "customer": "Bilby AG"})["id"]
+    done = ask("POST", PATH, json={"customer": "Bilby AG", "replacement": replacement})
+    assert done.status_code == 200, done.text
+    assert ask("GET", f"/api/v1/studies/{study}").json()["content"]["customer"] == replacement
+
+
+@pytest.mark.parametrize("name", ["Adam", "Selective", "USD", "Vendor", "Linear", "Info", "Gemm"])
+def test_a_customer_may_be_called_as_a_choice_of_a_field_is(ask: Ask, name: str) -> None:
+    estimate = made(ask, "estimates", {**GPT3, "label": f"{name}: GPT-3"})["id"]
+    comparison = made(ask, "comparisons", HEAD_TO_HEAD)["id"]
+    proposal = made(ask, "proposals", {"comparison_id": comparison, "customer": name})["id"]
+    ask("POST", f"/api/v1/proposals/{proposal}/freeze")
+    before = ask("GET", f"/api/v1/estimates/{estimate}").json()
+    done = ask("POST", PATH, json={"customer": name})
+    assert done.status_code == 200, done.text
+    after = ask("GET", f"/api/v1/estimates/{estimate}").json()
+    assert after["label"] == "[erased]: GPT-3"
+    assert after["request"] == before["request"] | {"label": after["label"]}
+    for part in ("plan", "breakdown"):
+        assert after[part] == before[part], part
+    content = ask("GET", f"/api/v1/proposals/{proposal}").json()["content"]
+    assert content["customer"] == "[erased]"
+    assert [row["kind"] for row in content["comparison"]["rows"]] == ["vendor", "linear", "vendor"]
+
+
+def test_a_key_may_do_what_it_could_before(ask: Ask) -> None:
+    made(ask, "studies", {**STUDY, "customer": "Read"})
+    key = made(ask, "keys", {"name": "For Read", "scopes": ["read", "propose"]})["id"]
+    assert ask("POST", PATH, json={"customer": "Read"}).status_code == 200
+    found = ask("GET", f"/api/v1/keys/{key}").json()
+    assert (found["name"], sorted(found["scopes"])) == ("For [erased]", ["propose", "read"])

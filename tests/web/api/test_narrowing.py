@@ -110,3 +110,8 @@ def test_a_part_has_a_tag_of_its_own(ask: Ask) -> None:
 def test_problems_are_told_whole(ask: Ask) -> None:
     answer = ask("GET", "/api/v1/estimates/est_nonesuch?fields=id")
     assert (answer.status_code, answer.json()["status"]) == (404, 404)
+
+
+def test_a_path_deeper_than_any_answer_is_no_fault_of_the_server(ask: Ask) -> None:
+    found = ask("GET", "/api/v1/estimates", params={"fields": "id" + ".a" * 990})
+    assert found.status_code == 200, found.text

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.platform import json_bodies
 from app.platform.web.examples import (
     BILL,
     BREAK_EVEN,
@@ -164,6 +165,21 @@ def test_numbers_must_be_finite(ask: Ask, text: bytes) -> None:
 )
 def test_bodies_that_are_no_json_of_ours_are_refused(ask: Ask, text: bytes) -> None:
     problem(ask("POST", "/api/v1/checks", content=text, headers=JSON), 400)
+
+
+def test_what_is_sound_is_walked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_bodies, "places", None)
+    assert json_bodies.read_json(b'{"rows": [1, -2.5e300, "\\ud83d\\ude00", null, true, {"a": []}]}')
+    for wrong in (
+        b"[NaN]",
+        b'{"a": {"b": 1, "b": 1}}',
+        b'["\\ud800"]',
+        b'{"\\u0000": 1}',
+        b"[1e999]",
+        b"[1" + b"0" * 301 + b"]",
+    ):
+        with pytest.raises(TypeError):
+            json_bodies.read_json(wrong)
 
 
 @pytest.mark.parametrize("text", [b"", b"null", b"[]", b"3", b'"x"', b"{}"])

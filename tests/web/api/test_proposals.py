@@ -357,6 +357,19 @@ def test_sections_are_ordered_named_once_and_part_of_what_is_hashed(ask: Ask, cl
     assert next(one["text"] for one in changed["sections"] if one["id"] == "terms") == "other"
 
 
+def test_what_is_left_out_is_told_to_nobody(ask: Ask, claimed: str) -> None:
+    hidden = [{"id": name, "shown": False, "text": f"inside {name}"} for name in ("scope", "reasons")]
+    draft = made(ask, claimed, sections=[*hidden, {"id": "terms", "text": "our terms"}])
+    address = f"/api/v1/proposals/{draft['id']}"
+    assert "inside scope" in ask("GET", address).text, "its author may still show it"
+    assert ask("POST", f"{address}/freeze").status_code == 200
+    kept = ask("GET", address).json()
+    data = ask("GET", f"{ask('POST', f'{address}/share', json={}).json()['url']}.json")
+    assert "our terms" in data.text and "inside" not in data.text
+    assert kept["content"]["reason"] is None
+    assert kept["sha256"] == hashlib.sha256(rfc8785.dumps(kept["content"])).hexdigest()
+
+
 def test_a_study_is_proposed_as_it_stands(ask: Ask) -> None:
     study = ask("POST", "/api/v1/studies", json=STUDY).json()
     found = made(ask, "", comparison_id=None, study_id=study["id"])

@@ -132,6 +132,14 @@ def test_a_request_that_could_be_read_in_two_ways_is_refused(port: int, head: by
     assert answer.count(b"HTTP/1.1 ") == 1, "what follows is not taken for a second request"
 
 
+def test_nothing_behind_a_body_that_ends_in_two_ways_is_a_request(port: int) -> None:
+    both = b"Host: localhost\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    kept_open = START.replace(b"Connection: close\r\n", b"") + both
+    answer = said(port, [kept_open + b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+    assert answer.startswith(b"HTTP/1.1 400") and b"\r\nconnection: close\r\n" in answer.lower()
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
 @pytest.mark.parametrize("lines", [b"X-A: " + b"a" * 40_000 + b"\r\n", b"A: b\r\n" * 120])
 def test_a_head_that_is_too_long_is_not_read(port: int, lines: bytes) -> None:
     # Where more is on its way than is read, the refusal itself may be lost.
