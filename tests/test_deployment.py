@@ -15,7 +15,7 @@ import yaml
 from app.__main__ import COMMANDS
 from app.commands.serving import check_reach
 from app.main import public_access, sealer_of
-from app.settings import VARIABLES, Settings, with_settings
+from app.settings import SECRETS, VARIABLES, Settings, with_settings
 from tests.serving import ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -183,6 +183,7 @@ def test_the_runbook_names_commands_and_settings_that_there_are() -> None:
     named = set(re.findall(r"(?:^|`)rackline ([a-z-]+)", page, re.MULTILINE))
     assert named <= COMMANDS.keys() and {"backup", "restore", "check-store", "serve", "worker"} <= named
     settings = set(re.findall(r"RACKLINE_[A-Z0-9_]+\b(?!…)", page))
-    assert {name for name in settings if not name.endswith("_")} <= VARIABLES.keys()
+    known = VARIABLES.keys() | {f"{name}_FILE" for name in SECRETS}
+    assert {name for name in settings if not name.endswith("_")} <= known
     alerts = (DEPLOY / "alerts.yml").read_text(encoding="utf-8")
     assert all(f"alert: {name}" in alerts for name in re.findall(r"`(Rackline\w+)`", page))

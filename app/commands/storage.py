@@ -1,4 +1,4 @@
-"""Commands that keep what is kept: backup, restore, check-store, purge."""
+"""Commands that keep what is kept: backup, restore, check-store, erasure, rotation of the secret, purge."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from app.estimating.context import load_context
 from app.features.erasure.model import ErasureRequest
 from app.features.erasure.service import erase_customer
 from app.features.operation.chores import purge
+from app.features.operation.secret_rotation import rotate_secret
 from app.features.operation.store_check import check_store
 from app.features.trail.service import asked, events_jsonl
-from app.main import file_storage_of, upload_files_of
+from app.main import file_storage_of, make_bench, upload_files_of
 from app.platform.retention import Retention
 from app.platform.store.archives.backup import make_backup
 from app.platform.store.archives.restore import restore_backup
@@ -112,6 +113,30 @@ def export_audit(
     with opened(workspace) as bench:
         for lines in events_jsonl(bench, workspace, asked({}, *moments)):
             typer.echo(lines, nl=False)
+
+
+LOST = {
+    "account.totp_sealed": "second factor of {owner}: rackline user reset-second-factor {owner}",
+    "webhook.sealed_secret": "secret of the webhook {owner} ({id}): give it a new one on its page",
+    "webhook.previous_sealed": "earlier secret of the webhook {owner} ({id}): it is not signed with any more",
+}
+"""What a secret that nothing opens means, and what to do."""
+
+
+@cli.command("rotate-secret")
+def rotate_command(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count without changing anything.")] = False,
+) -> None:
+    """Encrypt with RACKLINE_SECRET what a secret of RACKLINE_SECRET_FALLBACKS has encrypted."""
+    bench = make_bench(Settings.from_environment())
+    with closing(bench.store):
+        done = rotate_secret(bench, dry_run=dry_run)
+    verb = "would be encrypted" if dry_run else "encrypted"
+    typer.echo(f"{done.resealed:,} secrets {verb} again, {done.current:,} are under the current one")
+    for value in done.lost:
+        typer.echo(f"no secret opens: {LOST[value.column].format(owner=value.owner, id=value.id)}")
+    if done.lost:
+        raise typer.Exit(FOUND)
 
 
 @cli.command("purge")

@@ -74,7 +74,7 @@ def turn_on(identity: Identity, account_id: str, sealed: str, code: str) -> list
         step = step_of(secret, code)
         if step is None:
             raise BadInput.at("code", "this is not the current one-time code; check the clock of the device")
-        account.totp_sealed, account.totp_step = identity.sealer.seal(purpose(account), secret), step
+        account.totp_sealed, account.totp_step = identity.sealer.seal(purpose(account.id), secret), step
         return new_recovery_codes(queries, account_id)
 
 
@@ -110,7 +110,7 @@ def takes(identity: Identity, account: Account, code: str) -> bool:
     bare = bare_code(code)
     if len(bare) == DIGITS and bare.isdecimal():
         try:
-            secret = identity.sealer.open(purpose(account), account.totp_sealed or "")
+            secret = identity.sealer.open(purpose(account.id), account.totp_sealed or "")
         except Unsealable:
             return False
         step = step_of(secret, bare)
@@ -159,9 +159,9 @@ def existing_of(identity: Identity, account_id: str) -> Account:
         return existing(queries, account_id)
 
 
-def purpose(account: Account) -> str:
+def purpose(account_id: str) -> str:
     """Return what the secret of an account is sealed for: put beside another account it does not open."""
-    return f"totp:{account.id}"
+    return f"totp:{account_id}"
 
 
 def recovery_code() -> str:
