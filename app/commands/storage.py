@@ -9,9 +9,11 @@ from typing import Annotated
 
 import typer
 
+from app.commands.asking import Lang, language_of
 from app.commands.keys import OfWorkspace, opened
 from app.errors import Conflict
 from app.estimating.context import load_context
+from app.features.erasure.certificate import attachment, certificate_pdf
 from app.features.erasure.model import ErasureRequest
 from app.features.erasure.service import erase_customer
 from app.features.operation.chores import purge
@@ -26,6 +28,7 @@ from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.trail import Actor, acting
 from app.platform.web.forms import checked
+from app.platform.wording.voice import voice
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.profiles.presets import models_directory
 from app.settings import Settings
@@ -88,8 +91,14 @@ def erase_command(
     replacement: Annotated[str, typer.Option("--replacement", help="Text in its place.")] = "[erased]",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count without erasing.")] = False,
     certificate: Annotated[
-        Path | None, typer.Option("--certificate", metavar="FILE", help="Write a record of it as JSON.")
+        Path | None,
+        typer.Option(
+            "--certificate",
+            metavar="FILE",
+            help="Write the certificate: PDF if FILE ends in .pdf, else JSON.",
+        ),
     ] = None,
+    lang: Lang = None,
     workspace: OfWorkspace = LOCAL_WORKSPACE,
 ) -> None:
     """Erase a customer's name from everything that is stored, except uploaded files and archives."""
@@ -97,7 +106,9 @@ def erase_command(
     with opened(workspace) as bench:
         done = erase_customer(bench, workspace, checked(ErasureRequest, stated))
     if certificate is not None:
-        certificate.write_text(done.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        printed = certificate.suffix.lower() == ".pdf"
+        content = certificate_pdf(done, voice(language_of(lang))) if printed else attachment(done).encode()
+        certificate.write_bytes(content)
     for kind, count in done.rows.items():
         typer.echo(f"{kind}: {count:,} {'would be changed' if dry_run else 'changed'}")
 
