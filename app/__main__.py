@@ -42,6 +42,7 @@ COMMANDS = {
     "check-store": ("storage", "Check the integrity of stored data."),
     "erase-customer": ("storage", "Erase a customer's name."),
     "export-audit": ("storage", "Print the audit log as JSON Lines."),
+    "rotate-secret": ("storage", "Encrypt stored secrets again with RACKLINE_SECRET."),
     "purge": ("storage", "Delete data past its retention period."),
 }
 """The module of ``app.commands`` that each command is in, and what it does in a few words."""

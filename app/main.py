@@ -182,7 +182,8 @@ def quotas_of(settings: Settings) -> dict[ClientKind, dict[CostClass, int]]:
 def sealer_of(settings: Settings) -> Sealer:
     """Return what seals secrets in the database, the same in every process of these settings."""
     secret = settings.secret.encode()
-    return Sealer(lambda: secret or kept_secret(settings.data_dir))
+    fallbacks = [fallback.encode() for fallback in settings.secret_fallbacks]
+    return Sealer(lambda: secret or kept_secret(settings.data_dir), fallbacks)
 
 
 def identity_of(settings: Settings, store: Store) -> Identity:

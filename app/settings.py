@@ -28,6 +28,7 @@ SECRETS = frozenset(
         "RACKLINE_S3_ACCESS_KEY_ID",
         "RACKLINE_S3_SECRET_ACCESS_KEY",
         "RACKLINE_SECRET",
+        "RACKLINE_SECRET_FALLBACKS",
     }
 )
 """Variables that may hold a secret: each may be given as the name of a file instead, by ``…_FILE``."""
@@ -115,6 +116,9 @@ class Settings(BaseModel):
     """A session ends so long after the sign-in. [d]"""
     secret: str = Field("", repr=False)
     """Seals secrets in the database; made in the data directory unless given."""
+    secret_fallbacks: tuple[str, ...] = Field((), repr=False)
+    """Secrets of before, separated by spaces or lines: what they have sealed still opens, until
+    `rackline rotate-secret` has sealed it again."""
     mail_command: tuple[str, ...] = ()
     """Command that sends a mail given on its standard input; without it links are shown."""
     mail_from: str = Field("", max_length=254, pattern=r"^[^\r\n]*$")
@@ -200,6 +204,12 @@ class Settings(BaseModel):
         if value and len(value) < 32:
             raise ValueError("a secret has at least 32 characters")
         return value
+
+    @field_validator("secret_fallbacks", mode="before")
+    @classmethod
+    def secrets(cls, value: object) -> object:
+        """Return the secrets of a list that is written with spaces or lines."""
+        return [cls.long_enough(secret) for secret in value.split()] if isinstance(value, str) else value
 
     @field_validator("mail_command", mode="before")
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,11 +12,13 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from app.__main__ import COMMANDS
+from app.__main__ import COMMANDS, command_line
 from app.commands.serving import check_reach
 from app.main import public_access, sealer_of
-from app.settings import VARIABLES, Settings, with_settings
+from app.settings import SECRETS, VARIABLES, Settings, with_settings
 from tests.serving import ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -47,7 +50,9 @@ def test_the_image_is_locked_and_runs_as_nobody_in_particular(dockerfile: list[t
     assert any("--require-hashes" in text for name, text in dockerfile if name == "RUN")
     for name, text in dockerfile:
         if name == "FROM":
-            assert re.match(r"\S+:\S*3\.11\S*( AS \w+)?$", text), "the Python of the project, by a tag"
+            assert re.fullmatch(r"\$\{PYTHON_IMAGE\}( AS \w+)?", text), "all stages stand on one image"
+        if name == "ARG" and text.startswith("PYTHON_IMAGE"):
+            assert re.fullmatch(r"PYTHON_IMAGE=\S+:\S*3\.11\S*", text), "the Python of the project, by a tag"
         if name == "COPY" and "--from" not in text:
             assert all((ROOT / source).exists() for source in text.split()[:-1]), text
     assert not any(name == "ADD" for name, _ in dockerfile)
@@ -178,11 +183,34 @@ def test_every_setting_is_explained() -> None:
     )
 
 
+RUNBOOK = ROOT / "docs" / "runbook.md"
+
+
+def commands_of(page: str) -> set[tuple[str, ...]]:
+    """Return every command of ours that a page states, in words."""
+    stated = re.findall(r"(?:^|`)rackline ([^`\n]+)", page, re.MULTILINE)
+    lines = (re.sub(r"\$\([^)]*\)", "today", line.partition(" > ")[0]) for line in stated)
+    return {tuple(shlex.split(line, comments=True)) for line in lines}
+
+
+@pytest.mark.parametrize("words", sorted(commands_of(RUNBOOK.read_text(encoding="utf-8"))), ids=" ".join)
+def test_every_command_of_the_runbook_is_understood(words: tuple[str, ...]) -> None:
+    command, context, rest = get_command(command_line(words[0])), None, list(words)
+    while True:
+        context = command.make_context(command.name, rest, parent=context)
+        if not isinstance(command, TyperGroup):
+            return
+        _, found, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        assert found is not None, words
+        command = found
+
+
 def test_the_runbook_names_commands_and_settings_that_there_are() -> None:
-    page = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+    page = RUNBOOK.read_text(encoding="utf-8")
     named = set(re.findall(r"(?:^|`)rackline ([a-z-]+)", page, re.MULTILINE))
     assert named <= COMMANDS.keys() and {"backup", "restore", "check-store", "serve", "worker"} <= named
     settings = set(re.findall(r"RACKLINE_[A-Z0-9_]+\b(?!…)", page))
-    assert {name for name in settings if not name.endswith("_")} <= VARIABLES.keys()
+    known = VARIABLES.keys() | {f"{name}_FILE" for name in SECRETS}
+    assert {name for name in settings if not name.endswith("_")} <= known
     alerts = (DEPLOY / "alerts.yml").read_text(encoding="utf-8")
-    assert all(f"alert: {name}" in alerts for name in re.findall(r"`(Rackline\w+)`", page))
+    assert set(re.findall(r"`(Rackline\w+)`", page)) == set(re.findall(r"alert: (\w+)", alerts))

@@ -1,4 +1,4 @@
-"""Commands that keep what is kept: backup, restore, check-store, purge."""
+"""Commands that keep what is kept: backup, restore, check-store, erasure, rotation of the secret, purge."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import Annotated
 
 import typer
 
+from app.commands.asking import Lang, language_of
 from app.commands.keys import OfWorkspace, opened
 from app.errors import Conflict
 from app.estimating.context import load_context
+from app.features.erasure.certificate import attachment, certificate_pdf
 from app.features.erasure.model import ErasureRequest
 from app.features.erasure.service import erase_customer
 from app.features.operation.chores import purge
+from app.features.operation.secret_rotation import rotate_secret
 from app.features.operation.store_check import check_store
 from app.features.trail.service import asked, events_jsonl
-from app.main import file_storage_of, upload_files_of
+from app.main import file_storage_of, make_bench, upload_files_of
 from app.platform.retention import Retention
 from app.platform.store.archives.backup import make_backup
 from app.platform.store.archives.restore import restore_backup
@@ -25,6 +28,7 @@ from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.trail import Actor, acting
 from app.platform.web.forms import checked
+from app.platform.wording.voice import voice
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.profiles.presets import models_directory
 from app.settings import Settings
@@ -87,8 +91,14 @@ def erase_command(
     replacement: Annotated[str, typer.Option("--replacement", help="Text in its place.")] = "[erased]",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count without erasing.")] = False,
     certificate: Annotated[
-        Path | None, typer.Option("--certificate", metavar="FILE", help="Write a record of it as JSON.")
+        Path | None,
+        typer.Option(
+            "--certificate",
+            metavar="FILE",
+            help="Write the certificate: PDF if FILE ends in .pdf, else JSON.",
+        ),
     ] = None,
+    lang: Lang = None,
     workspace: OfWorkspace = LOCAL_WORKSPACE,
 ) -> None:
     """Erase a customer's name from everything that is stored, except uploaded files and archives."""
@@ -96,7 +106,9 @@ def erase_command(
     with opened(workspace) as bench:
         done = erase_customer(bench, workspace, checked(ErasureRequest, stated))
     if certificate is not None:
-        certificate.write_text(done.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        printed = certificate.suffix.lower() == ".pdf"
+        content = certificate_pdf(done, voice(language_of(lang))) if printed else attachment(done).encode()
+        certificate.write_bytes(content)
     for kind, count in done.rows.items():
         typer.echo(f"{kind}: {count:,} {'would be changed' if dry_run else 'changed'}")
 
@@ -112,6 +124,30 @@ def export_audit(
     with opened(workspace) as bench:
         for lines in events_jsonl(bench, workspace, asked({}, *moments)):
             typer.echo(lines, nl=False)
+
+
+LOST = {
+    "account.totp_sealed": "second factor of {owner}: rackline user reset-second-factor {owner}",
+    "webhook.sealed_secret": "secret of the webhook {owner} ({id}): give it a new one on its page",
+    "webhook.previous_sealed": "earlier secret of the webhook {owner} ({id}): it is not signed with any more",
+}
+"""What a secret that nothing opens means, and what to do."""
+
+
+@cli.command("rotate-secret")
+def rotate_command(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count without changing anything.")] = False,
+) -> None:
+    """Encrypt with RACKLINE_SECRET what a secret of RACKLINE_SECRET_FALLBACKS has encrypted."""
+    bench = make_bench(Settings.from_environment())
+    with closing(bench.store):
+        done = rotate_secret(bench, dry_run=dry_run)
+    verb = "would be encrypted" if dry_run else "encrypted"
+    typer.echo(f"{done.resealed:,} secrets {verb} again, {done.current:,} are under the current one")
+    for value in done.lost:
+        typer.echo(f"no secret opens: {LOST[value.column].format(owner=value.owner, id=value.id)}")
+    if done.lost:
+        raise typer.Exit(FOUND)
 
 
 @cli.command("purge")

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,39 +31,37 @@ class Unsealable(Exception):
 
 
 class Sealer:
-    """Seals and opens texts; each purpose has a key of its own, derived from the server's secret."""
+    """Seals and opens texts; each purpose has a key of its own, derived from the server's secret.
 
-    def __init__(self, read_secret: Callable[[], bytes]) -> None:
+    Its fallbacks are secrets of before, or of a moment later on other servers: they open, and seal nothing.
+    """
+
+    def __init__(self, read_secret: Callable[[], bytes], fallbacks: Sequence[bytes] = ()) -> None:
         self._read_secret = read_secret
+        self._fallbacks = fallbacks
 
     @cached_property
     def _secret(self) -> bytes:
         return self._read_secret()
 
-    def _derived(self, purpose: str) -> bytes:
-        return hmac.new(self._secret, purpose.encode(), hashlib.sha256).digest()
-
-    def _key(self, purpose: str) -> OctKey:
-        from joserfc.jwk import OctKey
-
-        return OctKey.import_key(self._derived(purpose))
-
     def seal(self, purpose: str, text: str) -> str:
         """Return a text sealed for a purpose, such as ``totp:acc_…``, for which alone it opens."""
         from joserfc import jwe
 
-        return jwe.encrypt_compact(dict(HEADER), text.encode(), self._key(purpose))
+        return jwe.encrypt_compact(dict(HEADER), text.encode(), key_of(self._secret, purpose))
 
     def open(self, purpose: str, sealed: str) -> str:
-        from joserfc import jwe
-        from joserfc.errors import JoseError
+        for secret in (self._secret, *self._fallbacks):
+            text = opened(secret, purpose, sealed)
+            if text is not None:
+                return text
+        raise Unsealable
 
-        try:
-            opened = jwe.decrypt_compact(sealed, self._key(purpose), algorithms=list(HEADER.values()))
-        except (JoseError, ValueError, TypeError) as error:
-            # A head that was made up may hold a list or a number where the library looks for a name.
-            raise Unsealable from error
-        return (opened.plaintext or b"").decode()
+    def resealed(self, purpose: str, sealed: str) -> str:
+        """Return what no fallback is needed to open: the same text unless it was sealed with one."""
+        if opened(self._secret, purpose, sealed) is not None:
+            return sealed
+        return self.seal(purpose, self.open(purpose, sealed))
 
     def mark(self, purpose: str, text: str) -> str:
         """Return by what a text is known again that is not kept; without the secret nobody can try guesses.
@@ -72,7 +70,30 @@ class Sealer:
         >>> sealer.mark("share:prp_a", "sesame") == sealer.mark("share:prp_a", "open sesame")
         False
         """
-        return hmac.new(self._derived(purpose), text.encode(), hashlib.sha256).hexdigest()
+        return hmac.new(derived(self._secret, purpose), text.encode(), hashlib.sha256).hexdigest()
+
+
+def derived(secret: bytes, purpose: str) -> bytes:
+    return hmac.new(secret, purpose.encode(), hashlib.sha256).digest()
+
+
+def key_of(secret: bytes, purpose: str) -> OctKey:
+    from joserfc.jwk import OctKey
+
+    return OctKey.import_key(derived(secret, purpose))
+
+
+def opened(secret: bytes, purpose: str, sealed: str) -> str | None:
+    """Return a sealed text as one secret opens it; None where that is not the one."""
+    from joserfc import jwe
+    from joserfc.errors import JoseError
+
+    try:
+        content = jwe.decrypt_compact(sealed, key_of(secret, purpose), algorithms=list(HEADER.values()))
+    except (JoseError, ValueError, TypeError):
+        # A head that was made up may hold a list or a number where the library looks for a name.
+        return None
+    return (content.plaintext or b"").decode()
 
 
 def kept_secret(directory: Path) -> bytes:

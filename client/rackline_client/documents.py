@@ -2354,7 +2354,13 @@ class DuplicateRequest(Request):
 
 
 class Erasure(Document):
-    """What was erased. The name itself is not kept."""
+    """What was erased: the certificate. The name itself is not kept."""
+    id: str | None
+    """Identifier of the certificate; null for a dry run."""
+    workspace: str
+    """Name of the workspace."""
+    erased_by: str | None
+    """Name of the actor, or its kind if it has none; null for a dry run."""
     erased_at: datetime.datetime | None
     """Time of the erasure; null for a dry run."""
     replacement: str

@@ -8,17 +8,26 @@ import json
 import stat
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
+import pyotp
 import pytest
+from sqlmodel import SQLModel
 from typer.testing import CliRunner, Result
 
 from app.__main__ import command_line
 from app.commands.serving import check_reach
 from app.errors import AppError, BadInput, TooMany
-from app.main import create_app, make_bench
+from app.features.accounts import second_factor
+from app.features.operation.secret_rotation import PURPOSES
+from app.main import create_app, identity_of, make_bench
 from app.platform import passwords
+from app.platform.identity import Identity
 from app.platform.sealing import Sealer, Unsealable, kept_secret
+from app.platform.store.account_queries import SEALED
+from app.platform.store.database import Store
+from app.platform.store.queries import now
 from app.platform.store.trail import TrailFilter
 from app.platform.workbench import LOCAL_WORKSPACE
 from app.settings import Settings
@@ -161,6 +170,7 @@ def test_a_forgotten_password_is_sent(rackline: Rackline, tmp_path: Path) -> Non
         ("RACKLINE_SESSION_DAYS", "0"),
         ("RACKLINE_SESSION_IDLE_MINUTES", "soon"),
         ("RACKLINE_SECRET", "too short"),
+        ("RACKLINE_SECRET_FALLBACKS", "one-that-is-long-enough-for-anybody too short"),
         ("RACKLINE_MAIL_COMMAND", "sendmail -t"),
         ("RACKLINE_MAIL_COMMAND", "[]"),
         ("RACKLINE_MAIL_FROM", "a@b\nBcc: c@d"),
@@ -217,6 +227,53 @@ def test_what_is_sealed_opens_with_its_secret_for_its_purpose() -> None:
     ]:
         with pytest.raises(Unsealable):
             other.open(purpose, text)
+
+
+def test_a_second_factor_outlives_the_secret_it_was_sealed_with(rackline: Rackline, tmp_path: Path) -> None:
+    old, new = "o" * 40, "n" * 40
+    for name in ("ann", "bob"):
+        rackline(
+            "user", "add", f"{name}@example.com", "--password-stdin", typed=PASSWORD, RACKLINE_SECRET=old
+        )
+    store = Store(Settings.at(tmp_path / "data").database_url)
+
+    def identity(**secrets: object) -> Identity:
+        return identity_of(Settings.at(tmp_path / "data", **secrets), store)
+
+    def code(steps: int) -> str:
+        return pyotp.TOTP(offered.secret).at(now() + timedelta(seconds=30 * steps))
+
+    def is_taken(code_at: int, **secrets: object) -> bool:
+        made = identity(**secrets)
+        account = second_factor.existing_of(made, accounts_of[0])
+        return second_factor.takes(made, account, code(code_at))
+
+    with store.identity() as queries:
+        accounts_of = [account.id for account in queries.people.accounts()]
+    before = identity(secret=old)
+    offered = second_factor.offer(before, second_factor.existing_of(before, accounts_of[0]))
+    second_factor.turn_on(before, accounts_of[0], offered.sealed, code(-1))
+    assert not is_taken(0, secret=new)
+    lost = rackline("rotate-secret", RACKLINE_SECRET=new)
+    assert lost.exit_code == 1 and "rackline user reset-second-factor ann@example.com" in lost.output
+    assert is_taken(0, secret=new, secret_fallbacks=old)
+    both = {"RACKLINE_SECRET": new, "RACKLINE_SECRET_FALLBACKS": f"{'x' * 32}\n{old}"}
+    assert "1 secrets would be" in rackline("rotate-secret", "--dry-run", **both).output
+    assert (
+        rackline("rotate-secret", **both).output == "1 secrets encrypted again, 0 are under the current one\n"
+    )
+    assert is_taken(1, secret=new)
+    store.close()
+
+
+def test_every_sealed_column_is_sealed_again() -> None:
+    columns = {
+        f"{table.name}.{column.name}"
+        for table in SQLModel.metadata.tables.values()
+        for column in table.columns
+        if "sealed" in column.name
+    }
+    assert columns == set(SEALED) == set(PURPOSES)
 
 
 def test_hashes_cost_what_is_recommended() -> None:

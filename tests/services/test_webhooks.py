@@ -26,6 +26,7 @@ from app.features.integrations.model import (
     WebhookRequest,
 )
 from app.features.integrations.webhooks import DELAYS, KEPT, LEASE, deliver_due, purge_messages
+from app.features.operation.secret_rotation import rotate_secret
 from app.features.proposals.service import note_expired
 from app.main import create_app, make_bench
 from app.platform import idempotency
@@ -35,6 +36,7 @@ from app.platform.store.database import Store
 from app.platform.store.integration_queries import DueMessage, claim_message
 from app.platform.store.queries import now
 from app.platform.store.tables import AuditEvent, ProposalRecord
+from app.platform.store.trail import TrailFilter
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.settings import Settings
 from tests.postgres import Cluster
@@ -380,6 +382,45 @@ def test_a_secret_of_another_server_is_said_and_not_guessed(bench: Workbench) ->
     assert pen.sent == []
     reason = log(bench, hook.id)[0].reason
     assert reason is not None and "create a new one" in reason.message
+
+
+def test_a_new_secret_of_the_server_leaves_those_of_webhooks_as_they_are(bench: Workbench) -> None:
+    old, new = secrets.token_bytes(32), secrets.token_bytes(32)
+    bench.sealer = Sealer(lambda: old)
+    hook, other = made(bench), made(bench)
+    renewed = webhooks.rotate_secret(bench, ONE, hook.id, RotationRequest(grace_hours=2))
+    wanted = [one.secret for one in (renewed, hook) if one.secret]
+    with bench.store.transaction(ONE) as repository:
+        events = repository.trail.listing(TrailFilter(), 50, None)[0]
+    # A server that is restarted later knows the new secret already, and one that was restarted the old one.
+    for main, fallback in ((old, new), (new, old)):
+        bench.sealer = Sealer(lambda main=main: main, [fallback])  # type: ignore[misc]
+        assert signed_with(bench, hook.id, wanted)
+        if main is old:
+            webhooks.rotate_secret(bench, ONE, other.id, RotationRequest(grace_hours=0))
+    bench.sealer = Sealer(lambda: new)
+    assert len(rotate_secret(bench).lost) == 3, "the earlier secret of the other one is used no more"
+    bench.sealer = Sealer(lambda: new, [b"x" * 32, old])
+    assert rotate_secret(bench, dry_run=True).resealed == rotate_secret(bench).resealed == 3
+    assert (again := rotate_secret(bench)).current == 3 and not again.resealed and not again.lost
+    bench.sealer = Sealer(lambda: new)
+    assert signed_with(bench, hook.id, wanted)
+    with bench.store.transaction(ONE) as repository:
+        after = repository.trail.listing(TrailFilter(), 50, None)[0]
+    assert [one.action for one in after[: -len(events)]] == ["webhook.changed"], (
+        "what nobody changed is not told"
+    )
+
+
+def signed_with(bench: Workbench, hook_id: str, wanted: list[str]) -> bool:
+    """Tell whether a message is signed with these secrets."""
+    pen = Pen()
+    webhooks.send_test(bench, ONE, hook_id)
+    deliver_due(bench, now(), pen)
+    _, headers, body = pen.sent[-1]
+    moment = int(headers["webhook-timestamp"])
+    signed = [signature(secret, headers["webhook-id"], moment, body) for secret in wanted]
+    return headers["webhook-signature"] == " ".join(signed)
 
 
 def test_a_worker_signs_with_the_secret_that_the_server_has_sealed(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def turn_on(identity: Identity, account_id: str, sealed: str, code: str) -> list
         step = step_of(secret, code)
         if step is None:
             raise BadInput.at("code", "this is not the current one-time code; check the clock of the device")
-        sealed = identity.sealer.seal(purpose(account), secret)
+        sealed = identity.sealer.seal(purpose(account.id), secret)
         if not queries.people.take_second_factor(account_id, sealed, step):
             raise already_on()
         return new_recovery_codes(queries, account_id)
@@ -112,7 +112,7 @@ def takes(identity: Identity, account: Account, code: str) -> bool:
     bare = bare_code(code)
     if len(bare) == DIGITS and bare.isdecimal():
         try:
-            secret = identity.sealer.open(purpose(account), account.totp_sealed or "")
+            secret = identity.sealer.open(purpose(account.id), account.totp_sealed or "")
         except Unsealable:
             return False
         step = step_of(secret, bare)
@@ -161,9 +161,9 @@ def existing_of(identity: Identity, account_id: str) -> Account:
         return existing(queries, account_id)
 
 
-def purpose(account: Account) -> str:
+def purpose(account_id: str) -> str:
     """Return what the secret of an account is sealed for: put beside another account it does not open."""
-    return f"totp:{account.id}"
+    return f"totp:{account_id}"
 
 
 def recovery_code() -> str:

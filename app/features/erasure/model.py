@@ -27,8 +27,16 @@ class ErasureRequest(Schema):
 
 
 class Erasure(Document):
-    """What was erased. The name itself is not kept."""
+    """What was erased: the certificate. The name itself is not kept."""
 
+    id: str | None = Field(
+        description="Identifier of the certificate; null for a dry run.", examples=["ers_a2b3c4d5e6f7g2h3"]
+    )
+    workspace: str = Field(description="Name of the workspace.", examples=["Local"])
+    erased_by: str | None = Field(
+        description="Name of the actor, or its kind if it has none; null for a dry run.",
+        examples=["Account owner"],
+    )
     erased_at: datetime | None = Field(description="Time of the erasure; null for a dry run.")
     replacement: str = Field(description="Text in the place of the name.")
     rows: dict[str, int] = Field(description="Number of entries with the name, by kind.")

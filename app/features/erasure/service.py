@@ -12,9 +12,13 @@ from app.estimating.schema import Described
 from app.features.erasure.model import Erasure, ErasureRequest
 from app.features.proposals import service as proposals
 from app.platform.store.erasure_queries import pattern_of
-from app.platform.store.queries import now
+from app.platform.store.queries import new_id, now
+from app.platform.store.tables import AuditEvent
+from app.platform.store.trail import TrailFilter
 from app.platform.wording.voice import LABELS
-from app.platform.workbench import Workbench
+from app.platform.workbench import Workbench, no_such
+
+ERASED = "customer.erased"
 
 Kind = TypeVar("Kind")
 
@@ -27,21 +31,54 @@ def erase_customer(bench: Workbench, workspace_id: str, request: ErasureRequest)
     name, replacement = " ".join(request.customer.split()), " ".join(request.replacement.split())
     check(bench, name, replacement)
     moment = now()
+    with bench.store.identity() as queries:
+        workspace = queries.people.workspace(workspace_id)
+    # A workspace may be called after its customer; its name stays, the certificate goes without.
+    place = pattern_of(name).sub(replacement, workspace.name if workspace else "")
     with bench.store.transaction(workspace_id) as repository:
         found = repository.erasure.erase(name, replacement, dry_run=request.dry_run, words=own_words())
         if not found:
             raise NotFound.named("customer", name, repository.erasure.customers(), "customer")
-        rows, changed = {kind: len(keys) for kind, keys in found.items()}, list[str]()
-        if not request.dry_run:
-            changed = proposals.hash_anew(repository, found.get("proposal", []), replacement, moment)
-            repository.trail.note("customer.erased", "customer", "", rows=sum(rows.values()))
-    if not request.dry_run:
-        proposals.render_anew(bench, workspace_id, changed)
-        bench.forget_uploads()
-        bench.sizings.clear()
-        bench.pages.clear()
-    erased_at = None if request.dry_run else moment
-    return Erasure(erased_at=erased_at, replacement=replacement, rows=rows, proposals=changed)
+        rows = {kind: len(keys) for kind, keys in found.items()}
+        if request.dry_run:
+            return Erasure(
+                id=None,
+                workspace=place,
+                erased_by=None,
+                erased_at=None,
+                replacement=replacement,
+                rows=rows,
+                proposals=[],
+            )
+        changed = proposals.hash_anew(repository, found.get("proposal", []), replacement, moment)
+        stated = {"workspace": place, "replacement": replacement, "rows": rows, "proposals": changed}
+        total = sum(rows.values())
+        event = repository.trail.note(ERASED, "customer", new_id("ers"), rows=total, certificate=stated)
+        done = certified(event)
+    proposals.render_anew(bench, workspace_id, changed)
+    bench.forget_uploads()
+    bench.sizings.clear()
+    bench.pages.clear()
+    return done
+
+
+def get_erasure(bench: Workbench, workspace_id: str, identifier: str) -> Erasure:
+    """Return an erasure as the audit trail has it."""
+    with bench.store.transaction(workspace_id) as repository:
+        wanted = TrailFilter({"action": ERASED, "object_id": identifier})
+        events, _ = repository.trail.listing(wanted, 1, None)
+    if not identifier or not events:
+        raise no_such("certificate of erasure", identifier)
+    return certified(events[0])
+
+
+def certified(event: AuditEvent) -> Erasure:
+    return Erasure(
+        id=event.object_id,
+        erased_by=event.actor_name or event.actor_kind,
+        erased_at=event.at,
+        **event.detail["certificate"],
+    )
 
 
 @functools.cache

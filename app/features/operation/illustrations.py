@@ -228,7 +228,13 @@ def proposal_answers(
             content=content,
         ),
         "Erasure": Erasure(
-            erased_at=moment, replacement="[erased]", rows={"proposal": 2, "study": 1}, proposals=[]
+            id="ers_a2b3c4d5e6f7g2h3",
+            workspace="Local",
+            erased_by="Account owner",
+            erased_at=moment,
+            replacement="[erased]",
+            rows={"proposal": 2, "study": 1},
+            proposals=[],
         ),
         "Frozen": Frozen(id=identifier, status="frozen", sha256=sha256, frozen_at=moment),
         "ProposalEvents": ProposalEvents(items=[event]),

@@ -8,6 +8,8 @@ import functools
 import json
 import re
 import textwrap
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import typst
@@ -32,30 +34,17 @@ PIECE, BREAK = 12, "\u200b"
 """Letters between invisible places where a line may be broken, and such a place."""
 
 
-def payload(proposal: Proposal, view: View, voice: Voice) -> dict[str, Any]:
+def payload(proposal: Proposal, voice: Voice) -> dict[str, Any]:
     content = proposal.content
-    sections = [
-        {**dataclasses.asdict(one), "paragraphs": one.paragraphs} for one in view.sections if one.printed
-    ]
-    written = plain({**dataclasses.asdict(view), "sections": sections})
-    day = (proposal.frozen_at or proposal.updated_at).date()
-    substituted = voice.gettext("□ marks a character missing from the fonts of this document.")
-    words = {
-        "contents": voice.gettext("Contents"),
-        "page": voice.gettext("Page"),
-        "attachment": voice.gettext("Content of this proposal in canonical form (RFC 8785)"),
-        "substituted": substituted if SUBSTITUTE in json.dumps(written, ensure_ascii=False) else "",
-        "made_with": foot(content, voice),
-    }
     return {
-        **written,
-        "running_title": textwrap.shorten(printable(content.title), RUNNING, placeholder="…"),
-        "day": [day.year, day.month, day.day],
         "accent": content.branding.accent,
+        "cover": True,
         "logo": drawn_logo(content.branding.logo, voice.gettext("Logo of the sender")),
         "customer_logo": drawn_logo(content.branding.customer_logo, voice.gettext("Logo of the customer")),
         "charts": printed_charts(content, voice),
-        "words": {name: printable(text) for name, text in words.items()},
+        "attached": "proposal.json",
+        "attachment": printable(voice.gettext("Content of this proposal in canonical form (RFC 8785)")),
+        "made_with": printable(foot(content, voice)),
     }
 
 
@@ -103,6 +92,25 @@ def breakable(text: str) -> str:
     )
 
 
+def written_payload(view: View, voice: Voice, moment: datetime) -> dict[str, Any]:
+    """Return what the template reads of every document, whatever it is about."""
+    sections = [
+        {**dataclasses.asdict(one), "paragraphs": one.paragraphs} for one in view.sections if one.printed
+    ]
+    written = plain({**dataclasses.asdict(view), "sections": sections})
+    substituted = voice.gettext("□ marks a character missing from the fonts of this document.")
+    words = {
+        "contents": voice.gettext("Contents"),
+        "substituted": substituted if SUBSTITUTE in json.dumps(written, ensure_ascii=False) else "",
+    }
+    return {
+        **written,
+        "running_title": textwrap.shorten(printable(view.title), RUNNING, placeholder="…"),
+        "day": [moment.year, moment.month, moment.day],
+        "words": {name: printable(text) for name, text in words.items()},
+    }
+
+
 TEMPLATE = "proposals/proposal.typ"
 
 STANDARDS: Any = ["ua-1"]
@@ -116,15 +124,21 @@ def template() -> bytes:
 def proposal_pdf(proposal: Proposal) -> bytes:
     """Return the PDF of a proposal; its date is that of freezing, or of the last edit of a draft."""
     speaker = voice(proposal.content.locale)
-    data = payload(proposal, write_proposal(proposal, speaker), speaker)
+    view = write_proposal(proposal, speaker)
     moment = proposal.frozen_at or proposal.updated_at
+    return set_pdf(view, speaker, moment, canonical(proposal.content).decode(), payload(proposal, speaker))
+
+
+def set_pdf(view: View, voice: Voice, moment: datetime, content: str, look: Mapping[str, Any]) -> bytes:
+    """Return a written document as PDF, with its content attached as JSON."""
+    data = {**written_payload(view, voice, moment), **look}
     compiled: bytes = typst.compile(  # type: ignore[misc]
         template(),
         font_paths=[str(font_folder())],
         ignore_system_fonts=True,
         sys_inputs={
             "data": json.dumps(data, ensure_ascii=False),
-            "content": canonical(proposal.content).decode(),
+            "content": content,
         },
         pdf_standards=STANDARDS,
         timestamp=int(moment.timestamp()),

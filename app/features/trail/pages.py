@@ -63,6 +63,7 @@ PLACES = {
     "estimate": "/estimates", "comparison": "/comparisons", "calibration": "/calibrations",
     "sizing": "/sizings", "price-book": "/price-books", "bill": "/boms", "sweep": "/sweeps",
     "accelerator": "/accelerators", "study": "/studies", "proposal": "/proposals", "webhook": "/webhooks",
+    "customer": "/api/v1/erasures",
 }  # fmt: skip
 """Kind of object → where it is looked at."""
 
@@ -139,6 +140,7 @@ def show_trail(
 
 def line_of(event: TrailEvent, voice: Voice) -> TrailLine:
     place = PLACES.get(event.object.kind)
+    ending = f".pdf?lang={voice.language}" if event.object.kind == "customer" else ""
     return TrailLine(
         at=event.at.strftime("%Y-%m-%d %H:%M:%S"),
         action=event.action,
@@ -147,7 +149,7 @@ def line_of(event: TrailEvent, voice: Voice) -> TrailLine:
         named=bool(event.actor.name or event.actor.id),
         object_kind=event.object.kind,
         object_id=event.object.id,
-        object_url=f"{place}/{event.object.id}" if place else "",
+        object_url=f"{place}/{event.object.id}{ending}" if place and event.object.id else "",
         address=event.address,
         detail=detail_of(event.detail, voice),
         request_id=event.request_id,
@@ -160,7 +162,7 @@ def detail_of(detail: Mapping[str, Any], voice: Voice) -> str:
     rest = [
         f"{voice.label(key, 'detail')}: {value_of(key, value, voice)}"
         for key, value in sorted(detail.items())
-        if key != "name"
+        if key != "name" and not isinstance(value, dict)
     ]
     return " · ".join([*name, *rest])
 

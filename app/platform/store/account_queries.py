@@ -1,4 +1,4 @@
-"""Queries of accounts, invitations, sessions and external identities, whichever workspace they are of."""
+"""Queries of accounts, invitations, sessions and sealed secrets, whichever workspace they are of."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy import func
-from sqlmodel import SQLModel, col, select
+from sqlmodel import Session, SQLModel, col, select
 
 from app.platform.store.account_tables import (
     Account,
@@ -19,6 +20,7 @@ from app.platform.store.account_tables import (
     Membership,
     PasswordLink,
     RecoveryCode,
+    WebhookRecord,
 )
 from app.platform.store.queries import Statements
 from app.platform.store.tables import Workspace
@@ -359,3 +361,45 @@ class SessionQueries(Statements):
             + self.delete_rows(PasswordLink, col(PasswordLink.expires_at) <= moment)
             + self.delete_rows(LoginAttempt, col(LoginAttempt.last_at) < forgotten)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SealedValue:
+    """A secret as it is kept, and whose it is."""
+
+    column: str
+    """Name of table and column."""
+    id: str
+    owner: str
+    """What the account or webhook is called."""
+    sealed: str
+
+
+SEALED: dict[str, tuple[Any, Any, Any]] = {
+    "account.totp_sealed": (Account, Account.totp_sealed, Account.email),
+    "webhook.sealed_secret": (WebhookRecord, WebhookRecord.sealed_secret, WebhookRecord.name),
+    "webhook.previous_sealed": (WebhookRecord, WebhookRecord.previous_sealed, WebhookRecord.name),
+}
+"""Every column of sealed secrets, with its table and what its rows are called."""
+
+
+def sealed_values(session: Session, moment: datetime) -> list[SealedValue]:
+    """Return the sealed secrets that are still used at a moment."""
+    # A webhook's secret of before is left where it is when its time is over.
+    used = {"webhook.previous_sealed": col(WebhookRecord.previous_until) > moment}
+    return [
+        SealedValue(name, *row)
+        for name, (table, column, owner) in SEALED.items()
+        for row in session.execute(
+            sa.select(col(table.id), col(owner), col(column)).where(
+                col(column).is_not(None), used.get(name, sa.true())
+            )
+        )
+    ]
+
+
+def replace_sealed(session: Session, value: SealedValue, sealed: str) -> bool:
+    """Keep a secret as it is sealed now; false where another has taken its place meanwhile."""
+    table, column, _ = SEALED[value.column]
+    values = {column.key: sealed}
+    return Statements(session).update_rows(table, values, col(column) == value.sealed, id=value.id) > 0

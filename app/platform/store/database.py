@@ -20,7 +20,13 @@ from sqlalchemy.orm import UOWTransaction
 from sqlmodel import Session, select
 
 from app.errors import BadInput, need
-from app.platform.store.account_queries import ExternalQueries, IdentityQueries, SessionQueries
+from app.platform.store.account_queries import (
+    ExternalQueries,
+    IdentityQueries,
+    SessionQueries,
+    replace_sealed,
+    sealed_values,
+)
 from app.platform.store.failures import PatientPool, watch
 from app.platform.store.integration_queries import claim_message, key_of, purge_messages, purge_rates
 from app.platform.store.job_queries import (
@@ -143,6 +149,8 @@ class Store:
     purge_rates = across(purge_rates)
     claim_message = across(claim_message)
     purge_messages = across(purge_messages)
+    sealed_values = across(sealed_values)
+    replace_sealed = across(replace_sealed)
     _take_turn = across(take_turn)
 
     def take_turn(self, name: str, moment: datetime, due_before: datetime) -> bool:

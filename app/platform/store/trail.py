@@ -275,8 +275,10 @@ class TrailFilter:
 class TrailQueries(Queries):
     """The trail of one workspace."""
 
-    def note(self, action: str, kind: str, identifier: str, **detail: Any) -> None:
-        self._session.add(made(self._workspace_id, action, kind, identifier, detail))
+    def note(self, action: str, kind: str, identifier: str, **detail: Any) -> AuditEvent:
+        event = made(self._workspace_id, action, kind, identifier, detail)
+        self._session.add(event)
+        return event
 
     def note_once(self, stretch: timedelta, action: str, kind: str, identifier: str, **detail: Any) -> None:
         """Write down what is done, unless the very same was written down within a stretch of time."""

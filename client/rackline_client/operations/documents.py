@@ -430,6 +430,14 @@ class DocumentOperations:
     def erase_customer(self, request: ErasureRequest | Given) -> Erasure:
         """Erase a customer's name from everything that is stored."""
 
+    @operation("GET erasures/{identifier}")
+    def get_erasure(self, identifier: str) -> Erasure:
+        """Read a certificate of erasure."""
+
+    @operation("GET erasures/{identifier}.pdf")
+    def erasure_pdf(self, identifier: str, *, lang: str | None = None) -> bytes:
+        """Read a certificate of erasure to be signed."""
+
     @operation("GET audit-events")
     def list_audit_events(
         self,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
 from typing import Any
 
+import pypdf
 import pytest
 import sqlalchemy as sa
 from fastapi import FastAPI
@@ -99,6 +102,28 @@ def test_other_names_stay(ask: Ask) -> None:
     assert ask("POST", PATH, json={"customer": "Ibis"}).status_code == 200
     content = ask("GET", f"/api/v1/studies/{study}").json()["content"]
     assert (content["customer"], content["notes"]) == ("Ibisware", "Not [erased], but [erased].")
+
+
+def test_an_erasure_has_a_certificate_in_two_languages(ask: Ask) -> None:
+    made(ask, "studies", {**STUDY, "name": "BERT at Wombat AG", "customer": "Wombat AG"})
+    done = ask("POST", PATH, json={"customer": "Wombat AG", "replacement": "고객 17"}).json()
+    path = f"{PATH}/{done['id']}"
+    assert ask("GET", path).json() == done and done["erased_by"] == "Local"
+    for language, words in (
+        ("en", ("Certificate of erasure", "Local", "Studies 1", "Backups made before", "Signature")),
+        ("ko", ("삭제 확인서", "Local", "스터디 1", "이전에 만든 백업", "서명")),
+    ):
+        answer = ask("GET", f"{path}.pdf?lang={language}")
+        assert answer.status_code == 200 and answer.headers["content-type"] == "application/pdf"
+        reader = pypdf.PdfReader(io.BytesIO(answer.content))
+        text = " ".join(reader.pages[0].extract_text().replace("\u200b", "").split())
+        assert len(reader.pages) == 1 and all(word in text for word in (*words, done["id"], "고객 17")), text
+        assert "Wombat" not in text and json.loads(reader.attachments["erasure.json"][0]) == done
+        assert answer.content == ask("GET", f"{path}.pdf?lang={language}").content
+    page = ask("GET", "/audit?action=customer.erased&lang=ko").text
+    assert f"{path}.pdf?lang=ko" in page and "고객 17" not in page
+    assert ask("GET", f"{PATH}/ers_aaaaaaaaaaaaaaaa.pdf").status_code == 404
+    assert ask("GET", f"{path}.pdf?lang=fr").status_code == 422
 
 
 @pytest.mark.parametrize(
