@@ -27,7 +27,7 @@ def erase_customer(bench: Workbench, workspace_id: str, request: ErasureRequest)
             changed = proposals.hash_anew(repository, found.get("proposal", []), replacement, moment)
             repository.trail.note("customer.erased", "customer", "", rows=sum(rows.values()))
     if not request.dry_run:
-        proposals.render_anew(bench, workspace_id, changed)
+        proposals.render_missing(bench)
         bench.forget_uploads()
         bench.sizings.clear()
         bench.pages.clear()
