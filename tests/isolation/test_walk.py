@@ -10,9 +10,10 @@ import sqlalchemy as sa
 from fastapi import FastAPI
 from sqlmodel import Session, col, select
 
-from app.platform.store.tables import EstimateRow, SweepRecord
+from app.errors import NotFound
+from app.platform.store.tables import EstimateRow, ProposalRecord, SweepRecord
 from tests.isolation.doors import doors
-from tests.isolation.statements import unbound
+from tests.isolation.statements import listening, unbound
 from tests.isolation.tenants import ONE, TABLES, ClientKind, tenants
 from tests.isolation.walking import Walker
 from tests.loops import run
@@ -81,6 +82,53 @@ def test_every_table_with_rows_is_known_to_the_walk(walked: Walker) -> None:
     filled = walked.filled
     assert filled - set(TABLES) == set(), "say in TABLES how these rows are asked for, and make some"
     assert set(TABLES) - filled == set(), "make one of each in filled()"
+
+
+def test_a_new_route_cannot_be_forgotten(walked: Walker) -> None:
+    """The walk goes through what the application serves: it finds a hole that nobody has told it of."""
+    app, identifier = walked.app, walked.one.ids["prp"]
+    store = app.state.workbench.store
+
+    def raw(identifier: str) -> dict[str, str]:
+        with Session(store.engine) as session:
+            record = session.get(ProposalRecord, identifier)
+        if record is None:
+            raise NotFound.named("proposal", identifier, [])
+        return {"customer": record.customer}
+
+    def names() -> list[str]:
+        with Session(store.engine) as session:
+            return list(session.exec(select(ProposalRecord.customer)))
+
+    app.add_api_route("/api/v1/proposals/{identifier}/raw", raw)
+    app.add_api_route("/api/v1/names", names)
+    app.add_api_route("/api/v1/gadgets/{identifier}", raw)
+
+    async def walk_again() -> Walker:
+        walker = Walker(app)
+        walker.one, walker.two = walked.one, walked.two
+        added = {door.path: door for door in walker.doors if door not in walked.doors}
+        assert set(added) == {f"/api/v1/{path}" for path in (
+            "proposals/{identifier}/raw", "names", "gadgets/{identifier}"
+        )}  # fmt: skip
+        unknown = added.pop("/api/v1/gadgets/{identifier}")
+        walker.doors = list(added.values())
+        with listening(store.engine) as unbound:
+            await walker.paths("two", [identifier])
+            await walker.lists()
+        walker.walk.unbound = sorted(unbound)
+        # Of what is kept there the walk must be told first.
+        walker.doors = [unknown]
+        with pytest.raises(AssertionError, match="nothing is known of /api/v1/gadgets"):
+            await walker.paths("two", [identifier])
+        await walker.ask.client.aclose()
+        return walker
+
+    found = run(walk_again()).walk
+    assert any("/raw" in leak and walked.one.mark in leak for leak in found.leaks), found.leaks
+    assert any("/names" in leak for leak in found.leaks) and any("/raw" in told for told in found.told)
+    assert any("/names" in place for place in found.let_in), found.let_in
+    assert any("proposal" in statement for statement in found.unbound), found.unbound
 
 
 def test_statements_without_a_workspace_are_found() -> None:
