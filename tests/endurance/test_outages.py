@@ -78,5 +78,5 @@ def test_postgresql_loses_its_power_again_and_again(tmp_path: Path, rounds: int,
             assert client.post("/api/v1/estimates", json=RESNET).status_code == 201
             assert "Traceback" not in "".join(spoken(process))
             print(
-                f"\n{rounds} outages, {len(kept)} writes kept, {len(refused)} refused, p90 {late:.2f} s, none lost"
+                f"\n{rounds} outages, {len(kept)} kept, {len(refused)} refused, p90 {late:.2f} s, none lost"
             )
