@@ -372,9 +372,21 @@ def build(folder: Path) -> None:
         for path in Path(draft).iterdir():
             path.replace(folder / path.name)
         (folder / "complete").touch()
-    others = sorted(folder.parent.glob("*/complete"), key=lambda path: path.stat().st_mtime)
-    for path in others[:-KEPT]:
+    clear(folder.parent)
+
+
+def clear(parent: Path) -> None:
+    """Remove compilations of sources long gone, and what those that were killed have left."""
+    whole = sorted(parent.glob("*/complete"), key=lambda path: path.stat().st_mtime)
+    for path in whole[:-KEPT]:
+        # First what says that it is whole: a removal that is killed leaves nothing that is taken for it.
+        path.unlink(missing_ok=True)
         shutil.rmtree(path.parent, ignore_errors=True)
+    for path in parent.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            age = time.time() - path.stat().st_mtime
+            if age > TIMEOUT and not (path / "complete").exists():
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def _compiled(made: Kernel, numba: Any) -> tuple[str, bytes]:

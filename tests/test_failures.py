@@ -20,8 +20,9 @@ from app.main import create_app
 from app.platform.store import failures
 from app.platform.store.database import Store
 from app.platform.store.tables import EstimateRow
-from app.platform.web.examples import GPT3
+from app.platform.web.examples import GPT3, STUDY
 from app.settings import Settings
+from tests.hindered import only_read
 from tests.loops import run
 from tests.postgres import DURABLE, OwnCluster, own_cluster
 from tests.serving import serving, spoken
@@ -209,6 +210,38 @@ def test_a_database_that_may_only_be_read_still_answers(tmp_path: Path) -> None:
         assert repository.get(EstimateRow, "est_b") is None
     readable.close()
     writable.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_database_that_turns_read_only_while_the_server_runs(
+    kind: str, server: OwnCluster, tmp_path: Path
+) -> None:
+    app = create_app(Settings.at(tmp_path, **({} if kind == "sqlite" else {"database_url": server.make()})))
+    store, html = app.state.workbench.store, {"accept": "text/html"}
+
+    async def walk() -> None:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            kept = (await client.post(ESTIMATES, json=GPT3)).json()["id"]
+            study = (await client.post("/api/v1/studies", json=STUDY)).json()["id"]
+            with only_read(store):
+                refused = [
+                    await client.post(ESTIMATES, json=GPT3),
+                    await client.patch(f"/api/v1/studies/{study}", json={"name": "other"}),
+                    await client.post("/api/v1/profiles", files={"file": ("layers.csv", LAYERS)}),
+                    await client.delete(f"{ESTIMATES}/{kept}"),
+                ]
+                assert all(is_problem(one) for one in refused), [one.text for one in refused]
+                assert all("read-only" in one.json()["detail"] for one in refused)
+                # What is kept can be read meanwhile, as a page too; a page may keep an address short.
+                for path in (f"/estimates/{kept}", f"/studies/{study}", f"/studies/{study}?count.a=3", "/"):
+                    page = await client.get(path, headers=html, follow_redirects=True)
+                    assert page.status_code == 200, (path, page.text[:500])
+                assert (await client.get(f"{ESTIMATES}/{kept}")).json()["id"] == kept
+            assert (await client.post(ESTIMATES, json=GPT3)).status_code == 201
+
+    run(walk())
+    store.close()
 
 
 def test_a_database_that_another_program_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

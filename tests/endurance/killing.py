@@ -58,6 +58,13 @@ WEIGHTS = (6, 3, 3, 3, 2)
 AWAITED = 0.7
 """Share of the kills that wait until the server answers; the others may hit it while it starts."""
 
+PROGRESS = 3
+"""After so many kills the next one waits until something was written: on a busy machine they would otherwise
+come before anything was answered."""
+
+PATIENCE = 300.0
+"""How long an answer is waited for before it is taken for lost. [s]"""
+
 AGAIN = (0, 502, 503)
 """Answers after which the same is asked again under the same key; 0 stands for none."""
 
@@ -168,7 +175,7 @@ class Arena:
 
     def ask(self, client: httpx.Client, method: str, path: str, **values: Any) -> httpx.Response:
         """Ask until there is an answer."""
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             try:
                 found = client.request(method, f"/api/v1/{path}", **values)
@@ -183,6 +190,13 @@ class Arena:
         """Wait until the server answers, where it has just been started."""
         with self.client() as client:
             self.ask(client, "GET", "jobs/nosuch")
+
+    def await_progress(self) -> None:
+        """Wait until one thing more is acknowledged, or something is wrong."""
+        before, deadline = len(self.kept), time.monotonic() + PATIENCE
+        while len(self.kept) == before and not self.wrong:
+            assert time.monotonic() < deadline, "nothing is acknowledged any more"
+            time.sleep(0.05)
 
     def write(self, seed: int) -> None:
         """Write one thing after the other and note what was acknowledged."""
@@ -300,6 +314,8 @@ def endure(arena: Arena, kills: int, pause: float, disturb: Any = None) -> dict[
         try:
             count = 0
             while arena.killed.total() < kills:
+                if count % PROGRESS == 0:
+                    arena.await_progress()
                 if arena.chance.random() < AWAITED:
                     arena.await_answer()
                 time.sleep(arena.chance.uniform(0.02, 2 * pause))

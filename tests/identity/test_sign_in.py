@@ -414,6 +414,13 @@ def test_a_code_is_taken_once_also_at_the_same_time(identity: Identity, ann: str
     clock.wait(seconds=-30)
     earlier = pyotp.TOTP(secret).at(clock())
     assert not second_factor.takes(identity, account, earlier), "a clock that is put back opens none again"
+    for days in (1, 365):
+        clock.wait(days=days)
+        assert second_factor.takes(identity, account, pyotp.TOTP(secret).at(clock()))
+        clock.wait(days=-days, seconds=60)
+        now_right = pyotp.TOTP(secret).at(clock())
+        assert second_factor.takes(identity, account, now_right), "a clock that was ahead shuts nobody out"
+        assert not second_factor.takes(identity, account, now_right)
 
 
 def protected(identity: Identity, account_id: str, clock: Clock) -> tuple[str, list[str]]:

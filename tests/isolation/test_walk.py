@@ -10,10 +10,11 @@ import sqlalchemy as sa
 from fastapi import FastAPI
 from sqlmodel import Session, col, select
 
-from app.platform.store.tables import EstimateRow, SweepRecord
+from app.errors import NotFound
+from app.platform.store.tables import EstimateRow, ProposalRecord, SweepRecord
 from tests.isolation.doors import doors
-from tests.isolation.statements import unbound
-from tests.isolation.tenants import ONE, TABLES, ClientKind, tenants
+from tests.isolation.statements import listening, unbound
+from tests.isolation.tenants import ONE, TABLES, ClientKind, Kept, tenants
 from tests.isolation.walking import Walker
 from tests.loops import run
 from tests.postgres import Cluster
@@ -100,6 +101,49 @@ def test_statements_without_a_workspace_are_found() -> None:
 def two_tenants(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     """An application with two empty workspaces."""
     return tenants(tmp_path_factory.mktemp("tenants"))
+
+
+def test_a_new_route_cannot_be_forgotten(two_tenants: FastAPI) -> None:
+    """The walk goes through what the application serves: it finds a hole that nobody has told it of."""
+    store, known = two_tenants.state.workbench.store, set(doors(two_tenants))
+    kept = Kept("zqmark", ids={"prp": "prp_hole"}, everything={"prp_hole"})
+    with store.transaction(ONE) as repository:
+        row = {"title": "t", "customer": kept.mark, "request": {}, "content": {}, "version": 1}
+        repository.add(ProposalRecord(id="prp_hole", workspace_id="", valid_until=None, **row))
+
+    async def raw(identifier: str) -> list[str]:
+        with Session(store.engine) as session:
+            found = session.get(ProposalRecord, identifier)
+        if found is None:
+            raise NotFound.named("proposal", identifier, [])
+        return [found.customer]
+
+    async def names() -> list[str]:
+        with Session(store.engine) as session:
+            return list(session.exec(select(ProposalRecord.customer)))
+
+    added = {"proposals/{identifier}/raw": raw, "gadgets/{identifier}": raw, "names": names}
+    for path, answer in added.items():
+        two_tenants.add_api_route(f"/api/v1/{path}", answer, include_in_schema=False)
+
+    async def walk() -> Walker:
+        walker = Walker(two_tenants)
+        walker.one = kept
+        walker.doors = [door for door in walker.doors if door not in known]
+        assert len(walker.doors) == len(added)
+        with pytest.raises(AssertionError, match="nothing is known of /api/v1/gadgets"):
+            await walker.paths("two", ["prp_hole"])
+        walker.doors = [door for door in walker.doors if "gadgets" not in door.path]
+        await walker.paths("two", ["prp_hole"])
+        await walker.lists()
+        await walker.ask.client.aclose()
+        return walker
+
+    with listening(store.engine) as statements:
+        found = run(walk()).walk
+    assert {leak.split()[2] for leak in found.leaks} >= {"/api/v1/proposals/prp_hole/raw", "/api/v1/names"}
+    assert found.told and found.let_in, "asked for by another, and by nobody"
+    assert any(statement.startswith("proposal by") for statement in statements)
 
 
 def asked(

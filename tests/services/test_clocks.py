@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 
 from app.errors import TooMany
 from app.estimating.context import load_context
+from app.features.integrations.model import WebhookRequest
+from app.features.integrations.webhooks import LEASE, create_webhook, deliver_due
 from app.features.proposals.sharing import (
     MOST_FAILURES,
     WrongPassphrase,
@@ -16,12 +19,15 @@ from app.features.proposals.sharing import (
     unlock_share,
 )
 from app.platform.identity import token_hash
+from app.platform.passwords import begin_attempt, of_account
+from app.platform.sealing import Sealer
 from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.tables import ProposalRecord, ProposalShare
 from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory
 from tests.clocks import Moved, moved_clock
+from tests.services.test_webhooks import Pen
 from tests.store.conftest import migrated as migrated
 from tests.store.conftest import migrated_file as migrated_file
 from tests.store.conftest import store as store
@@ -87,3 +93,33 @@ def test_a_link_that_a_fast_clock_ended_works_again(store: Store, sizing) -> Non
         assert open_share(bench, token).proposal is None
     with store.transaction("ws_one") as repository:
         assert repository.of_proposal("prp_a").share_of(token_hash(token), now()) is not None
+
+
+@pytest.mark.parametrize("days", [1, 365])
+def test_a_failure_under_a_clock_that_was_ahead_shuts_nobody_out(store: Store, days: int) -> None:
+    subject = of_account("ann@example.com")
+    for _ in range(9):
+        with suppress(TooMany):
+            begin_attempt(store, [subject], now() + timedelta(days=days))
+    begin_attempt(store, [subject], now())
+    with pytest.raises(TooMany) as caught:
+        for _ in range(9):
+            begin_attempt(store, [subject], now())
+    assert caught.value.retry_after <= 15 * 60
+
+
+@pytest.mark.parametrize("days", [1, 365])
+def test_messages_of_a_clock_that_was_ahead_are_sent(store: Store, sizing, days: int) -> None:  # type: ignore[no-untyped-def]
+    bench, pen = Workbench(sizing, store), Pen()
+    bench.sealer, bench.webhook_http = Sealer(lambda: b"s" * 32), True
+    create_webhook(bench, "ws_one", WebhookRequest(url="https://a.example/in"))
+    with moved_clock() as clock:
+        clock.by = timedelta(days=days)
+        shared(bench, clock)
+        for _ in range(2):
+            with store.transaction("ws_one") as repository:
+                repository.of_proposal("prp_a").add_event("frozen", now(), {})
+        # One is on its way with a server that does not come back.
+        assert store.claim_message(now(), now() + LEASE) is not None
+        clock.by = timedelta(0)
+        assert [deliver_due(bench, now(), pen) for _ in range(3)] == [1, 1, 0]

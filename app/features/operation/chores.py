@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from app.errors import Unavailable
 from app.features.integrations.webhooks import deliver_due, purge_messages
-from app.features.proposals.service import note_expired
+from app.features.proposals.service import note_expired, render_missing
 from app.features.studies.service import drop_unsaved
 from app.platform import sessions
 from app.platform.retention import KINDS
@@ -143,9 +143,12 @@ def tell_webhooks(bench: Workbench) -> None:
 
 
 def tidy_integration(bench: Workbench) -> None:
-    """Note proposals whose last day is over; forget counted requests and old messages."""
+    """Note proposals whose last day is over, render documents that are missing; forget counted requests and
+    old messages.
+    """
     moment = now()
     note_expired(bench, moment)
+    render_missing(bench)
     bench.store.purge_rates(moment)
     purge_messages(bench, moment)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
@@ -464,12 +464,20 @@ def hash_anew(
     return frozen
 
 
-def render_anew(bench: Workbench, workspace_id: str, identifiers: Iterable[str]) -> None:
-    """Keep the PDFs of frozen proposals that were changed for good."""
-    for identifier in identifiers:
-        pdf = proposal_pdf(get_proposal(bench, workspace_id, identifier))
-        with bench.store.transaction(workspace_id) as repository:
-            repository.of_proposal(identifier).add_artifact(PDF, hashlib.sha256(pdf).hexdigest(), pdf)
+def render_missing(bench: Workbench) -> None:
+    """Keep PDFs of frozen proposals that have none: they were changed for good, perhaps by a server that was
+    killed before it came to this.
+    """
+    for found in bench.store.without_document():
+        proposal = get_proposal(bench, found.workspace_id, found.proposal_id)
+        pdf = proposal_pdf(proposal)
+        with bench.store.transaction(found.workspace_id) as repository:
+            queries = repository.of_proposal(found.proposal_id)
+            queries.hold()
+            # Somebody else may have been faster, or have changed it once more.
+            unchanged = existing(repository, found.proposal_id).sha256 == proposal.sha256
+            if unchanged and queries.artifact(PDF) is None:
+                queries.add_artifact(PDF, hashlib.sha256(pdf).hexdigest(), pdf)
 
 
 def pdf_of(bench: Workbench, workspace_id: str, proposal: Proposal) -> bytes:

@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel
 from starlette.datastructures import QueryParams
 
-from app.errors import BadInput, FieldError, Message, NotFound
+from app.errors import BadInput, FieldError, Message, NotFound, Unavailable
 from app.estimating.request import EstimateRequest
 from app.features.comparisons.model import PublishedFigure
 from app.features.estimates.service import get_estimate, get_estimate_request
@@ -82,7 +82,11 @@ def state_query(
     if state.token:
         return [("state", state.token)]
     stored = StoredState(study.version, dict(state.turned.knobs), state.views)
-    return [("state", store_state(bench, workspace, study.id, stored))]
+    try:
+        return [("state", store_state(bench, workspace, study.id, stored))]
+    except Unavailable:
+        # Nothing can be written now: the page is shown all the same, and its links name what they can.
+        return knobs
 
 
 @dataclass(frozen=True, slots=True)

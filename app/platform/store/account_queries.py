@@ -26,6 +26,9 @@ from app.platform.store.queries import Statements
 from app.platform.store.tables import Workspace
 from app.platform.store.trail import made
 
+HALF_A_DAY = 1440
+"""Time steps of one-time codes in twelve hours; each takes 30 s (RFC 6238, 5.2)."""
+
 
 class ExternalQueries(Statements):
     """People at a provider."""
@@ -119,8 +122,12 @@ class IdentityQueries(Statements):
         self.note_change(account_id, "second_factor", active=False)
 
     def take_step(self, account_id: str, step: int) -> bool:
-        """Take the code of a time step; tell whether none as late has been taken before."""
-        earlier = col(Account.totp_step).is_(None) | (col(Account.totp_step) < step)
+        """Take the code of a time step; tell whether none as late has been taken before.
+
+        One taken more than half a day later was taken while the clock was wrong; it shuts nobody out.
+        """
+        taken = col(Account.totp_step)
+        earlier = taken.is_(None) | (taken < step) | (taken > step + HALF_A_DAY)
         return self.update_rows(Account, {"totp_step": step}, earlier, id=account_id) == 1
 
     def replace_recovery_codes(self, account_id: str, hashes: Sequence[str]) -> None:

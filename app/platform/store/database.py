@@ -38,7 +38,7 @@ from app.platform.store.job_queries import (
     watched_jobs,
 )
 from app.platform.store.migrate import fits, upgrade
-from app.platform.store.proposal_queries import ended_proposals, shared_by
+from app.platform.store.proposal_queries import ended_proposals, shared_by, without_document
 from app.platform.store.repository import Repository
 from app.platform.store.tables import Workspace
 from app.platform.store.trail import keep_trail
@@ -145,6 +145,7 @@ class Store:
     jobs_by_state = across(jobs_by_state)
     shared_by = across(shared_by)
     ended_proposals = across(ended_proposals)
+    without_document = across(without_document)
     key_of = across(key_of)
     purge_rates = across(purge_rates)
     claim_message = across(claim_message)

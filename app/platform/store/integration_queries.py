@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -168,6 +168,10 @@ def lock_webhook(session: Session, moment: datetime, passed: Sequence[str]) -> s
     return session.connection().scalar(query)
 
 
+FAR = timedelta(hours=18)
+"""No message waits or is sent for so long: what lies further ahead was written while the clock was wrong."""
+
+
 def is_due(moment: datetime) -> sa.ColumnElement[bool]:
     """Return the criterion of messages that are due, of webhooks to which none is being sent."""
     other = aliased(WebhookDelivery)
@@ -177,13 +181,14 @@ def is_due(moment: datetime) -> sa.ColumnElement[bool]:
             col(other.webhook_id) == col(WebhookDelivery.webhook_id),
             col(other.status) == WAITING,
             col(other.leased_until) > moment,
+            col(other.leased_until) < moment + FAR,
         )
         .correlate(WebhookDelivery)
         .exists()
     )
     return sa.and_(
         col(WebhookDelivery.status) == WAITING,
-        col(WebhookDelivery.next_try_at) <= moment,
+        sa.or_(col(WebhookDelivery.next_try_at) <= moment, col(WebhookDelivery.next_try_at) > moment + FAR),
         sa.not_(busy),
     )
 

@@ -88,6 +88,17 @@ def ended_proposals(session: Session, day: date, most: int) -> list[SharedBy]:
     return [SharedBy(*row) for row in session.connection().execute(query)]
 
 
+def without_document(session: Session) -> list[SharedBy]:
+    """Return frozen proposals of any workspace of which no document is kept."""
+    kept = sa.select(col(ProposalArtifact.kind)).where(
+        col(ProposalArtifact.workspace_id) == col(ProposalRecord.workspace_id),
+        col(ProposalArtifact.proposal_id) == col(ProposalRecord.id),
+    )
+    query = sa.select(col(ProposalRecord.workspace_id), col(ProposalRecord.id))
+    frozen = query.where(col(ProposalRecord.frozen_at).is_not(None), sa.not_(kept.exists()))
+    return [SharedBy(*row) for row in session.connection().execute(frozen)]
+
+
 def next_number(session: Session, workspace_id: str, year: int) -> str:
     """Return the next reference number of a workspace; years begin anew, and never go back.
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import hashlib
 import io
 import os
-import secrets
+import shutil
 import sqlite3
 import tarfile
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -40,6 +41,12 @@ from app.platform.store.upload_files import UploadFiles, forced, name_of, privat
 
 LEVEL = 5
 """Of compression: most of the size at half the time of the highest."""
+
+DRAFT = ".rackline-backup-"
+"""What the folder of a backup under way begins with; it lies beside the archive."""
+
+HELD = "held"
+"""File in that folder which its backup has locked: who is killed lets go of it."""
 
 
 class ArchiveWriter:
@@ -78,27 +85,50 @@ def make_backup(store: Store, files: UploadFiles, target: Path) -> ArchiveSummar
     """Write everything that is kept to one archive; the server may go on meanwhile."""
     if target.exists():
         raise BadInput.at("FILE", "{file} already exists; choose another name", file=str(target))
-    # Each has a part of its own: of two backups to one name neither writes into what the other has begun.
-    part = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
-        with open(part, "xb", opener=private) as raw:
-            with gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=LEVEL, mtime=0) as stream:
-                summary = write_archive(store, files, stream, target.parent)  # type: ignore[arg-type]
-            raw.flush()
-            os.fsync(raw.fileno())
-            summary.size = raw.tell()
-        # Whoever ends second says so rather than overwriting what the first has made.
-        os.link(part, target)
-        forced(target.parent)
+        # Of two backups to one name neither writes into what the other has begun.
+        with draft_folder(target.parent) as folder:
+            with open(folder / "part", "xb", opener=private) as raw:
+                with gzip.GzipFile(
+                    fileobj=raw, filename="", mode="wb", compresslevel=LEVEL, mtime=0
+                ) as stream:
+                    summary = write_archive(store, files, stream, folder)  # type: ignore[arg-type]
+                raw.flush()
+                os.fsync(raw.fileno())
+                summary.size = raw.tell()
+            # Whoever ends second says so rather than overwriting what the first has made.
+            os.link(folder / "part", target)
+            forced(target.parent)
     except FileExistsError:
         raise BadInput.at("FILE", "{file} already exists; choose another name", file=str(target)) from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
         message = "{file} cannot be written: {reason}"
         raise BadInput.at("FILE", message, file=str(target), reason=reason) from None
-    finally:
-        part.unlink(missing_ok=True)
     return summary
+
+
+@contextmanager
+def draft_folder(parent: Path) -> Iterator[Path]:
+    """Give a folder for what is not whole yet; those of backups that were killed go."""
+    for held in parent.glob(f"{DRAFT}*/{HELD}"):
+        with suppress(OSError), held.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The lock goes last: who is killed at this has it done by the next one.
+            for folder in held.parent.glob("*/"):
+                shutil.rmtree(folder)
+            shutil.rmtree(held.parent)
+    with (
+        tempfile.TemporaryDirectory(prefix=DRAFT, dir=parent) as made,
+        (Path(made) / "new").open("wb") as file,
+    ):
+        # Not every file system can lock: there nobody takes away what others have begun.
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        # Others find it by this name, and locked.
+        (Path(made) / "new").replace(Path(made) / HELD)
+        with tempfile.TemporaryDirectory(dir=made) as draft:
+            yield Path(draft)
 
 
 def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Path) -> ArchiveSummary:
@@ -181,21 +211,20 @@ def named_files(connection: sa.Connection) -> set[tuple[str, str]]:
 def snapshot(store: Store, folder: Path) -> Iterator[sa.Connection]:
     """Give one moment of the database to be read, while others write."""
     if store.engine.dialect.name == "sqlite":
-        with tempfile.TemporaryDirectory(prefix=".rackline-", dir=folder) as made:
-            copy = Path(made) / "snapshot.sqlite3"
-            with closing(sqlite3.connect(copy)) as target:
-                source = store.engine.raw_connection()
-                try:
-                    # In one step: it reads one moment, and in write-ahead mode nobody waits for it.
-                    source.driver_connection.backup(target, pages=-1)  # type: ignore[union-attr]
-                finally:
-                    source.close()
-            engine = sa.create_engine(f"sqlite:///{copy}")
+        copy = folder / "snapshot.sqlite3"
+        with closing(sqlite3.connect(copy)) as target:
+            source = store.engine.raw_connection()
             try:
-                with engine.connect() as connection:
-                    yield connection
+                # In one step: it reads one moment, and in write-ahead mode nobody waits for it.
+                source.driver_connection.backup(target, pages=-1)  # type: ignore[union-attr]
             finally:
-                engine.dispose()
+                source.close()
+        engine = sa.create_engine(f"sqlite:///{copy}")
+        try:
+            with engine.connect() as connection:
+                yield connection
+        finally:
+            engine.dispose()
         return
     with store.engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         without_limits(connection)

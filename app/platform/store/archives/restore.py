@@ -35,10 +35,13 @@ from app.platform.store.database import make_engine
 from app.platform.store.failures import reason_of
 from app.platform.store.migrate import knows, upgrade_to
 from app.platform.store.postgres import PostgresError
-from app.platform.store.upload_files import FileDirectory, FileStorage, UploadFiles, name_of
+from app.platform.store.upload_files import FileStorage, UploadFiles, forced, name_of
 
 AT_ONCE = 500
 """Rows of one statement."""
+
+BEGUN = ".restoring"
+"""File in the data directory that says into which database an archive is being taken in."""
 
 
 def restore_backup(
@@ -52,23 +55,21 @@ def restore_backup(
             "the archive was made by a newer version ({version}); restore it with that version",
             version=manifest.engine_version[:40],
         )
-    check_no_uploads(storage or FileDirectory(data_dir / "uploads"))
-    uploads, staged = data_dir / "uploads", UploadFiles(data_dir / "uploads.restoring", storage)
-    shutil.rmtree(staged.directory, ignore_errors=True)
+    files = UploadFiles(data_dir / "uploads", storage)
+    begun, said = data_dir / BEGUN, hashlib.sha256(f"{url}\n{manifest}".encode()).hexdigest()
+    # What is there may have been left by the same restore, which was killed.
+    if not (begun.is_file() and begun.read_text(encoding="ascii") == said):
+        check_no_uploads(files.storage)
     with ExitStack() as on_failure:
-        on_failure.callback(shutil.rmtree, staged.directory, ignore_errors=True)
-        if storage is not None:
-            on_failure.callback(empty, storage)
         with empty_database(url) as connection:
+            on_failure.callback(take_back, files.storage, begun)
+            begun.write_text(said, encoding="ascii")
             upgrade_to(connection, manifest.schema_revision)
-            summary = take_in(archive, manifest, connection, staged)
+            # Before the commit: rows that are kept have their files, and if it fails the files go again.
+            summary = take_in(archive, manifest, connection, files)
             upgrade_to(connection, "head")
-            if staged.directory.is_dir():
-                # Before the commit: rows that are kept have their files, and if it fails the files go again.
-                shutil.rmtree(uploads, ignore_errors=True)
-                staged.directory.replace(uploads)
-                on_failure.callback(shutil.rmtree, uploads, ignore_errors=True)
         on_failure.pop_all()
+    begun.unlink()
     summary.size = archive.stat().st_size
     return summary
 
@@ -112,10 +113,11 @@ def check_no_uploads(storage: FileStorage) -> None:
         raise Conflict(Message(message, {"directory": storage.place("")}))
 
 
-def empty(storage: FileStorage) -> None:
+def take_back(storage: FileStorage, begun: Path) -> None:
     """Take away what a restore that failed has put where nothing was."""
     for name in list(storage.names()):
         storage.delete(name)
+    begun.unlink(missing_ok=True)
 
 
 def not_empty() -> Conflict:
@@ -147,6 +149,7 @@ def empty_database(url: str) -> Iterator[sa.Connection]:
                 driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             engine.dispose()
             staged.replace(path)
+            forced(path.parent)
         finally:
             engine.dispose()
             remove_database(staged)
