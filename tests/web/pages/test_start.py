@@ -41,7 +41,7 @@ QWEN2_7B = {
 
 
 def parsed(text: str) -> BeautifulSoup:
-    return BeautifulSoup(text, "html.parser")
+    return BeautifulSoup(text, "lxml")
 
 
 def fields_of(page: BeautifulSoup) -> dict[str, list[str]]:
