@@ -177,4 +177,4 @@ def test_on_postgresql_too(tmp_path: Path, postgres: Cluster) -> None:
     app.state.workbench.store.close()
     postgres.drop(url)
     assert walker.walk.findings() == []
-    assert walker.walk.tried > 800
+    assert walker.walk.tried > 400
