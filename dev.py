@@ -34,7 +34,9 @@ DEV_LOCK = "requirements-dev.lock"
 GENERATOR_LOCK = "requirements-generator.lock"
 """What makes a client from the description of the API; it asks for older packages than ours."""
 PROJECT = "pyproject.toml"
-ALL_PROCESSORS = ("--numprocesses", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
+PROCESSES = (os.cpu_count() or 1) * 3 // 2
+"""Half as many again as there are processors: tests wait for browsers, servers and databases."""
+ALL_PROCESSORS = ("--numprocesses", str(PROCESSES), "--dist", "loadfile", "--no-loadscope-reorder")
 """A file's tests share what is slow to make; in which order the files come, tests/conftest.py says."""
 USUAL = "not endurance and not benchmark"
 MEASURED = "tests/benchmarks"

@@ -68,6 +68,8 @@ SWITCH = "RACKLINE_COMPILED"
 """Environment variable; ``0`` runs everything interpreted."""
 KEPT = 8
 """Compilations of other sources that are kept, the newest; each takes a megabyte."""
+MOST_PROCESSES = 4
+"""Processes that compile at once; each takes half a gigabyte."""
 TIMEOUT = 1800.0
 """Seconds after which a compilation is given up. [s]"""
 
@@ -362,12 +364,7 @@ def build(folder: Path) -> None:
     for module in pkgutil.walk_packages(package.__path__, "app.engine."):
         importlib.import_module(module.name)
     with tempfile.TemporaryDirectory(dir=folder.parent) as draft:
-        for made in _kernels.values():
-            symbol, code = _compiled(made, numba)
-            (Path(draft) / f"{made.name}.o").write_bytes(code)
-            (Path(draft) / f"{made.name}.symbol").write_text(symbol, encoding="ascii")
-            # What refers to something unknown is found here, not at somebody's first call.
-            Library(Path(draft), "").address(made.name)
+        _side_by_side(functools.partial(_written, Path(draft)), [*_kernels])
         folder.mkdir(exist_ok=True)
         for path in Path(draft).iterdir():
             path.replace(folder / path.name)
@@ -387,6 +384,29 @@ def clear(parent: Path) -> None:
             age = time.time() - path.stat().st_mtime
             if age > TIMEOUT and not (path / "complete").exists():
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def _side_by_side(task: Callable[[str], None], names: Sequence[str]) -> None:
+    """Do a task for each name, on several processors where a copy of this process can be had."""
+    if sys.platform != "linux":
+        for name in names:
+            task(name)
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    processes = min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork")) as pool:
+        list(pool.map(task, names))
+
+
+def _written(folder: Path, name: str) -> None:
+    """Compile a kernel into a folder."""
+    symbol, code = _compiled(_kernels[name], _building)
+    (folder / f"{name}.o").write_bytes(code)
+    (folder / f"{name}.symbol").write_text(symbol, encoding="ascii")
+    # What refers to something unknown is found here, not at somebody's first call.
+    Library(folder, "").address(name)
 
 
 def _compiled(made: Kernel, numba: Any) -> tuple[str, bytes]:

@@ -27,11 +27,14 @@ settings.load_profile("seeded")
 sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
 LONG = (
-    *("tests/isolation/", "tests/journeys/", "tests/browser/", "tests/commands/", "tests/endurance/"),
-    *("tests/generated/", "tests/web/", "tests/test_"),
+    *("tests/isolation/test_walk.py", "tests/browser/test_pages.py", "tests/reports/test_accuracy.py"),
+    *("tests/browser/test_figures.py", "tests/web/pages/test_language.py", "tests/browser/test_sweeps.py"),
+    *("tests/test_", "tests/browser/", "tests/web/pages/", "tests/journeys/", "tests/generated/"),
+    *("tests/web/", "tests/reports/", "tests/store/", "tests/isolation/", "tests/commands/"),
+    *("tests/services/", "tests/identity/", "tests/sizing/"),
 )
-"""Where files take long; begun last, one of them would keep one processor when the others have nothing more
-to do."""
+"""Where files take long, the longest first; begun last, one of them would keep one processor when the others
+have nothing more to do."""
 
 SELDOM = (20_000, 10, 10)
 """New objects after which the garbage is looked for, and how often it is among older ones too."""
@@ -52,7 +55,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes long, and leave browser tests out where there is no browser to drive."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    items.sort(
+        key=lambda item: next((at for at, name in enumerate(LONG) if item.nodeid.startswith(name)), len(LONG))
+    )
     if dev.find_browser() is None:
         for item in items:
             if item.get_closest_marker("browser"):

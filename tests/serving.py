@@ -61,7 +61,7 @@ def wait_for(client: httpx.Client, address: str, *, rows: int = 0, seconds: floa
         found: dict[str, Any] = client.get(address, params={"limit": 1}).json()
         if found["status"] in {"done", "failed", "cancelled"} or 0 < rows <= found["done"]:
             return found
-        time.sleep(0.05)
+        time.sleep(0.1)
     raise AssertionError(f"{address} took longer than {seconds} s")
 
 

@@ -11,10 +11,10 @@ from tests.serving import all_rows, serving, wait_for
 
 MANY = {
     **FLEET_PLAN,
-    "systems": [{"id": "dgx-a100-640gb", "counts": list(range(1, 41)), "fabric": "hdr-infiniband"}],
+    "systems": [{"id": "dgx-a100-640gb", "counts": list(range(1, 21)), "fabric": "hdr-infiniband"}],
 }
 
-TOTAL = 40 * 3
+TOTAL = 20 * 3
 
 
 def test_a_killed_server_goes_on_from_the_rows_it_has(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from heapq import nsmallest
 from pathlib import Path
 from types import MappingProxyType
@@ -127,24 +128,24 @@ def read_measured(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(handle))
 
 
+PROFILE_FACTS = ("family", "chip", "software", "model")
+"""Facts of a row by which its software profile is found."""
+
+
 def measured_runs(
     rows: Iterable[Mapping[str, str]], rules: Rules, presets: Collection[str]
 ) -> tuple[MeasuredRun, ...]:
     """Return the configurations of measured rows, one per group."""
     found: dict[str, MeasuredRun] = {}
     profiles: dict[str, set[str]] = {}
+    # Most rows say the same of these as the one before them.
+    profile_of = cache(lambda *facts: rules.profile(dict(zip(PROFILE_FACTS, facts, strict=True))))
     for row in rows:
         devices = number(row["accelerators"])
         system = rules.systems.get(row["system"])
         if devices is None or system is None or row["confidence"] == "memory":
             continue
-        facts = {
-            "software": row["software"],
-            "family": row["family"],
-            "chip": system["chip"],
-            "model": row["model_name"],
-        }
-        profile = rules.profile(facts)
+        profile = profile_of(row["family"], system["chip"], row["software"], row["model_name"])
         if profile is not None:
             profiles.setdefault(row["group"], set()).add(profile)
         fitted = (

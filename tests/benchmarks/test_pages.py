@@ -36,7 +36,7 @@ async def pages(client: httpx.AsyncClient) -> list[str]:
     """Return every page of the menu, the hub and the foot, and one of each kind of answer."""
     found: dict[str, None] = {}
     for start in ("/", EMPTY):
-        page = BeautifulSoup((await client.get(start)).text, "html.parser")
+        page = BeautifulSoup((await client.get(start)).text, "lxml")
         links = page.select("nav.menu a, .bottom nav a, main .card, main .list-plain a")
         found |= {link["href"].partition("#")[0]: None for link in links}
     known = [path for path in found if path.startswith("/") and not path.endswith(".json")]

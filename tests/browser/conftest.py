@@ -82,7 +82,7 @@ def pipelined(server: str) -> list[str]:
 @pytest.fixture(scope="session")
 def listed(server: str) -> list[str]:
     """Paths that the menu and the foot lead to, and the tools around a study."""
-    page = BeautifulSoup(httpx.get(f"{server}/", timeout=60).text, "html.parser")
+    page = BeautifulSoup(httpx.get(f"{server}/", timeout=60).text, "lxml")
     links = page.select("nav.menu a, .bottom nav a")
     found = dict.fromkeys([link["href"].partition("#")[0] for link in links] + TOOLS)
     known = [path for path in found if path.startswith("/") and not path.endswith(".json")]

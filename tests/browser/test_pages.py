@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.windows import Seat, seat, wide_context
 
@@ -40,12 +40,6 @@ STATIC_PAGES = [
 
 AT_85 = re.compile(r"/studies/stu_\w+\?scaling_efficiency=0\.85$")
 """Address of a study whose scaled figures are restated."""
-
-LETTERS_STAND = """async () => {
-  const some = () => [...document.fonts].some(face => face.status === "loaded");
-  while (!some()) await new Promise(done => setTimeout(done, 20));
-  await document.fonts.ready;
-}"""
 
 
 def charts_drawn(page: Page) -> None:
@@ -211,39 +205,12 @@ def test_measured_runs_are_fitted_without_scripts(plain_window: Seat) -> None:
     expect(page.locator("#changes")).to_contain_text("cal_")
 
 
-def test_dark_pages_have_contrast(window: Seat, modelled: str) -> None:
-    window.page.emulate_media(color_scheme="dark")
-    page = window.open(modelled)
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {runOnly: ['color-contrast']})")
-    assert [fault["id"] for fault in found["violations"]] == []
-
-
 def test_no_page_is_wider_than_a_phone(phone: Seat, all_pages: list[str]) -> None:
     for path in all_pages:
         page = phone.open(path)
         # Paper has every chart drawn, in sight or not.
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
-
-
-def test_nothing_moves_while_charts_are_drawn(window: Seat, modelled: str) -> None:
-    page = window.page
-    page.add_init_script(
-        "window.moved = 0; new PerformanceObserver(list => list.getEntries().forEach(entry => "
-        "{ window.moved += entry.value })).observe({type: 'layout-shift', buffered: true});"
-    )
-    held: list[Route] = []
-    # The web font may move lines when it comes late; charts wait for it, and so does this.
-    page.route("**/js/charts.js*", lambda route: held.append(route))
-    page.goto(f"{window.server}{modelled}", wait_until="commit")
-    page.wait_for_selector("footer")
-    page.evaluate(LETTERS_STAND)
-    page.wait_for_timeout(300)
-    page.evaluate("window.moved = 0")
-    held[0].continue_()
-    charts_drawn(page)
-    assert page.evaluate("window.moved") < 0.01
 
 
 def test_charts_are_pictures_without_scripts(plain_window: Seat, modelled: str) -> None:

@@ -22,9 +22,6 @@ STREAMS = {"follow_sweep"}
 NARROWED = {"fields", "view"}
 """Parameters that no method takes: ``narrowed`` of every method does."""
 
-TAKEN_FROM_THE_ANSWER = {"If-None-Match"}
-"""Headers that no method takes: what is at hand is the caller's to keep."""
-
 
 @pytest.fixture(scope="module")
 def described(application: FastAPI) -> dict[str, tuple[str, str, dict[str, Any]]]:

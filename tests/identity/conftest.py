@@ -106,7 +106,7 @@ class Browser:
         """Return a page, which must have this status."""
         answer = self.get(path)
         assert answer.status_code == status, (answer.status_code, answer.headers.get("location"))
-        return BeautifulSoup(answer.text, "html.parser")
+        return BeautifulSoup(answer.text, "lxml")
 
     def submit(self, path: str, **fields: str) -> httpx.Response:
         """Send a form."""

@@ -146,7 +146,7 @@ def test_pages_offer_what_their_reader_may_do(app: FastAPI, guarded: list[Door],
             answer = await ask(who, "GET", path, page=True, follow_redirects=True)
             if "text/html" not in answer.headers.get("content-type", ""):
                 continue
-            for form in BeautifulSoup(answer.text, "html.parser").select('form[method="post"]'):
+            for form in BeautifulSoup(answer.text, "lxml").select('form[method="post"]'):
                 action = str(form["action"]).partition("?")[0]
                 right = right_for(guarded, action)
                 if right is not None and not allows(WHO[who], right):
@@ -166,7 +166,7 @@ def test_who_may_not_propose_sees_no_form_and_is_refused(app: FastAPI) -> None:
         fields = {"customer": "Lab", "locale": "en", "currency": "USD"}
         for who in ("viewer", "key-estimate", "consultant"):
             page = await ask(who, "GET", view, page=True)
-            form = BeautifulSoup(page.text, "html.parser").select_one("form.proposal-form")
+            form = BeautifulSoup(page.text, "lxml").select_one("form.proposal-form")
             sent = await ask(who, "POST", view, page=True, data=fields)
             found[who] = (form is not None, sent.status_code)
         await ask.client.aclose()

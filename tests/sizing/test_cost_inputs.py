@@ -22,8 +22,6 @@ from tests.sizing.asking import answer, codes, warning
 
 NODE_DAY = 86_400.0 * 1000.0
 
-TERABYTE = 1e12
-
 
 def cost(**parts: Any) -> Cost:
     found = answer(**parts).cost

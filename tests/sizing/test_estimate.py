@@ -10,7 +10,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from app.catalog.entries import ChipKind
 from app.engine.records import GpuSystem
 from app.errors import AppError
 from app.estimating.context import SizingContext
@@ -24,8 +23,6 @@ from app.features.estimates.model import scaled_requests
 from tests.sizing.asking import answer, asked, plan_given_back, seconds, sizing_context
 
 SYSTEMS = [entry.id for entry in sizing_context().catalog.systems()]
-
-GPUS = [entry.id for entry in sizing_context().catalog.systems() if entry.chip_kind is ChipKind.GPU]
 
 SEQUENCES = ("bert-base", "bert-large", "gpt2-1.5b", "llama-7b", "t5-large", "gpt3-175b", "mixtral-8x7b")
 

@@ -35,7 +35,6 @@ Term = tuple[str, str]
 """Kind of a term, and its name."""
 
 SHIPPED = ("architecture", "chip", "software", "family")
-NUISANCE = ("laboratory", "site")
 START = {"architecture": 0.1, "chip": 0.15, "software": 0.15, "family": 0.15, "laboratory": 0.1, "site": 0.1}
 """Deviations that the search starts from."""
 LEAST = 0.003

@@ -26,7 +26,11 @@ class Rule:
     result: Mapping[str, str]
 
     def matches(self, facts: Mapping[str, str]) -> bool:
-        return all(pattern.search(facts.get(name, "")) for name, pattern in self.patterns.items())
+        # Tens of thousands of these are tried while a server starts; a generator takes twice as long.
+        for name, pattern in self.patterns.items():  # noqa: SIM110
+            if not pattern.search(facts.get(name, "")):
+                return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +62,10 @@ class Rules:
 
 
 KEYS = (
-    *("software", "family", "chip", "model", "form_factor", "interconnect", "seq_len", "precision"),
+    *("family", "chip", "software", "model", "form_factor", "interconnect", "seq_len", "precision"),
     *("metric", "micro_batch", "global_batch"),
 )
+"""Facts that patterns are about, the soonest told apart first."""
 
 WHOLE = frozenset({"family", "chip", "seq_len", "micro_batch", "global_batch"})
 """Facts that a pattern must match from end to end."""

@@ -66,8 +66,6 @@ WorkloadId = Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3
 
 UPLOAD_PATCH = {"name": "Qwen2-7B of Customer A", "customer": "Customer A"}
 
-PatchBody = Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])]
-
 WORKLOAD_BODY = {"requestBody": {"required": True, "content": form_body(SampleFields)}}
 
 

@@ -48,8 +48,6 @@ ESTIMATE = {
     "trace",
 }
 
-PROFILE = {"id", "kind", "name", "parameters", "forward_flop_per_sample", "operators", "warnings"}
-
 KINDS = ("chips", "machines", "systems", "fabrics", "models", "software", "sources")
 
 

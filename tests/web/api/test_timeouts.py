@@ -158,7 +158,7 @@ def test_who_stops_reading_is_let_go(port: int) -> None:
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         found = len(connection.recv(100))
-        time.sleep(8)
+        time.sleep(5)
         with contextlib.suppress(ConnectionError):
             while data := connection.recv(1_000_000):
                 found += len(data)

@@ -50,7 +50,7 @@ class Reader:
         """Return a page, which must have this status, wherever its address leads."""
         response = self.arrive(path)
         assert response.status_code == status, response.text
-        return BeautifulSoup(response.text, "html.parser")
+        return BeautifulSoup(response.text, "lxml")
 
     def landed(self, path: str) -> str:
         """Return where the redirects of an address lead."""

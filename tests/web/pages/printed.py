@@ -20,8 +20,6 @@ FAMILY, SUBFAMILY = 1, 2
 """Entries of a font's table of names (OpenType)."""
 
 FIRST_CODE, LAST_CODE = 0xA1, 0xFF
-LAST_OF_SYMBOLS = 0xAA
-"""Rows of GB 2312 before this byte hold signs and letters of other scripts; Chinese begins behind them."""
 BIG5_LEVEL_1 = (0xA1, 0xC7)
 """First bytes of the signs and the frequent characters of Big5."""
 BASIC = set(map(chr, range(0x20, 0x7F)))

@@ -46,7 +46,7 @@ def twin(place: str) -> str:
 
 
 def errors_of(response_text: str) -> BeautifulSoup:
-    return BeautifulSoup(response_text, "html.parser")
+    return BeautifulSoup(response_text, "lxml")
 
 
 def test_rows_left_empty_are_left_out(reader: Reader, fitted: str) -> None:

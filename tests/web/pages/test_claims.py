@@ -110,9 +110,9 @@ def test_estimates_are_made_once(reader: Reader) -> None:
     bench = reader.app.state.workbench
     first = claims.estimates(bench)
     claims.list_claims(bench, "ws_local", ClaimsRequest())
-    before = time.perf_counter()
+    before = time.process_time()
     claims.list_claims(bench, "ws_local", ClaimsRequest(dgx_price=1e5))
-    assert time.perf_counter() - before < 0.5
+    assert time.process_time() - before < 0.5
     assert claims.estimates(bench) is first
 
 

@@ -92,7 +92,7 @@ def test_efficiency_restates_scaled_figures(reader: Reader, claims: str, typed: 
     page = reader.page(claims)
     assert "23.2 h" in column(page, "b") and "1.8×" in column(page, "b") and "5.3×" in column(page, "a")
     answer = reader.arrive(f"{claims}?scaling_efficiency={typed}")
-    restated = BeautifulSoup(answer.text, "html.parser")
+    restated = BeautifulSoup(answer.text, "lxml")
     assert "27.3 h" in column(restated, "b") and "2.1×" in column(restated, "b")
     assert restated.select_one("#knob-scaling_efficiency")["value"] == "85"
 
@@ -107,7 +107,7 @@ def test_json_twin_takes_the_same_efficiency(reader: Reader, claims: str) -> Non
 def test_wrong_efficiency_is_refused_beside_its_field(reader: Reader, claims: str, typed: str) -> None:
     answer = reader.arrive(f"{claims}?scaling_efficiency={typed}")
     assert answer.status_code in {400, 422}
-    page = BeautifulSoup(answer.text, "html.parser")
+    page = BeautifulSoup(answer.text, "lxml")
     field = page.select_one("#knob-scaling_efficiency")
     assert field["value"] == typed and field["aria-invalid"] == "true"
     assert "23.2 h" in column(page, "b")
@@ -153,7 +153,7 @@ def test_curves_are_a_part_for_htmx_and_a_page_otherwise(reader: Reader, mixed: 
     assert set(curves) == {"a", "b", "c"}
     assert [one["system"]["count"] for one in curves["a"]] == [1, 2, 4, 8]
     table = ".chart-box:has(#figure-scaling) .chart-table tbody tr"
-    rows = BeautifulSoup(part.text, "html.parser").select(table)
+    rows = BeautifulSoup(part.text, "lxml").select(table)
     assert [row.th.get_text() for row in rows].count("DGX") == 4
     turned_url = reader.page(f"{study}?count.a=4").select_one("#scaling")["hx-get"]
     turned = reader.data(turned_url.replace("/scaling?", "/scaling.json?"))

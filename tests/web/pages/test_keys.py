@@ -31,7 +31,7 @@ def secret_of(reader: Reader, path: str, fields: dict[str, object]) -> str:
     answer = reader.submit(path, fields)
     assert answer.status_code == 201, answer.text
     assert answer.headers["cache-control"] == "no-store"
-    page = BeautifulSoup(answer.text, "html.parser")
+    page = BeautifulSoup(answer.text, "lxml")
     field = page.select_one("#secret")
     assert field is not None and field.has_attr("readonly")
     return str(field["value"])
@@ -81,7 +81,7 @@ def test_what_is_wrong_with_a_key_stands_beside_its_field(
 ) -> None:
     answer = reader.submit("/keys", {**FORM, **change})
     assert answer.status_code in {400, 422}
-    page = BeautifulSoup(answer.text, "html.parser")
+    page = BeautifulSoup(answer.text, "lxml")
     assert page.select_one(f"#{field}-error-1") is not None
     if field != "name":
         assert page.select_one("#name")["value"] == "CRM"
@@ -138,7 +138,7 @@ def test_what_is_wrong_with_a_webhook_stands_beside_its_field(
     for address in ("/webhooks", made):
         answer = reader.submit(address, {**HOOK, **change})
         assert answer.status_code == 400
-        assert BeautifulSoup(answer.text, "html.parser").select_one(f"#{field}-error-1") is not None
+        assert BeautifulSoup(answer.text, "lxml").select_one(f"#{field}-error-1") is not None
 
 
 def test_the_pages_are_korean(korean: Reader) -> None:

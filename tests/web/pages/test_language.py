@@ -183,7 +183,7 @@ def test_every_page_that_a_link_leads_to_is_korean(korean: Reader) -> None:
         if not answered.headers.get("content-type", "").startswith("text/html"):
             continue
         assert answered.status_code in (200, 303), (address, answered.status_code)
-        page = BeautifulSoup(answered.text, "html.parser")
+        page = BeautifulSoup(answered.text, "lxml")
         if said := [one for one in sentences(page) if ENGLISH.search(KEPT.sub("", one))]:
             leaks[address] = said
         links = [link["href"].partition("#")[0] for link in page.select("a[href^='/']")]
@@ -219,7 +219,7 @@ def test_every_refusal_is_told_in_korean(
 ) -> None:
     answered = korean.arrive(address) if method == "GET" else korean.ask(method, address, data=fields)
     assert 400 <= answered.status_code < 500, (answered.status_code, status)
-    page = BeautifulSoup(answered.text, "html.parser")
+    page = BeautifulSoup(answered.text, "lxml")
     assert page.html is not None and page.html["lang"] == "ko"
     left = [KEPT.sub("", said) for said in sentences(page)]
     assert [said for said in left if ENGLISH.search(said)] == []
@@ -232,7 +232,7 @@ def test_problem_is_told_in_korean(korean: Reader) -> None:
 
 
 def test_form_errors_are_told_in_korean(korean: Reader) -> None:
-    page = BeautifulSoup(korean.submit("/", {"system": "ipu-pod16"}).text, "html.parser")
+    page = BeautifulSoup(korean.submit("/", {"system": "ipu-pod16"}).text, "lxml")
     assert page.select_one("#model-error-1").get_text() == "프리셋을 고르거나 모델을 업로드하세요"
 
 

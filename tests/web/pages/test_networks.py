@@ -89,7 +89,7 @@ def test_a_network_is_taken_over_into_the_option(reader: Reader, path: str, usua
     study = reader.get(link)
     while study.status_code == 303:
         study = reader.get(str(study.headers["location"]))
-    page = BeautifulSoup(study.text, "html.parser")
+    page = BeautifulSoup(study.text, "lxml")
     changed = page.find(id="changes").get_text()
     assert "RoCE, 200 Gb/s" in changed and "ports per node" in changed.lower()
     again = reader.page(str(page.select_one(".tabs a:nth-of-type(4)")["href"]))

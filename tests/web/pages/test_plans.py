@@ -193,7 +193,7 @@ def test_a_plan_is_taken_over_into_the_option(reader: Reader, study: str, found:
     while answer.status_code == 303:
         answer = reader.get(str(answer.headers["location"]))
     assert answer.status_code == 200
-    link = BeautifulSoup(answer.text, "html.parser").select_one(".tabs a:nth-of-type(3)")
+    link = BeautifulSoup(answer.text, "lxml").select_one(".tabs a:nth-of-type(3)")
     again = reader.page(str(link["href"]))
     assert rows(again)[2].find(string="this option") is not None
     details = str(link["href"]).replace("/plan?", "/details.json?")
@@ -270,7 +270,7 @@ def test_errors_stand_beside_their_field_and_the_result_before_stays(
 def test_what_no_filter_shows_is_told_above(reader: Reader, study: str, query: str) -> None:
     answer = reader.get(f"{study}/plan?{query}")
     assert answer.status_code in {400, 409, 422}
-    assert BeautifulSoup(answer.text, "html.parser").select_one("[role=alert], .field-error") is not None
+    assert BeautifulSoup(answer.text, "lxml").select_one("[role=alert], .field-error") is not None
 
 
 def test_a_bare_figure_has_no_plans(reader: Reader) -> None:
@@ -301,7 +301,7 @@ def test_old_addresses_lead_into_a_study(reader: Reader, old: str) -> None:
         address = str(answer.headers["location"])
         answer = reader.get(address)
     assert urlsplit(address).path.endswith("/plan") and answer.status_code == 200
-    page = BeautifulSoup(answer.text, "html.parser")
+    page = BeautifulSoup(answer.text, "lxml")
     assert rows(page)
     assert chips(page) == (["Tensor"] if "tensor" in old else [])
     assert page.select_one(".crumb .tag").get_text() == "not saved"
@@ -328,7 +328,7 @@ def test_no_script_is_needed(page: BeautifulSoup) -> None:
 
 def test_korean_page_is_korean(korean: Reader, study: str) -> None:
     for address in (f"{study}/plan", f"{study}/plan?against=99"):
-        page = BeautifulSoup(korean.get(address).text, "html.parser")
+        page = BeautifulSoup(korean.get(address).text, "lxml")
         assert page.html["lang"] == "ko"
         assert list(sentences(page)) == [], address
     said = korean.page(f"{study}/plan").select_one("#best .answer").get_text()

@@ -285,7 +285,7 @@ def test_a_wrong_option_is_refused_beside_its_field(reader: Reader) -> None:
     assert [one["value"] for one in form.select("#network_of option")] == ["", "a"], "a pod has its own"
     refused = reader.submit(view, {**fields_of(reader, view), "customer": "TEN", "network_of": "b"})
     assert refused.status_code == 404
-    page = BeautifulSoup(refused.text, "html.parser")
+    page = BeautifulSoup(refused.text, "lxml")
     field = page.find(id="network_of")
     assert field["aria-invalid"] == "true"
     assert "“b”" in page.find(id=field["aria-describedby"]).get_text()
@@ -329,12 +329,12 @@ def test_a_refused_form_keeps_what_was_typed_and_says_what_is_wrong(reader: Read
     fields = {**FORM, "customer": "", "valid_until": "2001-01-01", "accent": "red", "options": "nothing"}
     response = reader.submit(view, fields)
     assert response.status_code == 422
-    page = BeautifulSoup(response.text, "html.parser")
+    page = BeautifulSoup(response.text, "lxml")
     assert page.find("input", id="title")["value"] == "BERT-Large"
     assert "this field is required" in page.find(id="customer-error-1").get_text().lower()
     response = reader.submit(view, {**FORM, "valid_until": "2001-01-01", "options": "1 × DGX A100"})
     assert response.status_code == 400
-    page = BeautifulSoup(response.text, "html.parser")
+    page = BeautifulSoup(response.text, "lxml")
     assert "is in the past" in page.find(id="valid_until-error-1").get_text()
 
 
@@ -346,7 +346,7 @@ def test_a_hostile_logo_is_refused_beside_its_field(reader: Reader, claimed: str
         files={"logo": ("logo.svg", evil, "image/svg+xml")},
     )
     assert response.status_code == 400
-    assert "script" in BeautifulSoup(response.text, "html.parser").find(id="logo-error-1").get_text()
+    assert "script" in BeautifulSoup(response.text, "lxml").find(id="logo-error-1").get_text()
 
 
 def test_a_draft_is_changed_and_keeps_its_logo(reader: Reader, claimed: str) -> None:
@@ -389,7 +389,7 @@ def test_who_edits_a_draft_meanwhile_is_not_overwritten_unseen(reader: Reader, c
     refused = reader.submit(f"{address}/edit", {**other, "customer": "second"})
     assert refused.status_code == 409 and "changed in the meantime" in refused.text
     assert reader.data(f"{address}.json")["content"]["customer"] == "first"
-    form = BeautifulSoup(refused.text, "html.parser").find("form", class_="proposal-form")
+    form = BeautifulSoup(refused.text, "lxml").find("form", class_="proposal-form")
     assert form.find(id="customer")["value"] == "second"
     seen = {**other, "version": form.find("input", attrs={"name": "version"})["value"], "customer": "second"}
     assert reader.submit(f"{address}/edit", seen).status_code == 303
@@ -527,7 +527,7 @@ def test_a_form_needs_no_more_than_a_study(reader: Reader) -> None:
     view = proposing(reader, study)
     assert view == f"{study}/proposal"
     fields = {"customer": "", "locale": "en", "currency": "KRW"}
-    refused = BeautifulSoup(reader.submit(view, fields).text, "html.parser")
+    refused = BeautifulSoup(reader.submit(view, fields).text, "lxml")
     assert refused.find(id="customer-error-1") and refused.find("form", action=view)
     made = reader.submit(view, {**fields, "customer": "A"}).headers["location"]
     assert reader.page(str(made)).find("a", href=study) is not None
@@ -610,5 +610,5 @@ def test_runs_that_were_kept_without_a_study_lead_to_a_proposal(reader: Reader) 
     assert evidence["fit"]["calibration_id"] == runs["id"]
     unknown = reader.submit(str(form["action"]), {**fields, "calibration_id": "cal_nobody"})
     assert unknown.status_code == 404
-    page = BeautifulSoup(unknown.text, "html.parser")
+    page = BeautifulSoup(unknown.text, "lxml")
     assert "cal_nobody" in page.find(id="calibration_id-error-1").get_text()

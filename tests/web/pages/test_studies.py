@@ -122,7 +122,7 @@ def test_saving_makes_a_version_and_a_late_one_is_shown_what_changed(reader: Rea
     assert value(reader.page(address), "count-a") == "4"
     late = reader.submit(form["action"], {**fields, "state": "batch=2048"})
     assert late.status_code == 409
-    clash = BeautifulSoup(late.text, "html.parser").select_one("#clash")
+    clash = BeautifulSoup(late.text, "lxml").select_one("#clash")
     assert "2 → 4" in clash.get_text()
     mine = reader.page(clash.select_one("a.button")["href"])
     assert value(mine, "batch") == "2,048" and value(mine, "count-a") == "4"

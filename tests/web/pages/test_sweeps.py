@@ -126,7 +126,7 @@ def test_the_form_comes_back_with_what_is_wrong(
 ) -> None:
     response = reader.submit(f"{study}/many", fields)
     assert response.status_code == 400
-    page = BeautifulSoup(response.text, "html.parser")
+    page = BeautifulSoup(response.text, "lxml")
     assert page.select_one(f"#{field}")["aria-invalid"] == "true"
     assert page.select_one(f"#{field}-error-1") is not None
 
@@ -210,7 +210,7 @@ def test_events_carry_pieces_of_the_page(reader: Reader, swept: str) -> None:
     response = reader.get(f"{swept}/events")
     first, last = response.text.strip().split("\n\n")
     piece = "\n".join(line.removeprefix("data: ") for line in first.split("\n"))
-    assert BeautifulSoup(piece, "html.parser").progress["value"] == "15"
+    assert BeautifulSoup(piece, "lxml").progress["value"] == "15"
     assert last.split("\n") == ["event: end", "id: end", "data: done"]
 
 
