@@ -45,6 +45,7 @@ def test_a_study_tries_many_and_takes_one(window: Seat) -> None:
         "name": "Many",
         "base": {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}},
         "options": [{"system": {"id": "dgx-a100-640gb"}}],
+        "views": {"systems": {"system": "dgx-a100-640gb"}},
     }
     study = httpx.post(f"{window.server}/api/v1/studies", json=body, timeout=60).json()["id"]
     page = window.open(f"/studies/{study}/systems")

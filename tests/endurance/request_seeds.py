@@ -136,7 +136,7 @@ async def linked(app: FastAPI, known: list[Seed]) -> AsyncIterator[Seed]:
         yield Seed("GET", parts.path, "page", query=tuple(parse_qsl(parts.query)))
         if answer.status != 200 or "text/html" not in answer.headers.get("content-type", ""):
             continue
-        soup = BeautifulSoup(answer.body, "lxml")
+        soup = BeautifulSoup(answer.body, "html.parser")
         waiting += [
             str(link["href"])
             for link in soup.select("a[href]")
