@@ -242,7 +242,7 @@ async def prepared(client: httpx.AsyncClient) -> dict[str, Any]:
 
 async def seated(bases: Sequence[str], client: httpx.AsyncClient, count: int, keys: bool) -> list[Session]:
     """Return sessions with a study each, and where keys are wanted a key each, spread over the servers."""
-    async with httpx.AsyncClient(base_url=bases[0], timeout=120, trust_env=False) as maker:
+    async with httpx.AsyncClient(base_url=bases[0], timeout=300, trust_env=False) as maker:
         places, found = await prepared(maker), []
         for place in range(count):
             made = (await maker.post("/api/v1/studies", json=study(place))).raise_for_status().json()
@@ -374,7 +374,7 @@ def measured(
 
         async def sessions() -> None:
             limits = httpx.Limits(max_connections=count + 10)
-            async with httpx.AsyncClient(limits=limits, timeout=60, trust_env=False) as client:
+            async with httpx.AsyncClient(limits=limits, timeout=120, trust_env=False) as client:
                 found = await seated(bases, client, count, accounts or beside)
                 with contextlib.ExitStack() as around:
                     if accounts or beside:
