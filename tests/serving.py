@@ -35,7 +35,7 @@ def serving(
             said.start()
             try:
                 with httpx.Client(base_url=found[0], timeout=30, trust_env=False) as client:
-                    # The port listens before the application is there to answer; a busy machine takes its time.
+                    # The port listens before the application is there to answer; busy machines are slow.
                     client.get("/healthz", timeout=300)
                     yield process, client
             finally:
