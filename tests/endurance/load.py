@@ -315,8 +315,8 @@ async def watch(servers: Sequence[subprocess.Popen[str]], begun: float, report: 
             print(
                 f"{at:.0f} s: {report.memory[-1][1] / 1e6:.0f} MB, {counted} asked, "
                 f"{len(report.errors)} errors, load of the machine {os.getloadavg()[0]:.1f}",
-                file=sys.stderr,
-            )
+                *report.errors[-3:], sep="\n", file=sys.stderr,
+            )  # fmt: skip
         if any(server.poll() is not None for server in servers):
             report.errors.append("a server has ended")
             return
