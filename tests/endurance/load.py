@@ -212,7 +212,8 @@ class Session:
             if asked >= begun + WARM:
                 report.warmed[kind].append(taken)
             if answer.status_code not in {200, 201}:
-                report.errors.append(f"{method} {path}: {answer.status_code} {answer.text[:200]}")
+                said = re.sub(r"<style.*?</style>|<[^>]+>|\s+", " ", answer.text, flags=re.DOTALL)
+                report.errors.append(f"{method} {path}: {answer.status_code} {' '.join(said.split())[:400]}")
             if pause:
                 await asyncio.sleep(self.chance.expovariate(1.0 / pause))
 
