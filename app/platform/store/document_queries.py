@@ -123,7 +123,9 @@ class StudyQueries(Queries):
         return self.first(StudyStateRecord, study_id=identifier, token=token)
 
     def keep_state(self, identifier: str, token: str, document: dict[str, Any]) -> None:
-        """Keep a state under its name, unless it is there."""
+        """Keep a state under its name, unless it is there: who only looks again need not wait to write."""
+        if self.state(identifier, token) is not None:
+            return
         row = {
             "study_id": identifier,
             "token": token,
