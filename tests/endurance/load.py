@@ -369,8 +369,9 @@ def measured(
         started = [
             stack.enter_context(serving(home, "--workers", str(workers), **settings)) for home in homes
         ]
-        # Who asks gives way to who answers, as on machines of their own.
-        os.nice(3)
+        if pause:
+            # Who asks gives way to who answers, as on machines of their own.
+            os.nice(3)
         bases = [str(client.base_url).rstrip("/") for _, client in started]
         processes, report = [process for process, _ in started], Report(length)
         environment = {**settings, "RACKLINE_DATA_DIR": str(homes[0])}

@@ -248,10 +248,15 @@ USERS_BELOW: tuple[tuple[str, type[Any], type[Any], str, str, str], ...] = (
 """Kind, table, the table of its parts, their key, the column that may name one, and what it is called."""
 
 
-def names(table: Any, document: str, identifier: str) -> sa.ColumnElement[bool]:
-    """Return the condition that a document names an accelerator; identifiers of ours are long and random."""
+def names(document: Any, identifier: str) -> sa.ColumnElement[bool]:
+    """Return the condition that a document names an identifier; ours are long and random."""
+    return sa.cast(document, sa.Text).contains(identifier, autoescape=True)
+
+
+def names_own(table: Any, document: str, identifier: str) -> sa.ColumnElement[bool]:
+    """Return the condition that a document names an accelerator; of the few that name any, by their index."""
     few = sa.literal_column(naming_own(table.__tablename__, document), sa.Boolean)
-    return sa.and_(few, sa.cast(getattr(table, document), sa.Text).contains(identifier, autoescape=True))
+    return sa.and_(few, names(getattr(table, document), identifier))
 
 
 def names_model(document: Any, model: str, *path: str) -> sa.ColumnElement[bool]:
@@ -315,13 +320,13 @@ class AcceleratorQueries(Queries):
         found = []
         for kind, table, document, name in USERS:
             query = sa.select(col(table.id), getattr(table, name)).where(
-                *self.criteria(table, names(table, document, identifier))
+                *self.criteria(table, names_own(table, document, identifier))
             )
             rows = self._session.execute(query.order_by(col(table.created_at).desc()).limit(most))
             found += [(kind, row[0], row[1]) for row in rows]
         for kind, table, below, key, document, name in USERS_BELOW:
             inside = sa.select(getattr(below, key)).where(
-                *self.criteria(below, names(below, document, identifier))
+                *self.criteria(below, names_own(below, document, identifier))
             )
             query = sa.select(col(table.id), getattr(table, name)).where(
                 *self.criteria(table, col(table.id).in_(inside))
