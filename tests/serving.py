@@ -35,8 +35,8 @@ def serving(
             said.start()
             try:
                 with httpx.Client(base_url=found[0], timeout=30, trust_env=False) as client:
-                    # The port listens before the application is there to answer.
-                    client.get("/healthz")
+                    # The port listens before the application is there to answer; busy machines are slow.
+                    client.get("/healthz", timeout=300)
                     yield process, client
             finally:
                 process.kill()

@@ -238,7 +238,7 @@ class DatabaseStorage(Storage, SlidingWindowCounterSupport, TimestampedSlidingWi
         moment = time.time()
         position, left = divmod_window(moment, expiry)
         try:
-            with self._store.transaction(workspace_of(key)) as repository:
+            with self._store.counting(workspace_of(key)) as repository:
                 ends = datetime.fromtimestamp((position + 2) * expiry, UTC)
                 now = repository.rates.add(key, position, amount, ends)
                 before = repository.rates.hits(key, position - 1)
@@ -251,7 +251,7 @@ class DatabaseStorage(Storage, SlidingWindowCounterSupport, TimestampedSlidingWi
     def get_sliding_window(self, key: str, expiry: int) -> tuple[int, float, int, float]:
         """Return the count before, until when it counts, the count now, until when that will count."""
         position, left = divmod_window(time.time(), expiry)
-        with self._store.transaction(workspace_of(key)) as repository:
+        with self._store.counting(workspace_of(key)) as repository:
             before, now = repository.rates.hits(key, position - 1), repository.rates.hits(key, position)
         return before, left, now, left + expiry
 
@@ -259,7 +259,7 @@ class DatabaseStorage(Storage, SlidingWindowCounterSupport, TimestampedSlidingWi
         self.clear(key)
 
     def clear(self, key: str) -> None:
-        with self._store.transaction(workspace_of(key)) as repository:
+        with self._store.counting(workspace_of(key)) as repository:
             repository.rates.clear(key)
 
     def check(self) -> bool:

@@ -1,26 +1,20 @@
-"""How long another person's page takes while the largest questions are computed.
+"""The largest questions that one workspace can ask, again and again: what others wait meanwhile.
 
-``python -m tests.endurance.beside [SECONDS] [PROCESSES]`` starts a server, asks it pages, and then the same
-pages while sizings of the whole catalogue, a sweep of 10,000 points and uploads of 25 MB run without a pause.
+``python -m tests.endurance.load --beside`` asks them beside its sessions.
 """
 
 from __future__ import annotations
 
 import itertools
-import sys
-import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import httpx
 
-from app.platform.web.examples import GPT3, RESNET, STUDY
-from tests.endurance.load import row
-from tests.serving import serving, spoken
+from app.platform.web.examples import GPT3
 from tests.sizing.sweeping import wide
 
 POINTS = 10_000
@@ -44,23 +38,35 @@ def sample() -> bytes:
     return line * (UPLOAD_BYTES // len(line))
 
 
-@contextmanager
-def expensive(base: str, seconds: Seconds, errors: list[str]) -> Iterator[None]:
-    """Keep the server busy with the largest questions."""
-    stop = threading.Event()
+def expensive(base: str, headers: Mapping[str, str], stop: Any, told: Any) -> None:
+    """Ask for sizings of the whole catalogue, sweeps and uploads until told to stop; tell what was met.
+
+    Who has used up what a workspace is allowed waits as long as the answer says.
+    """
+    seconds: Seconds = defaultdict(list)
+    errors: list[str] = []
 
     def again(name: str, ask: Callable[[httpx.Client, int], httpx.Response]) -> None:
-        with httpx.Client(base_url=base, timeout=300, trust_env=False) as client:
+        with httpx.Client(base_url=base, headers=headers, timeout=600, trust_env=False) as client:
             for turn in itertools.count():
                 if stop.is_set():
                     return
                 begun = time.perf_counter()
-                answer = ask(client, turn)
+                try:
+                    answer = ask(client, turn)
+                except httpx.HTTPError as error:
+                    errors.append(f"{name}: {type(error).__name__} {error}")
+                    continue
+                if answer.status_code == 429:
+                    seconds[f"{name}, 429"].append(time.perf_counter() - begun)
+                    stop.wait(float(answer.headers["retry-after"]))
+                    continue
                 seconds[name].append(time.perf_counter() - begun)
                 if answer.status_code not in {200, 201, 202}:
                     errors.append(f"{name}: {answer.status_code} {answer.text[:200]}")
 
     content = sample()
+    request = wide(POINTS).request.model_dump(mode="json", exclude_unset=True)
 
     def size(client: httpx.Client, turn: int) -> httpx.Response:
         return client.post("/api/v1/sizings", json={**LARGEST, "deadline_s": (90 + turn) * 86_400})
@@ -68,75 +74,21 @@ def expensive(base: str, seconds: Seconds, errors: list[str]) -> Iterator[None]:
     def upload(client: httpx.Client, turn: int) -> httpx.Response:
         return client.post("/api/v1/workloads", files={"file": (f"{turn}.jsonl", content)})
 
-    threads = [
-        threading.Thread(target=again, args=pair)
-        for pair in (("largest sizing", size), ("25 MB upload", upload))
-    ]
-    with httpx.Client(base_url=base, timeout=60, trust_env=False) as client:
-        request = wide(POINTS).request.model_dump(mode="json", exclude_unset=True)
-        sweep = client.post("/api/v1/sweeps", json=request).raise_for_status().json()
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            state = client.get(f"/api/v1/sweeps/{sweep['id']}", params={"limit": 1}).json()
-            print(f"sweep: {state['status']}, {state['done']} of {state['total']} points")
-            begun = time.perf_counter()
-            client.post(f"/api/v1/sweeps/{sweep['id']}/cancel")
-            for thread in threads:
-                thread.join()
-            print(f"ended {time.perf_counter() - begun:.1f} s after it was told to")
+    def sweep(client: httpx.Client, turn: int) -> httpx.Response:
+        answer = client.post("/api/v1/sweeps", json={**request, "title": f"sweep {turn}"})
+        while answer.is_success:
+            address = f"/api/v1/sweeps/{answer.json()['id']}"
+            if stop.wait(2.0):
+                return client.post(f"{address}/cancel")
+            answer = client.get(address, params={"limit": 1})
+            if answer.is_success and answer.json()["status"] in {"done", "failed"}:
+                break
+        return answer
 
-
-def read(base: str, until: float, seconds: Seconds, errors: list[str]) -> None:
-    """Ask pages and small estimates as one person does, a fifth of a second apart."""
-    with httpx.Client(base_url=base, timeout=60, trust_env=False) as client:
-        study = client.post("/api/v1/studies", json=STUDY).raise_for_status().json()["id"]
-        for turn in itertools.count(int(time.time() * 1000) % 100_000):
-            if time.monotonic() >= until:
-                return
-            moved = f"/studies/{study}?utilisation=0.{turn % 900_000 + 100_001}"
-            small = {**RESNET, "assumptions": {"electricity_per_kwh": 0.05 + turn * 1e-7}}
-            asked = (
-                ("page", "GET", "/catalog/chips", None),
-                ("page of a study", "GET", moved, None),
-                ("small estimate", "POST", "/api/v1/estimates", small),
-            )
-            for name, method, path, body in asked:
-                begun = time.perf_counter()
-                headers = {"accept": "text/html" if method == "GET" else "application/json"}
-                answer = client.request(method, path, json=body, headers=headers, follow_redirects=True)
-                seconds[name].append(time.perf_counter() - begun)
-                if answer.status_code not in {200, 201}:
-                    errors.append(f"{name}: {answer.status_code} {answer.text[:200]}")
-                time.sleep(0.1)
-
-
-def measured(length: float = 60, processes: int = 1) -> tuple[Seconds, Seconds, list[str]]:
-    """Return how long each kind of question takes alone and beside the largest ones."""
-    alone, beside, errors = defaultdict(list), defaultdict(list), list[str]()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serving(Path(folder), "--workers", str(processes)) as (server, client),
-    ):
-        base = str(client.base_url)
-        read(base, time.monotonic() + 5, defaultdict(list), errors)
-        read(base, time.monotonic() + length / 3, alone, errors)
-        with expensive(base, beside, errors):
-            time.sleep(5)
-            read(base, time.monotonic() + length, beside, errors)
-        print(*spoken(server)[-20:])
-    return alone, beside, errors
-
-
-if __name__ == "__main__":
-    words = [int(word) for word in sys.argv[1:]]
-    length = float(words[0]) if words else 60.0
-    found = measured(*words)
-    for title, seconds in zip(("alone", "beside the largest questions"), found[:2], strict=True):
-        print(title)
-        for kind, values in seconds.items():
-            print(row(kind, values, length))
-    print(f"errors: {len(found[2])}", *found[2][:5], sep="\n")
+    asked = (("largest sizing", size), ("25 MB upload", upload), ("whole sweep", sweep))
+    threads = [threading.Thread(target=again, args=pair) for pair in asked]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    told.put((dict(seconds), errors))

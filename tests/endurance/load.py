@@ -1,22 +1,29 @@
-"""Real clients at a real server for as long as is asked: rates, waiting times, errors and memory.
+"""Sessions of people at real servers for as long as is asked: rates, waiting times, errors and memory.
 
-``python -m tests.endurance.load [SECONDS] [CLIENTS] [PROCESSES]`` starts a server of its own and lets clients
-in processes of their own ask it, each its next question as soon as the last is answered. What is
-asked is a mix of estimates (new ones and the same again), searches, comparisons, pages and documents.
+``python -m tests.endurance.load --seconds 1800 --sessions 100 --pause 10`` starts servers of its own and
+lets sessions work: each asks, thinks for a while (an exponential law), and asks again. Each has a study
+whose knobs it turns; besides it computes, searches, compares, reads lists, pages and documents.
+``--accounts`` gives each a key of its own, ``--beside`` lets another workspace ask the largest questions
+meanwhile, ``--postgres`` takes PostgreSQL, ``--servers 2`` serves twice. Without a pause it is a load that
+waits only for answers.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import json
+import contextlib
+import multiprocessing
 import os
 import random
+import re
+import secrets
 import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,73 +31,82 @@ from typing import Any
 import httpx
 import numpy as np
 
+from app.platform.web.examples import GPT3, HEAD_TO_HEAD, MODELLED, PROPOSAL, RESNET
+from tests.endurance.beside import Seconds, expensive
 from tests.loops import run
+from tests.postgres import DURABLE, own_cluster
 from tests.serving import ROOT, serving
 
-USUAL = (600, 8, 2)
-"""Seconds, clients, processes of clients."""
-
 MIX: dict[str, int] = {
-    "new estimate": 30,
-    "same estimate": 20,
-    "estimate page": 10,
-    "comparison": 8,
+    "study page": 30,
+    "new estimate": 15,
+    "same estimate": 10,
+    "estimate page": 8,
     "comparison page": 8,
-    "study page": 6,
+    "comparison": 6,
     "catalogue page": 6,
-    "list": 4,
-    "search": 6,
+    "list": 6,
+    "list page": 4,
+    "search": 4,
+    "proposal kept": 2,
     "proposal drawn": 1,
-    "proposal kept": 1,
 }
 """How often each is asked, of all. [%]"""
 
-SAMPLED = 0.5
-"""How often the server's memory is looked at. [s]"""
+WARM = 60.0
+"""By then every process has met every model: what is asked first is computed from nothing. [s]"""
+
+SAMPLED = 2.0
+"""How often the memory of the servers is looked at. [s]"""
 
 MODELS = ("bert-large", "resnet50", "gpt2-1.5b", "vit-large", "t5-3b", "llama-7b")
 
 SYSTEMS = ("dgx-a100-640gb", "dgx-a100-320gb", "aws-p4d", "bow-pod16", "ipu-pod64", "ipu-pod16")
 
+SCOPES = ["read", "estimate", "propose"]
+
 
 @dataclass
 class Report:
-    """What the clients met, and what the server held meanwhile."""
+    """What the sessions met, and what the servers held meanwhile."""
 
     length: float
-    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    seconds: Seconds = field(default_factory=lambda: defaultdict(list))
     """From question to the last byte of its answer, by kind. [s]"""
+    warmed: Seconds = field(default_factory=lambda: defaultdict(list))
+    """The same without the first minute."""
     errors: list[str] = field(default_factory=list)
     memory: list[tuple[float, int]] = field(default_factory=list)
-    """Seconds since the start, and memory of the server with its children. [s, B]"""
+    """Seconds since the start, and memory of the servers with their children. [s, B]"""
+    processor: float = 0.0
+    """Processor time of the servers. [s]"""
 
-    def settled(self) -> list[tuple[float, int]]:
-        """Return the memory of the second half: what is kept for later is there by then."""
-        return [(at, held) for at, held in self.memory if at >= self.length / 2]
-
-    def slope(self) -> float:
-        """Return how fast memory grows in the second half. [B/s]"""
-        at, held = np.array(self.settled(), dtype=float).T
-        return float(np.polyfit(at, held, 1)[0])
+    def held(self, share: float) -> float:
+        """Return the median memory of the thirtieth of the run that ends at a share of it. [B]"""
+        ends = (share - 1 / 30) * self.length, share * self.length
+        found = [held for at, held in self.memory if ends[0] <= at <= ends[1]]
+        return float(np.median(found or [held for _, held in self.memory]))
 
     def growth(self) -> float:
         """Return the least memory of the last tenth less the least of the tenth after the first half. [B]"""
-        found = self.settled()
+        found = [held for at, held in self.memory if at >= self.length / 2]
         part = max(len(found) // 5, 1)
-        return float(min(held for _, held in found[-part:]) - min(held for _, held in found[:part]))
+        return float(min(found[-part:]) - min(found[:part]))
 
     def lines(self) -> Iterator[str]:
         """Write it all."""
-        every = [one for seconds in self.seconds.values() for one in seconds]
-        yield row("asked", every, self.length)
-        estimates = [*self.seconds["new estimate"], *self.seconds["same estimate"]]
-        yield row("estimates", estimates, self.length)
-        for kind in MIX:
+        for title, seconds in (("all", self.seconds), (f"after {WARM:.0f} s", self.warmed)):
+            asked = [one for kind, found in seconds.items() if kind in MIX for one in found]
+            yield row(title, asked, self.length)
+        for kind in self.seconds:
             yield row(kind, self.seconds[kind], self.length)
-        held = [held for _, held in self.memory]
-        start, most, end = (f"{value / 1e6:.0f} MB" for value in (held[0], max(held), held[-1]))
-        yield f"memory: {start} at the start, {most} at most, {end} at the end"
-        yield f"memory, second half: {self.slope() * 60 / 1e6:+.2f} MB a minute"
+        marks = [1 / 3, 1 / 2, 2 / 3, 5 / 6, 1.0]
+        held = [self.held(share) for share in marks]
+        ends = [share * self.length / 60 for share in marks]
+        shown = [f"{end:.0f} min {value / 1e6:.0f} MB" for end, value in zip(ends, held, strict=True)]
+        most, growth = max(held for _, held in self.memory) / 1e6, held[-1] / held[0] - 1
+        yield f"memory: {', '.join(shown)}; at most {most:.0f} MB; {growth:+.1%} since a third"
+        yield f"processors used by the servers: {self.processor / self.length:.2f}"
         yield f"errors: {len(self.errors)}"
         yield from self.errors[:20]
 
@@ -125,168 +141,275 @@ def search(chance: random.Random) -> dict[str, Any]:
     }
 
 
+def study(place: int) -> dict[str, Any]:
+    """Return the study of one session."""
+    options = [{"system": {"id": system, "count": 1 + place % 4}} for system in SYSTEMS[:5]]
+    workload = {"samples": 1e8, "global_batch": 2048}
+    base = {"model": {"preset": MODELS[place % len(MODELS)]}, "workload": workload}
+    return {"name": f"session {place}", "base": base, "options": options}
+
+
+@dataclass
+class Session:
+    """One person: where they ask, how they are known, and their study."""
+
+    client: httpx.AsyncClient
+    chance: random.Random
+    base: str
+    headers: dict[str, str]
+    address: str
+    options: list[str]
+    places: Mapping[str, Any]
+
+    def question(self, kind: str) -> tuple[str, str, Any]:
+        """Return method, address and body of one question."""
+        chance = self.chance
+        match kind:
+            case "new estimate":
+                return "POST", "/api/v1/estimates", new_estimate(chance)
+            case "same estimate":
+                return "POST", "/api/v1/estimates", chance.choice((GPT3, RESNET))
+            case "search":
+                return "POST", "/api/v1/searches", search(chance)
+            case "comparison":
+                return "POST", "/api/v1/comparisons", chance.choice((HEAD_TO_HEAD, MODELLED))
+            case "study page":
+                return "GET", f"{self.address}?{self.knob()}", None
+            case "comparison page":
+                # As the page itself writes it: without zeros at the end, which it would send elsewhere.
+                return "GET", f"{self.places[kind]}{chance.uniform(0.7, 0.99):.3g}", None
+        return "GET", self.places[kind], None
+
+    def knob(self) -> str:
+        """Turn one knob of the study."""
+        chance = self.chance
+        knobs = (
+            f"count.{chance.choice(self.options)}={chance.choice([1, 2, 3, 4, 6, 8])}",
+            f"batch={chance.choice([1024, 2048, 4096])}",
+            f"scaling_efficiency={chance.uniform(0.7, 1.0):.2g}",
+            f"utilisation={chance.uniform(0.4, 0.9):.3g}",
+        )
+        return chance.choice(knobs)
+
+    async def work(self, begun: float, pause: float, report: Report) -> None:
+        """Ask and think until the time is up."""
+        kinds, weights = list(MIX), list(MIX.values())
+        await asyncio.sleep(self.chance.uniform(0.0, pause))
+        while time.monotonic() < begun + report.length:
+            kind = self.chance.choices(kinds, weights)[0]
+            method, path, body = self.question(kind)
+            accept = "text/html" if kind.endswith("page") else "application/json"
+            headers, asked = {**self.headers, "accept": accept}, time.monotonic()
+            try:
+                answer = await self.client.request(
+                    method, self.base + path, json=body, headers=headers, follow_redirects=True
+                )
+            except httpx.HTTPError as error:
+                report.errors.append(f"{method} {path}: {type(error).__name__} {error}")
+                continue
+            taken = time.monotonic() - asked
+            report.seconds[kind].append(taken)
+            if asked >= begun + WARM:
+                report.warmed[kind].append(taken)
+            if answer.status_code not in {200, 201}:
+                said = re.sub(r"<style.*?</style>|<[^>]+>|\s+", " ", answer.text, flags=re.DOTALL)
+                report.errors.append(f"{method} {path}: {answer.status_code} {' '.join(said.split())[:400]}")
+            if pause:
+                await asyncio.sleep(self.chance.expovariate(1.0 / pause))
+
+
 async def prepared(client: httpx.AsyncClient) -> dict[str, Any]:
-    """Make what the pages show; return their addresses, and bodies for questions."""
-    # Not above: processes of clients start without the application.
-    from app.platform.web.examples import GPT3, HEAD_TO_HEAD, MODELLED, PROPOSAL, RESNET, STUDY
+    """Make what the pages show, and return where it is."""
 
     async def made(path: str, body: object) -> str:
         answer = await client.post(f"/api/v1/{path}", json=body)
         answer.raise_for_status()
         return str(answer.json()["id"])
 
-    comparison = await made("comparisons", MODELLED)
     claimed = await made("comparisons", HEAD_TO_HEAD)
     drawn = await made("proposals", {**PROPOSAL, "comparison_id": claimed})
     kept = await made("proposals", {**PROPOSAL, "comparison_id": claimed})
     (await client.post(f"/api/v1/proposals/{kept}/freeze")).raise_for_status()
     return {
         "estimate page": f"/estimates/{await made('estimates', GPT3)}",
-        "comparison page": f"/comparisons/{comparison}?scaling_efficiency=",
-        "study page": f"/studies/{await made('studies', STUDY)}?utilisation=",
+        "comparison page": f"/comparisons/{await made('comparisons', MODELLED)}?scaling_efficiency=",
         "catalogue page": "/catalog/chips",
-        "list": "/api/v1/estimates/" + await made("estimates", RESNET),
+        "list": "/api/v1/estimates?search=bert&limit=20",
+        "list page": "/studies?search=session",
         "proposal drawn": f"/api/v1/proposals/{drawn}.pdf",
         "proposal kept": f"/api/v1/proposals/{kept}.pdf",
-        "same estimate": [GPT3, RESNET],
-        "comparison": [HEAD_TO_HEAD, MODELLED],
     }
 
 
-def question(kind: str, places: dict[str, Any], chance: random.Random) -> tuple[str, str, object]:
-    """Return method, address and body of one question."""
-    match kind:
-        case "new estimate":
-            return "POST", "/api/v1/estimates", new_estimate(chance)
-        case "same estimate":
-            return "POST", "/api/v1/estimates", chance.choice(places[kind])
-        case "search":
-            return "POST", "/api/v1/searches", search(chance)
-        case "comparison":
-            return "POST", "/api/v1/comparisons", chance.choice(places[kind])
-    place = places[kind]
-    # As the page itself writes it: without zeros at the end, which it would send elsewhere.
-    return "GET", place + (f"{chance.uniform(0.7, 0.99):.3g}" if place.endswith("=") else ""), None
+async def seated(bases: Sequence[str], client: httpx.AsyncClient, count: int, keys: bool) -> list[Session]:
+    """Return sessions with a study each, and where keys are wanted a key each, spread over the servers."""
+    async with httpx.AsyncClient(base_url=bases[0], timeout=300, trust_env=False) as maker:
+        places, found = await prepared(maker), []
+        for place in range(count):
+            made = (await maker.post("/api/v1/studies", json=study(place))).raise_for_status().json()
+            headers = {}
+            if keys:
+                asked = {"name": f"session {place}", "scopes": SCOPES}
+                key = (await maker.post("/api/v1/keys", json=asked)).raise_for_status().json()["secret"]
+                headers["authorization"] = f"Bearer {key}"
+            options = [option["key"] for option in made["content"]["options"]]
+            address, base = f"/studies/{made['id']}", bases[place % len(bases)]
+            found.append(Session(client, random.Random(place), base, headers, address, options, places))
+    return found
 
 
-async def client_of(
-    client: httpx.AsyncClient, places: dict[str, Any], until: float, chance: random.Random, report: Report
-) -> None:
-    """Ask until the time is up."""
-    kinds, weights = list(MIX), list(MIX.values())
-    while time.monotonic() < until:
-        kind = chance.choices(kinds, weights)[0]
-        method, path, body = question(kind, places, chance)
-        accept = "text/html" if kind.endswith("page") else "application/json"
-        begun = time.perf_counter()
-        try:
-            answer = await client.request(method, path, json=body, headers={"accept": accept})
-        except httpx.HTTPError as error:
-            report.errors.append(f"{method} {path}: {type(error).__name__} {error}")
-            continue
-        report.seconds[kind].append(time.perf_counter() - begun)
-        if answer.status_code not in {200, 201}:
-            report.errors.append(f"{method} {path}: {answer.status_code} {answer.text[:200]}")
+def command(environment: Mapping[str, str], *arguments: str) -> str:
+    """Run a command on the data of the servers, and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "app", *arguments],
+        cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout
 
 
-async def clients(base: str, places: dict[str, Any], length: float, count: int, seed: int) -> Report:
-    """Let so many clients of one process ask at once."""
-    report = Report(length)
-    until = time.monotonic() + length
-    limits = httpx.Limits(max_connections=count)
-    async with httpx.AsyncClient(base_url=base, limits=limits, timeout=60, trust_env=False) as client:
-        await asyncio.gather(
-            *(
-                client_of(client, places, until, random.Random(f"{seed} {place}"), report)
-                for place in range(count)
-            )
-        )
-    return report
+def other_workspace(environment: Mapping[str, str]) -> dict[str, str]:
+    """Turn accounts on; return how somebody of another workspace is known."""
+    command(environment, "user", "add", "owner@example.com", "--workspace", "ws_local")
+    made = re.search(r"ws_\w+", command(environment, "workspace", "add", "Another"))
+    assert made is not None
+    scopes = [word for scope in SCOPES for word in ("--scope", scope)]
+    key = command(environment, "key", "create", "large", *scopes, "--workspace", made[0]).strip()
+    return {"authorization": f"Bearer {key}"}
+
+
+def descendants(pid: int) -> list[int]:
+    """Return a process, its children and theirs."""
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+        children = [int(child) for each in threads for child in (each / "children").read_text().split()]
+    except OSError:
+        return []
+    return [pid, *(found for child in children for found in descendants(child))]
 
 
 def held_by(pid: int) -> int:
-    """Return the memory of a process and its children. [B]"""
-    total = 0
-    for each in (pid, *children_of(pid)):
-        try:
-            pages = Path(f"/proc/{each}/statm").read_text().split()[1]
-        except OSError:
-            continue
-        total += int(pages) * os.sysconf("SC_PAGE_SIZE")
-    return total
+    """Return the memory of a process and those below it. [B]"""
+    pages = 0
+    for each in descendants(pid):
+        with contextlib.suppress(OSError):
+            pages += int(Path(f"/proc/{each}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def children_of(pid: int) -> list[int]:
-    """Return the children of a process."""
+def used_by(pid: int) -> float:
+    """Return the processor time of a process and those below it, ended ones too. [s]"""
+    ticks = 0
+    for each in descendants(pid):
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(int(value) for value in fields[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+async def watch(servers: Sequence[subprocess.Popen[str]], begun: float, report: Report) -> None:
+    """Look at the memory of the servers until the time is up."""
+    before = sum(used_by(server.pid) for server in servers)
+    while (at := time.monotonic() - begun) <= report.length:
+        report.memory.append((at, sum(held_by(server.pid) for server in servers)))
+        if len(report.memory) % 30 == 0:
+            counted = sum(map(len, report.seconds.values()))
+            print(
+                f"{at:.0f} s: {report.memory[-1][1] / 1e6:.0f} MB, {counted} asked, "
+                f"{len(report.errors)} errors, load of the machine {os.getloadavg()[0]:.1f}",
+                *report.errors[-3:], sep="\n", file=sys.stderr,
+            )  # fmt: skip
+        if any(server.poll() is not None for server in servers):
+            report.errors.append("a server has ended")
+            return
+        await asyncio.sleep(SAMPLED)
+    report.processor = sum(used_by(server.pid) for server in servers) - before
+
+
+@contextlib.contextmanager
+def busy(base: str, headers: Mapping[str, str], report: Report) -> Iterator[None]:
+    """Let a process of its own ask the largest questions meanwhile."""
+    context = multiprocessing.get_context("spawn")
+    stop, told = context.Event(), context.SimpleQueue()
+    process = context.Process(target=expensive, args=(base, headers, stop, told))
+    process.start()
     try:
-        threads = list(Path(f"/proc/{pid}/task").iterdir())
-        return [int(child) for each in threads for child in (each / "children").read_text().split()]
-    except OSError:
-        return []
+        yield
+    finally:
+        stop.set()
+        while process.is_alive() and told.empty():
+            time.sleep(0.1)
+        if told.empty():
+            report.errors.append("the process of large questions broke down")
+        else:
+            seconds, errors = told.get()
+            report.seconds.update(seconds)
+            report.errors += errors
+        process.join()
 
 
-def measured(length: float = 600, count: int = 8, processes: int = 2) -> Report:
-    """Start a server, let clients at it, and look at its memory meanwhile."""
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as (server, client):
-        base = str(client.base_url)
+def measured(
+    length: float = 600,
+    count: int = 100,
+    pause: float = 10,
+    *,
+    workers: int = 2,
+    servers: int = 1,
+    accounts: bool = False,
+    beside: bool = False,
+    postgres: bool = False,
+) -> Report:
+    """Start servers, let sessions at them, and look at their memory meanwhile."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        settings = {"RACKLINE_SECRET": secrets.token_hex(20), "RACKLINE_UPLOADS": str(folder / "uploads")}
+        if postgres:
+            settings["RACKLINE_DATABASE_URL"] = stack.enter_context(own_cluster(DURABLE)).make()
+            settings["RACKLINE_SHARED_LIMITS"] = "true"
+        homes = [folder / f"server-{place}" for place in range(servers)]
+        started = [
+            stack.enter_context(serving(home, "--workers", str(workers), **settings)) for home in homes
+        ]
+        if pause:
+            # Who asks gives way to who answers, as on machines of their own.
+            os.nice(3)
+        bases = [str(client.base_url).rstrip("/") for _, client in started]
+        processes, report = [process for process, _ in started], Report(length)
+        environment = {**settings, "RACKLINE_DATA_DIR": str(homes[0])}
 
-        async def prepare() -> dict[str, Any]:
-            async with httpx.AsyncClient(base_url=base, timeout=120, trust_env=False) as first:
-                return await prepared(first)
+        async def sessions() -> None:
+            limits = httpx.Limits(max_connections=count + 10)
+            async with httpx.AsyncClient(limits=limits, timeout=120, trust_env=False) as client:
+                found = await seated(bases, client, count, accounts or beside)
+                with contextlib.ExitStack() as around:
+                    if accounts or beside:
+                        other = other_workspace(environment)
+                        if beside:
+                            around.enter_context(busy(bases[0], other, report))
+                    begun = time.monotonic()
+                    working = (one.work(begun, pause, report) for one in found)
+                    await asyncio.gather(watch(processes, begun, report), *working)
 
-        places = run(prepare())
-        report = Report(length)
-        shares = [count // processes + (index < count % processes) for index in range(processes)]
-        asking = [
-            subprocess.Popen(
-                [sys.executable, "-m", "tests.endurance.load", "ask", f"{folder}/told-{index}.json"],
-                cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            )
-            for index in range(processes)
-        ]  # fmt: skip
-        for index, (process, share) in enumerate(zip(asking, shares, strict=True)):
-            assert process.stdin is not None
-            process.stdin.write(json.dumps([base, places, length, share, index]))
-            process.stdin.close()
-            assert process.stdout is not None
-            process.stdout.readline()
-        begun = time.monotonic()
-        while any(process.poll() is None for process in asking) and time.monotonic() < begun + length + 90:
-            if time.monotonic() - begun <= length:
-                report.memory.append((time.monotonic() - begun, held_by(server.pid)))
-            if length > 30 and report.memory and len(report.memory) % 60 == 0:
-                print(f"{report.memory[-1][0]:.0f} s: {report.memory[-1][1] / 1e6:.0f} MB", file=sys.stderr)
-            time.sleep(SAMPLED)
-            if server.poll() is not None:
-                report.errors.append("the server has ended")
-                break
-        for index, process in enumerate(asking):
-            if process.poll() is None:
-                process.kill()
-            assert process.stdout is not None
-            process.stdout.close()
-            if process.wait():
-                report.errors.append("a process of clients broke down")
-                continue
-            found = json.loads((Path(folder) / f"told-{index}.json").read_text())
-            report.errors += found["errors"]
-            for kind, seconds in found["seconds"].items():
-                report.seconds[kind] += seconds
+        run(sessions())
     return report
 
 
-def ask(told: str) -> None:
-    """Be one process of clients: asked on standard input, told in a file."""
-    asked = json.load(sys.stdin)
-    print("ready", flush=True)
-    report = asyncio.run(clients(*asked))
-    Path(told).write_text(json.dumps({"seconds": report.seconds, "errors": report.errors}))
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--sessions", type=int, default=100)
+    parser.add_argument("--pause", type=float, default=10, help="mean time to think [s]")
+    parser.add_argument("--workers", type=int, default=2, help="processes of each server")
+    parser.add_argument("--servers", type=int, default=1)
+    for name in ("accounts", "beside", "postgres"):
+        parser.add_argument(f"--{name}", action="store_true")
+    given = parser.parse_args()
+    report = measured(
+        given.seconds, given.sessions, given.pause, workers=given.workers, servers=given.servers,
+        accounts=given.accounts, beside=given.beside, postgres=given.postgres,
+    )  # fmt: skip
+    print(*report.lines(), sep="\n")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["ask"]:
-        ask(sys.argv[2])
-    else:
-        words = [int(word) for word in sys.argv[1:]]
-        for line in measured(*(*words, *USUAL[len(words) :])).lines():
-            print(line)
+    main()

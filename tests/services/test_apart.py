@@ -20,7 +20,7 @@ from app.platform.apart import MOST_WAITING, Abandoned, Apart, Shares, processor
 from app.platform.store.database import Store
 from app.platform.store.trail import Actor, acting, current_actor
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
-from tests.endurance.load import children_of
+from tests.endurance.load import descendants
 from tests.serving import serving
 from tests.sizing.asking import sizing_context
 
@@ -149,11 +149,6 @@ def test_few_wait() -> None:
     stop.set()
     for thread in threads:
         thread.join(10)
-
-
-def descendants(pid: int) -> list[int]:
-    """Return a process and all that it has started, they themselves or those they have."""
-    return [pid, *(found for child in children_of(pid) for found in descendants(child))]
 
 
 def test_a_sizing_ends_with_the_connection_of_who_asked(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import event
 
 from app.platform.store.database import Store
 from app.platform.store.document_queries import StudyFilter
-from app.platform.store.queries import After, ListFilter, now
+from app.platform.store.queries import After, ListFilter, ListOrder, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import (
     AcceleratorRecord,
@@ -160,3 +160,47 @@ def test_a_page_of_studies_asks_no_more_for_many_than_for_few(store: Store) -> N
         if len(counts) == 1:
             many(store, "study")
     assert counts[0] == counts[1]
+
+
+LABELS = ("GPT-3 175B · Seoul", "BERT-Large 서울", "100 % of_it", 'say "no" \\ x', "ÉCOLE q")
+
+
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+def test_rare_words_are_found_as_common_ones_are(
+    store: Store, order: ListOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(store, "estimate")
+    with store.engine.begin() as connection:
+        for number, label in enumerate(LABELS):
+            for place in (2 * number + 1, MANY - 1 - 2 * number):
+                row = {"label": f"{label} {place}", "identifier": f"x_{place}"}
+                connection.execute(sa.text("UPDATE estimate SET label = :label WHERE id = :identifier"), row)
+    searches = ["gpt-3 299", "SEOUL", "서울", "울", "100 %", "f_i", '"no" \\', "q", "2999", "label 7"]
+    searches.append("nowhere")
+    found = []
+    for scanned in (10, MANY):
+        monkeypatch.setattr("app.platform.store.queries.SCANNED", scanned)
+        with store.transaction("ws_one") as repository:
+            for search in searches:
+                wanted = ListFilter(search=search, order=order)
+                first = repository.page(EstimateRow, 3, None, wanted=wanted)
+                following = repository.page(EstimateRow, 3, first.next, wanted=wanted) if first.next else None
+                found.append([row.id for page in (first, following) if page for row in page.rows])
+    assert found[: len(searches)] == found[len(searches) :]
+    assert [bool(ids) for ids in found[: len(searches)]] == [search != "nowhere" for search in searches]
+    monkeypatch.setattr("app.platform.store.queries.SCANNED", 10)
+    with store.transaction("ws_one") as repository:
+        (row,) = repository.page(EstimateRow, 3, None, wanted=ListFilter(search="x 7")).rows
+        repository.deletions.delete(EstimateRow, row.id)
+    with statements(store) as sent, store.transaction("ws_one") as repository:
+        assert not repository.page(EstimateRow, 3, None, wanted=ListFilter(search="x 7")).rows
+    assert len(sent) == 3 and "estimate_" in sent[-1][0].partition("WHERE")[2]
+    if store.engine.dialect.name == "sqlite":
+        with store.engine.connect() as connection:
+            # Neither are the letters of what was deleted or renamed kept.
+            kept = "SELECT count(*) FROM estimate_words WHERE estimate_words MATCH :pair"
+            pairs = {
+                pair: connection.scalar(sa.text(kept), {"pair": pair.encode().hex()})
+                for pair in ("\\ ", "울")
+            }
+        assert pairs == {"\\ ": 1, "울": 2}

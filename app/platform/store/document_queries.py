@@ -30,6 +30,7 @@ from app.platform.store.tables import (
     StudyVersionRecord,
     SweepRecord,
     SweepRowRecord,
+    naming_own,
 )
 from app.platform.store.trail import TrailQueries
 
@@ -122,7 +123,9 @@ class StudyQueries(Queries):
         return self.first(StudyStateRecord, study_id=identifier, token=token)
 
     def keep_state(self, identifier: str, token: str, document: dict[str, Any]) -> None:
-        """Keep a state under its name, unless it is there."""
+        """Keep a state under its name, unless it is there: who only looks again need not wait to write."""
+        if self.state(identifier, token) is not None:
+            return
         row = {
             "study_id": identifier,
             "token": token,
@@ -250,6 +253,12 @@ def names(document: Any, identifier: str) -> sa.ColumnElement[bool]:
     return sa.cast(document, sa.Text).contains(identifier, autoescape=True)
 
 
+def names_own(table: Any, document: str, identifier: str) -> sa.ColumnElement[bool]:
+    """Return the condition that a document names an accelerator; of the few that name any, by their index."""
+    few = sa.literal_column(naming_own(table.__tablename__, document), sa.Boolean)
+    return sa.and_(few, names(getattr(table, document), identifier))
+
+
 def names_model(document: Any, model: str, *path: str) -> sa.ColumnElement[bool]:
     """Return the condition that a request inside a document is of a preset or an uploaded model."""
     places = [(*path, "model", name) for name in ("preset", "profile_id")]
@@ -311,13 +320,13 @@ class AcceleratorQueries(Queries):
         found = []
         for kind, table, document, name in USERS:
             query = sa.select(col(table.id), getattr(table, name)).where(
-                *self.criteria(table, names(getattr(table, document), identifier))
+                *self.criteria(table, names_own(table, document, identifier))
             )
             rows = self._session.execute(query.order_by(col(table.created_at).desc()).limit(most))
             found += [(kind, row[0], row[1]) for row in rows]
         for kind, table, below, key, document, name in USERS_BELOW:
             inside = sa.select(getattr(below, key)).where(
-                *self.criteria(below, names(getattr(below, document), identifier))
+                *self.criteria(below, names_own(below, document, identifier))
             )
             query = sa.select(col(table.id), getattr(table, name)).where(
                 *self.criteria(table, col(table.id).in_(inside))

@@ -40,6 +40,9 @@ FIRST = "0019"
 QUEUE_TABLES = "rackline_queue"
 """What the names of the job queue's tables begin with on PostgreSQL; it makes them itself."""
 
+OWN_TABLES = (QUEUE_TABLES, "estimate_words")
+"""What the names of tables begin with whose content is in others, too: of the queue, and of words."""
+
 LOCK = 7239541
 """Number of the lock that whoever migrates holds on PostgreSQL; any will do that nothing else uses."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -95,11 +95,7 @@ NAME_COLUMNS = ("sought", "name", "title", "label")
 
 def chosen(table: Any, wanted: ListFilter) -> list[Any]:
     """Return the criteria of the rows that are meant, of columns that their table has."""
-    criteria: list[Any] = []
-    named = next((getattr(table, name) for name in NAME_COLUMNS if name in table.model_fields), None)
-    for word in wanted.search.split() if named is not None else ():
-        columns = [named, *([table.customer] if "customer" in table.model_fields else [])]
-        criteria.append(sa.or_(*(contains(column, word) for column in columns)))
+    criteria = containing(table, wanted.search)
     if wanted.since is not None:
         criteria.append(col(getattr(table, moment_of(table, "updated"))) >= wanted.since)
     if wanted.customer:
@@ -109,9 +105,36 @@ def chosen(table: Any, wanted: ListFilter) -> list[Any]:
     return criteria
 
 
+def containing(table: Any, search: str) -> list[Any]:
+    """Return the criteria of rows whose name, or customer, contains every word."""
+    names = [name for name in NAME_COLUMNS if name in table.model_fields][:1]
+    columns = [getattr(table, name) for name in (*names, "customer") if names and name in table.model_fields]
+    return [sa.or_(*(contains(column, word) for column in columns)) for word in search.split() if columns]
+
+
 def contains(column: Any, word: str) -> Any:
     """Return the condition that a text contains a word, whatever the case."""
     return sa.func.lower(col(column)).contains(word.lower(), autoescape=True, escape="\\")
+
+
+SCANNED = 5_000
+"""Rows of a table with an index of words that are looked through before: common words are found by then."""
+
+WORDED = "estimate"
+"""Table with an index of the words of its labels."""
+
+PAIRED = {
+    "sqlite": "estimate.rowid IN (SELECT rowid FROM estimate_words WHERE estimate_words MATCH :pairs)",
+    "postgresql": "estimate_pairs(estimate.label) @> CAST(:pairs AS text[])",
+}
+"""The condition that a label has all of some pairs of letters."""
+
+
+def paired(words: str, dialect: str) -> Any:
+    """Return the condition that a label has all pairs of letters of some words, or the letter of each."""
+    pairs = {word[i : i + 2] for word in words.lower().split() for i in range(max(len(word) - 1, 1))}
+    given: Any = " AND ".join(pair.encode().hex() for pair in pairs) if dialect == "sqlite" else list(pairs)
+    return sa.text(PAIRED[dialect]).bindparams(pairs=given)
 
 
 def moment_of(table: Any, order: ListOrder) -> str:
@@ -222,12 +245,29 @@ class Queries(Statements):
         moment = moment or moment_of(table, wanted.order)
         at = col(getattr(table, moment))
         place, oldest = tuple_(at, col(table.id)), wanted.order == "oldest"
-        query = query.where(*self.criteria(table, *chosen(table, wanted)))
-        if after is not None:
-            query = query.where(place > tuple_(*after) if oldest else place < tuple_(*after))
-        ends = (at, col(table.id))
-        query = query.order_by(*(end.asc() if oldest else end.desc() for end in ends)).limit(limit + 1)
-        rows = self._session.exec(query).all()
+        behind = [] if after is None else [place > tuple_(*after) if oldest else place < tuple_(*after)]
+        rest = self.criteria(table, *chosen(table, replace(wanted, search="")), *behind)
+
+        def ordered(asked: Any, at: Any = at) -> Any:
+            ends = (at, col(table.id))
+            return asked.where(*rest).order_by(*(end.asc() if oldest else end.desc() for end in ends))
+
+        words, edge = containing(table, wanted.search), None
+        query = query.where(*words).limit(limit + 1)
+        walk = ordered(query)
+        if words and table.__tablename__ == WORDED:
+            edge = self._session.scalar(ordered(sa.select(at)).offset(SCANNED).limit(1))
+        if edge is not None:
+            rows = self._session.exec(walk.where(at <= edge if oldest else at >= edge)).all()
+            if len(rows) > limit:
+                walk = None
+            else:
+                # In an order that no index has: it begins with the words, and sorts what they leave.
+                all_pairs = paired(wanted.search, self._session.get_bind().dialect.name)
+                walk = ordered(query.where(all_pairs), sa.func.coalesce(at, at))
+                walk = walk.with_hint(table, "NOT INDEXED", "sqlite")
+        if walk is not None:
+            rows = self._session.exec(walk).all()
         more, rows = len(rows) > limit, rows[:limit]
         return rows, After(getattr(rows[-1], moment), rows[-1].id) if more else None
 

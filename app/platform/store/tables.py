@@ -9,10 +9,21 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 from app.platform.store.queries import DOCUMENT, UtcDateTime, now
+
+
+def naming_own(table: str, column: str) -> str:
+    """Return the condition that a document may name an accelerator of a workspace, as its index states it."""
+    return f"CAST({table}.{column} AS TEXT) LIKE '%own-%'"
+
+
+def own_index(table: str, column: str) -> Index:
+    """Return the index of the few documents that name accelerators of a workspace."""
+    condition = text(naming_own(table, column))
+    return Index(f"ix_{table}_own", "workspace_id", sqlite_where=condition, postgresql_where=condition)
 
 
 class Workspace(SQLModel, table=True):
@@ -90,6 +101,7 @@ class EstimateRow(Owned, table=True):
         UniqueConstraint("workspace_id", "id"),
         Index("ix_estimate_listing", "workspace_id", "created_at", "id"),
         Index("ix_estimate_model", "workspace_id", "model", "created_at", "id"),
+        own_index("estimate", "request"),
     )
 
     label: str = Field(max_length=300)
@@ -125,6 +137,7 @@ class ComparisonOption(SQLModel, table=True):
         # Both keys carry the workspace: an option cannot point into another's rows.
         ForeignKeyConstraint(["workspace_id", "comparison_id"], ["comparison.workspace_id", "comparison.id"]),
         ForeignKeyConstraint(["workspace_id", "estimate_id"], ["estimate.workspace_id", "estimate.id"]),
+        own_index("comparison_option", "request"),
     )
 
     comparison_id: str = Field(primary_key=True, max_length=40)
@@ -138,7 +151,10 @@ class CalibrationRow(Owned, table=True):
     """A calibration as it was answered, with what was asked and the fitted profile."""
 
     __tablename__ = "calibration"
-    __table_args__ = (Index("ix_calibration_listing", "workspace_id", "created_at", "id"),)
+    __table_args__ = (
+        Index("ix_calibration_listing", "workspace_id", "created_at", "id"),
+        own_index("calibration", "request"),
+    )
 
     label: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
@@ -192,6 +208,7 @@ class SweepRecord(Owned, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         Index("ix_sweep_listing", "workspace_id", "created_at", "id"),
+        own_index("sweep", "request"),
     )
 
     title: str = Field(max_length=300)
@@ -228,6 +245,7 @@ class SizingRow(Owned, table=True):
     __table_args__ = (
         Index("ix_sizing_listing", "workspace_id", "created_at", "id"),
         Index("ix_sizing_model", "workspace_id", "model", "created_at", "id"),
+        own_index("sizing", "document"),
     )
 
     label: str = Field(max_length=300)
@@ -263,6 +281,7 @@ class PriceBookVersion(SQLModel, table=True):
     __table_args__ = (
         # The key carries the workspace: a version cannot belong to another's book.
         ForeignKeyConstraint(["workspace_id", "book_id"], ["price_book.workspace_id", "price_book.id"]),
+        own_index("price_book_version", "rows"),
     )
 
     book_id: str = Field(primary_key=True, max_length=40)
@@ -315,7 +334,10 @@ class BillRow(Owned, table=True):
     """A bill of materials as it was answered, with what was asked."""
 
     __tablename__ = "bill"
-    __table_args__ = (Index("ix_bill_listing", "workspace_id", "created_at", "id"),)
+    __table_args__ = (
+        Index("ix_bill_listing", "workspace_id", "created_at", "id"),
+        own_index("bill", "request"),
+    )
 
     label: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
@@ -354,6 +376,7 @@ class StudyVersionRecord(SQLModel, table=True):
     __table_args__ = (
         # The key carries the workspace: a version cannot belong to another's study.
         ForeignKeyConstraint(["workspace_id", "study_id"], ["study.workspace_id", "study.id"]),
+        own_index("study_version", "content"),
     )
 
     study_id: str = Field(primary_key=True, max_length=40)
@@ -391,6 +414,7 @@ class ProposalRecord(Owned, table=True):
         Index("ix_proposal_customer", "workspace_id", "customer", "created_at", "id"),
         Index("ix_proposal_changes", "workspace_id", "updated_at", "id"),
         Index("ix_proposal_number", "workspace_id", "number", unique=True),
+        own_index("proposal", "content"),
     )
 
     title: str = Field(max_length=300)
@@ -493,7 +517,13 @@ class AuditEvent(SQLModel, table=True):
     """Something that somebody did; the database refuses to change or drop it."""
 
     __tablename__ = "audit_event"
-    __table_args__ = (Index("ix_audit_event_listing", "workspace_id", "at", "id"),)
+    __table_args__ = (
+        Index("ix_audit_event_listing", "workspace_id", "at", "id"),
+        *(
+            Index(f"ix_audit_event_{column}", "workspace_id", column, "at", "id")
+            for column in ("action", "actor_kind", "actor_id", "object_kind", "object_id")
+        ),
+    )
 
     id: str = Field(primary_key=True, max_length=40)
     workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)

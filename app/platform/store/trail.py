@@ -300,6 +300,8 @@ class TrailQueries(Queries):
         return self.stretch(query, AuditEvent, limit, after, moment="at")
 
     def actions(self) -> Sequence[str]:
-        """Return the actions there have been, for a list to choose from."""
-        query = sa.select(col(AuditEvent.action)).where(*self.criteria(AuditEvent)).distinct()
-        return sorted(self._session.scalars(query))
+        """Return the actions there have been, for a list to choose from; one is found behind the other."""
+        action, found = col(AuditEvent.action), [""]
+        while (following := self.values(AuditEvent, sa.func.min(action), action > found[-1])[0]) is not None:
+            found.append(following)
+        return found[1:]

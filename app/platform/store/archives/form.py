@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app.errors import BadInput
-from app.platform.store.migrate import QUEUE_TABLES
+from app.platform.store.migrate import OWN_TABLES
 
 FORMAT = "rackline-backup"
 
@@ -250,8 +250,8 @@ def reflected(connection: sa.Connection) -> list[sa.Table]:
     """Return the tables of a database in an order in which rows come after those they refer to."""
     metadata = sa.MetaData()
     metadata.reflect(connection)
-    # What is in the job queue is in the table of jobs, too.
-    left_out = ("alembic_version", QUEUE_TABLES)
+    # What is in the job queue or an index of words is in other tables, too.
+    left_out = ("alembic_version", *OWN_TABLES)
     return [table for table in metadata.sorted_tables if not table.name.startswith(left_out)]
 
 

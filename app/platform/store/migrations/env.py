@@ -5,13 +5,14 @@ from sqlmodel import SQLModel
 
 import app.platform.store.account_tables
 import app.platform.store.tables  # noqa: F401 - declare the tables
-from app.platform.store.migrate import QUEUE_TABLES
+from app.platform.store.migrate import OWN_TABLES
 
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=SQLModel.metadata,
     render_as_batch=True,
-    include_name=lambda name, kind, parents: kind != "table" or not str(name).startswith(QUEUE_TABLES),
+    # Neither are the names of their indexes declared.
+    include_name=lambda name, kind, parents: not str(name).startswith((*OWN_TABLES, "ix_estimate_words")),
 )
 
 with context.begin_transaction():
