@@ -18,8 +18,6 @@ from typing import Any
 
 import atheris
 
-from tests.endurance.upload_mutations import BOOKS, PROFILES, STUDIES, WORKLOADS, seeds
-
 with atheris.instrument_imports(include=["app"]):
     from app.errors import AppError, Unprocessable
     from app.features.price_books.sheets import read_rows
@@ -28,6 +26,9 @@ with atheris.instrument_imports(include=["app"]):
     from app.profiles.onnx_graph import read_onnx
     from app.profiles.readers import read_profile
     from app.profiles.samples import read_sample
+
+    # It imports readers: of those that were loaded before this block nothing would be seen.
+    from tests.endurance.upload_mutations import BOOKS, PROFILES, STUDIES, WORKLOADS, seeds
 
 SECONDS = 5
 """Longest time for a file. [s]"""
