@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from inspect import stack
+from itertools import count
 from typing import Any
 
 import pytest
@@ -207,3 +208,14 @@ def test_the_next_job_is_of_who_has_used_least(bench: Workbench) -> None:
     shown[0] += 2 * TURN_SECONDS
     assert not second.over(), "who has used more waits on"
     assert turns.next(other).id == many[1]
+
+
+def test_a_turn_lasts_while_only_its_own_workspace_waits(bench: Workbench) -> None:
+    many = [create_sweep(bench, "ws_one", wide(4).request).id for _ in range(2)]
+    moments = count(0.0, TURN_SECONDS)
+    turns = Turns(bench.store, lambda: next(moments))
+    turn = turns.next(many[0])
+    assert JobClaim.take(bench, turn.id, lambda: False) is not None
+    turn.charge(30.0)
+    # Between any two looks at the clock time passes, and what was used counts for less.
+    assert not any(turn.over() for _ in range(5))
