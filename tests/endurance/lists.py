@@ -83,7 +83,12 @@ VALUES = {
 }  # fmt: skip
 """Column → what a copy has in it, of its number i."""
 
-WAITING = {"webhook_delivery": {"status": "'delivered'"}, "proposal": {"status": "t.status"}}
+SPECIAL = {
+    "webhook_delivery": {"status": "'delivered'"},
+    **{name: {"document": "'{}'"} for name in ("estimate", "calibration", "bill")},
+    "sizing": {"document": "'{}'", "samples": "'{}'"}, "proposal": {"content": "'{}'"},
+}  # fmt: skip
+"""The same of one table; lists read no documents, which are empty unless they are asked for."""
 
 APART = timedelta(minutes=1)
 """Between one copy and the next."""
@@ -139,7 +144,7 @@ def examples(app: FastAPI) -> None:
     run(walk())
 
 
-def multiply(store: Store, estimates: int) -> None:
+def multiply(store: Store, estimates: int, documents: bool = False) -> None:
     """Put many copies of the newest row of each kind in, apart in time, by the database itself."""
     metadata = sa.MetaData()
     metadata.reflect(store.engine)
@@ -162,7 +167,7 @@ def multiply(store: Store, estimates: int) -> None:
         table, (kind, key) = metadata.tables[name], PARTS.get(name, (name, "id"))
         made = next(column for column in ("created_at", "at") if column in {*table.c.keys(), "at"})
         made = made if made in table.c else ""
-        special = {**VALUES, **WAITING.get(name, {}), key: f"'{kind[:3]}_' || NUMBER"}
+        special = {**VALUES, **({} if documents else SPECIAL.get(name, {})), key: f"'{kind[:3]}_' || NUMBER"}
         shown = [special.get(column.name, f't."{column.name}"') for column in table.columns]
         values = ", ".join(shown).replace("NUMBER", number).replace("MOMENT", moment).replace("MADE", made)
         columns = ", ".join(f'"{column.name}"' for column in table.columns)
@@ -297,6 +302,7 @@ def main() -> None:
     parser.add_argument("--postgres", action="store_true", help="start a PostgreSQL of its own")
     parser.add_argument("--url", help="a database that is empty, or was filled before")
     parser.add_argument("--server", type=int, help="process of its server, whose time counts")
+    parser.add_argument("--documents", action="store_true", help="with documents of the usual size")
     parser.add_argument("--backup", action="store_true", help="also back up and restore")
     parser.add_argument("--estimates", type=int, default=100_000)
     parser.add_argument("--requests", type=int, default=10)
@@ -318,7 +324,7 @@ def main() -> None:
         if not filled:
             examples(app)
             begun = time.perf_counter()
-            multiply(store, given.estimates)
+            multiply(store, given.estimates, given.documents)
             print(f"filled in {time.perf_counter() - begun:.0f} s")
         with store.transaction(LOCAL_WORKSPACE) as repository:
             accelerator = repository.page(AcceleratorRecord, 1, None).rows[0].id
