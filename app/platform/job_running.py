@@ -219,7 +219,7 @@ class Turns:
         if self._clock() < turn.until:
             return False
         turn.until = self._clock() + LOOK_SECONDS
-        # Its own next job can wait: what has been used counts for less from moment to moment, its own as well.
+        # Its own next job can wait; what it has used counts for less from look to look, and is not another's.
         others = {workspace_id for workspace_id, _ in self._store.waiting_jobs()} - {turn.workspace_id}
         own = self.used(turn.workspace_id)
         return any(self.used(workspace_id) < own for workspace_id in others)
