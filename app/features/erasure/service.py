@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+
 from app.errors import BadInput, NotFound
+from app.estimating.request import Schema
+from app.estimating.schema import Document
 from app.features.erasure.model import Erasure, ErasureRequest
 from app.features.proposals import service as proposals
 from app.platform.store.erasure_queries import pattern_of
@@ -19,7 +27,7 @@ def erase_customer(bench: Workbench, workspace_id: str, request: ErasureRequest)
     check(bench, name, replacement)
     moment = now()
     with bench.store.transaction(workspace_id) as repository:
-        found = repository.erasure.erase(name, replacement, dry_run=request.dry_run)
+        found = repository.erasure.erase(name, replacement, dry_run=request.dry_run, codes=codes())
         if not found:
             raise NotFound.named("customer", name, repository.erasure.customers(), "customer")
         rows, changed = {kind: len(keys) for kind, keys in found.items()}, list[str]()
@@ -50,3 +58,23 @@ def check(bench: Workbench, name: str, replacement: str) -> None:
         raise BadInput.at("customer", "{name} is an entry of the catalogue, not a customer", name=name)
     if pattern_of(name).search(replacement):
         raise BadInput.at("replacement", "must not contain the name that is erased")
+
+
+@cache
+def codes() -> frozenset[str]:
+    """Return the words that fields of requests and documents take from a list, such as adam, rent and USD."""
+    found, waiting = set[str](), list[type[BaseModel]]([Schema, Document])
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        found.update(word for field in kind.model_fields.values() for word in listed(field.annotation))
+    return frozenset(found)
+
+
+def listed(annotation: Any) -> Iterator[str]:
+    """Give the words that a type lists."""
+    for part in get_args(annotation):
+        if get_origin(annotation) is not Literal:
+            yield from listed(part)
+        elif isinstance(part, str):
+            yield part

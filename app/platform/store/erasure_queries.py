@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,8 +26,12 @@ KEPT = frozenset(
 )
 """Columns and fields that hold no name of a customer, or must not change."""
 
-FIXED = KEPT | {"template", "preset", "profile_id", "workload_id", "system", "software", "sha256", "data"}
-"""Fields of documents that are left as they are: identifiers, templates of sentences, files."""
+FIXED = (
+    KEPT
+    | {"template", "preset", "profile_id", "workload_id", "system", "software", "sha256", "data"}
+    | {"unit", "currency"}
+)
+"""Fields of documents that are left as they are: identifiers, units, templates of sentences, files."""
 
 FREE = frozenset(
     {"customer", "name", "title", "label", "notes", "comment", "reason", "footer", "tags", "note"}
@@ -47,16 +51,18 @@ def pattern_of(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z0-9]){words}(?![A-Za-z0-9])", re.IGNORECASE)
 
 
-def without(value: Any, erase: Callable[[str], str], field: str = "") -> Any:
-    """Return a JSON value with a name erased from its texts."""
+def without(value: Any, erase: Callable[[str], str], codes: Collection[str], field: str = "") -> Any:
+    """Return a JSON value with a name erased from its texts; a code that reads like it stays."""
     if isinstance(value, dict):
         return {
-            name: part if name in FIXED and not isinstance(part, dict | list) else without(part, erase, name)
+            name: part
+            if name in FIXED and not isinstance(part, dict | list)
+            else without(part, erase, codes, name)
             for name, part in value.items()
         }
     if isinstance(value, list):
-        return [without(part, erase, field) for part in value]
-    if isinstance(value, str) and (field in FREE or not IDENTIFIER.fullmatch(value)):
+        return [without(part, erase, codes, field) for part in value]
+    if isinstance(value, str) and (field in FREE or not (value in codes or IDENTIFIER.fullmatch(value))):
         return erase(value)
     return value
 
@@ -69,10 +75,13 @@ class ErasureQueries(Queries):
         tables = (StudyRecord, ProposalRecord, Profile, WorkloadSample)
         return sorted({name for table in tables for name in self.values(table, table.customer) if name})
 
-    def erase(self, name: str, replacement: str, *, dry_run: bool) -> dict[str, list[str]]:
+    def erase(
+        self, name: str, replacement: str, *, dry_run: bool, codes: Collection[str] = ()
+    ) -> dict[str, list[str]]:
         """Put something in the place of a name wherever it stands; return the keys of the rows by table.
 
-        ``dry_run`` only finds them.
+        ``dry_run`` only finds them. ``codes`` are the words that fields of documents take from a list: “adam”
+        may be an optimizer as well as a customer.
         """
         self._session.flush()
         pattern = pattern_of(name)
@@ -80,11 +89,13 @@ class ErasureQueries(Queries):
         with self._open_trail(dry_run):
             for table in SQLModel.metadata.sorted_tables:
                 if "workspace_id" in table.c:
-                    found[table.name] = self._erase_in(table, name, pattern, replacement, dry_run)
+                    found[table.name] = self._erase_in(
+                        table, name, lambda text: pattern.sub(replacement, text), codes, dry_run
+                    )
         return {kind: rows for kind, rows in sorted(found.items()) if rows}
 
     def _erase_in(
-        self, table: sa.Table, name: str, pattern: re.Pattern[str], replacement: str, dry_run: bool
+        self, table: sa.Table, name: str, erase: Callable[[str], str], codes: Collection[str], dry_run: bool
     ) -> list[str]:
         columns = [column for column in table.c if may_name(column)]
         if not columns:
@@ -98,10 +109,7 @@ class ErasureQueries(Queries):
         changed: list[str] = []
         for row in found:
             before = dict(zip([column.name for column in columns], row[len(keys) :], strict=True))
-            after = {
-                column: without(value, lambda text: pattern.sub(replacement, text), FREE_TEXT)
-                for column, value in before.items()
-            }
+            after = {column: without(value, erase, codes, FREE_TEXT) for column, value in before.items()}
             values = {
                 table.c[column]: value[: limit(table.c[column])] if isinstance(value, str) else value
                 for column, value in after.items()

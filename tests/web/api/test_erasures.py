@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from fastapi import FastAPI
 
-from app.platform.web.examples import CONFIG, GPT3, HEAD_TO_HEAD, STUDY
+from app.platform.web.examples import CONFIG, FLEET_PLAN, GPT3, HEAD_TO_HEAD, STUDY
 from app.platform.workbench import LOCAL_WORKSPACE
 from tests.web.api.conftest import Ask
 
@@ -117,3 +117,21 @@ def test_other_names_stay(ask: Ask) -> None:
 def test_what_is_no_customer_is_refused(ask: Ask, body: Any, status: int, field: str) -> None:
     refused = ask("POST", PATH, json=body)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (status, field), refused.text
+
+
+@pytest.mark.parametrize("name", ["USD", "Adam", "Purchase", "Published", "Decoder"])
+def test_a_customer_called_like_a_word_of_ours_takes_nothing_else_away(ask: Ask, name: str) -> None:
+    study = made(ask, "studies", {**STUDY, "name": f"For {name}", "customer": name})["id"]
+    comparison = made(ask, "comparisons", {**HEAD_TO_HEAD, "title": f"Options for {name}"})["id"]
+    kept = [made(ask, "estimates", GPT3)["id"], made(ask, "sweeps", FLEET_PLAN)["id"]]
+    addresses = [
+        f"/studies/{study}",
+        f"/comparisons/{comparison}",
+        f"/estimates/{kept[0]}",
+        f"/sweeps/{kept[1]}",
+    ]
+    assert ask("POST", PATH, json={"customer": name, "replacement": "Customer 17"}).status_code == 200
+    for address in addresses:
+        for found in (ask("GET", f"/api/v1{address}"), ask("GET", address, headers={"accept": "text/html"})):
+            assert found.status_code in {200, 303, 307}, (address, found.text[:300])
+    assert "For Customer 17" in ask("GET", f"/api/v1/studies/{study}").text
