@@ -17,7 +17,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
 from app.features.proposals.model import Proposal
-from app.features.proposals.pdf import payload, proposal_pdf
+from app.features.proposals.pdf import payload, proposal_pdf, written_payload
 from app.features.proposals.sheets import proposal_csv, proposal_workbook, rows_of
 from app.features.proposals.writing.proposal import write_proposal
 from app.platform.fonts import SUBSTITUTE, coverage
@@ -79,7 +79,8 @@ def test_the_fonts_have_all_of_gb_2312(weight: str) -> None:
 def test_no_key_of_a_proposal_is_missing(kind: str) -> None:
     made = chinese(kind)
     speaker, misses = attentive()
-    payload(made, write_proposal(made, speaker), speaker)
+    payload(made, speaker)
+    written_payload(write_proposal(made, speaker), speaker, MOMENT)
     assert list(rows_of(made, made.content, speaker))
     # Names such as IPU-POD64 have no words in them.
     assert sorted(key for key in misses.keys & keys.every() if re.search("[a-z]{2}", key)) == []
