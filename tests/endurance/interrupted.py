@@ -502,8 +502,8 @@ def interrupt_each(work: Work, first: Installation, most: int) -> str:
     objects = dict(first.bucket.objects) if first.bucket is not None else {}
     first.known["objects"] = objects
     steps = interrupt(work, first, None)
-    chosen = range(0, len(steps), -(-len(steps) // most))
-    for at in (*chosen, len(steps) - 1):
+    chosen = sorted({*range(0, len(steps), -(-len(steps) // most)), len(steps) - 1})
+    for at in chosen:
         interrupt(work, first, at)
     first.drop()
-    return f"{type(work).__name__}: killed at {len(chosen) + 1} of {len(steps)} steps"
+    return f"{type(work).__name__}: killed at {len(chosen)} of {len(steps)} steps"
