@@ -75,7 +75,7 @@ def read_cursor(cursor: str | None) -> After | None:
     except (ValueError, OverflowError, binascii.Error):
         after = None
     if after is None or not IDENTIFIER.fullmatch(after.id):
-        raise BadInput.at("cursor", "use the “next” value of an earlier response")
+        raise not_ours()
     return after
 
 
@@ -102,7 +102,20 @@ def stretch(items: list[Item], limit: int, cursor: str | None) -> Page[Item]:
 
 def start_of(count: int, cursor: str | None) -> int:
     """Return where the stretch of so many items begins that a cursor names."""
-    start = int(cursor) if cursor is not None and cursor.isdecimal() and len(cursor) < 9 else 0
-    if cursor is not None and not 0 < start <= count:
-        raise BadInput.at("cursor", "use the “next” value of an earlier response")
+    start = counted(cursor)
+    if start > count:
+        raise not_ours()
     return start
+
+
+def counted(cursor: str | None) -> int:
+    """Return the place that a cursor counts to, whatever there is."""
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal() or len(cursor) > 8 or not int(cursor):
+        raise not_ours()
+    return int(cursor)
+
+
+def not_ours() -> BadInput:
+    return BadInput.at("cursor", "use the “next” value of an earlier response")

@@ -40,6 +40,7 @@ from app.features.studies.knobs import shown, turn
 from app.features.studies.model import StudyContent, tree_of
 from app.features.studies.service import NAME_LENGTH
 from app.features.studies.states import state_of
+from app.platform.listing import counted
 from app.platform.rates import CostClass
 from app.platform.web import choices, event_stream
 from app.platform.web.auth import get_principal
@@ -205,6 +206,8 @@ def show_systems_data(
     cursor: CursorQuery = None,
 ) -> Sizing:
     """Return all systems and counts for the question of a study, a hundred options at a time."""
+    # What cannot be read is refused before anything is searched for.
+    counted(cursor)
     question = question_in(open_view(request, bench, workspace, identifier, VIEW, None))
     if question is None:
         message = Message("this study has no model to train")

@@ -66,6 +66,7 @@ def test_costs_are_those_of_compare(reader: Reader, rental: str | None) -> None:
         body["base"] = {**STUDY["base"], "assumptions": {"rental": rental}}
     study = f"/studies/{reader.ask('POST', '/api/v1/studies', json=body).json()['id']}"
     options = reader.data(f"{study}/systems.json?run=wait&system=dgx-a100-640gb,aws-p4d")["options"]
+    assert reader.get(f"{study}/systems.json?cursor=0001-01-01").status_code == 400
     found = {(one["system"], one["count"]): one["costs"] for one in options}
     for option in reader.data(f"{study}.json")["options"]:
         system = option["estimate"]["system"]
