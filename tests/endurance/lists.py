@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import itertools
 import os
 import subprocess
@@ -112,7 +113,7 @@ PAGES = (
     "/", "/studies", "/studies?archived=1", "/studies?unsaved=1", "/studies.json",
     *(f"/studies?search={word}" for word in NARROWING["search"]),
     "/uploads", "/proposals", "/proposals?review=sent", "/proposals?status=expired", "/price-books",
-    "/accelerators", "/calibrations/new", "/boms/new", "/keys", "/webhooks",
+    "/accelerators", "/keys", "/webhooks",
     "/audit", "/audit?action=webhook.changed", "/audit?actor=acc_7", "/audit?object=est_none",
     "/audit?actor=key",
 )  # fmt: skip
@@ -329,6 +330,9 @@ def main() -> None:
         with store.transaction(LOCAL_WORKSPACE) as repository:
             accelerator = repository.page(AcceleratorRecord, 1, None).rows[0].id
         shown = (f"/api/v1/accelerators/{accelerator}", f"/accelerators/{accelerator}")
+        # As a server does when it has started.
+        gc.collect()
+        gc.freeze()
         paths = [path for path in (*addresses(app), *PAGES, *shown) if given.only in path]
         found = timed(app, paths, given.requests, given.estimates, server)
         store.close()

@@ -28,6 +28,7 @@ from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.service import create_sweep
 from app.features.uploads import service as uploads
 from app.platform.retention import Retention
+from app.platform.store.archives.form import reflected
 from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.repository import Repository
@@ -223,9 +224,7 @@ def test_nothing_of_a_sample_but_its_lengths_is_kept(bench: Workbench, tmp_path:
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert SECRET.encode() not in written
     with bench.store.engine.connect() as connection:
-        metadata = sa.MetaData()
-        metadata.reflect(connection)
-        for table in metadata.sorted_tables:
+        for table in reflected(connection):
             assert "unmistakable" not in repr(connection.execute(sa.select(table)).all())
     assert kept(bench) == []
 

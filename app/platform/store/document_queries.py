@@ -255,7 +255,7 @@ def names(document: Any, identifier: str) -> sa.ColumnElement[bool]:
 
 def names_own(table: Any, document: str, identifier: str) -> sa.ColumnElement[bool]:
     """Return the condition that a document names an accelerator; of the few that name any, by their index."""
-    few = sa.literal_column(naming_own(table.__tablename__, document), sa.Boolean)
+    few = sa.text(naming_own(table.__tablename__, document))
     return sa.and_(few, names(getattr(table, document), identifier))
 
 

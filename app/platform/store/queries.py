@@ -131,9 +131,13 @@ PAIRED = {
 
 
 def paired(words: str, dialect: str) -> Any:
-    """Return the condition that a label has all pairs of letters of some words, or the letter of each."""
-    pairs = {word[i : i + 2] for word in words.lower().split() for i in range(max(len(word) - 1, 1))}
-    given: Any = " AND ".join(pair.encode().hex() for pair in pairs) if dialect == "sqlite" else list(pairs)
+    """Return the condition that a label has all pairs of letters of the word that is likely the rarest.
+
+    Those with digits or of other scripts are rarer than words of letters, long ones rarer than short ones.
+    """
+    word = max(words.lower().split(), key=lambda one: (not (one.isascii() and one.isalpha()), len(one)))
+    pairs = sorted({word[place : place + 2] for place in range(max(len(word) - 1, 1))})
+    given: Any = " AND ".join(pair.encode().hex() for pair in pairs) if dialect == "sqlite" else pairs
     return sa.text(PAIRED[dialect]).bindparams(pairs=given)
 
 

@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 from fastapi import FastAPI
 
+from app.platform.store.archives.form import reflected
 from app.platform.web.examples import CONFIG, GPT3, HEAD_TO_HEAD, STUDY
 from app.platform.workbench import LOCAL_WORKSPACE
 from tests.web.api.conftest import Ask
@@ -26,10 +27,8 @@ def made(ask: Ask, kind: str, body: Any, **more: Any) -> dict[str, Any]:
 
 def whole_store(application: FastAPI) -> str:
     """Return every value of every table as text, JSON as it reads."""
-    metadata, engine = sa.MetaData(), application.state.workbench.store.engine
-    metadata.reflect(engine)
-    with engine.connect() as connection:
-        rows = [row for table in metadata.sorted_tables for row in connection.execute(sa.select(table))]
+    with application.state.workbench.store.engine.connect() as connection:
+        rows = [row for table in reflected(connection) for row in connection.execute(sa.select(table))]
     return "\n".join(str(value) for row in rows for value in row if not isinstance(value, bytes)).casefold()
 
 
