@@ -14,7 +14,7 @@ from rackline_client.calls import Call, File, Operation
 from rackline_client.operations import Operations
 
 from app.client_documents import names_in
-from app.features.operation.api import document
+from app.features.operation.openapi import document
 
 STREAMS = {"follow_sweep"}
 """Operations whose answer is a stream: a method of each client of its own."""

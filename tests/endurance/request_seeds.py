@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
-from app.features.operation.api import document
+from app.features.operation.openapi import document
 from app.platform.web import examples
 from tests.endurance.direct import Request, send
 

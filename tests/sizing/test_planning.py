@@ -161,7 +161,7 @@ def test_what_is_given_is_kept_and_the_rest_is_said_to_be_searched() -> None:
         ("bow-pod16", {"sharding": 1.0}, BadInput, "plan.sharding"),
         ("bow-pod16", {"data": 3.0}, BadInput, "plan.data"),
         ("dgx-a100-640gb", {"tensor": 8.0, "data": 4.0}, Conflict, "plan.data"),
-        ("dgx-a100-640gb", {"pipeline": 16.0, "tensor": 3.0}, Conflict, "plan.pipeline"),
+        ("dgx-a100-640gb", {"pipeline": 16.0, "tensor": 4.0}, Conflict, "plan.pipeline"),
         ("dgx-a100-640gb", {"micro_batch": 5.0}, BadInput, "plan"),
         ("dgx-a100-640gb", {"expert": 2.0}, BadInput, "plan"),
     ],

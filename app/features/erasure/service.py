@@ -34,7 +34,7 @@ def erase_customer(bench: Workbench, workspace_id: str, request: ErasureRequest)
     with bench.store.identity() as queries:
         workspace = queries.people.workspace(workspace_id)
     # A workspace may be called after its customer; its name stays, the certificate goes without.
-    place = pattern_of(name).sub(replacement, workspace.name if workspace else "")
+    place = pattern_of(name).sub(lambda _: replacement, workspace.name if workspace else "")
     with bench.store.transaction(workspace_id) as repository:
         found = repository.erasure.erase(name, replacement, dry_run=request.dry_run, words=own_words())
         if not found:
