@@ -47,11 +47,22 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
+SELDOM = (20_000, 10, 10)
+"""New objects after which garbage is looked for, and how often it is among older ones too."""
+
+
+def settle() -> None:
+    """Take what is loaded for lasting, and look for garbage seldom: each look through all that is kept stops
+    every answer for a tenth of a second, and stopped every thirteenth page.
+    """
+    gc.freeze()
+    gc.set_threshold(*SELDOM)
+
+
 def serve_here(listener: socket.socket, settings: Settings) -> None:
     """Serve by this process until it is told to end."""
     app = create_app(settings)
-    # What is loaded for good: to look through it for garbage would stop every answer for a fifth of a second.
-    gc.freeze()
+    settle()
     config = uvicorn.Config(
         app,
         proxy_headers=False,
