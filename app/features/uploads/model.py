@@ -113,7 +113,8 @@ class UploadPatch(Schema):
 class SampleFields(Schema):
     """What may come with a data sample."""
 
-    seq_len: Whole | None = Field(None, description="Row length; if omitted, enough for the longest sample.")
+    seq_len: Whole | None = None
+    """Row length; if omitted, enough for the longest sample."""
 
 
 class ProfileRequest(Schema):

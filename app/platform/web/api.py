@@ -582,7 +582,7 @@ async def read_upload(request: Request, kind: type[Beside]) -> Upload[Beside]:
         raise UnsupportedMediaType("send the file as multipart/form-data, in a field named “file”")
     async with request.form(max_files=1, max_fields=len(kind.model_fields) + 1) as form:
         file, faults = form.get("file"), list[AppError]()
-        fields = {name: value or None for name, value in form.items() if name != "file"}
+        fields = {name: value for name, value in form.items() if name != "file"}
         try:
             beside = kind.model_validate(fields)
         except ValidationError as error:
@@ -608,6 +608,10 @@ async def read_upload_or_json(request: Request) -> Upload[FileAlone] | Any:
 def form_body(kind: type[Schema] = FileAlone) -> dict[str, Any]:
     """Return a multipart form with a file for OpenAPI."""
     file = {"type": "string", "format": "binary", "description": "File to upload."}
-    fields = kind.model_json_schema()["properties"] if kind.model_fields else {}
+    # A form cannot say null, only leave a field out.
+    fields = {
+        name: {"description": field["description"], **field["anyOf"][0]}
+        for name, field in kind.model_json_schema().get("properties", {}).items()
+    }
     form = {"type": "object", "required": ["file"], "properties": {"file": file, **fields}}
     return {"multipart/form-data": {"schema": form}}
