@@ -29,6 +29,7 @@ from fastapi import FastAPI
 
 from app.main import create_app
 from app.platform.listing import write_cursor
+from app.platform.store.archives.form import reflected
 from app.platform.store.database import Store
 from app.platform.store.queries import After, now
 from app.platform.store.tables import AcceleratorRecord, EstimateRow
@@ -262,14 +263,12 @@ def timed(
 
 
 def counts(url: str) -> dict[str, int]:
-    """Return how many rows each table has."""
+    """Return how many rows each table has that an archive holds."""
     engine = sa.create_engine(url)
-    metadata = sa.MetaData()
-    metadata.reflect(engine)
     with engine.connect() as connection:
         found = {
-            name: int(connection.scalar(sa.select(sa.func.count()).select_from(table)) or 0)
-            for name, table in metadata.tables.items()
+            table.name: int(connection.scalar(sa.select(sa.func.count()).select_from(table)) or 0)
+            for table in reflected(connection)
         }
     engine.dispose()
     return found
@@ -302,6 +301,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--postgres", action="store_true", help="start a PostgreSQL of its own")
     parser.add_argument("--url", help="a database that is empty, or was filled before")
+    parser.add_argument("--into", help="an empty database that the archive is restored into")
     parser.add_argument("--server", type=int, help="process of its server, whose time counts")
     parser.add_argument("--documents", action="store_true", help="with documents of the usual size")
     parser.add_argument("--backup", action="store_true", help="also back up and restore")
@@ -312,7 +312,8 @@ def main() -> None:
     given = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url, server, into = given.url, given.server, f"sqlite:///{folder / 'restored.sqlite3'}"
+        url, server = given.url, given.server
+        into = given.into or f"sqlite:///{folder / 'restored.sqlite3'}"
         if given.postgres:
             cluster = stack.enter_context(own_cluster())
             server = int((cluster.data / "postmaster.pid").read_text().split()[0])
@@ -330,10 +331,10 @@ def main() -> None:
         with store.transaction(LOCAL_WORKSPACE) as repository:
             accelerator = repository.page(AcceleratorRecord, 1, None).rows[0].id
         shown = (f"/api/v1/accelerators/{accelerator}", f"/accelerators/{accelerator}")
+        paths = [path for path in (*addresses(app), *PAGES, *shown) if given.only in path]
         # As a server does when it has started.
         gc.collect()
         gc.freeze()
-        paths = [path for path in (*addresses(app), *PAGES, *shown) if given.only in path]
         found = timed(app, paths, given.requests, given.estimates, server)
         store.close()
         print(f"{'slowest':<90}{'p50':>9}{'p95':>9}{'p50 cpu':>9}{'p95 cpu':>9}  [ms]")
