@@ -46,6 +46,7 @@ from app.platform.web.examples import (
     WEBHOOK,
 )
 from app.platform.workbench import LOCAL_WORKSPACE
+from app.serving import settle
 from app.settings import Settings
 from tests.described import resolved
 from tests.endurance.load import descendants
@@ -334,7 +335,7 @@ def main() -> None:
         paths = [path for path in (*addresses(app), *PAGES, *shown) if given.only in path]
         # As a server does when it has started.
         gc.collect()
-        gc.freeze()
+        settle()
         found = timed(app, paths, given.requests, given.estimates, server)
         store.close()
         print(f"{'slowest':<90}{'p50':>9}{'p95':>9}{'p50 cpu':>9}{'p95 cpu':>9}  [ms]")

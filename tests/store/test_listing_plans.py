@@ -162,6 +162,8 @@ def test_a_page_of_studies_asks_no_more_for_many_than_for_few(store: Store) -> N
     assert counts[0] == counts[1]
 
 
+MODELS = ("gpt3-175b", "울 'm\"")
+
 LABELS = ("GPT-3 175B · Seoul", "BERT-Large 서울", "100 % of_it", 'say "no" \\ x', "ÉCOLE q")
 
 
@@ -173,21 +175,28 @@ def test_rare_words_are_found_as_common_ones_are(
     with store.engine.begin() as connection:
         for number, label in enumerate(LABELS):
             for place in (2 * number + 1, MANY - 1 - 2 * number):
-                row = {"label": f"{label} {place}", "identifier": f"x_{place}"}
-                connection.execute(sa.text("UPDATE estimate SET label = :label WHERE id = :identifier"), row)
+                row = {"label": f"{label} {place}", "model": MODELS[number % 2], "identifier": f"x_{place}"}
+                changed = "UPDATE estimate SET label = :label, model = :model WHERE id = :identifier"
+                connection.execute(sa.text(changed), row)
     searches = ["gpt-3 299", "SEOUL", "서울", "울", "100 %", "f_i", '"no" \\', "q", "2999", "label 7"]
     searches.append("nowhere")
+    models = ("", *MODELS, "another")
+    asked = [ListFilter(search=search, model=model, order=order) for search in searches for model in models]
     found = []
     for scanned in (10, MANY):
         monkeypatch.setattr("app.platform.store.queries.SCANNED", scanned)
         with store.transaction("ws_one") as repository:
-            for search in searches:
-                wanted = ListFilter(search=search, order=order)
+            for wanted in asked:
                 first = repository.page(EstimateRow, 3, None, wanted=wanted)
                 following = repository.page(EstimateRow, 3, first.next, wanted=wanted) if first.next else None
                 found.append([row.id for page in (first, following) if page for row in page.rows])
-    assert found[: len(searches)] == found[len(searches) :]
-    assert [bool(ids) for ids in found[: len(searches)]] == [search != "nowhere" for search in searches]
+    assert found[: len(asked)] == found[len(asked) :]
+    of_any, of_first, of_second, of_none = (found[place : len(asked) : 4] for place in range(4))
+    assert [bool(ids) for ids in of_any] == [search != "nowhere" for search in searches]
+    seoul = searches.index("SEOUL"), searches.index("서울")
+    assert [bool(of_first[place]) for place in seoul] == [True, False]
+    assert [bool(of_second[place]) for place in seoul] == [False, True]
+    assert not any(of_none)
     monkeypatch.setattr("app.platform.store.queries.SCANNED", 10)
     with store.transaction("ws_one") as repository:
         (row,) = repository.page(EstimateRow, 3, None, wanted=ListFilter(search="x 7")).rows

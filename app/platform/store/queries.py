@@ -123,22 +123,31 @@ SCANNED = 5_000
 WORDED = "estimate"
 """Table with an index of the words of its labels."""
 
-PAIRED = {
-    "sqlite": "estimate.rowid IN (SELECT rowid FROM estimate_words WHERE estimate_words MATCH :pairs)",
-    "postgresql": "estimate_pairs(estimate.label) @> CAST(:pairs AS text[])",
+WITH_WORDS = {
+    "sqlite": "estimate.rowid IN (SELECT rowid FROM estimate_words WHERE estimate_words MATCH :words)",
+    "postgresql": "estimate_pairs(estimate.label) @> CAST(:words AS text[])",
 }
 """The condition that a label has all of some pairs of letters."""
 
+OF_MODEL = "ARRAY[CAST(estimate.model AS text)] @> ARRAY[CAST(:model AS text)]"
+"""The condition that an estimate is of a model, as the index of words on PostgreSQL knows it."""
 
-def paired(words: str, dialect: str) -> Any:
-    """Return the condition that a label has all pairs of letters of the word that is likely the rarest.
 
-    Those with digits or of other scripts are rarer than words of letters, long ones rarer than short ones.
+def indexed(wanted: ListFilter, dialect: str) -> list[Any]:
+    """Return the conditions of the index of words: the model, and all pairs of letters of one word.
+
+    It is the word that is likely the rarest: those with digits or of other scripts are rarer than words of
+    letters, long ones rarer than short ones.
     """
-    word = max(words.lower().split(), key=lambda one: (not (one.isascii() and one.isalpha()), len(one)))
+    words = wanted.search.lower().split()
+    word = max(words, key=lambda one: (not (one.isascii() and one.isalpha()), len(one)))
     pairs = sorted({word[place : place + 2] for place in range(max(len(word) - 1, 1))})
-    given: Any = " AND ".join(pair.encode().hex() for pair in pairs) if dialect == "sqlite" else pairs
-    return sa.text(PAIRED[dialect]).bindparams(pairs=given)
+    with_words = sa.text(WITH_WORDS[dialect])
+    if dialect == "sqlite":
+        model = f"m{wanted.model.encode().hex()} AND " if wanted.model else ""
+        return [with_words.bindparams(words=model + " AND ".join(pair.encode().hex() for pair in pairs))]
+    of_model = [sa.text(OF_MODEL).bindparams(model=wanted.model)] if wanted.model else []
+    return [with_words.bindparams(words=pairs), *of_model]
 
 
 def moment_of(table: Any, order: ListOrder) -> str:
@@ -267,8 +276,8 @@ class Queries(Statements):
                 walk = None
             else:
                 # In an order that no index has: it begins with the words, and sorts what they leave.
-                all_pairs = paired(wanted.search, self._session.get_bind().dialect.name)
-                walk = ordered(query.where(all_pairs), sa.func.coalesce(at, at))
+                found = indexed(wanted, self._session.get_bind().dialect.name)
+                walk = ordered(query.where(*found), sa.func.coalesce(at, at))
                 walk = walk.with_hint(table, "NOT INDEXED", "sqlite")
         if walk is not None:
             rows = self._session.exec(walk).all()
