@@ -6,16 +6,17 @@ import csv
 import math
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from app.catalog.figures import Spread
+from app.catalog.own import PREFIX
 from app.catalog.software import OFFSET, SoftwareProfile
 from app.engine.plans import Plans
-from app.engine.records import Floats, GpuSoftware, IpuSoftware
+from app.engine.records import Floats, GpuChip, GpuSoftware, IpuChip, IpuSoftware
 from app.engine.uncertainty import band, standard_normals, student_t_samples
 from app.engine.units import DAY, HOUR, MINUTE, YEAR
 from app.errors import CatalogError, Message
@@ -245,15 +246,19 @@ def scatter_of(software: SoftwareProfile) -> float:
     return 0.0 if software.calibration is None else software.calibration.scatter
 
 
-def own_column(chip: str, plans: Plans) -> str:
-    """Return the column of what belongs to one option alone: its chip, devices, batch and layout."""
+def own_column(chip: GpuChip | IpuChip, plans: Plans) -> str:
+    """Return the column of what belongs to one option alone: its chip, devices, batch and layout.
+
+    A workspace's chip is what its figures say: two entries of one data sheet have the same range.
+    """
+    known = replace(chip, name=PREFIX) if chip.name.startswith(PREFIX) else chip.name
     layout = [float(np.ravel(getattr(plans, entry.name))[0]) for entry in fields(Plans)]
-    return OWN[zlib.crc32(repr((chip, layout)).encode()) % len(OWN)]
+    return OWN[zlib.crc32(repr((known, layout)).encode()) % len(OWN)]
 
 
 def residual_factors(
     names: list[str], residuals: Residuals, normals: Mapping[str, Floats], scenario: Scenario, plans: Plans
 ) -> Floats:
     """Return the residual samples of one plan: its regimes, its own column, the scatter of its software."""
-    column, scatter = own_column(scenario.chip.name, plans), scatter_of(scenario.software)
+    column, scatter = own_column(scenario.chip, plans), scatter_of(scenario.software)
     return residual_samples(names, residuals, normals, column, scatter)

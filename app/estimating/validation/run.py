@@ -234,7 +234,7 @@ def predict_run(
     found = predict(case, context, profile, normals)
     names = regimes(found.scenario, found.plans, case.family, measured)
     factors = residual_samples(
-        names, context.residuals, normals, own_column(found.scenario.chip.name, found.plans)
+        names, context.residuals, normals, own_column(found.scenario.chip, found.plans)
     )
     factors = factors * np.exp(found.run_deviation * normals["run_length"])
     samples = found.samples * factors if case.metric in SLOWER_IS_MORE else found.samples / factors

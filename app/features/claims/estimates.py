@@ -85,7 +85,7 @@ class EstimatedRun:
 
     @property
     def column(self) -> str:
-        return own_column(self.found.scenario.chip.name, self.found.plans)
+        return own_column(self.found.scenario.chip, self.found.plans)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,7 +203,7 @@ def estimate_phase(
     scenario, plans = sizing.scenario, sizing.choice.plans
     normals = common_normals()
     names = regimes(scenario, plans, profile.family, context.measured)
-    column = own_column(scenario.chip.name, plans)
+    column = own_column(scenario.chip, plans)
     defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
     (run,) = runs_of(
         scenario,

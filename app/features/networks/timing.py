@@ -120,7 +120,7 @@ def _run_on(cluster: Cluster, decision: Decision, plans: Plans, reference: Plans
     """
     scenario, training, context = decision.scenario, decision.training, cluster.context
     names = regimes(scenario, reference, cluster.profile.family, context.measured)
-    column = own_column(scenario.chip.name, reference)
+    column = own_column(scenario.chip, reference)
     normals = residual_normals(context.catalog, decision.hardware.fabric, column, cluster.normals)
     (run,) = runs_of(
         scenario,
