@@ -33,6 +33,10 @@ LOCAL_NAMES = ("localhost", ".localhost", ".local", ".internal", ".home.arpa", "
 TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 """IPv4 behind a translator (RFC 6052)."""
 
+AZURE = ipaddress.IPv4Address("168.63.129.16")
+"""Public by its number, but inside Azure the platform's own services answer there
+(https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16)."""
+
 LOOK_UP_SECONDS = 5.0
 """Longest time for finding the addresses of a name. [s]"""
 
@@ -121,12 +125,15 @@ def is_public(address: Address) -> bool:
     [True, True]
     >>> [is_public(ipaddress.ip_address(one)) for one in ("10.0.0.1", "::ffff:127.0.0.1", "fec0::1")]
     [False, False, False]
+    >>> is_public(AZURE)
+    False
     """
     inner = hidden(address)
     if inner is not None:
         return is_public(inner)
     return (
         address.is_global
+        and address != AZURE
         and not address.is_multicast
         and not address.is_reserved
         and not address.is_loopback

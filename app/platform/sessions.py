@@ -125,7 +125,7 @@ def sign_out_everywhere(identity: Identity, account_id: str) -> int:
 
 def end_session(identity: Identity, account_id: str, identifier: str) -> None:
     with identity.store.identity() as queries:
-        if not queries.sessions.end_one(account_id, identifier):
+        if not queries.sessions.end_all(account_id, AccountSession.id == identifier):
             raise no_such("session", identifier)
 
 

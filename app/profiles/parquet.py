@@ -24,8 +24,13 @@ from app.profiles.sandbox import bound_memory, read_apart
 MOST_MEMORY = 4_000_000_000
 """Address space of the measuring process. [B]"""
 
-SECONDS = 60.0
-"""Time of the measuring process. [s]"""
+SECONDS = 15.0
+"""Time of the measuring process for a small file. [s]"""
+
+MORE_SECONDS = 1.8e-6
+"""Time of it for each byte of the file: one of 25 MB has a minute. [s/B]"""
+
+MOST_SECONDS = 60.0
 
 
 def parquet_samples(name: str, stream: io.BufferedReader) -> Iterator[Sample]:
@@ -34,7 +39,8 @@ def parquet_samples(name: str, stream: io.BufferedReader) -> Iterator[Sample]:
     with tempfile.NamedTemporaryFile(suffix=".parquet") as copy:
         shutil.copyfileobj(stream, copy)
         copy.flush()
-        answer = _measure(name, copy.name)
+        seconds = min(round(SECONDS + MORE_SECONDS * copy.tell()), MOST_SECONDS)
+        answer = _measure(name, copy.name, seconds)
     match answer:
         case {"columns": list(columns)}:
             raise unreadable(
@@ -50,8 +56,8 @@ def parquet_samples(name: str, stream: io.BufferedReader) -> Iterator[Sample]:
                 yield Sample(0, length=length, count=count, low=low, high=high)
 
 
-def _measure(name: str, path: str) -> object:
-    answer = read_apart(name, "app.profiles.parquet", path, seconds=SECONDS)
+def _measure(name: str, path: str, seconds: float) -> object:
+    answer = read_apart(name, "app.profiles.parquet", path, seconds=seconds)
     if answer is None:
         raise unreadable(
             "{file} cannot be read as Parquet within {memory} GB of memory; send a smaller "

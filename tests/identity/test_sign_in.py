@@ -235,6 +235,18 @@ def test_a_sign_in_tells_what_failed_before_it(identity: Identity, ann: str, clo
     assert {event.actor_name for event in events} == {"Ann"}
 
 
+def test_whoever_signs_out_is_in_the_audit_log(identity: Identity, ann: str) -> None:
+    here, there = (sign_in(identity, "ann@example.com", PASSWORD, HOME) for _ in range(2))
+    for _ in range(2):
+        sessions.sign_out(identity, here.token)
+    assert sessions.sign_out_everywhere(identity, ann) == 1
+    assert asks(identity, there.token) is None
+    with identity.store.transaction(LOCAL_WORKSPACE) as repository:
+        events, _ = repository.trail.listing(TrailFilter({"action": "session.ended"}), 10, None)
+    assert [(event.actor_name, event.object_kind) for event in events] == [("Ann", "session")] * 2
+    assert events[0].object_id != events[1].object_id
+
+
 def test_a_password_that_was_guessed_is_told_to_its_owner(identity: Identity, ann: str, clock: Clock) -> None:
     _, codes = protected(identity, ann, clock)
     for _ in range(2):

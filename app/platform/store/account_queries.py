@@ -329,12 +329,12 @@ class SessionQueries(Statements):
         if session is not None:
             self._session.delete(session)
 
-    def end_one(self, account_id: str, identifier: str) -> bool:
-        return self.delete_rows(AccountSession, account_id=account_id, id=identifier) == 1
-
-    def end_all(self, account_id: str) -> int:
-        """End all sessions of an account, and return how many there were."""
-        return self.delete_rows(AccountSession, account_id=account_id)
+    def end_all(self, account_id: str, *which: Any) -> int:
+        """End all sessions of an account, or some of them, and return how many there were."""
+        found = self.every(AccountSession, *which, account_id=account_id)
+        for session in found:
+            self._session.delete(session)
+        return len(found)
 
     def attempts(self, subject_sha256: str) -> LoginAttempt | None:
         return self._session.get(LoginAttempt, subject_sha256, populate_existing=True)

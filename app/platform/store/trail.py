@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -196,20 +196,30 @@ def events_of(session: Session) -> Iterator[AuditEvent]:
             yield made(place, action, "study", row.study_id, stated)
         elif isinstance(row, AccountSession):
             if row.complete:
-                named_by = select(Account.name).where(Account.id == row.account_id)
-                name = session.connection().execute(named_by).scalar_one_or_none() or ""
-                by = Actor("person", row.account_id, name, row.address, _ACTING.get().request_id)
                 detail = {"agent": row.user_agent, **({"failures": row.failures} if row.failures else {})}
+                by = replace(owner_of(session, row), address=row.address)
                 yield made(place, "session.started", "session", row.id, detail, by)
         elif kind := AUDITED.get(str(row.__tablename__)):
             yield made(place, f"{kind}.created", kind, identifier_of(row), named(row))
     for rows, verb in ((session.dirty, "changed"), (session.deleted, "deleted")):
         for row in rows:
+            if isinstance(row, AccountSession) and row.complete and verb == "deleted":
+                # Who signs out is no longer known by the session.
+                actor = _ACTING.get()
+                by = owner_of(session, row) if actor.kind == SYSTEM.kind else actor
+                yield made(row.workspace_id, "session.ended", "session", row.id, {}, by)
             kind = AUDITED.get(str(row.__tablename__))
             fields = sorted(changed(row) - SILENT)
             if kind is not None and (fields or verb == "deleted"):
                 detail = {**named(row), **({"fields": fields} if fields else {})}
                 yield made(row.workspace_id, f"{kind}.{verb}", kind, identifier_of(row), detail)
+
+
+def owner_of(session: Session, row: AccountSession) -> Actor:
+    """Return the person whom a session of a browser belongs to, as who acts."""
+    named_by = select(Account.name).where(Account.id == row.account_id)
+    name = session.connection().execute(named_by).scalar_one_or_none() or ""
+    return replace(_ACTING.get(), kind="person", id=row.account_id, name=name)
 
 
 def identifier_of(row: Any) -> str:
