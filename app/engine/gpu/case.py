@@ -205,9 +205,9 @@ class Case(NamedTuple):
     """Elements of routed tokens, over all layers with experts. [-]"""
     expert_layers: float
     experts_visited: float
+    """Experts that a token visits. [-]"""
     expert_imbalance: float
     """Tokens of the busiest rank over the mean, where experts are spread over ranks. [-]"""
-    """Experts that a token visits. [-]"""
     keys_values: float
     """Elements of keys and values of one sample, over all layers. [-]"""
     attentions: float
