@@ -27,7 +27,21 @@ from tests.endurance.request_seeds import Seed, seeds
 
 MODULE = "tests.endurance.fuzz_requests"
 
-NOT_FINITE = re.compile(rb"(?<![\w.-])(NaN|nan|[Ii]nf|Infinity|-inf)(?![\w.-])")
+NOT_FINITE = rb"(?<![\w.-])(?:NaN|nan|-?[Ii]nf|Infinity)(?![\w.-])"
+
+UNITS = rb"%|(?:m?s|h|days|[kMGT]?B|[kM]?W|[kM]Wh|USD|KRW|EUR)\b"
+
+FIGURE = re.compile(
+    rb'<t[dh] class="number[^>]*>(?:(?!</t[dh]>).)*?'
+    + NOT_FINITE
+    + rb"|"
+    + NOT_FINITE
+    + rb"\s?(?:"
+    + UNITS
+    + rb")",
+    re.DOTALL,
+)
+"""What is no number where a page shows one; names that people have given may be anything."""
 
 
 def complaint(request: Request, answer: Answer) -> str:
@@ -44,9 +58,9 @@ def complaint(request: Request, answer: Answer) -> str:
             return f"answer is not JSON of finite numbers: {error}"
     elif "html" in kind:
         words = (request.path + request.query + request.body).lower()
-        shown = re.sub(rb"<(script|style|svg).*?</\1>|<[^>]*>", b" ", answer.body, flags=re.DOTALL)
-        if not any(word in words for word in (b"nan", b"inf")) and (found := NOT_FINITE.search(shown)):
-            return f"the page says {found[0]!r}"
+        shown = re.sub(rb"<(script|style|svg).*?</\1>", b" ", answer.body, flags=re.DOTALL)
+        if not any(word in words for word in (b"nan", b"inf")) and (found := FIGURE.search(shown)):
+            return f"the page says {found[0][-200:]!r}"
     return ""
 
 
