@@ -42,6 +42,11 @@ UNKNOWN = dict.fromkeys(
 )
 """What no division tells."""
 
+LEAST_UTILIZATION = 1e-6
+
+PEAKS = (1e6, 1e30)
+"""Less and more than any machine that trains. [FLOP/s]"""
+
 
 def bare_estimate(
     request: EstimateRequest, total_flop: float, hardware: Hardware, context: SizingContext
@@ -60,9 +65,13 @@ def bare_estimate(
     defaults: list[Default] = []
     warnings: list[CheckWarning] = []
     utilization = 1.0 if asked.utilization is None else asked.utilization
-    if not 0 < utilization <= 1:
+    if not LEAST_UTILIZATION <= utilization <= 1:
         raise BadInput.at(
-            "assumptions.utilization", "must be above 0 and at most 1, not {value}", value=utilization
+            "assumptions.utilization",
+            "must be between {least} and {most}, not {value}",
+            least=LEAST_UTILIZATION,
+            most=1,
+            value=utilization,
         )
     if asked.utilization is None:
         why = Message("no run reaches the peak; actual runs reach 30 to 55 %")
@@ -72,9 +81,14 @@ def bare_estimate(
     dense = usual.value
     sources = []
     if asked.peak_flops is not None:
-        if not 0 < asked.peak_flops < 1e30:
+        least, most = PEAKS
+        if not least <= asked.peak_flops <= most:
             raise BadInput.at(
-                "assumptions.peak_flops", "must be above 0, not {value}", value=asked.peak_flops
+                "assumptions.peak_flops",
+                "must be between {least} and {most}, not {value}",
+                least=least,
+                most=most,
+                value=asked.peak_flops,
             )
         # A stated peak is that of one system, as data sheets print it.
         peak, formula = asked.peak_flops * hardware.count, "stated peak × systems"

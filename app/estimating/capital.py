@@ -86,8 +86,12 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
     "storage_tb": (0.0, 1e6),
     "egress_gb": (0.0, 1e9),
     "spot_interruptions_per_month": (0.0, 1e3),
+    "input_samples_per_second": (1e-6, 1e15),
 }
-"""Assumptions on cost and the values that make sense."""
+"""Assumptions and the values that make sense."""
+
+LEAST_STORAGE_TB = 1e-3
+"""Of storage that there is: its bandwidth goes with its size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +142,14 @@ def check_assumptions(asked: AssumptionsInput) -> None:
                 least=least,
                 most=most,
             )
+    if asked.storage_tb and asked.storage_tb < LEAST_STORAGE_TB:
+        raise BadInput.at(
+            "assumptions.storage_tb",
+            "must be 0, or between {least} and {most}, not {value}",
+            value=asked.storage_tb,
+            least=LEAST_STORAGE_TB,
+            most=BOUNDS["storage_tb"][1],
+        )
     if asked.storage_tb and asked.include is not None and STORAGE not in asked.include:
         raise BadInput.at(
             "assumptions.storage_tb",

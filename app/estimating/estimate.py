@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from app import __version__
 from app.engine.records import Floats
 from app.engine.units import YEAR
-from app.errors import AppError, BadInput, Message
+from app.errors import AppError, Message
 from app.estimating.bare import bare_estimate
 from app.estimating.basis import measuring_checks, three_steps
 from app.estimating.capital import check_assumptions, spot_interruptions
@@ -304,11 +304,6 @@ def _complete(decision: Decision, context: SizingContext) -> Estimate:
     profile, plans, normals = decision.profile, decision.choice.plans, common_normals()
     check_assumptions(request.assumptions)
     assumed = _reliability(request, hardware, context)
-    input_rate = request.assumptions.input_samples_per_second
-    if input_rate is not None and input_rate <= 0:
-        raise BadInput.at(
-            "assumptions.input_samples_per_second", "must be above 0, not {value}", value=input_rate
-        )
     timing = _timed(decision, assumed, context)
     run, batch = timing.run, float(plans.global_batch[0])
     warnings = [

@@ -27,7 +27,8 @@ from app.profiles.presets import preset
 from app.profiles.samples import LengthSample
 from app.profiles.transformer import figure_profile, transformer_profile
 
-GREATEST = 1e30
+GREATEST = 1e18
+"""Amount of training at most: ten thousand times the largest runs, and steps are still counted exactly."""
 LONGEST = 1_048_576
 LARGEST_IMAGE = 16_384
 OPTIMIZERS = {"bert": "lamb", "dlrm": "sgd"}
@@ -248,11 +249,21 @@ def is_convolutional(table: OperatorTable) -> bool:
     return Kind.CONVOLUTION in kinds and Kind.ATTENTION not in kinds
 
 
+LEAST = {"samples": 1, "tokens": 1, "epochs": 1e-6, "dataset_samples": 1, "mean_tokens": 1, "global_batch": 1}
+"""Amounts of a workload, with the least that means something."""
+
+
 def _positive(asked: WorkloadInput) -> None:
-    for name in ("samples", "tokens", "epochs", "dataset_samples", "mean_tokens", "global_batch"):
+    for name, least in LEAST.items():
         value = getattr(asked, name)
-        if value is not None and not 0 < value < GREATEST:
-            raise BadInput.at(f"workload.{name}", "must be above 0, not {value}", value=value)
+        if value is not None and not least <= value <= GREATEST:
+            raise BadInput.at(
+                f"workload.{name}",
+                "must be between {least} and {most}, not {value}",
+                least=least,
+                most=GREATEST,
+                value=value,
+            )
     if asked.global_batch is not None and asked.global_batch > LARGEST_BATCH:
         raise BadInput.at(
             "workload.global_batch", "a step has at most {most} samples, not {value}",
@@ -372,7 +383,13 @@ def _samples(
     if asked.epochs is not None:
         if asked.dataset_samples is None:
             raise BadInput.at("workload.dataset_samples", "epochs need the number of samples in the dataset")
-        return asked.epochs * asked.dataset_samples
+        samples = asked.epochs * asked.dataset_samples
+        if samples > GREATEST:
+            raise BadInput.at(
+                "workload.epochs", "{epochs} epochs of {samples} samples are more than {most} samples",
+                epochs=asked.epochs, samples=asked.dataset_samples, most=GREATEST,
+            )  # fmt: skip
+        return samples
     if profile.published.amount is None:
         raise Unprocessable.at("workload", "say how long to train: {ways}", ways=WAYS)
     raise Unprocessable.at(

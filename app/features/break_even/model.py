@@ -77,7 +77,7 @@ class CloudInput(Schema):
     system: str = Field(description="Identifier of a rentable system.", examples=["aws-p4d"])
     count: Whole = Field(1, ge=1, le=100_000, description="Number of systems rented at a time.")
     hours_per_month: Number = Field(
-        gt=0,
+        ge=0.01,
         le=744,
         description="Hours per month for which each system is rented; 730.5 is a full month. [h/month]",
     )

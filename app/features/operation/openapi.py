@@ -47,7 +47,10 @@ TAGS = [
     {"name": "planning", "description": "Arithmetic before an estimate."},
     {"name": "audit", "description": "Audit log, for the owners of the workspace."},
     {"name": "keys", "description": "API keys: scopes, expiry, rotation."},
-    {"name": "webhooks", "description": "URLs that receive events of proposals, studies, sizings and sweeps."},
+    {
+        "name": "webhooks",
+        "description": "URLs that receive events of proposals, studies, sizings and sweeps.",
+    },
     {"name": "operation", "description": "The server itself."},
 ]
 

@@ -11,6 +11,7 @@ from app import __version__
 from app.engine.comparison import scaling_knee
 from app.engine.records import Floats
 from app.errors import BadInput, Message
+from app.estimating.capital import check_assumptions
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Default
 from app.estimating.ranges import quantity
@@ -133,9 +134,7 @@ def _explored(
     request: SizingRequest, context: SizingContext, *, refine: bool, watch: Watch = nobody
 ) -> SystemSearch:
     check(request)
-    rate = request.assumptions.input_samples_per_second
-    if rate is not None and rate <= 0:
-        raise BadInput.at("assumptions.input_samples_per_second", "must be above 0, not {value}", value=rate)
+    check_assumptions(request.assumptions)
     search = SystemSearch(request, resolve_model(request.model, context), context, watch)
     search.explore(refine=refine)
     return search

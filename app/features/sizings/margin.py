@@ -163,7 +163,7 @@ def _lead(winner: SampledOption, rival: SampledOption, by: Measure) -> tuple[flo
     """Return what the winner takes less, over the rival, and the share of samples in which it leads."""
     (mine, my_samples), (theirs, their_samples) = _values(winner, by), _values(rival, by)
     ahead = np.mean(my_samples < their_samples) + 0.5 * np.mean(my_samples == their_samples)
-    return 1.0 - mine / theirs, float(ahead)
+    return 1.0 - mine / theirs if theirs else 0.0, float(ahead)
 
 
 def _level(winner: SampledOption, rival: SampledOption, by: Measure) -> bool:

@@ -66,7 +66,9 @@ class TeamLoad(Schema):
 
     team: Team = Field(description="Name of the team.", examples=["vision"])
     jobs_per_month: Number = Field(
-        gt=0, le=100_000, description="Mean number of jobs that arrive per month of 30.4375 days. [1/month]"
+        ge=0.001,
+        le=100_000,
+        description="Mean number of jobs that arrive per month of 30.4375 days. [1/month]",
     )
     devices: Whole | None = Field(
         None,

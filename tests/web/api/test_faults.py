@@ -154,6 +154,29 @@ ESTIMATE = {
 
 
 @pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("workload.samples", 1e29),
+        ("workload.samples", 1e-300),
+        ("assumptions.storage_tb", 1e-300),
+        ("assumptions.input_samples_per_second", 5e-324),
+    ],
+)
+def test_a_number_that_means_nothing_is_refused(ask: Ask, field: str, value: float) -> None:
+    part, name = field.split(".")
+    body = {**ESTIMATE, part: {**(ESTIMATE["workload"] if part == "workload" else {}), name: value}}
+    answer = ask("POST", "/api/v1/estimates", json=body)
+    assert (answer.status_code, [one["field"] for one in answer.json()["errors"]]) == (400, [field])
+
+
+def test_a_peak_that_no_machine_has_is_refused(ask: Ask) -> None:
+    body = {"model": {"total_flop": 3e23}, "system": {"id": "dgx-a100-640gb"}}
+    for name in ("peak_flops", "utilization"):
+        answer = ask("POST", "/api/v1/estimates", json={**body, "assumptions": {name: 5e-324}})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, f"assumptions.{name}")
+
+
+@pytest.mark.parametrize(
     ("path", "body", "status", "faults"),
     [
         (
