@@ -29,7 +29,7 @@ ELSEWHERE = {
     "incomplete": "a session names its account by a secret",
     "memberships": "the workspaces of one account",
     "members": "the people of one workspace",
-    "end_one": "one of a person's own sessions, by account",
+    "end_all": "a person's own sessions, by account",
 }
 """Function that may ask otherwise → why."""
 
