@@ -146,6 +146,14 @@ class BadInput(AppError):
         return cls(message, [FieldError(field_name, message)])
 
 
+def check_between(field_name: str, value: float, least: float, most: float) -> None:
+    """Refuse a number outside of what makes sense, the ends included."""
+    if not least <= value <= most:
+        raise BadInput.at(
+            field_name, "must be between {least} and {most}, not {value}", least=least, most=most, value=value
+        )
+
+
 def need(module: str, extra: str) -> None:
     """Refuse what takes a package that is not installed, and say which extra brings it."""
     if importlib.util.find_spec(module) is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from app import __version__
 from app.engine.units import DAY, YEAR
-from app.errors import BadInput, FieldError, Message
+from app.errors import BadInput, FieldError, Message, check_between
 from app.estimating.checks import data_sheet_checks, time_checks
 from app.estimating.context import SizingContext
 from app.estimating.costing import cost_trace, run_expense
@@ -65,14 +65,7 @@ def bare_estimate(
     defaults: list[Default] = []
     warnings: list[CheckWarning] = []
     utilization = 1.0 if asked.utilization is None else asked.utilization
-    if not LEAST_UTILIZATION <= utilization <= 1:
-        raise BadInput.at(
-            "assumptions.utilization",
-            "must be between {least} and {most}, not {value}",
-            least=LEAST_UTILIZATION,
-            most=1,
-            value=utilization,
-        )
+    check_between("assumptions.utilization", utilization, LEAST_UTILIZATION, 1)
     if asked.utilization is None:
         why = Message("no run reaches the peak; actual runs reach 30 to 55 %")
         defaults.append(Default.of("assumptions.utilization", 1.0, why))
@@ -81,15 +74,7 @@ def bare_estimate(
     dense = usual.value
     sources = []
     if asked.peak_flops is not None:
-        least, most = PEAKS
-        if not least <= asked.peak_flops <= most:
-            raise BadInput.at(
-                "assumptions.peak_flops",
-                "must be between {least} and {most}, not {value}",
-                least=least,
-                most=most,
-                value=asked.peak_flops,
-            )
+        check_between("assumptions.peak_flops", asked.peak_flops, *PEAKS)
         # A stated peak is that of one system, as data sheets print it.
         peak, formula = asked.peak_flops * hardware.count, "stated peak × systems"
         per_device = peak / hardware.devices

@@ -13,7 +13,7 @@ from app.catalog.defaults import REGIONS, YEARLY_SHARES, CostDefaults
 from app.catalog.entries import HOST, Acquisition, ChipKind
 from app.catalog.figures import Figure, Spread
 from app.engine.units import MONTHS, TERABYTE, YEAR
-from app.errors import BadInput, NotFound
+from app.errors import BadInput, NotFound, check_between
 from app.estimating.hardware import DECILES, Hardware
 from app.estimating.money import CostFigure
 from app.estimating.network_parts import has_bill, network_bill
@@ -134,14 +134,8 @@ def spot_interruptions(hardware: Hardware, asked: AssumptionsInput, catalog: Cat
 def check_assumptions(asked: AssumptionsInput) -> None:
     for name, (least, most) in BOUNDS.items():
         value = getattr(asked, name)
-        if value is not None and not least <= value <= most:
-            raise BadInput.at(
-                f"assumptions.{name}",
-                "must be between {least} and {most}, not {value}",
-                value=value,
-                least=least,
-                most=most,
-            )
+        if value is not None:
+            check_between(f"assumptions.{name}", value, least, most)
     if asked.storage_tb and asked.storage_tb < LEAST_STORAGE_TB:
         raise BadInput.at(
             "assumptions.storage_tb",

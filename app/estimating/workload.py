@@ -14,7 +14,7 @@ from app.engine.gpu.case import NARROW_BYTES
 from app.engine.operators.adapters import ATTENTION_MODULES, adaptable_modules, adapted
 from app.engine.operators.table import Kind, OperatorTable, Section
 from app.engine.records import GpuChip, IpuChip, Precision, Tokens
-from app.errors import BadInput, Message, Unprocessable
+from app.errors import BadInput, Message, Unprocessable, check_between
 from app.estimating.context import LANGUAGE, SizingContext, batch_limit, critical_batch
 from app.estimating.documents import CheckWarning, Default, ModelSummary, Text, info
 from app.estimating.hardware import known_id
@@ -256,14 +256,8 @@ LEAST = {"samples": 1, "tokens": 1, "epochs": 1e-6, "dataset_samples": 1, "mean_
 def _positive(asked: WorkloadInput) -> None:
     for name, least in LEAST.items():
         value = getattr(asked, name)
-        if value is not None and not least <= value <= GREATEST:
-            raise BadInput.at(
-                f"workload.{name}",
-                "must be between {least} and {most}, not {value}",
-                least=least,
-                most=GREATEST,
-                value=value,
-            )
+        if value is not None:
+            check_between(f"workload.{name}", value, least, GREATEST)
     if asked.global_batch is not None and asked.global_batch > LARGEST_BATCH:
         raise BadInput.at(
             "workload.global_batch", "a step has at most {most} samples, not {value}",

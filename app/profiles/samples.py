@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
-from app.errors import BadInput, Message
+from app.errors import Message, check_between
 from app.profiles.documents import Deadline, too_large, unreadable
 from app.profiles.model import message_from_json, message_to_json
 from app.profiles.sample_files import RULE, Sample, estimated_tokens, open_samples
@@ -71,14 +71,8 @@ class LengthSample:
 
 
 def read_sample(name: str, data: bytes | BinaryIO, *, seq_len: int | None = None) -> LengthSample:
-    if seq_len is not None and not 1 <= seq_len <= MOST_LENGTH:
-        raise BadInput.at(
-            "seq_len",
-            "must be between {least} and {most}, not {value}",
-            least=1,
-            most=MOST_LENGTH,
-            value=seq_len,
-        )
+    if seq_len is not None:
+        check_between("seq_len", seq_len, 1, MOST_LENGTH)
     stream = StreamLimit(name, io.BytesIO(data) if isinstance(data, bytes) else data, MOST_BYTES)
     deadline = Deadline(name, SECONDS)
     tally = Tally(name)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.errors import BadInput, Unprocessable
+from app.errors import BadInput, Unprocessable, check_between
 from app.estimating.documents import CheckWarning, Default, Text, TraceStep
 from app.estimating.request import Number, Schema, Share, Whole
 from app.estimating.schema import Document, Quantity
@@ -239,14 +239,7 @@ def _check_demand(request: BreakEvenRequest) -> None:
         raise BadInput.at("demand_factor", "enter teams or demand_factor, not both")
     demand = request.demand or []
     for place, level in enumerate(demand):
-        if not 0 <= level <= 100:
-            raise BadInput.at(
-                f"demand.{place}",
-                "must be between {least} and {most}, not {value}",
-                value=level,
-                least=0,
-                most=100,
-            )
+        check_between(f"demand.{place}", level, 0, 100)
     if demand and math.fsum(demand) < LEAST_DEMAND * len(demand):
         raise BadInput.at("demand", "demand must be above 0 to decide how much to own")
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from app.errors import BadInput
+from app.errors import BadInput, check_between
 from app.estimating.documents import CheckWarning, Text
 from app.estimating.request import Number, Schema
 from app.estimating.schema import Document, Quantity, SourceRef
@@ -50,7 +50,7 @@ class ClaimsRequest(Schema):
 
 def check(asked: ClaimsRequest) -> None:
     """Refuse assumptions that cannot be, each at its field."""
-    _check_bounds("scaling_efficiency", asked.scaling_efficiency, LEAST_SHARE, 1)
+    check_between("scaling_efficiency", asked.scaling_efficiency, LEAST_SHARE, 1)
     for name in PRICES:
         price = getattr(asked, name)
         if price is not None and not LEAST_MONEY <= price <= MOST_MONEY:
@@ -62,18 +62,11 @@ def check(asked: ClaimsRequest) -> None:
             )
     if asked.dgx_per_pod64 is None:
         return
-    _check_bounds("dgx_per_pod64", asked.dgx_per_pod64, 1 / MOST_MACHINES, MOST_MACHINES)
+    check_between("dgx_per_pod64", asked.dgx_per_pod64, 1 / MOST_MACHINES, MOST_MACHINES)
     if asked.pod64_price is not None:
         raise BadInput.at(
             "pod64_price",
             "the equivalent number of DGX A100 already sets the price; leave one of the two empty",
-        )
-
-
-def _check_bounds(name: str, value: float, least: float, most: float) -> None:
-    if not least <= value <= most:
-        raise BadInput.at(
-            name, "must be between {least} and {most}, not {value}", least=least, most=most, value=value
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from app.catalog.books import RENTALS
 from app.engine.cost.hours import run_cost
 from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
-from app.errors import BadInput, Message, NotFound
+from app.errors import Message, NotFound, check_between
 from app.estimating.capital import BOUNDS, terms_of
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges
@@ -46,14 +46,8 @@ class BasisAsked:
         limits = {"utilisation": BOUNDS["utilisation"], "term_years": BOUNDS["amortisation_years"]}
         for name, (least, most) in limits.items():
             value = getattr(self, name)
-            if value is not None and not least <= value <= most:
-                raise BadInput.at(
-                    name,
-                    "must be between {least} and {most}, not {value}",
-                    value=value,
-                    least=least,
-                    most=most,
-                )
+            if value is not None:
+                check_between(name, value, least, most)
 
 
 @dataclass(frozen=True, slots=True)
