@@ -78,6 +78,8 @@ class Report:
     errors: list[str] = field(default_factory=list)
     memory: list[tuple[float, int]] = field(default_factory=list)
     """Seconds since the start, and memory of the servers with their children. [s, B]"""
+    processes: list[tuple[float, dict[int, int]]] = field(default_factory=list)
+    """Seconds since the start, and memory of each process of theirs. [s, B]"""
     processor: float = 0.0
     """Processor time of the servers. [s]"""
 
@@ -106,9 +108,19 @@ class Report:
         shown = [f"{end:.0f} min {value / 1e6:.0f} MB" for end, value in zip(ends, held, strict=True)]
         most, growth = max(held for _, held in self.memory) / 1e6, held[-1] / held[0] - 1
         yield f"memory: {', '.join(shown)}; at most {most:.0f} MB; {growth:+.1%} since a third"
+        yield from self.process_lines()
         yield f"processors used by the servers: {self.processor / self.length:.2f}"
         yield f"errors: {len(self.errors)}"
         yield from self.errors[:20]
+
+    def process_lines(self) -> Iterator[str]:
+        """Write what each process held at the thirds of the run that it saw, and at its end."""
+        for process in dict.fromkeys(process for _, held in self.processes for process in held):
+            seen = [(at, held[process]) for at, held in self.processes if process in held]
+            if len(seen) > len(self.processes) / 30:
+                marks = [seen[round(share * (len(seen) - 1))] for share in (0.0, 1 / 3, 1 / 2, 2 / 3, 1.0)]
+                shown = ", ".join(f"{at / 60:.0f} min {held / 1e6:.0f} MB" for at, held in marks)
+                yield f"  process {process}: {shown}"
 
 
 def row(name: str, seconds: Sequence[float], length: float) -> str:
@@ -288,13 +300,14 @@ def descendants(pid: int) -> list[int]:
     return [pid, *(found for child in children for found in descendants(child))]
 
 
-def held_by(pid: int) -> int:
-    """Return the memory of a process and those below it. [B]"""
-    pages = 0
+def held_by(pid: int) -> dict[int, int]:
+    """Return the memory of a process and of each below it. [B]"""
+    held = {}
     for each in descendants(pid):
         with contextlib.suppress(OSError):
-            pages += int(Path(f"/proc/{each}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+            pages = int(Path(f"/proc/{each}/statm").read_text().split()[1])
+            held[each] = pages * os.sysconf("SC_PAGE_SIZE")
+    return held
 
 
 def used_by(pid: int) -> float:
@@ -311,7 +324,9 @@ async def watch(servers: Sequence[subprocess.Popen[str]], begun: float, report: 
     """Look at the memory of the servers until the time is up."""
     before = sum(used_by(server.pid) for server in servers)
     while (at := time.monotonic() - begun) <= report.length:
-        report.memory.append((at, sum(held_by(server.pid) for server in servers)))
+        held = {pid: size for server in servers for pid, size in held_by(server.pid).items()}
+        report.processes.append((at, held))
+        report.memory.append((at, sum(held.values())))
         if len(report.memory) % 30 == 0:
             counted = sum(map(len, report.seconds.values()))
             print(
