@@ -7,6 +7,7 @@ all when it ends itself, however it ends: what is killed leaves nobody behind th
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import logging
 import multiprocessing
@@ -14,6 +15,7 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -59,8 +61,26 @@ def settle() -> None:
     gc.set_threshold(*SELDOM)
 
 
+MALLOPT = {-8: 2, -3: 1 << 20}
+"""Options of glibc's allocator: how many arenas threads share, and from how many bytes on a block is given
+back to the system as soon as it is freed."""
+
+
+def bound_heap() -> None:
+    """Have threads share two arenas of memory, where the allocator is glibc's.
+
+    It gives them up to eight for each processor otherwise, and what is freed in one is of no use in others:
+    a server grew to half as much again.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        for option, value in MALLOPT.items():
+            mallopt(option, value)
+
+
 def serve_here(listener: socket.socket, settings: Settings) -> None:
     """Serve by this process until it is told to end."""
+    bound_heap()
     app = create_app(settings)
     settle()
     config = uvicorn.Config(
