@@ -61,26 +61,25 @@ def settle() -> None:
     gc.set_threshold(*SELDOM)
 
 
-MALLOPT = {-8: 2, -3: 1 << 20}
-"""Options of glibc's allocator: how many arenas threads share, and from how many bytes on a block is given
-back to the system as soon as it is freed."""
+M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3
+"""Options of ``mallopt``, as ``malloc.h`` numbers them."""
 
 
-def bound_heap() -> None:
-    """Have threads share two arenas of memory, where the allocator is glibc's.
+def limit_arenas() -> None:
+    """Have threads share two arenas of glibc's allocator, and give freed blocks of 1 MiB back at once.
 
-    It gives them up to eight for each processor otherwise, and what is freed in one is of no use in others:
-    a server grew to half as much again.
+    By default it makes up to eight arenas for each processor, and what is freed in one is of no use to a
+    thread of another.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
-        for option, value in MALLOPT.items():
-            mallopt(option, value)
+        mallopt(M_ARENA_MAX, 2)
+        mallopt(M_MMAP_THRESHOLD, 1 << 20)
 
 
 def serve_here(listener: socket.socket, settings: Settings) -> None:
     """Serve by this process until it is told to end."""
-    bound_heap()
+    limit_arenas()
     app = create_app(settings)
     settle()
     config = uvicorn.Config(

@@ -130,7 +130,7 @@ class AttemptSubject:
     def pause(self, failures: int) -> timedelta:
         """Return how long the next attempt waits: a second, then twice as long each time.
 
-        >>> [Subject("account", "a", 5).pause(count).total_seconds() for count in (4, 5, 6, 14, 99)]
+        >>> [AttemptSubject("account", "a", 5).pause(count).total_seconds() for count in (4, 5, 6, 14, 99)]
         [0.0, 1.0, 2.0, 512.0, 900.0]
         """
         beyond = failures - self.free

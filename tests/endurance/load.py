@@ -76,12 +76,15 @@ class Report:
     warmed: Seconds = field(default_factory=lambda: defaultdict(list))
     """The same without the first minute."""
     errors: list[str] = field(default_factory=list)
-    memory: list[tuple[float, int]] = field(default_factory=list)
-    """Seconds since the start, and memory of the servers with their children. [s, B]"""
     processes: list[tuple[float, dict[int, int]]] = field(default_factory=list)
-    """Seconds since the start, and memory of each process of theirs. [s, B]"""
+    """Seconds since the start, and memory of each process of the servers, by its number. [s, B]"""
     processor: float = 0.0
     """Processor time of the servers. [s]"""
+
+    @property
+    def memory(self) -> list[tuple[float, int]]:
+        """Seconds since the start, and memory of the servers with their children. [s, B]"""
+        return [(at, sum(held.values())) for at, held in self.processes]
 
     def held(self, share: float) -> float:
         """Return the median memory of the thirtieth of the run that ends at a share of it. [B]"""
@@ -114,7 +117,7 @@ class Report:
         yield from self.errors[:20]
 
     def process_lines(self) -> Iterator[str]:
-        """Write what each process held at the thirds of the run that it saw, and at its end."""
+        """Write what each process held in the course of the run, but for those of a moment."""
         for process in dict.fromkeys(process for _, held in self.processes for process in held):
             seen = [(at, held[process]) for at, held in self.processes if process in held]
             if len(seen) > len(self.processes) / 30:
@@ -326,11 +329,10 @@ async def watch(servers: Sequence[subprocess.Popen[str]], begun: float, report: 
     while (at := time.monotonic() - begun) <= report.length:
         held = {pid: size for server in servers for pid, size in held_by(server.pid).items()}
         report.processes.append((at, held))
-        report.memory.append((at, sum(held.values())))
-        if len(report.memory) % 30 == 0:
+        if len(report.processes) % 30 == 0:
             counted = sum(map(len, report.seconds.values()))
             print(
-                f"{at:.0f} s: {report.memory[-1][1] / 1e6:.0f} MB, {counted} asked, "
+                f"{at:.0f} s: {sum(held.values()) / 1e6:.0f} MB, {counted} asked, "
                 f"{len(report.errors)} errors, load of the machine {os.getloadavg()[0]:.1f}",
                 *report.errors[-3:], sep="\n", file=sys.stderr,
             )  # fmt: skip
