@@ -16,26 +16,26 @@ DIGITS = 0x7FFF_FFFF_FFFF_FFFF
 @inner
 def store(rows: Matrix, row: int, first: int, values: tuple[float, ...]) -> None:
     """Write numbers into a row from a column on."""
-    for place in range(len(values)):
-        rows[row, first + place] = values[place]
+    for index in range(len(values)):
+        rows[row, first + index] = values[index]
 
 
 @inner
-def _slot(columns: Matrix, place: int, slots: int) -> int:
+def _slot(columns: Matrix, column: int, slots: int) -> int:
     """Return where the search for a column begins."""
     code = 17
     for row in range(columns.shape[0]):
         # Parts of a sample are no whole numbers.
-        code = ((code ^ int(columns[row, place] * 4096.0)) * MIX) & DIGITS
+        code = ((code ^ int(columns[row, column] * 4096.0)) * MIX) & DIGITS
         code ^= code >> 31
     return code & (slots - 1)
 
 
 @inner
-def _alike(columns: Matrix, one: int, other: int) -> bool:
+def _alike(columns: Matrix, first: int, second: int) -> bool:
     alike = True
     for row in range(columns.shape[0]):
-        alike &= columns[row, one] == columns[row, other]
+        alike &= columns[row, first] == columns[row, second]
     return alike
 
 
@@ -44,16 +44,16 @@ def number_columns(columns: Matrix, slots: Places, first: Places, index: Places,
     """Write the places of distinct columns, which of them each column is, and how many there are."""
     for slot in range(slots.size):
         slots[slot] = -1
-    found = 0
-    for place in range(columns.shape[1]):
-        slot = _slot(columns, place, slots.size)
-        while slots[slot] >= 0 and not _alike(columns, first[slots[slot]], place):
+    distinct = 0
+    for column in range(columns.shape[1]):
+        slot = _slot(columns, column, slots.size)
+        while slots[slot] >= 0 and not _alike(columns, first[slots[slot]], column):
             slot = (slot + 1) & (slots.size - 1)
         if slots[slot] < 0:
-            slots[slot], first[found] = found, place
-            found += 1
-        index[place] = slots[slot]
-    count[0] = found
+            slots[slot], first[distinct] = distinct, column
+            distinct += 1
+        index[column] = slots[slot]
+    count[0] = distinct
 
 
 def distinct_columns(columns: Floats) -> tuple[Indices, Indices]:

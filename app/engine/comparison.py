@@ -166,9 +166,9 @@ def welch_degrees(errors: FloatLike, other_errors: FloatLike, runs: float, other
     """
     first, second = np.square(errors), np.square(other_errors)
     below = np.square(first) / (runs - 1.0) + np.square(second) / (other_runs - 1.0)
-    known = below > 0
-    found = np.square(first + second) / np.where(known, below, 1.0)
-    return np.asarray(np.where(known, found, runs + other_runs - 2.0))
+    positive = below > 0
+    degrees = np.square(first + second) / np.where(positive, below, 1.0)
+    return np.asarray(np.where(positive, degrees, runs + other_runs - 2.0))
 
 
 def student_t_probability(deviations: FloatLike, degrees: int) -> Floats:
@@ -263,7 +263,7 @@ def two_piece_samples(value: FloatLike, low: FloatLike, high: FloatLike, normals
 
     Samples of :func:`banded_samples`, of an amount whose range is checked: it must rise from above 0.
     """
-    middle, least, most = (np.asarray(one, dtype=float) for one in (value, low, high))
+    middle, least, most = (np.asarray(quantity, dtype=float) for quantity in (value, low, high))
     if not (np.all(least > 0) and np.all(least <= middle) and np.all(middle <= most)):
         raise BadInput(
             Message(

@@ -42,11 +42,11 @@ def seen_tokens(shape: TransformerShape, tokens: float) -> dict[float, int]:
     >>> seen_tokens(shape, 4096.0)
     {128.0: 18, 4096.0: 18}
     """
-    found: dict[float, int] = {}
+    layers_by_tokens: dict[float, int] = {}
     for (windowed, _), layers in layer_kinds(shape, tokens).items():
-        seen = float(shape.window) if windowed else tokens
-        found[seen] = found.get(seen, 0) + layers
-    return found
+        tokens_seen = float(shape.window) if windowed else tokens
+        layers_by_tokens[tokens_seen] = layers_by_tokens.get(tokens_seen, 0) + layers
+    return layers_by_tokens
 
 
 def cached_elements(shape: TransformerShape, tokens: float, tensor: int = 1) -> float:
@@ -83,7 +83,7 @@ def cached_elements(shape: TransformerShape, tokens: float, tensor: int = 1) -> 
     >>> 2 * cached_elements(shape, 4096.0) == 2 * 80 * 8 * 128 * 2 * 4096
     True
     """
-    tokens_seen = sum(seen * layers for seen, layers in seen_tokens(shape, tokens).items())
+    tokens_seen = sum(count * layers for count, layers in seen_tokens(shape, tokens).items())
     return tokens_seen * cached_elements_per_token(shape, tensor)
 
 
@@ -139,10 +139,10 @@ def token_attention(shape: TransformerShape, tokens: float, tensor: int) -> list
     width = 2.0 * shape.head_dimension
     if shape.key_rank:
         width = 2.0 * shape.key_rank + shape.rotary_dimension
-    kept = cached_elements_per_token(shape, tensor)
+    cached = cached_elements_per_token(shape, tensor)
     return [
-        TokenAttention(float(layers), 2.0 * shape.heads / tensor * seen * width, seen * kept)
-        for seen, layers in seen_tokens(shape, tokens).items()
+        TokenAttention(float(layers), 2.0 * shape.heads / tensor * count * width, count * cached)
+        for count, layers in seen_tokens(shape, tokens).items()
     ]
 
 
@@ -216,8 +216,8 @@ def prompt_operators(shape: TransformerShape, tokens: float) -> OperatorTable:
     >>> round(float(products) / 2048 / 2e9, 2)
     6.48
     """
-    asked = Tokens(rows=tokens, mean=tokens, squared=tokens * tokens, scored=1.0)
-    return _frozen(transformer_operators(generating(shape), asked))
+    prompt = Tokens(rows=tokens, mean=tokens, squared=tokens * tokens, scored=1.0)
+    return _frozen(transformer_operators(generating(shape), prompt))
 
 
 def _frozen(table: OperatorTable) -> OperatorTable:
@@ -227,8 +227,8 @@ def _frozen(table: OperatorTable) -> OperatorTable:
 
 def token_operators(shape: TransformerShape) -> OperatorTable:
     """Return the operators of one new token without its attention; see :func:`token_attention`."""
-    asked = Tokens(rows=1.0, mean=1.0, squared=1.0, scored=1.0)
-    table = _frozen(transformer_operators(generating(shape), asked))
+    token = Tokens(rows=1.0, mean=1.0, squared=1.0, scored=1.0)
+    table = _frozen(transformer_operators(generating(shape), token))
     return replace(table, batch=np.where(table.kind == Kind.ATTENTION, 0.0, table.batch))
 
 

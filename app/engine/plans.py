@@ -90,9 +90,9 @@ class Plans(_Laid):
     def of_rows(cls, rows: Floats) -> Plans:
         """Return the plans that are the rows of a matrix, (N, 15), fields in their order."""
         rows = np.ascontiguousarray(rows)
-        found = cls(**dict(zip(PLAN_FIELDS, rows.T, strict=True)))
-        object.__setattr__(found, "_rows", rows)
-        return found
+        plans = cls(**dict(zip(PLAN_FIELDS, rows.T, strict=True)))
+        object.__setattr__(plans, "_rows", rows)
+        return plans
 
     @classmethod
     def joined(cls, parts: Sequence[Plans]) -> Plans:
@@ -111,8 +111,8 @@ class Plans(_Laid):
             values = [getattr(self, name) for name in PLAN_FIELDS]
         shape = np.broadcast_shapes(*(np.shape(value) for value in values))
         rows = np.empty((*shape, len(values)))
-        for place, value in enumerate(values):
-            rows[..., place] = value
+        for column, value in enumerate(values):
+            rows[..., column] = value
         rows = rows.reshape(-1, len(values))
         object.__setattr__(self, "_rows", rows)
         return rows

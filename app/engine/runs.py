@@ -141,8 +141,8 @@ def write_totals(
     """Write the time of the run of every plan, from the time of one step of each."""
     last, samples = 0.0, 0.0
     before, upkeep = 0.0, upkeep_of(case, 1.0, case.failure_rate)
-    for place in range(steps.size):
-        plan = record(Plan, plans, place)
+    for index in range(steps.size):
+        plan = record(Plan, plans, index)
         batch = plan.data * plan.micro_batch * plan.accumulation
         machines = float(math.ceil(plan.tensor * plan.pipeline * plan.data / case.devices_per_machine))
         # Neighbours often share batch and machines.
@@ -150,7 +150,7 @@ def write_totals(
             last, samples = batch, samples_of_run(case, batches, points, batch)
         if machines != before:
             before, upkeep = machines, upkeep_of(case, machines, case.failure_rate)
-        totals[place] = run_time(case, upkeep, samples, batch, machines, steps[place], 1.0).total
+        totals[index] = run_time(case, upkeep, samples, batch, machines, steps[index], 1.0).total
 
 
 @kernel
@@ -163,7 +163,7 @@ def write_runs(
     steps: Matrix,
     rates: Vector,
     more: Vector,
-    found: Matrix,
+    rows: Matrix,
 ) -> None:
     """Write the runs of steps, (P, S), a row each, plan by plan.
 
@@ -176,4 +176,4 @@ def write_runs(
             upkeep = upkeep_of(case, machines[plan], rates[sample])
             step = steps[plan, sample]
             run = run_time(case, upkeep, samples, batch[plan], machines[plan], step, more[sample])
-            store(found, plan * steps.shape[1] + sample, 0, run)
+            store(rows, plan * steps.shape[1] + sample, 0, run)

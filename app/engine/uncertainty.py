@@ -152,8 +152,8 @@ def linear_effects(answer: Floats, inputs: Floats) -> Floats:
     [0.2, -0.1]
     """
     columns = np.vstack([np.ones(answer.shape[-1]), inputs])
-    found = np.linalg.lstsq(columns.T, answer, rcond=None)[0]
-    return np.asarray(found[1:])
+    solution = np.linalg.lstsq(columns.T, answer, rcond=None)[0]
+    return np.asarray(solution[1:])
 
 
 def variance_shares(answer: Floats, parts: Floats) -> Floats:
@@ -197,8 +197,8 @@ def variance_shares(answer: Floats, parts: Floats) -> Floats:
     centred = answer - np.mean(answer)
     shares = np.maximum(np.asarray(parts) @ centred / answer.shape[-1] / variance, 0.0)
     rest = max(0.0, 1.0 - float(np.sum(shares)))
-    found = np.append(shares, rest)
-    return np.asarray(found / np.sum(found))
+    all_shares = np.append(shares, rest)
+    return np.asarray(all_shares / np.sum(all_shares))
 
 
 def share_of_range(
@@ -254,10 +254,10 @@ def band(samples: Floats, value: FloatLike) -> tuple[Floats, Floats]:
     return np.minimum(low, value), np.maximum(high, value)
 
 
-def _between(ordered: Floats, place: float) -> Floats:
+def _between(ordered: Floats, position: float) -> Floats:
     """Return what lies at a place of ordered samples, on a straight line between two of them."""
-    below = int(place)
-    above, part = min(below + 1, ordered.shape[-1] - 1), place - below
+    below = int(position)
+    above, part = min(below + 1, ordered.shape[-1] - 1), position - below
     low = ordered[..., below]
     return low if part == 0.0 else low + (ordered[..., above] - low) * part
 

@@ -274,8 +274,8 @@ def model_figures(table: OperatorTable) -> dict[str, Any]:
     """Return the fields of :class:`Case` that come from a table."""
     inner_split = table.split == Split.INNER
     reduced = inner_split & (table.section == Section.LAYER)
-    elements, which = np.unique((table.rows * table.batch * table.columns)[reduced], return_inverse=True)
-    counts = np.bincount(which.ravel(), weights=table.count[reduced], minlength=elements.size)
+    elements, message = np.unique((table.rows * table.batch * table.columns)[reduced], return_inverse=True)
+    counts = np.bincount(message.ravel(), weights=table.count[reduced], minlength=elements.size)
     routed = inner_split & (table.active < 1.0)
     halo = halo_elements(table)
     wide = halo > 0
@@ -339,18 +339,18 @@ def weight_sums(table: OperatorTable) -> Matrix:
     shared = divided | (table.kind == Kind.EMBEDDING)
     routed = table.active < 1.0
     dense = np.where(table.sparse > 0, 0.0, table.weights * table.count)
-    found = np.empty((3, 14))
+    sums = np.empty((3, 14))
     for row, counted in enumerate((np.ones(len(table)), table.trained, table.quantised)):
-        place = 0
+        column = 0
         for section in Section:
             for of_experts in (False, True):
                 for by_tensor in (False, True):
                     chosen = (table.section == section) & (routed == of_experts) & (shared == by_tensor)
-                    found[row, place] = np.sum(dense[chosen] * counted[chosen])
-                    place += 1
+                    sums[row, column] = np.sum(dense[chosen] * counted[chosen])
+                    column += 1
         experts = np.where(routed, table.weights * table.count, 0.0) * counted
-        found[row, 12:] = experts[divided].sum(), experts[~divided].sum()
-    return found
+        sums[row, 12:] = experts[divided].sum(), experts[~divided].sum()
+    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,10 +405,10 @@ def _case(
     size = element_bytes(precision)
     traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
     state, gradient = trained_bytes(optimizer, size, table.master_weights)
-    named: dict[str, Any] = {name: getattr(kernels, name) for name in OF_KERNELS}
-    named |= {name: float(getattr(software, name)) for name in OF_SOFTWARE}
+    figures: dict[str, Any] = {name: getattr(kernels, name) for name in OF_KERNELS}
+    figures |= {name: float(getattr(software, name)) for name in OF_SOFTWARE}
     return Case(
-        **named,
+        **figures,
         **model_figures(table),
         peak=peak * chip.sustained_clock,
         bandwidth=chip.memory_bandwidth * chip.achieved_bandwidth,
@@ -465,6 +465,6 @@ def software_rows(
     ]
     shape = np.broadcast_shapes(*(np.shape(column) for column in columns))
     rows = np.empty((max(int(np.prod(shape)), 1), len(columns)))
-    for place, column in enumerate(columns):
-        rows[:, place] = np.broadcast_to(column, shape).ravel()
+    for index, column in enumerate(columns):
+        rows[:, index] = np.broadcast_to(column, shape).ravel()
     return rows, shape

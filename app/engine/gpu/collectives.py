@@ -157,17 +157,17 @@ def message_group(case: Case, plan: Plan, weights: Weights, of_experts: bool) ->
 def gradient_collectives(case: Case, plan: Plan, weights: Weights, network: Network) -> CopyCollectives:
     """Time of the collectives that keep the copies of a device's weights alike (Rajbhandari et al. 2020)."""
     layers = max(case.depth, 1.0) * weights.share
-    found = _group_collectives(message_group(case, plan, weights, False), layers, case.links, network)
+    collectives = _group_collectives(message_group(case, plan, weights, False), layers, case.links, network)
     if plan.expert == 1.0 or weights.experts == 0.0:
-        return found
+        return collectives
     more = _group_collectives(message_group(case, plan, weights, True), layers, case.links, network)
     return CopyCollectives(
-        found.reduced + more.reduced,
-        found.scattered + more.scattered,
-        found.scattered_once + more.scattered_once,
-        found.gathered + more.gathered,
-        found.streamed + more.streamed,
-        found.between + more.between,
+        collectives.reduced + more.reduced,
+        collectives.scattered + more.scattered,
+        collectives.scattered_once + more.scattered_once,
+        collectives.gathered + more.gathered,
+        collectives.streamed + more.streamed,
+        collectives.between + more.between,
     )
 
 

@@ -30,7 +30,7 @@ ACTIVATIONS = KEYS + len(Work._fields)
 COLLECTIVES = KEYS + len(Weights._fields)
 """Place of what is kept of the collectives of copies, behind their weights."""
 
-KEPT_WORKS, KEPT_COLLECTIVES = 1024, 256
+CACHED_WORKS, CACHED_COLLECTIVES = 1024, 256
 """Micro-batches and copies of weights that are kept."""
 
 SHARED = [
@@ -69,21 +69,21 @@ Key = tuple[float, float, float, float, float]
 def _slot(slots: int, key: Key) -> int:
     """Return where what five numbers lead to is kept."""
     code = int(key[0])
-    for place in range(1, len(key)):
+    for index in range(1, len(key)):
         # Parts of a sample are no whole numbers.
-        code = ((code * 31) ^ int(key[place] * 4.0)) * 0x9E3779B1
+        code = ((code * 31) ^ int(key[index] * 4.0)) * 0x9E3779B1
         code ^= code >> 15
     return code & (slots - 1)
 
 
 @inner
-def _holds(kept: Matrix, slot: int, key: Key) -> bool:
+def _holds(cache: Matrix, slot: int, key: Key) -> bool:
     """Return whether a slot holds what five numbers lead to."""
-    same = kept[slot, 0] == key[0] and kept[slot, 1] == key[1] and kept[slot, 2] == key[2]
-    return same and kept[slot, 3] == key[3] and kept[slot, 4] == key[4]
+    same = cache[slot, 0] == key[0] and cache[slot, 1] == key[1] and cache[slot, 2] == key[2]
+    return same and cache[slot, 3] == key[3] and cache[slot, 4] == key[4]
 
 
-class Kept(NamedTuple):
+class PlanCache(NamedTuple):
     """What many plans share, behind the five numbers of a plan that it follows from.
 
     It holds for one case and may be used again for it.
@@ -95,12 +95,12 @@ class Kept(NamedTuple):
     """Of the operators of the last micro-batch."""
 
     @classmethod
-    def none(cls, case: Case) -> Kept:
+    def empty(cls, case: Case) -> PlanCache:
         """Return room in which nothing is kept yet."""
-        works = np.zeros((KEPT_WORKS, ACTIVATIONS + len(Activations._fields)))
+        works = np.zeros((CACHED_WORKS, ACTIVATIONS + len(Activations._fields)))
         return cls(
             works,
-            np.zeros((KEPT_COLLECTIVES, COLLECTIVES + len(CopyCollectives._fields))),
+            np.zeros((CACHED_COLLECTIVES, COLLECTIVES + len(CopyCollectives._fields))),
             room_for_costs(case),
         )
 
@@ -156,41 +156,41 @@ def evaluate_rows(
     software: Software,
     plans: Matrix,
     count: int,
-    kept: Kept,
+    cache: PlanCache,
     limit: float,
     host_memory: float,
-    found: Evaluated,
+    evaluated: Evaluated,
 ) -> None:
     """Write memory and step time of the first plans of a matrix."""
-    works, collectives, costs = kept
-    memory, elsewhere, seconds = found
-    at, to = 0, 0
-    for place in range(count):
-        plan = record(Plan, plans, place)
+    works, collectives, costs = cache
+    memory, elsewhere, seconds = evaluated
+    work_slot, copies_slot = 0, 0
+    for index in range(count):
+        plan = record(Plan, plans, index)
         micro = micro_batch_of(plan)
         # Neighbours often share both.
-        if not _holds(works, at, micro):
-            at = _slot(works.shape[0], micro)
-            if not _holds(works, at, micro):
-                put_work(case, software, micro, works, at, costs)
-                store(works, at, ACTIVATIONS, micro_batch_activations(case, micro))
+        if not _holds(works, work_slot, micro):
+            work_slot = _slot(works.shape[0], micro)
+            if not _holds(works, work_slot, micro):
+                put_work(case, software, micro, works, work_slot, costs)
+                store(works, work_slot, ACTIVATIONS, micro_batch_activations(case, micro))
         copies = (plan.data, plan.pipeline, plan.tensor, plan.expert, plan.sharding_ranks)
-        if not _holds(collectives, to, copies):
-            to = _slot(collectives.shape[0], copies)
-            if not _holds(collectives, to, copies):
-                made = device_weights(case, plan)
-                store(collectives, to, 0, copies)
-                store(collectives, to, KEYS, made)
-                sent = gradient_collectives(case, plan, made, software.network)
-                store(collectives, to, COLLECTIVES, sent)
-        weights = record(Weights, collectives, to, KEYS)
-        use = device_memory(case, plan, weights, record(Activations, works, at, ACTIVATIONS))
+        if not _holds(collectives, copies_slot, copies):
+            copies_slot = _slot(collectives.shape[0], copies)
+            if not _holds(collectives, copies_slot, copies):
+                device = device_weights(case, plan)
+                store(collectives, copies_slot, 0, copies)
+                store(collectives, copies_slot, KEYS, device)
+                sent = gradient_collectives(case, plan, device, software.network)
+                store(collectives, copies_slot, COLLECTIVES, sent)
+        weights = record(Weights, collectives, copies_slot, KEYS)
+        use = device_memory(case, plan, weights, record(Activations, works, work_slot, ACTIVATIONS))
         total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
-        memory[place], elsewhere[place], seconds[place] = total, use.elsewhere, np.inf
+        memory[index], elsewhere[index], seconds[index] = total, use.elsewhere, np.inf
         if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
-            work = record(Work, works, at, KEYS)
-            sent = record(CopyCollectives, collectives, to, COLLECTIVES)
-            seconds[place] = step_total(step_time(case, plan, software, weights, work, sent))
+            work = record(Work, works, work_slot, KEYS)
+            sent = record(CopyCollectives, collectives, copies_slot, COLLECTIVES)
+            seconds[index] = step_total(step_time(case, plan, software, weights, work, sent))
 
 
 @kernel
@@ -198,13 +198,13 @@ def write_steps(
     case: Case,
     software: Software,
     plans: Matrix,
-    kept: Kept,
+    cache: PlanCache,
     limit: float,
     host_memory: float,
-    found: Evaluated,
+    evaluated: Evaluated,
 ) -> None:
     """Write memory and step time of every plan; infinite where it does not fit."""
-    evaluate_rows(case, software, plans, plans.shape[0], kept, limit, host_memory, found)
+    evaluate_rows(case, software, plans, plans.shape[0], cache, limit, host_memory, evaluated)
 
 
 @kernel
@@ -235,10 +235,10 @@ def sampled_steps(
 
 @kernel
 def memory_of_plans(case: Case, plans: Matrix, parts: Matrix) -> None:
-    for place in range(plans.shape[0]):
-        plan = record(Plan, plans, place)
+    for index in range(plans.shape[0]):
+        plan = record(Plan, plans, index)
         activations = micro_batch_activations(case, micro_batch_of(plan))
-        store(parts, place, 0, device_memory(case, plan, device_weights(case, plan), activations))
+        store(parts, index, 0, device_memory(case, plan, device_weights(case, plan), activations))
 
 
 @kernel
@@ -249,7 +249,7 @@ def times_of_operators(
     of_plan: Places,
     of_sample: Places,
     costs: Matrix,
-    found: Matrix,
+    rows: Matrix,
     shares: Vector,
 ) -> None:
     """Write time, arithmetic, traffic and limit of every operator, and the share of the forward pass."""
@@ -257,10 +257,10 @@ def times_of_operators(
         micro = micro_batch_of(record(Plan, plans, of_plan[pair]))
         software = record(Software, stacks, of_sample[pair])
         operator_costs(case, micro, costs)
-        for place in range(case.operators.shape[0]):
-            row = record(GpuOperator, case.operators, place)
-            forward, backward = operator_time(case, software, row, costs, place)
-            flop, traffic, bound = operator_loads(case, software, row, micro, costs, place)
+        for index in range(case.operators.shape[0]):
+            row = record(GpuOperator, case.operators, index)
+            forward, backward = operator_time(case, software, row, costs, index)
+            flop, traffic, bound = operator_loads(case, software, row, micro, costs, index)
             values = (
                 forward * row.repeats,
                 backward * row.repeats,
@@ -268,7 +268,7 @@ def times_of_operators(
                 traffic * row.repeats,
                 bound,
             )
-            store(found, pair, 5 * place, values)
+            store(rows, pair, 5 * index, values)
         shares[pair] = forward_share(case, software, micro, costs)
 
 
@@ -287,9 +287,9 @@ class Pairs:
 
     def restored(self, rows: Floats) -> Floats:
         """Return columns of rows, (C, …), in the order and shape of the pairs."""
-        found = np.empty_like(rows)
-        found[self.order] = rows
-        return found.T.reshape(-1, *self.shape)
+        ordered = np.empty_like(rows)
+        ordered[self.order] = rows
+        return ordered.T.reshape(-1, *self.shape)
 
 
 def gpu_step(
@@ -367,8 +367,8 @@ def gpu_operator_times(
     Forward and backward, without launches and without repeated forward passes; arrays (O, …).
     """
     case = GpuCase.of(table, system, software, precision, "adam")
-    pairs, found, _ = _operators(case, plans)
-    by_operator = found.reshape(len(found), len(table), 5).transpose(2, 1, 0)
+    pairs, rows, _ = _operators(case, plans)
+    by_operator = rows.reshape(len(rows), len(table), 5).transpose(2, 1, 0)
     restored = [pairs.restored(column.T) for column in by_operator]
     return OperatorTimes(*restored)
 
@@ -384,7 +384,7 @@ def gpu_forward_share(
 def _operators(case: GpuCase, plans: Plans) -> tuple[Pairs, Matrix, Vector]:
     pairs = Pairs(plans, case)
     costs, of_pairs = room_for_costs(case.case), (pairs.plans, pairs.of_plan, pairs.of_sample)
-    found = np.empty((pairs.of_plan.size, 5 * len(case.case.operators)))
+    rows = np.empty((pairs.of_plan.size, 5 * len(case.case.operators)))
     shares = np.empty(pairs.of_plan.size)
-    times_of_operators(case.case, case.stacks, *of_pairs, costs, found, shares)
-    return pairs, found, shares
+    times_of_operators(case.case, case.stacks, *of_pairs, costs, rows, shares)
+    return pairs, rows, shares

@@ -89,8 +89,8 @@ def tiled_gemm_time(
     """
     adding = FASTEST_SPLIT_ELEMENT_BYTES * rows * columns * batch / split_bandwidth
     fastest = math.inf
-    for place in range(tiles.shape[1]):
-        tile_rows, tile_columns, efficiency = tiles[0, place], tiles[1, place], tiles[2, place]
+    for index in range(tiles.shape[1]):
+        tile_rows, tile_columns, efficiency = tiles[0, index], tiles[1, index], tiles[2, index]
         whole = math.ceil(rows / tile_rows) * math.ceil(columns / tile_columns) * batch
         position = 2.0 * tile_rows * tile_columns / (peak / multiprocessors * efficiency)
         splits = 1.0

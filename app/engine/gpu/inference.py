@@ -119,10 +119,10 @@ class Generation:
             parts = [
                 self._pass(visited_by(table, batch), software, np.array([float(batch)])) for batch in batches
             ]
-            made = PassTime(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+            times = PassTime(*(np.concatenate(part) for part in zip(*parts, strict=True)))
         else:
-            made = self._pass(table, software, np.asarray(batches, dtype=float))
-        return made._replace(attention=made.attention + attention)
+            times = self._pass(table, software, np.asarray(batches, dtype=float))
+        return times._replace(attention=times.attention + attention)
 
     def _pass(
         self, table: OperatorTable, software: GpuSoftware, batches: Floats, *, recorded: bool = True

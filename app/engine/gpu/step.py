@@ -247,8 +247,8 @@ def exposed_collective_time(
         return exposed_time(collectives.reduced, overlap, window)
     gathered = collectives.gathered * (1.0 - overlap)
     if plan.sharding < GRADIENTS:
-        each = plan.sharding_ranks * software.broadcast_latency if plan.data > 1.0 else 0.0
-        return exposed_time(collectives.scattered, overlap, window) + gathered + each
+        per_broadcast = plan.sharding_ranks * software.broadcast_latency if plan.data > 1.0 else 0.0
+        return exposed_time(collectives.scattered, overlap, window) + gathered + per_broadcast
     # Groups that each hold a copy sum their shares of the gradients once a step.
     between = 0.0
     if plan.data > plan.sharding_ranks:

@@ -84,9 +84,9 @@ def passes_of(recompute: float) -> float:
 def micro_batch_work(case: Case, software: Software, micro: MicroBatch, costs: Matrix) -> Work:
     """Return the work of one micro-batch over the whole model, from the costs of its operators."""
     lg, la, lm, eg, ea, em, hg, ha, hm = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for place in range(case.operators.shape[0]):
-        row = record(GpuOperator, case.operators, place)
-        forward, backward = operator_time(case, software, row, costs, place)
+    for index in range(case.operators.shape[0]):
+        row = record(GpuOperator, case.operators, index)
+        forward, backward = operator_time(case, software, row, costs, index)
         seconds = forward + backward
         seconds += forward * repeated(case, row, micro.recompute)
         seconds *= row.repeats
@@ -115,9 +115,9 @@ def micro_batch_work(case: Case, software: Software, micro: MicroBatch, costs: M
             eg += seconds
     kernels = kernel_count(case, micro.recompute, software)
     exchanged = layer_exchange_time(case, software, micro)
-    apart = split_sample_time(case, micro.samples)
-    apart += max(context_exchange_time(case, software, micro) - la, 0.0)
-    return Work(lg, la, lm, eg, ea, em, hg, ha, hm, kernels, exchanged, apart)
+    within_sample = split_sample_time(case, micro.samples)
+    within_sample += max(context_exchange_time(case, software, micro) - la, 0.0)
+    return Work(lg, la, lm, eg, ea, em, hg, ha, hm, kernels, exchanged, within_sample)
 
 
 @inner
@@ -146,13 +146,13 @@ def tensor_parallel_time(case: Case, software: Software, micro: MicroBatch) -> f
     if micro.tensor == 1.0:
         return 0.0
     total = 0.0
-    for place in range(case.messages.shape[1]):
-        size = micro.samples * case.size * case.messages[0, place]
+    for index in range(case.messages.shape[1]):
+        size = micro.samples * case.size * case.messages[0, index]
         if micro.tensor > case.links.devices:
-            each = collective_time(size, micro.tensor, case.links.devices, case.links, software.network, 2.0)
+            once = collective_time(size, micro.tensor, case.links.devices, case.links, software.network, 2.0)
         else:
-            each = intra_node_allreduce_time(size, micro.tensor, case.links)
-        total += each * case.messages[1, place] * passes_of(micro.recompute)
+            once = intra_node_allreduce_time(size, micro.tensor, case.links)
+        total += once * case.messages[1, index] * passes_of(micro.recompute)
     return total * case.sequence_parallel_volume if micro.sequence_parallel > 0.0 else total
 
 
@@ -242,8 +242,8 @@ def split_sample_time(case: Case, micro_batch: float) -> float:
     start = intra_node_allreduce_time(1.0, local, links)
     exchange = case.cut_convolutions * start + case.halo * case.size / links.bus_bandwidth
     statistics = 0.0
-    for place in range(case.norms.shape[1]):
-        statistics += case.norms[1, place] * intra_node_allreduce_time(case.norms[0, place], local, links)
+    for index in range(case.norms.shape[1]):
+        statistics += case.norms[1, index] * intra_node_allreduce_time(case.norms[0, index], local, links)
     return 2.0 * (exchange + statistics) + EDGE_KERNELS * case.cut_convolutions * case.launch
 
 
@@ -287,17 +287,17 @@ def forward_share(case: Case, software: Software, micro: MicroBatch, costs: Matr
     ``tests/engine/gpu/test_directions.py`` holds worked values: about a third, a quarter where layers are
     computed again.
     """
-    ahead, back = 0.0, 0.0
-    for place in range(case.operators.shape[0]):
-        row = record(GpuOperator, case.operators, place)
+    ahead, behind = 0.0, 0.0
+    for index in range(case.operators.shape[0]):
+        row = record(GpuOperator, case.operators, index)
         if row.section != LAYER:
             continue
-        forward, backward = operator_time(case, software, row, costs, place)
+        forward, backward = operator_time(case, software, row, costs, index)
         share = row.repeats
         if micro.sequence_parallel > 0.0 and row.split == SEQUENCE:
             share /= micro.tensor
         ahead += forward * share
-        back += (forward * repeated(case, row, micro.recompute) + backward) * share
+        behind += (forward * repeated(case, row, micro.recompute) + backward) * share
     exchanged = layer_exchange_time(case, software, micro)
-    whole = ahead + back + exchanged
+    whole = ahead + behind + exchanged
     return (ahead + exchanged / passes_of(micro.recompute)) / (whole if whole > 0.0 else 1.0)

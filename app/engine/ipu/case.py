@@ -190,11 +190,11 @@ def model_of(table: OperatorTable) -> IpuModel:
     unlike = has_unlike_layers(table)
     units = model_units(table)
     if unlike:
-        place, share = units.unit.astype(float), table.count / table.block_repeats
+        section, share = units.unit.astype(float), table.count / table.block_repeats
     else:
         # One layer is a share of all of them; embedding and head are taken whole.
-        place = table.section
-        share = table.count / np.where(place == Section.LAYER, table.depth, 1.0)
+        section = table.section
+        share = table.count / np.where(section == Section.LAYER, table.depth, 1.0)
     checkpoints, live = chain_elements(table)
     columns = {
         **{name: getattr(table, name) for name in IpuOperator._fields if hasattr(table, name)},
@@ -219,11 +219,11 @@ def model_of(table: OperatorTable) -> IpuModel:
         ),
         "divided": np.isin(table.split, (Split.COLUMNS, Split.INNER, Split.BATCH)) | lookup,
         "number": table.count,
-        "place": place,
+        "place": section,
         "share": share,
         "recomputed": recomputed_uncut(table),
     }
-    kept = np.bincount(units.unit, table.saved * table.count / table.block_repeats)
+    saved = np.bincount(units.unit, table.saved * table.count / table.block_repeats)
     chain = np.repeat(np.arange(len(units.repeats)), units.repeats)
     entering, skipping = handed_on(table, units)
     sent = products & (table.input_gradient <= 0.0)
@@ -242,7 +242,7 @@ def model_of(table: OperatorTable) -> IpuModel:
         places=len(units.repeats) if unlike else len(Section),
         chain=chain.astype(np.int64),
         counted=units.layers[chain].astype(float),
-        saved=np.asarray(kept[chain], dtype=float),
+        saved=np.asarray(saved[chain], dtype=float),
         entering=entering[chain],
         skipping=skipping[chain],
         input_elements=float(np.sum(input_elements(table)[sent])),

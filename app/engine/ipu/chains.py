@@ -74,9 +74,9 @@ def input_elements(table: OperatorTable) -> Floats:
     An operator that joins what was kept to the path counts what comes along the path alone.
     """
     product = np.isin(table.kind, PRODUCTS)
-    given = np.where(product, table.rows * table.inner * table.batch, table.elements)
-    given = np.where(table.input_elements > 0.0, table.input_elements, given)
-    return np.asarray(given + np.minimum(table.skip, 0.0))
+    elements = np.where(product, table.rows * table.inner * table.batch, table.elements)
+    elements = np.where(table.input_elements > 0.0, table.input_elements, elements)
+    return np.asarray(elements + np.minimum(table.skip, 0.0))
 
 
 def handed_on(table: OperatorTable, units: Units) -> tuple[Floats, Floats]:
@@ -91,8 +91,8 @@ def handed_on(table: OperatorTable, units: Units) -> tuple[Floats, Floats]:
     ([1.0, 64.0, 32.0, 128.0], [0.0, 64.0, 64.0, 0.0])
     """
     starts = np.flatnonzero(np.diff(units.unit, prepend=-1))
-    kept = np.cumsum(table.skip * table.count)
-    return input_elements(table)[starts], np.append(0.0, kept)[starts]
+    skipped = np.cumsum(table.skip * table.count)
+    return input_elements(table)[starts], np.append(0.0, skipped)[starts]
 
 
 def repeats_layers(table: OperatorTable) -> bool:
@@ -125,13 +125,13 @@ def chain_elements(table: OperatorTable) -> tuple[float, float]:
     if not product.any():
         return 0.0, float(np.sum(table.saved * table.count))
     owner = _owner(product)
-    kept = np.zeros(int(product.sum()))
-    np.add.at(kept, owner, table.saved * table.count / np.maximum(table.count[product][owner], 1.0))
+    live = np.zeros(int(product.sum()))
+    np.add.at(live, owner, table.saved * table.count / np.maximum(table.count[product][owner], 1.0))
     inputs = table.saved[product]
     runs = _runs(table, product)
-    kept, inputs = np.repeat(kept, runs), np.repeat(inputs, runs)
-    starts = _segment_starts(len(kept))
-    return float(inputs[starts[1:]].sum()), float(np.add.reduceat(kept, starts).max())
+    live, inputs = np.repeat(live, runs), np.repeat(inputs, runs)
+    starts = _segment_starts(len(live))
+    return float(inputs[starts[1:]].sum()), float(np.add.reduceat(live, starts).max())
 
 
 def recomputed_uncut(table: OperatorTable) -> Floats:

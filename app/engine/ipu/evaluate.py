@@ -119,36 +119,36 @@ def _unlike(
 @inner
 def heaviest(loads: Loads, stages: Matrix, c: int) -> float:
     """Return the parameters of the heaviest stage. [-]"""
-    found = 0.0
+    weights = 0.0
     for g in range(stages.shape[1] // STAGE):
         stage = stage_of(stages, c, g)
         if stage.present > 0.0:
-            found = max(found, stage_weights(loads, stage.layers, stage.embedding, stage.head))
-    return found
+            weights = max(weights, stage_weights(loads, stage.layers, stage.embedding, stage.head))
+    return weights
 
 
 @inner
 def widest(stages: Matrix, c: int) -> float:
     """Return what passes over the widest cut between stages, over what one layer hands to the next. [-]"""
-    found = 0.0
+    width = 0.0
     for g in range(1, stages.shape[1] // STAGE):
         stage = stage_of(stages, c, g)
         if stage.present > 0.0:
-            found = max(found, stage.received + stage.passing)
-    return found
+            width = max(width, stage.received + stage.passing)
+    return width
 
 
 @inner
 def fullest(case: IpuCase, loads: Loads, plan: Plan, stages: Matrix, c: int) -> StageMemory:
     """Return the memory of the fullest stage."""
-    found = stage_memory(case, loads, plan, stage_of(stages, c, 0))
+    memory = stage_memory(case, loads, plan, stage_of(stages, c, 0))
     for g in range(1, stages.shape[1] // STAGE):
         stage = stage_of(stages, c, g)
         if stage.present > 0.0:
-            held = stage_memory(case, loads, plan, stage)
-            if total_memory(held) > total_memory(found):
-                found = held
-    return found
+            candidate = stage_memory(case, loads, plan, stage)
+            if total_memory(candidate) > total_memory(memory):
+                memory = candidate
+    return memory
 
 
 @kernel
@@ -156,29 +156,29 @@ def write_memory(laid: Laid, parts: Matrix) -> None:
     """Write the memory of each plan's fullest IPU by part (a row each), and what it streams."""
     for i in range(laid.plans.shape[0]):
         plan, loads, c = record(Plan, laid.plans, i), record(Loads, laid.loads, laid.keys[i]), laid.layouts[i]
-        held = fullest(laid.case, loads, plan, laid.stages, c)
-        for part in range(len(held)):
-            parts[part, i] = held[part]
-        parts[len(held), i] = streamed_memory(laid.case, loads, plan, heaviest(loads, laid.stages, c))
+        memory = fullest(laid.case, loads, plan, laid.stages, c)
+        for part in range(len(memory)):
+            parts[part, i] = memory[part]
+        parts[len(memory), i] = streamed_memory(laid.case, loads, plan, heaviest(loads, laid.stages, c))
 
 
 @kernel
 def write_ipu_steps(
-    laid: Laid, which: Places, speeds: Vector, returns: Vector, inputs: Vector, parts: Matrix
+    laid: Laid, indices: Places, speeds: Vector, returns: Vector, inputs: Vector, parts: Matrix
 ) -> None:
     """Write steps of plans with samples of software by part (a row each), and their forward share."""
-    for place in range(which.shape[0]):
-        i = which[place]
+    for row in range(indices.shape[0]):
+        i = indices[row]
         plan, loads, c = record(Plan, laid.plans, i), record(Loads, laid.loads, laid.keys[i]), laid.layouts[i]
         slowest, weights = laid.slowest[c], heaviest(loads, laid.stages, c)
-        turns = turns_of(laid.case, plan, loads, slowest, widest(laid.stages, c), speeds[place])
+        turns = turns_of(laid.case, plan, loads, slowest, widest(laid.stages, c), speeds[row])
         step = step_of(
-            laid.case, plan, loads, slowest, turns, weights, speeds[place], returns[place], inputs[place]
+            laid.case, plan, loads, slowest, turns, weights, speeds[row], returns[row], inputs[row]
         )
         for part in range(len(step)):
-            parts[part, place] = step[part]
+            parts[part, row] = step[part]
         ahead = turns.forward + turns.moved / 2.0
-        parts[len(step), place] = ahead / (turns.forward + turns.backward + turns.moved)
+        parts[len(step), row] = ahead / (turns.forward + turns.backward + turns.moved)
 
 
 def ipu_memory(
@@ -192,12 +192,12 @@ def ipu_memory(
     split: Sequence[float] = (),
 ) -> MemoryUse:
     """Return the memory of the fullest IPU, by part, and what it keeps in streaming memory."""
-    found = pipeline_stages(
+    pipeline = pipeline_stages(
         table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
     )
-    *held, streaming = _memory(found.laid).reshape(-1, *found.shape)
+    *parts, streaming = _memory(pipeline.laid).reshape(-1, *pipeline.shape)
     return MemoryUse(
-        parts=dict(zip(StageMemory._fields, held, strict=True)),
+        parts=dict(zip(StageMemory._fields, parts, strict=True)),
         capacity=ipu_capacity(chip, software),
         streaming=streaming,
         streaming_capacity=chip.streaming_capacity,
@@ -215,29 +215,29 @@ def ipu_step(
     split: Sequence[float] = (),
 ) -> StepTime:
     """Return the time of one training step by part; the software's factors may be arrays of samples."""
-    found = pipeline_stages(
+    pipeline = pipeline_stages(
         table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
     )
-    *parts, _ = _samples(found, software)
+    *parts, _ = _samples(pipeline, software)
     return StepTime(dict(zip(IpuStep._fields, parts, strict=True)))
 
 
-def ipu_forward_share(found: Pipeline, software: IpuSoftware) -> Floats:
+def ipu_forward_share(pipeline: Pipeline, software: IpuSoftware) -> Floats:
     """Return the share of both supersteps that the forward one takes. [-]"""
-    return np.asarray(_samples(found, software)[-1])
+    return np.asarray(_samples(pipeline, software)[-1])
 
 
-def _samples(found: Pipeline, software: IpuSoftware) -> Floats:
+def _samples(pipeline: Pipeline, software: IpuSoftware) -> Floats:
     """Return parts of the step and forward share of every plan with every sample of the software, (13, …)."""
-    plans = np.arange(len(found.laid.keys)).reshape(found.shape)
-    return _steps(found.laid, plans, software)
+    plans = np.arange(len(pipeline.laid.keys)).reshape(pipeline.shape)
+    return _steps(pipeline.laid, plans, software)
 
 
-def _steps(laid: Laid, which: Indices, software: IpuSoftware) -> Floats:
+def _steps(laid: Laid, indices: Indices, software: IpuSoftware) -> Floats:
     """Return parts of the step and forward share of some plans with every sample of the software, (13, …)."""
     speed = software.sdk_factor * software.framework_factor
     figures = (speed, software.host_returns_per_update, software.input_time_per_sample)
-    plans, *samples = np.broadcast_arrays(which, *(np.asarray(figure, dtype=float) for figure in figures))
+    plans, *samples = np.broadcast_arrays(indices, *(np.asarray(figure, dtype=float) for figure in figures))
     parts = np.empty((len(IpuStep._fields) + 1, plans.size))
     write_ipu_steps(laid, plans.ravel(), *(values.ravel() for values in samples), parts)
     return parts.reshape(len(parts), *plans.shape)
@@ -261,10 +261,10 @@ def phases_needed(
 ) -> Floats:
     """Return the phases a stage needs over the SRAM that is really free; those of the plans do not matter."""
     resident = replace(plans, phases=np.ones(np.shape(plans.phases)))
-    found = pipeline_stages(table, resident, chip, software, precision=precision, optimizer=optimizer)
-    phases = np.empty(len(found.laid.keys))
-    count_phases(found.laid, phases)
-    return phases.reshape(found.shape)
+    pipeline = pipeline_stages(table, resident, chip, software, precision=precision, optimizer=optimizer)
+    phases = np.empty(len(pipeline.laid.keys))
+    count_phases(pipeline.laid, phases)
+    return phases.reshape(pipeline.shape)
 
 
 def evaluate_ipu_plans(
@@ -291,8 +291,8 @@ def evaluate_ipu_plans(
     if chip.streaming_capacity:
         fits &= streaming <= chip.streaming_capacity
     seconds = np.full(len(memory), math.inf)
-    kept = np.flatnonzero(fits)
-    seconds[kept] = _steps(laid, kept, software)[:-1].sum(axis=0)
+    fitting = np.flatnonzero(fits)
+    seconds[fitting] = _steps(laid, fitting, software)[:-1].sum(axis=0)
     return memory, streaming, seconds
 
 
@@ -326,7 +326,7 @@ def ipu_operator_times(
     recomputed = np.where((plans.recompute > 0) | (plans.phases > 1), repeated, 0.0)
     backward = backward + recomputed * forward
     scale = column(table.count) * (software.sdk_factor * software.framework_factor / chip.clock)
-    both = forward + backward
+    total_cycles = forward + backward
     width = chip.exchange_bytes_per_cycle * case.usable
     ways = np.array([[split_ways(kind, key[0], key[2]) for key in distinct] for kind in table.split])
     flop = column(table.forward_flop * (2.0 + table.input_gradient)) + column(table.forward_flop) * recomputed
@@ -334,6 +334,6 @@ def ipu_operator_times(
         forward=forward.sum(axis=0) * scale,
         backward=backward.sum(axis=0) * scale,
         flop=flop * plans.micro_batch / ways[:, keys].reshape(len(table), *shape),
-        traffic=column(table.count) * both[CYCLE_PARTS.index("exchange")] * width,
-        bound=np.asarray(BOUNDS, dtype=float)[np.argmax(both, axis=0)],
+        traffic=column(table.count) * total_cycles[CYCLE_PARTS.index("exchange")] * width,
+        bound=np.asarray(BOUNDS, dtype=float)[np.argmax(total_cycles, axis=0)],
     )

@@ -89,7 +89,7 @@ def operator_shapes(row: IpuOperator, micro_batch: float, tensor: float) -> Shap
 
 
 @inner
-def gemm_of(row: IpuOperator, shapes: Shapes, place: int) -> Gemm:
+def gemm_of(row: IpuOperator, shapes: Shapes, index: int) -> Gemm:
     """Return one of the products of an operator: two forward, then four backward.
 
     The input gradient of a strided convolution meets each output as often as the stride lets it
@@ -98,22 +98,22 @@ def gemm_of(row: IpuOperator, shapes: Shapes, place: int) -> Gemm:
     positions, channels, outputs, groups, side = shapes
     keys, spread, area = row.keys, row.spread, row.area
     if row.attends > 0.0:
-        if place == 0:
+        if index == 0:
             return Gemm(positions, channels, keys, groups, area, 1.0)
-        if place == 2:
+        if index == 2:
             return Gemm(positions, channels, keys, groups, max(area / spread, 1.0), 1.0)
-        if place == 3:
+        if index == 3:
             return Gemm(keys, positions, channels, groups, area, 1.0)
-        if place == 5:
+        if index == 5:
             return Gemm(keys, positions, channels, groups, 1.0, 1.0)
         return Gemm(positions, keys, channels, groups, 1.0, 1.0)
-    if place == 0:
+    if index == 0:
         return Gemm(positions, side, outputs, groups, area, row.runs * row.steps)
-    if place == 2:
+    if index == 2:
         side = outputs * side / channels / spread
-        wanted = row.runs * row.input_gradient * row.steps
-        return Gemm(positions * spread, side, channels, groups, max(area / spread, 1.0), wanted)
-    if place == 3:
+        repeats = row.runs * row.input_gradient * row.steps
+        return Gemm(positions * spread, side, channels, groups, max(area / spread, 1.0), repeats)
+    if index == 3:
         return Gemm(side, positions * row.steps, outputs, groups, area, row.runs)
     return Gemm(1.0, 1.0, 1.0, 1.0, 1.0, 0.0)
 
@@ -237,8 +237,8 @@ def gemm_cycles(case: IpuCase, gemm: Gemm) -> tuple[float, float]:
     serial = np.sqrt(max(surface * case.size / (case.available_memory * case.sram_per_tile), 1.0))
     runs = gemm.repeats * np.ceil(gemm.groups / case.usable)
     matrix = runs * m * k * n / case.products_per_cycle * padding * slowdown / case.amp_efficiency
-    brought = surface * case.size / case.exchange_bytes_per_cycle * serial
-    return matrix, runs * case.exchange_multiplier * brought
+    fetched = surface * case.size / case.exchange_bytes_per_cycle * serial
+    return matrix, runs * case.exchange_multiplier * fetched
 
 
 @inner

@@ -134,8 +134,8 @@ def level_of_cut_layers(
         quotient(depth + last_extra, between + 1.0),
         quotient(depth + first_extra + last_extra, between + 2.0),
     )
-    left = max(depth - limit, 0.0)
-    return max(free, min(quotient(left, between), quotient(left + last_extra, between + 1.0)))
+    remaining = max(depth - limit, 0.0)
+    return max(free, min(quotient(remaining, between), quotient(remaining + last_extra, between + 1.0)))
 
 
 def stage_list(counts: Sequence[float], depth: int, pipeline: int) -> tuple[float, ...]:
@@ -146,12 +146,12 @@ def stage_list(counts: Sequence[float], depth: int, pipeline: int) -> tuple[floa
     >>> stage_list((3.0, 7.0, 7.0), 24, 4)
     (3.0, 7.0, 7.0, 7.0)
     """
-    each = tuple(float(layers) for layers in np.ravel(counts))
+    layers_by_stage = tuple(float(layers) for layers in np.ravel(counts))
     if pipeline <= 1:
         return (float(depth),)
-    if sum(each[:pipeline]) == depth and len(each) >= pipeline:
-        return each[:pipeline]
-    first, last = each[0], each[-1]
+    if sum(layers_by_stage[:pipeline]) == depth and len(layers_by_stage) >= pipeline:
+        return layers_by_stage[:pipeline]
+    first, last = layers_by_stage[0], layers_by_stage[-1]
     between = pipeline - 2
     if between == 0:
         return (first, depth - first)
@@ -220,9 +220,9 @@ def balanced_layers(case: IpuCase, loads: Loads, plan: Plan, times: Matrix, k: i
     if plan.phases <= 1.0:
         bare = Stage(0.0, 0.0, 1.0, case.tied, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0)
         single = Stage(1.0, 1.0 / case.depth, 1.0, case.tied, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0)
-        taken = total_memory(stage_memory(case, loads, plan, bare))
-        more = total_memory(stage_memory(case, loads, plan, single)) - taken
-        limit = (FITS_BELOW * (case.usable * case.sram_per_tile) - taken) / max(more, 1.0)
+        occupied = total_memory(stage_memory(case, loads, plan, bare))
+        per_layer = total_memory(stage_memory(case, loads, plan, single)) - occupied
+        limit = (FITS_BELOW * (case.usable * case.sram_per_tile) - occupied) / max(per_layer, 1.0)
     recompute = recomputes(plan)
     embedding, head = end_layers(times, k, 0, recompute), end_layers(times, k, 2, recompute)
     if case.tied > 0.0:
@@ -246,11 +246,11 @@ def like_stage(case: IpuCase, plan: Plan, layers: Stages, kind: int) -> Stage:
 
 
 @inner
-def stated_stage(case: IpuCase, split: Vector, place: int) -> Stage:
+def stated_stage(case: IpuCase, split: Vector, stage: int) -> Stage:
     last = 0 if case.tied > 0.0 else split.shape[0] - 1
-    embedding, head = 1.0 if place == 0 else 0.0, 1.0 if place == last else 0.0
-    held = split[place]
-    return Stage(held, held / case.depth, embedding, head, 1.0 * place, 1.0, held, 1.0, 0.0, 0.0)
+    embedding, head = 1.0 if stage == 0 else 0.0, 1.0 if stage == last else 0.0
+    layers = split[stage]
+    return Stage(layers, layers / case.depth, embedding, head, 1.0 * stage, 1.0, layers, 1.0, 0.0, 0.0)
 
 
 @inner
@@ -333,16 +333,16 @@ def fill_stages(times: Vector, last: Vector, level: float, most: float, cut: Pla
     ``cut`` is how many stages before the last each layer lies.
     """
     limit = level * (1.0 + ROUNDING)
-    place, filled = 0, 0.0
+    stage, filled = 0, 0.0
     for layer in range(times.shape[0] - 1, -1, -1):
-        added = filled + (last[layer] if place == 0 else times[layer])
+        added = filled + (last[layer] if stage == 0 else times[layer])
         if added > limit and filled > 0.0:
-            place += 1
+            stage += 1
             added = times[layer]
-        if added > limit or place >= most:
+        if added > limit or stage >= most:
             return False
         filled = added
-        cut[layer] = place
+        cut[layer] = stage
     return True
 
 
@@ -398,11 +398,11 @@ def lay_unlike_layers(
     once, repeated = layers[4], layers[5]
     for c in range(cases.shape[1]):
         k, pipeline, recompute = int(cases[0, c]), cases[1, c], cases[2, c]
-        kept = 0.0
+        total_saved = 0.0
         for layer in range(chain.shape[0]):
             once[layer] = whole_time(times, k, chain[layer], False)
             repeated[layer] = whole_time(times, k, chain[layer], recompute > 0.0)
-            kept += saved[layer]
+            total_saved += saved[layer]
         if not stated:
             balance(repeated, once, pipeline, cut)
         for g in range(stages.shape[1] // STAGE):
@@ -422,7 +422,7 @@ def lay_unlike_layers(
                     behind = skipping[layer + 1] if layer + 1 < chain.shape[0] else 0.0
                     passing, most = min(passing, behind), max(most, behind)
                     weights += times[k, start + WEIGHTS]
-                    share += saved[layer] / max(kept, 1.0)
+                    share += saved[layer] / max(total_saved, 1.0)
                     number += counted[layer]
                     for part in range(PARTS):
                         parts[part] += times[k, start + FORWARD_TIME + part]

@@ -34,8 +34,8 @@ def gpu_plans(space: Space) -> tuple[Plans, int]:
     split tokens of one rank. Gradients and parameters are sharded without a pipeline only, for its stages
     would exchange them for every micro-batch.
     """
-    found = layouts(space)
-    return plans_of(spread_of(space, found)), combinations(space, len(found))
+    degrees = layouts(space)
+    return plans_of(spread_of(space, degrees)), combinations(space, len(degrees))
 
 
 def plans_of(spread: Options) -> Plans:
@@ -58,25 +58,27 @@ def plan_count(spread: Options) -> tuple[int, int]:
     return int(count[0]), int(count[1])
 
 
-def spread_of(space: Space, found: Floats) -> Options:
+def spread_of(space: Space, degrees: Floats) -> Options:
     """Return what layouts, (L, 5), are spread over."""
-    ranks = _ranks(space, found)
-    pipelines = sorted(set(found[:, 1].astype(int).tolist()))
+    ranks = _ranks(space, degrees)
+    pipelines = sorted(set(degrees[:, 1].astype(int).tolist()))
     parts = [_chunks(space, pipeline) for pipeline in pipelines]
     chunks = np.zeros((len(parts), max(map(len, parts), default=1)))
     for row, values in enumerate(parts):
         chunks[row, : len(values)] = values
     # Layouts of the same traits have the same options.
-    traits = np.count_nonzero(ranks, axis=0) * 8 + (found[:, :3] > 1) @ [4, 2, 1]
+    traits = np.count_nonzero(ranks, axis=0) * 8 + (degrees[:, :3] > 1) @ [4, 2, 1]
     occurring = set(traits.tolist())
     options = [
         _options(space, trait & 4 > 0, trait & 2 > 0, trait & 1 > 0, trait >> 3) if trait in occurring else []
         for trait in range(8 * len(ranks) + 8)
     ]
     starts = whole([0, *itertools.accumulate(map(len, options))])
-    every = np.array([option for trait in options for option in trait], dtype=float).reshape(-1, 5).T.copy()
+    option_rows = (
+        np.array([option for trait in options for option in trait], dtype=float).reshape(-1, 5).T.copy()
+    )
     experts = whole(space.choices("expert", divisors(space.experts)))
-    return Options(found, ranks, whole(pipelines), chunks, experts, space.experts, every, starts)
+    return Options(degrees, ranks, whole(pipelines), chunks, experts, space.experts, option_rows, starts)
 
 
 def _chunks(space: Space, pipeline: int) -> list[int]:
@@ -92,20 +94,20 @@ def _chunks(space: Space, pipeline: int) -> list[int]:
     ]
 
 
-def _ranks(space: Space, found: Floats) -> Floats:
+def _ranks(space: Space, degrees: Floats) -> Floats:
     """Return over how many copies shards may lie, (R, L): all of them, or those of one machine.
 
     Plans that share nothing take the first: all copies where that is allowed.
     """
-    tensor, data = found[:, 0], found[:, 2]
+    tensor, data = degrees[:, 0], degrees[:, 2]
     if "sharding_ranks" in space.allowed:
-        given = sorted(space.allowed["sharding_ranks"])
-        ranks = np.array([np.where(data % value == 0, value, 0.0) for value in given])
+        requested = sorted(space.allowed["sharding_ranks"])
+        ranks = np.array([np.where(data % value == 0, value, 0.0) for value in requested])
         order = np.argsort(np.where(ranks == 0, 2, np.where(ranks == data, 0, 1)), axis=0, kind="stable")
         return np.ascontiguousarray(np.take_along_axis(ranks, order, axis=0))
-    near = np.maximum(min(space.devices_per_node, space.devices) // tensor, 1.0)
-    inside = (near > 1) & (near < data) & (data % near == 0)
-    return np.stack([data, np.where(inside, near, 0.0)])
+    machine_copies = np.maximum(min(space.devices_per_node, space.devices) // tensor, 1.0)
+    inside = (machine_copies > 1) & (machine_copies < data) & (data % machine_copies == 0)
+    return np.stack([data, np.where(inside, machine_copies, 0.0)])
 
 
 def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int) -> list[tuple[float, ...]]:
@@ -132,7 +134,7 @@ def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int)
     ]
 
 
-def combinations(space: Space, found: int) -> int:
+def combinations(space: Space, layout_count: int) -> int:
     """Return the combinations of all values of all dimensions, whether or not they have an effect."""
     sizes = (
         len(space.choices("interleave", divisors(space.depth))),
@@ -143,7 +145,7 @@ def combinations(space: Space, found: int) -> int:
         len(space.choices("sharding_ranks", range(RANK_CHOICES))),
         len(space.choices("offload", SWITCH)),
     )
-    return found * math.prod(sizes)
+    return layout_count * math.prod(sizes)
 
 
 NEUTRAL = [Plans.__slots__.index(name) for name in ("sequence_parallel", "sharding")]
@@ -162,28 +164,28 @@ def ipu_plans(space: Space) -> tuple[Plans, int]:
     them, and weights no wider than the state. Phases are those that are given, else one (:func:`phased`
     cuts further).
     """
-    found = layouts(space)
+    degrees = layouts(space)
     modes = space.choices("recompute", [float(Recompute.NONE), float(Recompute.FULL)])
     offload, phases = space.choices("offload", SWITCH), space.choices("phases", [1.0])
     enumerated = 0
-    blocks, places = [], []
-    for data in np.unique(found[:, 2]):
-        mine = np.flatnonzero(found[:, 2] == data)
+    blocks, positions = [], []
+    for data in np.unique(degrees[:, 2]):
+        mine = np.flatnonzero(degrees[:, 2] == data)
         shares = _shares(space, int(data))
-        every = [(*one, *share) for one in itertools.product(modes, offload, phases) for share in shares]
+        options = [(*mode, *share) for mode in itertools.product(modes, offload, phases) for share in shares]
         ways = len(space.choices("rts", range(int(data).bit_length())))
         ways *= len(space.choices("rts_optimizer", range(2)))
         enumerated += mine.size * len(modes) * len(offload) * len(phases) * ways
-        block = np.ones((mine.size, len(every), len(Plans.__slots__)))
-        block[..., :5] = found[mine, np.newaxis]
+        block = np.ones((mine.size, len(options), len(Plans.__slots__)))
+        block[..., :5] = degrees[mine, np.newaxis]
         block[..., NEUTRAL] = 0.0
         block[..., RANKS] = data
-        block[..., OPTIONS] = np.array(every, dtype=float).reshape(-1, 5)
+        block[..., OPTIONS] = np.array(options, dtype=float).reshape(-1, 5)
         blocks.append(block.reshape(-1, len(Plans.__slots__)))
-        places.append(np.repeat(mine, len(every)))
+        positions.append(np.repeat(mine, len(options)))
     if not blocks:
         return Plans.of_rows(np.empty((0, len(Plans.__slots__)))), 0
-    order = np.argsort(np.concatenate(places), kind="stable")
+    order = np.argsort(np.concatenate(positions), kind="stable")
     return Plans.of_rows(np.concatenate(blocks)[order]), enumerated
 
 

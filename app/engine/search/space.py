@@ -115,8 +115,8 @@ def tensor_degrees(space: Space) -> list[int]:
     [1, 2, 4, 8, 16]
     """
     if "tensor" in space.allowed:
-        asked = (int(t) for t in space.allowed["tensor"])
-        return [t for t in asked if _uses(space, space.devices, t) and _splits(space, t)]
+        requested = (int(t) for t in space.allowed["tensor"])
+        return [t for t in requested if _uses(space, space.devices, t) and _splits(space, t)]
     if not space.heads:
         return [1]
     node = min(space.devices_per_node, space.devices)
@@ -147,19 +147,19 @@ def pipeline_degrees(space: Space, tensor: int) -> list[int]:
     >>> pipeline_degrees(space, 2)
     [1, 2, 4]
     """
-    left = space.devices // tensor
+    remaining = space.devices // tensor
     if "pipeline" in space.allowed:
-        asked = (int(p) for p in space.allowed["pipeline"])
-        return [p for p in asked if _uses(space, left, p) and p <= space.depth]
+        requested = (int(p) for p in space.allowed["pipeline"])
+        return [p for p in requested if _uses(space, remaining, p) and p <= space.depth]
     if not space.heads and not space.ipu:
         return [1]
     if space.ipu:
-        return [p for p in _powers_of_two(min(left, space.depth)) if _uses(space, left, p)]
+        return [p for p in _powers_of_two(min(remaining, space.depth)) if _uses(space, remaining, p)]
     if space.spare:
         # More stages than the fewest with as many layers each shorten none of them.
         fewest = {-(-space.depth // layers) for layers in range(1, space.depth + 1)}
-        return sorted(p for p in fewest if p <= left)
-    return [p for p in divisors(left) if p <= space.depth]
+        return sorted(p for p in fewest if p <= remaining)
+    return [p for p in divisors(remaining) if p <= space.depth]
 
 
 def _powers_of_two(most: int) -> list[int]:
@@ -191,23 +191,23 @@ def layouts(space: Space) -> Floats:
     [[1.0, 1.0, 2.0, 0.5, 2.0], [1.0, 1.0, 2.0, 1.0, 1.0]]
     """
     if space.context > 1:
-        found = layouts(space.of_groups())
-        found[:, 2] *= space.context
-        found[:, 3] /= space.context
-        return found
+        rows = layouts(space.of_groups())
+        rows[:, 2] *= space.context
+        rows[:, 3] /= space.context
+        return rows
     pairs = [
         (tensor, pipeline) for tensor in tensor_degrees(space) for pipeline in pipeline_degrees(space, tensor)
     ]
     degrees = np.array(pairs, dtype=float).reshape(-1, 2).T.copy()
     return filled(
-        lambda found, count: shares_of_layouts(
+        lambda rows, count: shares_of_layouts(
             *space.bounds,
             whole(space.micro_batches),
             whole(divisors(space.global_batch)),
             degrees,
             np.empty(2 * MOST_SHARES, dtype=np.int64),
             np.empty((3, MOST_SHARES)),
-            found,
+            rows,
             count,
         ),
         width=5,
@@ -218,10 +218,10 @@ def layouts(space: Space) -> Floats:
 def filled(write: Callable[[Floats, Whole], None], *, width: int, expected: int) -> Floats:
     """Return the rows of so many numbers that a kernel writes, how many only it knows."""
     count = np.zeros(1, dtype=np.int64)
-    found = np.empty((max(expected, 64), width))
-    write(found, count)
+    rows = np.empty((max(expected, 64), width))
+    write(rows, count)
     length = int(count[0])
-    return found[:length] if length <= len(found) else filled(write, width=width, expected=length)
+    return rows[:length] if length <= len(rows) else filled(write, width=width, expected=length)
 
 
 def whole(values: Sequence[float]) -> Whole:
