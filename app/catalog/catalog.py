@@ -109,12 +109,12 @@ class Catalog(Lookup):
 
         Of each figure that varies with time the newest stated on or before that day stays, else the oldest.
         """
-        kept = {}
+        dated = {}
         for key, series in self.accepted.items():
             if len(series) > 1 and self.fields[key[1]].varies:
-                known = [figure for figure in series if figure.as_of <= on]
-                kept[key] = (known[-1] if known else series[0],)
-        return replace(self, accepted={**self.accepted, **kept}, prices_on=on)
+                until = [figure for figure in series if figure.as_of <= on]
+                dated[key] = (until[-1] if until else series[0],)
+        return replace(self, accepted={**self.accepted, **dated}, prices_on=on)
 
     def overlaid(self, book: PriceBook) -> Catalog:
         """Return the catalogue with the prices, discounts and rates of a price book laid over it."""
@@ -122,7 +122,7 @@ class Catalog(Lookup):
 
     def with_own(self, accelerators: Iterable[OwnAccelerator]) -> Catalog:
         """Return the catalogue with the accelerators of a workspace laid over it."""
-        own = {one.id: one for one in accelerators}
+        own = {accelerator.id: accelerator for accelerator in accelerators}
         items, sources, figures = own_overlay(self, own.values())
         return replace(
             self,
@@ -193,14 +193,14 @@ def load_training(directory: Path) -> dict[str, tuple[Figure, ...]]:
     """Return how each model preset was trained, as far as it was published: data/training.csv."""
     sheets = read_sheets(directory)
     units, sources = _units(sheets), _sources(sheets)
-    found: dict[str, tuple[Figure, ...]] = {}
+    figures: dict[str, tuple[Figure, ...]] = {}
     for row in sheets.rows["training"]:
         for model in row["models"].split():
             cells = {**row.cells, "item": model, "condition": "", "low": "", "high": "", "direction": ""}
             figure = _figure(replace(row, cells=cells), units, sources)
             if figure.status is FigureStatus.ACCEPTED:
-                found[model] = (*found.get(model, ()), figure)
-    return found
+                figures[model] = (*figures.get(model, ()), figure)
+    return figures
 
 
 def _units(sheets: Sheets) -> dict[str, Unit]:

@@ -182,9 +182,9 @@ def _bill(lookup: Lookup, system: str, machine: str, machines: int, hosts: int) 
         (condition, round(lookup.figure(system, "part", condition).si))
         for condition in lookup.conditions(system, "part")
     ]
-    named = ("price", "power_typical", "power_max", "rack_units")
+    parameters = ("price", "power_typical", "power_max", "rack_units")
     return tuple(
-        SystemPart(item, lookup.items[item].name, count, *(lookup.find(item, name) for name in named))
+        SystemPart(item, lookup.items[item].name, count, *(lookup.find(item, name) for name in parameters))
         for item, count in counts
         if count
     )
@@ -192,11 +192,11 @@ def _bill(lookup: Lookup, system: str, machine: str, machines: int, hosts: int) 
 
 def total(parts: Iterable[tuple[int, Figure | None]], unit: str) -> Spread:
     """Add up counts of figures in SI units; parts without a figure add nothing."""
-    known = [(count, figure) for count, figure in parts if figure is not None]
+    stated = [(count, figure) for count, figure in parts if figure is not None]
     return Spread(
-        sum(count * figure.si for count, figure in known),
-        sum(count * figure.si_low for count, figure in known),
-        sum(count * figure.si_high for count, figure in known),
+        sum(count * figure.si for count, figure in stated),
+        sum(count * figure.si_low for count, figure in stated),
+        sum(count * figure.si_high for count, figure in stated),
         unit,
     )
 
@@ -233,12 +233,12 @@ def chip_peaks(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
             Derived("fp16.16_dense", half, "FLOP/s", text, inputs),
             Derived("fp32", half / FP32_SHARE, "FLOP/s", f"{text} / 4", inputs),
         )
-    named = {
+    dense = {
         ("fp32" if precision is Precision.FP32 else f"{precision}_dense"): parameter
         for precision, parameter in PEAKS.items()
     }
     peaks = []
-    for name, parameter in (named | OTHER_PEAKS).items():
+    for name, parameter in (dense | OTHER_PEAKS).items():
         figure = lookup.find(chip, parameter)
         if figure is not None:
             peaks.append(Derived(name, figure.si, "FLOP/s", "as published", (figure,)))
@@ -294,8 +294,8 @@ def system_derived(lookup: Lookup, system: str) -> tuple[Derived, ...]:
     """Return what follows for a system: accelerators, peaks, memory totals, rails, ridge points."""
     entry = system_entry(lookup, system)
     machines = known_figure(lookup, "system", system, "machines")
-    each = lookup.figure(entry.machine, "devices")
-    count = (machines, each)
+    per_machine = lookup.figure(entry.machine, "devices")
+    count = (machines, per_machine)
     derived = [Derived("accelerators", entry.devices, "1", "machines × accelerators per machine", count)]
     derived += [
         Derived(
@@ -327,7 +327,7 @@ def system_derived(lookup: Lookup, system: str) -> tuple[Derived, ...]:
     return (*derived, Derived("memory", entry.devices * memory.si, "B", text, (*count, memory)))
 
 
-def _streaming(lookup: Lookup, machine: str, machines: int, known: list[Derived]) -> list[Derived]:
+def _streaming(lookup: Lookup, machine: str, machines: int, peaks: list[Derived]) -> list[Derived]:
     """Streaming memory by option and its bandwidth, and the ridge point towards it."""
     derived = []
     for condition in lookup.conditions(machine, "streaming_memory"):
@@ -339,7 +339,7 @@ def _streaming(lookup: Lookup, machine: str, machines: int, known: list[Derived]
     derived.append(
         Derived("streaming_bandwidth", total, "B/s", "machines × streaming bandwidth", (bandwidth,))
     )
-    peak = next(part for part in known if part.name == "peak_fp16_dense")
+    peak = next(part for part in peaks if part.name == "peak_fp16_dense")
     text = "peak / streaming bandwidth"
     ridge = Derived("ridge_streaming", peak.value / total, "FLOP/B", text, (*peak.inputs, bandwidth))
     return [*derived, ridge]

@@ -237,11 +237,11 @@ class Lookup:
         return series[-1] if series else None
 
     def figure(self, item: str, parameter: str, condition: str = "", on: str | None = None) -> Figure:
-        found = self.find(item, parameter, condition, on)
-        if found is None:
-            known = {f"{item} {key[1]}" for key in self.accepted if key[0] == item}
-            raise NotFound.named("figure", f"{item} {parameter}", known or self.items)
-        return found
+        figure = self.find(item, parameter, condition, on)
+        if figure is None:
+            names = {f"{item} {key[1]}" for key in self.accepted if key[0] == item}
+            raise NotFound.named("figure", f"{item} {parameter}", names or self.items)
+        return figure
 
     def series(self, item: str, parameter: str, condition: str = "") -> tuple[Figure, ...]:
         return self.accepted.get((item, parameter, condition), ())
@@ -251,24 +251,24 @@ class Lookup:
 
     def figures_of(self, item: str, parameters: Iterable[str] | None = None) -> tuple[Figure, ...]:
         """Return all accepted figures of an item in the order of the files."""
-        wanted = None if parameters is None else set(parameters)
-        known = self.by_item.get(item, ())
-        return tuple(figure for figure in known if wanted is None or figure.parameter in wanted)
+        chosen = None if parameters is None else set(parameters)
+        figures = self.by_item.get(item, ())
+        return tuple(figure for figure in figures if chosen is None or figure.parameter in chosen)
 
     @cached_property
     def by_item(self) -> Mapping[str, tuple[Figure, ...]]:
         """Accepted figures by item, in the order of the files."""
-        found: dict[str, list[Figure]] = {}
+        series_by_item: dict[str, list[Figure]] = {}
         for (item, _, _), series in self.accepted.items():
-            found.setdefault(item, []).extend(series)
-        return {item: tuple(figures) for item, figures in found.items()}
+            series_by_item.setdefault(item, []).extend(series)
+        return {item: tuple(figures) for item, figures in series_by_item.items()}
 
     @cached_property
     def by_parameter(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
-        found: dict[tuple[str, str], list[str]] = {}
+        conditions_of: dict[tuple[str, str], list[str]] = {}
         for item, parameter, condition in self.accepted:
-            found.setdefault((item, parameter), []).append(condition)
-        return {key: tuple(sorted(conditions)) for key, conditions in found.items()}
+            conditions_of.setdefault((item, parameter), []).append(condition)
+        return {key: tuple(sorted(conditions)) for key, conditions in conditions_of.items()}
 
     def rejected(self, item: str, parameter: str | None = None) -> tuple[Figure, ...]:
         """Return the competing claims that are not used; the note of each says why."""
@@ -283,10 +283,10 @@ class Lookup:
 
     def item(self, kind: str, name: str) -> Item:
         """Return an item of a kind or raise NotFound with the close identifiers."""
-        found = self.items.get(name)
-        if found is None or kind not in found.kinds:
+        item = self.items.get(name)
+        if item is None or kind not in item.kinds:
             raise NotFound.named(kind, name, self.names(kind))
-        return found
+        return item
 
     def names(self, kind: str) -> tuple[str, ...]:
         """Return the identifiers of a kind in the order of data/items.csv, without what is withdrawn."""
@@ -296,10 +296,10 @@ class Lookup:
         return tuple(self.known_sources.values())
 
     def source(self, source_id: str) -> Source:
-        found = self.known_sources.get(source_id)
-        if found is None:
+        source = self.known_sources.get(source_id)
+        if source is None:
             raise NotFound.named("source", source_id, self.known_sources)
-        return found
+        return source
 
     def claims(self, source_id: str | None = None, status: FigureStatus | None = None) -> tuple[Claim, ...]:
         return tuple(

@@ -60,8 +60,8 @@ class DataProblem:
     message: str
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.column}: {self.message}" if self.column else f"{place}: {self.message}"
+        position = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{position}: {self.column}: {self.message}" if self.column else f"{position}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def _rows(file: str, text: str, columns: tuple[str, ...], problems: list[DataPro
 
 def numbers(row: DataRow, *columns: str) -> Generator[DataProblem, None, list[float | None]]:
     """Give what is wrong with numbers, and return them: None where a cell is empty or wrong."""
-    found: list[float | None] = []
+    values: list[float | None] = []
     for column in columns:
         text, value = row[column], None
         try:
@@ -154,8 +154,8 @@ def numbers(row: DataRow, *columns: str) -> Generator[DataProblem, None, list[fl
         if value is not None and not math.isfinite(value):
             yield row.problem(column, f"“{text[:40]}” is not finite")
             value = None
-        found.append(value)
-    return found
+        values.append(value)
+    return values
 
 
 def date_problems(row: DataRow, column: str) -> Iterator[DataProblem]:
@@ -169,10 +169,10 @@ def date_problems(row: DataRow, column: str) -> Iterator[DataProblem]:
 Record = TypeVar("Record")
 
 
-def record_of(kind: Callable[..., Record], row: DataRow, **given: object) -> Record:
+def record_of(kind: Callable[..., Record], row: DataRow, **overrides: object) -> Record:
     """Return a record of a checked row: what is not given are cells of the fields' names and types."""
-    cells = {name: _value(hint, row[name]) for name, hint in _hints(kind).items() if name not in given}
-    return kind(**cells, **given)
+    cells = {name: _value(hint, row[name]) for name, hint in _hints(kind).items() if name not in overrides}
+    return kind(**cells, **overrides)
 
 
 @functools.cache

@@ -61,8 +61,8 @@ def known_figure(lookup: Lookup, kind: str, item: str, parameter: str) -> Figure
 def usual_figures(lookup: Lookup, kind: str, item: str) -> tuple[Figure, ...]:
     """Return the usual figures that stand in for what nobody states of an item."""
     missing = (name for name in OF_KIND[kind] if lookup.find(item, name) is None)
-    found = (usual_figure(lookup, kind, item, name) for name in missing)
-    return tuple(figure for figure in found if figure is not None)
+    figures = (usual_figure(lookup, kind, item, name) for name in missing)
+    return tuple(figure for figure in figures if figure is not None)
 
 
 OF_KIND = {
@@ -121,8 +121,8 @@ def _is_faster(peak: Figure, figures: Figures) -> bool:
 def gpu_chip(lookup: Lookup, chip_id: str) -> GpuChip:
     figures = gpu_figures(lookup, chip_id)
     numbers: dict[str, Any] = {name: figure.si for name, figure in figures.items() if "." not in name}
-    named = {precision: f"matrix_peak.{precision}" for precision in PEAKS}
-    numbers["matrix_peak"] = {key: figures[name].si for key, name in named.items() if name in figures}
+    fields_of = {precision: f"matrix_peak.{precision}" for precision in PEAKS}
+    numbers["matrix_peak"] = {key: figures[name].si for key, name in fields_of.items() if name in figures}
     numbers["multiprocessors"] = round(numbers["multiprocessors"])
     numbers["matrix_units"] = numbers["matrix_units"] > 0
     return GpuChip(name=chip_id, **numbers)
@@ -168,11 +168,11 @@ def ipu_chip(lookup: Lookup, chip_id: str, streaming_memory: float | None = None
 
 def machine_name(lookup: Lookup, name: str) -> str:
     """Return the machine a system is made of; a machine's own identifier stays."""
-    found = lookup.items.get(name)
-    if found is not None and "system" in found.kinds:
+    item = lookup.items.get(name)
+    if item is not None and "system" in item.kinds:
         stated = lookup.find(name, "machine")
         # A machine that is sold alone is the system of the same identifier.
-        return name if stated is None and "machine" in found.kinds else lookup.figure(name, "machine").text
+        return name if stated is None and "machine" in item.kinds else lookup.figure(name, "machine").text
     return lookup.item("machine", name).id
 
 
@@ -184,13 +184,13 @@ def machine_figures(lookup: Lookup, name: str, devices: int | None = None) -> Fi
     machine_id = machine_name(lookup, name)
     fitted = lookup.figure(machine_id, "devices")
     figures = {"devices": fitted, "intra": lookup.figure(machine_id, "intra")}
-    wanted = round(fitted.si) if devices is None else devices
+    count = round(fitted.si) if devices is None else devices
     smaller = sorted(
         (int(condition.split()[0]), condition)
         for condition in lookup.conditions(machine_id, "bus_bandwidth")
         if condition
     )
-    condition = next((text for measured, text in smaller if wanted <= measured), "")
+    condition = next((text for measured, text in smaller if count <= measured), "")
     figures["bus_bandwidth"] = lookup.figure(machine_id, "bus_bandwidth", condition)
     figures["latency"] = known_figure(lookup, "machine", machine_id, "collective_latency")
     if figures["intra"].text == Intra.TORUS:

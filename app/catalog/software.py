@@ -342,7 +342,7 @@ def load_software(directory: Path) -> SoftwareCatalog:
 
 
 def _defaults(directory: Path, profiles: Mapping[str, SoftwareProfile]) -> tuple[DefaultSoftware, ...]:
-    found = []
+    rows = []
     for line, row in enumerate(_rows(directory / "software_defaults.csv"), start=2):
         profile = profiles.get(row["profile"])
         if profile is None or profile.kind != row["kind"] or not profile.complete:
@@ -355,21 +355,21 @@ def _defaults(directory: Path, profiles: Mapping[str, SoftwareProfile]) -> tuple
             raise CatalogError(f"software_defaults.csv line {line}: since must be a date") from error
         cells: dict[str, Any] = {entry.name: row[entry.name] for entry in fields(DefaultSoftware)}
         cells |= {name: frozenset(filter(None, row[name].split(";"))) for name in LISTS}
-        found.append(DefaultSoftware(**cells))
+        rows.append(DefaultSoftware(**cells))
     for kind in ("gpu", "ipu"):
-        if not any(row.kind == kind and not any(row.rank[:-1]) for row in found):
+        if not any(row.kind == kind and not any(row.rank[:-1]) for row in rows):
             raise CatalogError(f"software_defaults.csv: no row holds for every model on {kind}")
-    return tuple(sorted(found, key=lambda row: row.rank, reverse=True))
+    return tuple(sorted(rows, key=lambda row: row.rank, reverse=True))
 
 
 def _kernels(rows: tuple[Mapping[str, str], ...]) -> GpuKernels:
     values = {row["parameter"]: float(row["value"]) for row in rows}
     names = [name for name in values if name.startswith("tile_") and name != "tile_prologue"]
     tiles = [(name.removeprefix("tile_").split("x"), values.pop(name)) for name in names]
-    wanted = {entry.name for entry in fields(GpuKernels)} - {"tile_rows", "tile_columns", "tile_efficiency"}
-    if wanted != set(values):
+    expected = {entry.name for entry in fields(GpuKernels)} - {"tile_rows", "tile_columns", "tile_efficiency"}
+    if expected != set(values):
         raise CatalogError(
-            f"kernels.csv: missing {sorted(wanted - set(values))}, unknown {sorted(set(values) - wanted)}"
+            f"kernels.csv: missing {sorted(expected - set(values))}, unknown {sorted(set(values) - expected)}"
         )
     return GpuKernels(
         tile_rows=np.array([float(sides[0]) for sides, _ in tiles]),

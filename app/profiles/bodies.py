@@ -65,12 +65,12 @@ Body: TypeAlias = TransformerBody | ArchitectureBody | OperatorBody | FigureBody
 def merge_equal(operators: list[Operator]) -> list[Operator]:
     """Return one row for equal operators, with the sum of their counts, in order of appearance."""
     counts: Counter[Operator] = Counter()
-    named: dict[Operator, str] = {}
+    names: dict[Operator, str] = {}
     for operator in operators:
         key = replace(operator, name="", count=1.0)
         counts[key] += int(operator.count)
-        named.setdefault(key, operator.name)
-    return [replace(key, name=named[key], count=float(count)) for key, count in counts.items()]
+        names.setdefault(key, operator.name)
+    return [replace(key, name=names[key], count=float(count)) for key, count in counts.items()]
 
 
 def patch_shape(body: TransformerBody, image_size: int) -> tuple[TransformerShape, Tokens]:

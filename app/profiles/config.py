@@ -532,17 +532,17 @@ def _pattern(reader: Reader, letters: str, names: str, usual: str | None = None)
     """Return the layers of a hybrid as letters, from either of the fields that hold them."""
     listed = reader.document.get(names)
     if isinstance(listed, list):
-        found = "".join(BLOCKS.get(str(name), "?") for name in listed)
+        pattern = "".join(BLOCKS.get(str(name), "?") for name in listed)
     else:
-        found = str(reader.document.get(letters) or usual or "")
-    if not 1 <= len(found) <= MOST["layers"] or not set(found) <= LETTERS:
+        pattern = str(reader.document.get(letters) or usual or "")
+    if not 1 <= len(pattern) <= MOST["layers"] or not set(pattern) <= LETTERS:
         raise Unprocessable.at(
             f"{reader.where}.{letters}",
             "{field} must name every layer by one of {letters}",
             field=letters,
             letters=" ".join(sorted(LETTERS)),
         )
-    return found
+    return pattern
 
 
 def _hybrid(reader: Reader, title: str) -> ModelProfile:

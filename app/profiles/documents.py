@@ -99,8 +99,8 @@ def shown(value: object) -> str:
 
 def printable(text: str, most: int = 60) -> str:
     """Return text cut to a readable length, without control characters."""
-    kept = "".join(character if character.isprintable() else "�" for character in text[: most + 1])
-    return kept if len(kept) <= most else kept[: most - 1] + "…"
+    cleaned = "".join(character if character.isprintable() else "�" for character in text[: most + 1])
+    return cleaned if len(cleaned) <= most else cleaned[: most - 1] + "…"
 
 
 DEPTH = 64

@@ -205,15 +205,15 @@ def _layer(layer: object, index: int, path: str) -> list[Operator]:
         raise Unprocessable.at(
             f"{path}.kind", "kind is {value}; accepted: {known}", value=shown(kind), known=", ".join(KINDS)
         )
-    build, known = KINDS[kind]
+    build, fields_known = KINDS[kind]
     for field in layer:
-        if field not in known and field not in {"name", "kind", "count"}:
+        if field not in fields_known and field not in {"name", "kind", "count"}:
             raise Unprocessable.at(
                 f"{path}.{printable(str(field))}",
                 "{field} is not a column of a {kind} row; accepted: {known}",
                 field=shown(field),
                 kind=kind,
-                known=", ".join(("name", "kind", "count", *sorted(known))),
+                known=", ".join(("name", "kind", "count", *sorted(fields_known))),
             )
     row = LayerRow(layer, path)
     title = layer.get("name")

@@ -124,8 +124,8 @@ class Published:
         return next((figure for figure in self.training if figure.parameter == parameter), None)
 
     def _value(self, parameter: str) -> float | None:
-        found = self._figure(parameter)
-        return found.value if found else None
+        figure = self._figure(parameter)
+        return figure.value if figure else None
 
     def _whole(self, parameter: str) -> int | None:
         value = self._value(parameter)

@@ -80,8 +80,8 @@ def read_onnx(name: str, data: bytes) -> ModelProfile:
 
 def _check_names(graph: onnx.GraphProto) -> None:
     """Refuse names that are no text: the parser hands on bytes that are not UTF-8 as they are."""
-    named = (*graph.initializer, *graph.input, *graph.node)
-    texts: list[object] = [entry.name for entry in named]
+    entries = (*graph.initializer, *graph.input, *graph.node)
+    texts: list[object] = [entry.name for entry in entries]
     for node in graph.node:
         texts += [node.op_type, node.domain, *node.input, *node.output]
         texts += [attribute.name for attribute in node.attribute]
@@ -144,7 +144,7 @@ def _set_weights_aside(name: str, graph: onnx.GraphProto) -> dict[str, tuple[int
     Shape inference then sees sizes alone and never touches weights, inside the file or outside.
     """
     parameters: dict[str, tuple[int, ...]] = {}
-    kept: list[onnx.TensorProto] = []
+    initializers: list[onnx.TensorProto] = []
     declared = {entry.name for entry in graph.input}
     for tensor in graph.initializer:
         dimensions = tuple(tensor.dims)
@@ -159,7 +159,7 @@ def _set_weights_aside(name: str, graph: onnx.GraphProto) -> dict[str, tuple[int
                 )
             parameters.setdefault(tensor.name, dimensions)
         else:
-            kept.append(tensor)
+            initializers.append(tensor)
     for node in graph.node:
         # Some exporters write weights as constants.
         for attribute in node.attribute:
@@ -169,8 +169,8 @@ def _set_weights_aside(name: str, graph: onnx.GraphProto) -> dict[str, tuple[int
                 if elements(name, node.output[0], dimensions) > 1:
                     parameters[node.output[0]] = dimensions
     del graph.initializer[:]
-    graph.initializer.extend(kept)
-    constants = {tensor.name for tensor in kept}
+    graph.initializer.extend(initializers)
+    constants = {tensor.name for tensor in initializers}
     inputs = [entry for entry in graph.input if entry.name not in constants]
     del graph.input[:]
     graph.input.extend(inputs)

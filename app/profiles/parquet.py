@@ -78,9 +78,9 @@ def measure(path: str) -> dict[str, object]:
 
     frame = polars.scan_parquet(path)
     schema = frame.collect_schema()
-    known = {name.lower(): name for name in schema.names()}
+    columns = {name.lower(): name for name in schema.names()}
     column = next(
-        (known[name] for name in (*LENGTH_COLUMNS, *LIST_COLUMNS, *TEXT_COLUMNS) if name in known), None
+        (columns[name] for name in (*LENGTH_COLUMNS, *LIST_COLUMNS, *TEXT_COLUMNS) if name in columns), None
     )
     if column is None:
         return {"columns": schema.names()[:50]}

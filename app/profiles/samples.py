@@ -202,27 +202,27 @@ def packed_rows(lengths: Mapping[int, int], row: int) -> int:
     free: Counter[int] = Counter()
     rows = 0
     for length, count in sorted(lengths.items(), reverse=True):
-        left = count
+        remaining = count
         # The fullest rows that still have room come first, which is best fit; it never needs more.
         for room in sorted(space for space in free if space >= length):
-            if not left:
+            if not remaining:
                 break
-            each = room // length
-            used = min(free[room], -(-left // each))
-            placed = min(left, used * each)
+            per_row = room // length
+            used = min(free[room], -(-remaining // per_row))
+            placed = min(remaining, used * per_row)
             free[room] -= used
             if not free[room]:
                 del free[room]
-            full, rest = divmod(placed, each)
-            free[room - each * length] += full
+            full, rest = divmod(placed, per_row)
+            free[room - per_row * length] += full
             if rest:
                 free[room - rest * length] += 1
-            left -= placed
-        each = row // length
-        opened = -(-left // each)
+            remaining -= placed
+        per_row = row // length
+        opened = -(-remaining // per_row)
         rows += opened
-        full, rest = divmod(left, each)
-        free[row - each * length] += full
+        full, rest = divmod(remaining, per_row)
+        free[row - per_row * length] += full
         if rest:
             free[row - rest * length] += 1
         del free[0]

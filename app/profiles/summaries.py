@@ -107,18 +107,18 @@ def _torchinfo(name: str, text: str) -> Iterator[Operator]:
     for number, line in _numbered(name, text):
         if line.startswith(("=", "Total", "Layer (", "Input size", "Forward/", "Params size", "Trainable")):
             continue
-        found = _ROW.match(line + " ")
-        if found is None:
+        match = _ROW.match(line + " ")
+        if match is None:
             continue
-        rest = line[found.end() :]
-        sizes = tuple(_sizes(shape) for shape in _SHAPE.findall(rest))
-        counts = [float(count.replace(",", "")) for count in _COUNT.findall(_SHAPE.sub(" ", rest))]
+        details = line[match.end() :]
+        sizes = tuple(_sizes(shape) for shape in _SHAPE.findall(details))
+        counts = [float(count.replace(",", "")) for count in _COUNT.findall(_SHAPE.sub(" ", details))]
         modules.append(
             Module(
                 line=number,
-                depth=int(found["depth"] or 0),
-                type=found["type"],
-                name=found["name"] or found["type"],
+                depth=int(match["depth"] or 0),
+                type=match["type"],
+                name=match["name"] or match["type"],
                 sizes=sizes,
                 parameters=min(counts[0], 1e15) if counts else 0.0,
             )
@@ -206,8 +206,8 @@ def _sizes(shape: str) -> tuple[int, ...]:
 
 
 def _scaled(cell: str) -> float | None:
-    found = _SCALED.match(cell.strip())
-    return None if found is None else min(float(found[1]), 1e9) * _SCALES[found[2]]
+    match = _SCALED.match(cell.strip())
+    return None if match is None else min(float(match[1]), 1e9) * _SCALES[match[2]]
 
 
 def _fvcore(name: str, text: str) -> Iterator[Operator]:

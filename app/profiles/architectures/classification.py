@@ -217,9 +217,9 @@ GROUPED_EXPANSION = 4
 
 def _scaled_channels(channels: int, width: float) -> int:
     """Return channels scaled and rounded to a multiple of 8, never down by more than a tenth."""
-    wanted = channels * width
-    rounded = max(8, int(wanted + 4) // 8 * 8)
-    return rounded + 8 if rounded < 0.9 * wanted else rounded
+    exact = channels * width
+    rounded = max(8, int(exact + 4) // 8 * 8)
+    return rounded + 8 if rounded < 0.9 * exact else rounded
 
 
 def _group_count(channels: int, group_size: int) -> int:

@@ -94,8 +94,8 @@ def build_deepseek_v4(
 
     def attention(name: str, ratio: int) -> list[Operator]:
         """Return one attention block; keys are values as well and all heads share them."""
-        kept = compressed_keys(length, ratio, picked)
-        squared = length * (min(window, length) + kept)
+        key_count = compressed_keys(length, ratio, picked)
+        squared = length * (min(window, length) + key_count)
         width = heads * head_dimension
         found = [
             dense(f"{name}query_down", hidden, query_rank, length),
@@ -194,7 +194,7 @@ def build_deepseek_v4(
                 ),
             ),
         ]
-        return [replace(each, count=float(count), layer_launches=1.0 / len(block)) for each in block]
+        return [replace(operator, count=float(count), layer_launches=1.0 / len(block)) for operator in block]
 
     kinds = Counter(map(int, ratios.split("-")))
     shape = TransformerShape(
