@@ -53,8 +53,8 @@ class Schema(Described):
         """Refuse what pydantic would take for another type: true for 1, 0 for false, “2” for 2."""
         if isinstance(value, bool | int | float | list | Quoted):
             kinds = _wanted(cast(Hashable, cls.model_fields[info.field_name or ""].annotation))
-            for one in value if isinstance(value, list) else [value]:
-                if type(one) in STAND_INS and kinds and not kinds & STAND_INS[type(one)]:
+            for item in value if isinstance(value, list) else [value]:
+                if type(item) in STAND_INS and kinds and not kinds & STAND_INS[type(item)]:
                     raise PydanticKnownError(_complaint(kinds))
         return value
 

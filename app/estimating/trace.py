@@ -179,11 +179,11 @@ def _software(scenario: Scenario, catalog: Catalog) -> TraceStep:
 def measured_effects(scenario: Scenario, catalog: Catalog) -> list[MeasuredEffect]:
     """Return the factors on the time of a step that measured runs tell of what it runs on, and with."""
     fitted = source_ref(catalog.source("rackline-fit"))
-    found = []
+    rows = []
     for effect in scenario.effects:
         template = EFFECTS[effect.kind, effect.factor > 1.0].template
         percent = significant(100.0 * abs(effect.factor - 1.0), 2)
-        found.append(
+        rows.append(
             MeasuredEffect(
                 kind=effect.kind,
                 name=effect.name,
@@ -195,7 +195,7 @@ def measured_effects(scenario: Scenario, catalog: Catalog) -> list[MeasuredEffec
                 source=fitted,
             )
         )
-    return found
+    return rows
 
 
 def _effects(scenario: Scenario, catalog: Catalog) -> list[TraceStep]:

@@ -61,10 +61,10 @@ class Solution:
 
     def without(self, left_out: Mask) -> Floats:
         """Return the coordinates when some runs are left out, by one Newton step from the solution."""
-        kept = self.weights * ~left_out
+        weights = self.weights * ~left_out
         scaled = self.slopes / SCALE
-        curvature = scaled.T @ (scaled * kept[:, np.newaxis]) + _prior_curvature(self.figures)
-        gradient = scaled.T @ (kept * self.errors / SCALE) + self._prior_gradient()
+        curvature = scaled.T @ (scaled * weights[:, np.newaxis]) + _prior_curvature(self.figures)
+        gradient = scaled.T @ (weights * self.errors / SCALE) + self._prior_gradient()
         free = _inside(self.figures, self.point, gradient)
         return self.figures.clipped(self.point - _solve(curvature, gradient, free))
 
@@ -110,17 +110,17 @@ def linearised(runs: Sequence[FitRun], figures: Figures, point: Floats) -> tuple
     """Return the error of each run, (R,), and its derivatives, (R, K)."""
     errors, slopes = np.empty(len(runs)), np.zeros((len(runs), len(figures.keys)))
     for row, run in enumerate(runs):
-        places = [figures.place[key] for key in run.keys if key in figures.place]
-        samples = np.tile(point, (2 * len(places) + 1, 1))
-        for number, place in enumerate(places):
-            samples[2 * number + 1, place] += NUDGE
-            samples[2 * number + 2, place] -= NUDGE
+        columns = [figures.place[key] for key in run.keys if key in figures.place]
+        samples = np.tile(point, (2 * len(columns) + 1, 1))
+        for number, column in enumerate(columns):
+            samples[2 * number + 1, column] += NUDGE
+            samples[2 * number + 2, column] -= NUDGE
         samples = figures.clipped(samples)
-        found = predicted(run, figures, samples)
-        errors[row] = found[0]
-        for number, place in enumerate(places):
-            moved = samples[2 * number + 1, place] - samples[2 * number + 2, place]
-            slopes[row, place] = (found[2 * number + 1] - found[2 * number + 2]) / moved
+        values = predicted(run, figures, samples)
+        errors[row] = values[0]
+        for number, column in enumerate(columns):
+            moved = samples[2 * number + 1, column] - samples[2 * number + 2, column]
+            slopes[row, column] = (values[2 * number + 1] - values[2 * number + 2]) / moved
     return errors, cut(runs, slopes)
 
 
@@ -135,8 +135,8 @@ def predicted(run: FitRun, figures: Figures, coordinates: Floats) -> Floats:
     """Return ln(predicted / measured time) of a run at samples of coordinates, (S, K)."""
     values = figures.values(np.atleast_2d(coordinates))
     chosen = {key[1]: values[:, figures.place[key]] for key in run.keys if key in figures.place}
-    found = run.predict(chosen)
-    return np.asarray(np.broadcast_to(found, (values.shape[0],)))
+    errors = run.predict(chosen)
+    return np.asarray(np.broadcast_to(errors, (values.shape[0],)))
 
 
 def _robust(errors: Floats) -> Floats:
@@ -181,15 +181,15 @@ class LogErrors:
 
     def part(self, name: str, chosen: Callable[[FitRun], bool]) -> ErrorSummary:
         """Return the summary of the runs that a condition holds for."""
-        kept = [
+        rows = [
             (run.group, value)
             for run, value in zip(self.runs, self.values, strict=True)
             if chosen(run) and np.isfinite(value)
         ]
-        part = ErrorSummary(name, len(kept), len(kept))
-        if not kept:
+        part = ErrorSummary(name, len(rows), len(rows))
+        if not rows:
             return part
-        return with_errors(part, np.array([value for _, value in kept]), [group for group, _ in kept])
+        return with_errors(part, np.array([value for _, value in rows]), [group for group, _ in rows])
 
 
 def core(run: FitRun) -> bool:
@@ -213,8 +213,8 @@ def by_group(solution: Solution) -> LogErrors:
     for name in dict.fromkeys(names):
         out = names == name
         point = solution.without(out)
-        for place in np.flatnonzero(out):
-            values[place] = predicted(solution.runs[place], solution.figures, point)[0]
+        for index in np.flatnonzero(out):
+            values[index] = predicted(solution.runs[index], solution.figures, point)[0]
     return LogErrors("left out by group", solution.runs, values)
 
 
@@ -244,16 +244,16 @@ def by_profile(
         out = names == name
         point = solution.without(out)
         unknown = without_profile(context, name)
-        for place in np.flatnonzero(out):
-            run = run_of(rows[solution.runs[place].id], unknown)
+        for index in np.flatnonzero(out):
+            run = run_of(rows[solution.runs[index].id], unknown)
             if run is not None:
-                runs[place], values[place] = run, predicted(run, solution.figures, point)[0]
+                runs[index], values[index] = run, predicted(run, solution.figures, point)[0]
     return LogErrors("software unknown", tuple(runs), values)
 
 
 def without_profile(context: SizingContext, name: str) -> SizingContext:
-    kept = tuple(rule for rule in context.rules.software if _owner(rule.result["profile"], context) != name)
-    return replace(context, rules=replace(context.rules, software=kept))
+    rules = tuple(rule for rule in context.rules.software if _owner(rule.result["profile"], context) != name)
+    return replace(context, rules=replace(context.rules, software=rules))
 
 
 def _owner(profile: str, context: SizingContext) -> str:
@@ -272,14 +272,14 @@ def worth(solution: Solution, errors: LogErrors) -> dict[tuple[str, str], float]
     not pay for itself out of sample.
     """
     weights = group_weights([run.group for run in solution.runs])
-    found = {}
+    growths = {}
     for number, key in enumerate(solution.figures.keys):
         touched = solution.slopes[:, number] != 0
         if np.any(touched):
             tied = errors.values + solution.slopes @ (solution.tied(number) - solution.point)
             growth = weights * (np.abs(tied) - np.abs(errors.values))
-            found[key] = float(np.sum(growth) / np.sum(weights[touched]))
-    return found
+            growths[key] = float(np.sum(growth) / np.sum(weights[touched]))
+    return growths
 
 
 PRIOR = 0.08
@@ -303,34 +303,38 @@ class Miss:
 
 def misses(errors: LogErrors, solution: Solution, deviations: Floats) -> list[Miss]:
     """Return left-out errors with the variance that the figures of each run give."""
-    kept = [(run, value) for run, value in zip(errors.runs, errors.values, strict=True) if np.isfinite(value)]
-    _, slopes = linearised([run for run, _ in kept], solution.figures, solution.point)
+    rows = [(run, value) for run, value in zip(errors.runs, errors.values, strict=True) if np.isfinite(value)]
+    _, slopes = linearised([run for run, _ in rows], solution.figures, solution.point)
     variances = np.square(slopes) @ np.square(deviations)
     return [
         Miss(run, float(value), float(variance))
-        for (run, value), variance in zip(kept, variances, strict=True)
+        for (run, value), variance in zip(rows, variances, strict=True)
     ]
 
 
-def fit_residuals(found: Sequence[Miss], held: Mapping[str, float], free: Sequence[str]) -> dict[str, float]:
-    weights = _independent([miss.run for miss in found])
-    errors = np.array([miss.error for miss in found])
-    known = np.array(
+def fit_residuals(
+    missed: Sequence[Miss], widths: Mapping[str, float], free: Sequence[str]
+) -> dict[str, float]:
+    weights = _independent([miss.run for miss in missed])
+    errors = np.array([miss.error for miss in missed])
+    fixed = np.array(
         [
-            miss.variance + sum(held.get(name, 0.0) ** 2 for name in miss.run.regimes if name not in free)
-            for miss in found
+            miss.variance + sum(widths.get(name, 0.0) ** 2 for name in miss.run.regimes if name not in free)
+            for miss in missed
         ]
     )
-    inside = np.array([[name in miss.run.regimes for name in free] for miss in found], dtype=float)
+    inside = np.array([[name in miss.run.regimes for name in free] for miss in missed], dtype=float)
     tries = np.exp(np.linspace(math.log(SMALLEST), math.log(LARGEST), TRIES))
     deviations = np.full(len(free), PRIOR)
     for _ in range(SWEEPS):
-        for place in range(len(free)):
-            others = known + inside @ np.square(deviations) - inside[:, place] * deviations[place] ** 2
-            variance = others + inside[:, place] * np.square(tries)[:, np.newaxis]
+        for index in range(len(free)):
+            other_variance = (
+                fixed + inside @ np.square(deviations) - inside[:, index] * deviations[index] ** 2
+            )
+            variance = other_variance + inside[:, index] * np.square(tries)[:, np.newaxis]
             likelihood = _log_likelihood(errors, variance) @ weights
             prior = -0.5 * np.square(np.log(tries / PRIOR) / PRIOR_WIDTH)
-            deviations[place] = tries[int(np.argmax(likelihood + prior))]
+            deviations[index] = tries[int(np.argmax(likelihood + prior))]
     return {name: float(f"{value:.2g}") for name, value in zip(free, deviations, strict=True)}
 
 

@@ -67,9 +67,9 @@ def laboratory_of(source: str) -> str:
     >>> laboratory_of("mosaicml/llm-foundry scripts/train/benchmarking/README.md")
     'mosaicml'
     """
-    named = SUBMITTER.search(source)
-    if named is not None:
-        return named.group(1).strip()
+    match = SUBMITTER.search(source)
+    if match is not None:
+        return match.group(1).strip()
     return re.split(r"[/,:@ ]", source.strip())[0]
 
 
@@ -84,8 +84,8 @@ def free_keys(profile: SoftwareProfile) -> tuple[Key, ...]:
 
 def runs_of(rows: Sequence[Mapping[str, str]], context: SizingContext) -> list[FitRun]:
     """Return the measured throughputs and steps that can be predicted."""
-    found = (run_of(row, context) for row in rows)
-    return [run for run in found if run is not None]
+    runs = (run_of(row, context) for row in rows)
+    return [run for run in runs if run is not None]
 
 
 def run_of(row: Mapping[str, str], context: SizingContext) -> FitRun | None:
@@ -127,12 +127,12 @@ def _log_error(
     measured: float,
     figures: Mapping[str, Floats],
 ) -> Floats:
-    held: dict[str, FloatLike] = dict(scenario.overrides)
+    overrides: dict[str, FloatLike] = dict(scenario.overrides)
     for name, samples in figures.items():
-        known = scenario.software.figures[name].value
+        stated = scenario.software.figures[name].value
         # A rule may have scaled a figure for the machine of the run; the scale stays.
-        held[name] = samples * (held[name] / known) if name in held else samples
-    changed = replace(scenario, overrides=held)
+        overrides[name] = samples * (overrides[name] / stated) if name in overrides else samples
+    changed = replace(scenario, overrides=overrides)
     value = np.ravel(conversion(case, changed, plans, context)(changed.step(plans).total))
     return np.asarray(sign * (np.log(value) - measured))
 
@@ -194,25 +194,25 @@ class Figures:
 
 
 def _with_ancestors(software: SoftwareCatalog, keys: Sequence[Key]) -> set[Key]:
-    found: set[Key] = set()
+    ancestors: set[Key] = set()
     waiting = list(keys)
     while waiting:
         key = waiting.pop()
-        found.add(key)
+        ancestors.add(key)
         above = _above(software, key)
         if above is not None and software.profiles[above[0]].figures[above[1]].status == "fitted":
             waiting.append(above)
-    return found
+    return ancestors
 
 
 def _above(software: SoftwareCatalog, key: Key) -> Key | None:
     """Return the figure of what the profile extends."""
     owner, name = key
-    found = None
+    inherited = None
     for parent in software.profiles[owner].extends:
         figure = software.profiles[parent].figures.get(name)
-        found = (figure.profile, name) if figure is not None else found
-    return found
+        inherited = (figure.profile, name) if figure is not None else inherited
+    return inherited
 
 
 def _expected(software: SoftwareCatalog, key: Key, above: Key | None) -> float:
