@@ -11,15 +11,11 @@ from app.errors import FieldError, Message
 
 DISCOUNT = "discount"
 """Parameter of a row that takes a share off the catalogue's prices instead of stating a price."""
-
 MAKER, KIND = "maker:", "kind:"
 """Prefixes of the item of a discount on everything of a maker or of a kind."""
-
 CONVERTED = ("price", "price_hour")
 """Parameters that are converted to dollars, the only currency of the catalogue's prices."""
-
 MONEY_UNITS = ("USD", "KRW", "EUR")
-
 MOST_ROWS = 2000
 
 LIMITS: Mapping[str, tuple[float, float]] = {
@@ -52,7 +48,6 @@ LIMITS: Mapping[str, tuple[float, float]] = {
 
 PRICED_KINDS = frozenset({"machine", "system", "switch", "part", "adapter", "cable", "storage", "rack"})
 """Kinds of items with a purchase price."""
-
 RENTED_KINDS = frozenset({"system", "rental"})
 """Kinds of items with an hourly price."""
 
@@ -168,8 +163,7 @@ def _figure_fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
     if row.condition not in conditions:
         allowed = ", ".join(f"“{condition}”" for condition in conditions)
         return "condition", Message(
-            "“{given}” is not valid here; use one of {known}",
-            {"given": row.condition[:40], "known": allowed},
+            "“{given}” is not valid here; use one of {known}", {"given": row.condition[:40], "known": allowed}
         )
     return None
 

@@ -53,9 +53,7 @@ ITEM_PARAMETERS = {
 
 GPU_PARAMETERS = ("memory_capacity", "memory_bandwidth", "multiprocessors")
 """What every chip without tiles needs, beside a half-precision peak."""
-
 HALF_PEAKS = ("peak_bf16_dense", "peak_fp16_dense")
-
 NOT_FOUND = "not found"
 """How the note of a row without a value begins."""
 

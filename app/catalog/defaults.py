@@ -13,7 +13,6 @@ from app.engine.records import Floats
 from app.errors import CatalogError
 
 COST = "cost-defaults"
-
 YEARLY_SHARES = {"support": "support_rate"}
 """Line of a cost that is a yearly share of the price of the equipment → its parameter in the catalogue."""
 
@@ -136,11 +135,7 @@ def tariffs(lookup: Lookup, region: str) -> tuple[str, ...]:
 
 
 def cost_defaults(
-    lookup: Lookup,
-    chip_kind: ChipKind,
-    region: str = "korea",
-    tier: str | None = None,
-    operator: str = "",
+    lookup: Lookup, chip_kind: ChipKind, region: str = "korea", tier: str | None = None, operator: str = ""
 ) -> CostDefaults:
     """Return the cost defaults for an architecture, a region, a tier of its tariff and who runs the site."""
     elsewhere = {

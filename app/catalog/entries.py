@@ -203,7 +203,6 @@ def total(parts: Iterable[tuple[int, Figure | None]], unit: str) -> Spread:
 
 FMA = 2.0
 """Operations of one fused multiply-add."""
-
 FP32_SHARE = 4.0
 """fp16.16 products per fp32 product on an IPU."""
 

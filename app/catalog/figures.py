@@ -43,7 +43,6 @@ class SourceKind(StrEnum):
 
 RECALLED = "recalled"
 """Id of the source of figures nobody has checked; never a default where a checked one exists."""
-
 FITTED = "rackline-fit"
 """Id of the source of figures fitted to the measured runs."""
 

@@ -17,9 +17,7 @@ from app.errors import Message
 
 PREFIX = "own-"
 """Prefix of identifiers of a workspace's accelerators, which no item of the catalogue has."""
-
 KINDS = ("chip", "machine", "system")
-
 LINKS = (Intra.NVSWITCH, Intra.NVLINK, Intra.MESH, Intra.TORUS, Intra.PCIE)
 
 PEAKS = {
@@ -31,16 +29,12 @@ PEAKS = {
 
 SPARSITY = 2.0
 """Peak with 2:4 structured sparsity over the dense one."""
-
 NEAR = 1.5
 """Ratio of memory bandwidths within which chips count as one generation."""
-
 DOUBTFUL = 1.4
 """Multiple of the usual FLOP per byte of its generation from which a peak may include sparsity."""
-
 MOST_OF_BF16 = {"tf32_tflops": 0.75, "fp8_tflops": 3.0, "fp4_tflops": 8.0}
 """Largest dense peak over that of bf16 in the catalogue, the oldest chip of each maker aside."""
-
 WITHDRAWN = "deleted"
 
 
@@ -212,7 +206,6 @@ def overlay(
 
 
 STATED = "stated by the user, from its data sheet"
-
 ONE_WAY = frozenset({"bus_bandwidth", "scale_up_bandwidth", "pcie_bandwidth"})
 
 

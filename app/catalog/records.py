@@ -24,12 +24,9 @@ PEAKS = {
 }
 NARROW = frozenset({Precision.FP8, Precision.MXFP8, Precision.NVFP4})
 """Formats of 8 and 4 bit, of which a chip has those that are faster than its 16 bit."""
-
 Figures = Mapping[str, Figure]
 """Figure by the name of the record's field."""
-
 USUAL_SERVER = "usual-server"
-
 USUAL = {"chip": "usual-accelerator", "machine": USUAL_SERVER, "system": USUAL_SERVER}
 """Item whose figures stand in for those nobody states of a GPU chip, machine or system."""
 

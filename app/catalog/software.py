@@ -22,18 +22,14 @@ from app.errors import CatalogError, NotFound
 
 LISTS = ("families", "chips")
 """Columns of data/software_defaults.csv that list several."""
-
 STATUSES = frozenset({"fitted", "measured", "assumed"})
 """How a figure was found: by the fit of all runs, read off single measured runs, or on physical grounds."""
-
 ABSOLUTE = frozenset({"overlap", "layer_overlap"})
 """Figures between 0 and 1 whose deviation is absolute; all others' is relative."""
-
 GREATEST_OVERLAP = 0.98
 SWITCHES = frozenset(
     {"fused_attention", "native_attention", "balanced_head", "blocking_pipeline", "scattered_pipeline"}
 )
-
 OPTIONAL = frozenset({"optimizer_bytes"})
 """Figures that a profile may leave to what the optimizer needs anyway."""
 

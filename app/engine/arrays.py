@@ -9,7 +9,6 @@ from app.engine.records import Floats, Indices
 
 MIX = 6_364_136_223_846_793_005
 """Multiplier that spreads neighbouring numbers over all digits (Knuth, MMIX)."""
-
 DIGITS = 0x7FFF_FFFF_FFFF_FFFF
 
 

@@ -17,16 +17,12 @@ from app.errors import BadInput, Message
 
 STEPS = 40
 """Gauss-Newton steps at most; a smooth problem of this size needs fewer than ten."""
-
 NUDGE = 0.05
 """Standard deviations by which a figure is moved for its derivative."""
-
 HUBER = 2.0
 """Deviations beyond which a run counts linearly: something unknown slowed it."""
-
 CONVERGED = 1e-6
 """Change of the coordinates that ends the search. [standard deviations]"""
-
 FIRST_DAMPING = 1e-3
 MOST_DAMPING = 1e6
 

@@ -12,7 +12,6 @@ from app.engine.records import FloatLike, Floats
 from app.errors import BadInput, Message
 
 Counts: TypeAlias = NDArray[np.int64]
-
 ROUNDING = 1e-9
 """What a quotient may miss a whole number by and still be that number. [-]"""
 

@@ -103,7 +103,6 @@ def peak_bound_step_time(flop: float, peak: float, devices: float, stages: float
 
 
 Whole = NDArray[np.int64]
-
 MOST_PASSES = 100_000
 """Passes of a schedule that are worth laying out one by one. [-]"""
 

@@ -63,9 +63,7 @@ def blocking_probability(load: FloatLike, servers: FloatLike) -> Floats:
             Message("the offered load must be 0 or more, got {load}", {"load": float(offered.min())})
         )
     if not np.all((count >= 0) & (count <= MOST_SERVERS) & (count == np.floor(count))):
-        raise BadInput(
-            Message("servers must be a whole number from 0 to {most}", {"most": MOST_SERVERS}),
-        )
+        raise BadInput(Message("servers must be a whole number from 0 to {most}", {"most": MOST_SERVERS}))
     blocked = np.ones_like(offered)
     for server in range(1, int(count.max(initial=0)) + 1):
         busy = offered * blocked
@@ -108,10 +106,7 @@ def waiting_probability(load: FloatLike, servers: FloatLike) -> Floats:
 
 
 def mean_wait(
-    arrival_rate: FloatLike,
-    service_time: FloatLike,
-    servers: FloatLike,
-    squared_variation: FloatLike = 1.0,
+    arrival_rate: FloatLike, service_time: FloatLike, servers: FloatLike, squared_variation: FloatLike = 1.0
 ) -> Floats:
     r"""Mean wait before a server is free: exact for M/M/c, the Allen–Cunneen estimate for M/G/c.
 

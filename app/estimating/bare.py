@@ -43,7 +43,6 @@ UNKNOWN = dict.fromkeys(
 """What no division tells."""
 
 LEAST_UTILIZATION = 1e-6
-
 PEAKS = (1e6, 1e30)
 """Less and more than any machine that trains. [FLOP/s]"""
 
@@ -55,8 +54,7 @@ def bare_estimate(
     assumptions = request.assumptions
     if request.workload.kind in ADAPTER_PAPERS:
         raise BadInput.at(
-            "workload.kind",
-            "a bare compute figure has no layers for adapters; use a preset or a config",
+            "workload.kind", "a bare compute figure has no layers for adapters; use a preset or a config"
         )
     planned = [name for name in PlanInput.model_fields if getattr(request.plan, name) is not None]
     if planned:

@@ -19,7 +19,6 @@ Families = Literal["core", "other"]
 Chips = Literal["fitted", "newer"]
 LeftOutErrors = Mapping[tuple[str, str, str], BasisError]
 """Errors by what was left out, set of families and set of chips."""
-
 WORTH_MEASURING = 0.8
 """Measuring is advised where it narrows a range to less than this share of its width."""
 

@@ -271,9 +271,7 @@ def validation_checks(
         )
     if status == "extrapolated" and not contradicted:
         yield info(
-            "extrapolated",
-            "system.count",
-            "the case is outside the measured runs, so its range is widened",
+            "extrapolated", "system.count", "the case is outside the measured runs, so its range is widened"
         )
 
 

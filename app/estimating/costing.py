@@ -244,12 +244,7 @@ class Charges:
     """What a system costs in a currency, central and as samples."""
 
     def __init__(
-        self,
-        hardware: Hardware,
-        rates: DollarPrices,
-        *,
-        normals: Mapping[str, Floats],
-        currency: Currency,
+        self, hardware: Hardware, rates: DollarPrices, *, normals: Mapping[str, Floats], currency: Currency
     ) -> None:
         self.found = rates
         self.currency = currency

@@ -108,6 +108,5 @@ def _figure(figure: Figure | None) -> Message:
     if figure is None:
         return Message("catalogue value")
     return Message(
-        "catalogue value: {publisher}, {date}",
-        {"publisher": figure.source.publisher, "date": figure.as_of},
+        "catalogue value: {publisher}, {date}", {"publisher": figure.source.publisher, "date": figure.as_of}
     )

@@ -30,11 +30,7 @@ from app.estimating.defaults import assumption_defaults, plan_defaults, system_d
 from app.estimating.documents import Default, Estimate, Text, Validation
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.nearest import claimed
-from app.estimating.ranges import (
-    common_normals,
-    quantity,
-    residual_factors,
-)
+from app.estimating.ranges import common_normals, quantity, residual_factors
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
 from app.estimating.runtime import Run, runs_of, sensitivity_of

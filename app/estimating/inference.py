@@ -29,7 +29,6 @@ from app.profiles.model import ModelProfile
 REGIME = "gpu_inference"
 MOST_BATCH = 4096
 """Largest batch of one replica that is tried. [sequences]"""
-
 CLOSE = 0.95
 """Share of the most tokens per second from which the shorter time per token is preferred."""
 

@@ -52,12 +52,9 @@ MEASURED = frozenset(
 
 COUNTED = frozenset({"1", "2"})
 """Priorities of measured rows that count for the headline."""
-
 SHOWN = 3
-
 LARGE_FAMILY_ERROR = 0.25
 """Median error of measured runs beyond which an estimate is not validated."""
-
 FAR = 2.0
 """Distance beyond which a measured run validates nothing: an eightfold count, or another chip."""
 
@@ -194,7 +191,6 @@ def load_outcomes(path: Path) -> dict[str, RunOutcome]:
 
 NAMED, PRESUMED = "named", "presumed"
 """Measured runs were predicted with the software they named, or with the presumed default."""
-
 FamilyErrors = Mapping[tuple[str, str, str], float]
 """Median error by family, chip and whether the software was named or presumed."""
 

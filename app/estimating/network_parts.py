@@ -98,21 +98,13 @@ def part(catalog: Catalog, item: str, group: Group, use: str, count: int, rule: 
     if "machine" in catalog.items[item].kinds:
         figures["weight"] = known_figure(catalog, "machine", item, "weight")
     return BillPart(
-        item=item,
-        name=catalog.items[item].name,
-        group=group,
-        use=use,
-        count=count,
-        rule=rule,
-        **figures,
+        item=item, name=catalog.items[item].name, group=group, use=use, count=count, rule=rule, **figures
     )
 
 
 REACHES = ("rack", "row", "hall")
 """How far a cable goes: inside one rack, along the row, across the hall."""
-
 CABLING = "cabling"
-
 KEPT_TREES = 4096
 """Cached trees: a sizing uses the same few many times."""
 

@@ -41,7 +41,6 @@ def power_kind(family: str) -> str:
 
 
 Mask = NDArray[np.bool_]
-
 OTHER_CHIP = "gpu_other_chip"
 """Regime of a chip without measured runs."""
 

@@ -17,7 +17,6 @@ from app.estimating.regimes import regimes
 
 Prediction = Callable[[SoftwareProfile, Mapping[str, Floats]], Floats]
 """Logarithm of a step time with a profile, from standard normals by figure."""
-
 STEPS = 3
 """Runs of a code from which a calibration is judged: `gpu_calibrated` of data/residuals.csv."""
 

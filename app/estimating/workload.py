@@ -33,7 +33,6 @@ LONGEST = 1_048_576
 LARGEST_IMAGE = 16_384
 OPTIMIZERS = {"bert": "lamb", "dlrm": "sgd"}
 """Optimizers of the published recipes of these families; momentum for convolutions, else Adam."""
-
 MIXED = (Precision.BF16, Precision.FP16, Precision.FP16_16, Precision.FP32)
 
 NEAREST = {

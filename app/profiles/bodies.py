@@ -128,9 +128,7 @@ def _built(body: Body, tokens: Tokens | None, image_size: int | None, default_ro
 
 LARGE = 1_000
 """Operators of a body whose tables are kept for few models only: each takes megabytes."""
-
 _table = lru_cache(maxsize=512)(_built)
-
 _large_table = lru_cache(maxsize=8)(_built)
 
 _ENUMS: Mapping[str, type[Kind] | type[Pointwise] | type[Section] | type[Split]] = {

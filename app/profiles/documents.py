@@ -105,10 +105,8 @@ def printable(text: str, most: int = 60) -> str:
 
 DEPTH = 64
 """Levels of nesting in JSON."""
-
 DIGITS = 400
 """Digits of one number in JSON."""
-
 FIELD = "file"
 """Field that errors about an uploaded file point at."""
 
@@ -130,9 +128,7 @@ def check_size(name: str, size: int, most: int) -> None:
         raise unreadable("{file} is empty", file=name)
     if size > most:
         raise too_large(
-            "{file} exceeds the limit of {most} MB; leave out weights and data",
-            file=name,
-            most=most / 1e6,
+            "{file} exceeds the limit of {most} MB; leave out weights and data", file=name, most=most / 1e6
         )
 
 

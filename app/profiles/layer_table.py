@@ -25,14 +25,10 @@ from app.profiles.documents import flag, number, printable, shown, unreadable, w
 from app.profiles.model import ModelProfile
 
 MOST_ROWS = 10_000
-
 MOST_PRODUCT = 1e21
 """Largest product of dimensions in one row; beyond it no machine exists."""
-
 POINTWISE = {kind.name.lower(): kind for kind in Pointwise if kind <= Pointwise.ELEMENTWISE}
 """What the column ``op`` may say of norms and elementwise rows; later kinds belong to single programs."""
-
-
 Number = TypeVar("Number", int, float)
 
 

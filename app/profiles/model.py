@@ -28,7 +28,6 @@ from app.profiles.bodies import (
 
 FORMAT = 1
 """Version of the stored form."""
-
 LONGEST_TAKEN = 4096
 """Length up to which the positions that a configuration allows are taken for a training length. [tokens]"""
 

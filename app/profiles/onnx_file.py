@@ -20,13 +20,10 @@ from app.profiles.sandbox import bound_memory, read_apart
 
 MOST_BYTES = 25_000_000
 """Largest file. [B]"""
-
 MOST_MEMORY = 1_000_000_000
 """Address space of the reading process. [B]"""
-
 SECONDS = 15.0
 """Time of the reading process, its start included. [s]"""
-
 REFUSALS: Mapping[str, type[AppError]] = {kind.__name__: kind for kind in (BadInput, TooLarge, Unprocessable)}
 
 

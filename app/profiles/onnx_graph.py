@@ -22,24 +22,16 @@ from app.profiles.onnx_file import MOST_BYTES
 from app.profiles.onnx_operators import Converter, Graph
 
 MOST_NODES = 20_000
-
 MOST_DIMENSION = 10**9
-
 MOST_ELEMENTS = 10**15
-
 SECONDS = 10.0
-
 VALUES_KEPT = 1024
 """Initializers up to this many elements keep their values: they may be shapes and axes."""
-
 ASSUMED_LENGTH = 512
-
 ASSUMED_SIDE = 224
-
 FLOATS = frozenset(
     (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 )
-
 CONTROL_FLOW = frozenset(("If", "Loop", "Scan"))
 
 
@@ -223,8 +215,7 @@ def _shapes(name: str, model: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
         inferred = shape_inference.infer_shapes(model, data_prop=True).graph
     except Exception as error:  # whatever the native code raises on a malformed graph
         raise unreadable(
-            "{file}: tensor sizes cannot be inferred; check the model with onnx.checker",
-            file=name,
+            "{file}: tensor sizes cannot be inferred; check the model with onnx.checker", file=name
         ) from error
     shapes: dict[str, tuple[int, ...]] = {}
     for entry in (*inferred.input, *inferred.value_info, *inferred.output):

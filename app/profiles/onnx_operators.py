@@ -20,7 +20,6 @@ from app.profiles.architectures.common import LAUNCH_SHARE
 from app.profiles.documents import Deadline, printable, unreadable
 
 Shape = tuple[int, ...]
-
 ALIASES = frozenset((
     "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Dropout", "Expand",
 ))  # fmt: skip

@@ -23,13 +23,10 @@ from app.profiles.sandbox import bound_memory, read_apart
 
 MOST_MEMORY = 4_000_000_000
 """Address space of the measuring process. [B]"""
-
 SECONDS = 15.0
 """Time of the measuring process for a small file. [s]"""
-
 MORE_SECONDS = 1.8e-6
 """Time of it for each byte of the file: one of 25 MB has a minute. [s/B]"""
-
 MOST_SECONDS = 60.0
 
 
@@ -108,7 +105,7 @@ def measure(path: str) -> dict[str, object]:
     return {
         "lengths": [
             [length, int(count), low / count, high / count] for length, (count, low, high) in counts.items()
-        ],
+        ]
     }
 
 

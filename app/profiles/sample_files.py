@@ -31,19 +31,13 @@ _WIDE = re.compile(
 )
 
 _SPACE = re.compile(r"\s+")
-
 NARROW_TOKENS = 1 / 4
 """Tokens of one character outside the wide scripts, spaces included."""
-
 NARROW_LOW = 1 / 5
-
 NARROW_HIGH = 1 / 3
-
 WIDE_TOKENS = 1.0
 """Tokens of one Chinese, Japanese or Korean character."""
-
 WIDE_LOW = 0.6
-
 WIDE_HIGH = 1.8
 
 RULE = Message(
@@ -85,16 +79,12 @@ def estimated_tokens(text: str) -> TokenEstimate:
 
 MOST_LINE = 4_000_000
 """Longest line read. [B]"""
-
 LENGTH_COLUMNS = ("length", "num_tokens", "n_tokens", "token_count", "tokens_count", "seq_len", "len")
 """Columns that give the length of a sample in tokens."""
-
 LIST_COLUMNS = ("input_ids", "token_ids", "tokens", "ids")
 """Columns that list the tokens of a sample, or give their number."""
-
 TEXT_COLUMNS = ("text", "content", "document", "body", "sentence", "article", "prompt", "question", "input")
 """Columns that hold the text of a sample, the usual one first."""
-
 ACCEPTED = Message("JSON lines, CSV, plain text with one sample per line, or Parquet")
 
 

@@ -200,6 +200,14 @@ def packed_rows(lengths: Mapping[int, int], row: int) -> int:
     if len(lengths) > MOST_DISTINCT:
         lengths = rounded_up(lengths, row)
     free: Counter[int] = Counter()
+
+    def fill(room: int, length: int, count: int) -> None:
+        """Put samples of one length into rows with so much room, and note the room that is left."""
+        full, rest = divmod(count, room // length)
+        free[room - room // length * length] += full
+        if rest:
+            free[room - rest * length] += 1
+
     rows = 0
     for length, count in sorted(lengths.items(), reverse=True):
         remaining = count
@@ -213,18 +221,10 @@ def packed_rows(lengths: Mapping[int, int], row: int) -> int:
             free[room] -= used
             if not free[room]:
                 del free[room]
-            full, rest = divmod(placed, per_row)
-            free[room - per_row * length] += full
-            if rest:
-                free[room - rest * length] += 1
+            fill(room, length, placed)
             remaining -= placed
-        per_row = row // length
-        opened = -(-remaining // per_row)
-        rows += opened
-        full, rest = divmod(remaining, per_row)
-        free[row - per_row * length] += full
-        if rest:
-            free[row - rest * length] += 1
+        rows += -(-remaining // (row // length))
+        fill(row, length, remaining)
         del free[0]
     return rows
 
@@ -232,8 +232,8 @@ def packed_rows(lengths: Mapping[int, int], row: int) -> int:
 def rounded_up(lengths: Mapping[int, int], row: int) -> Counter[int]:
     """Return counts of lengths that are rounded up to a few significant bits, none beyond the row.
 
-    >>> rounded_up({5: 1, 1001: 2, 1002: 1}, 2000)
-    Counter({1004: 3, 5: 1})
+    >>> rounded_up({5: 1, 2001: 2, 2002: 1}, 4000)
+    Counter({2002: 3, 5: 1})
     """
     coarse: Counter[int] = Counter()
     for length, count in lengths.items():

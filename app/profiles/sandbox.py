@@ -19,16 +19,12 @@ from app.profiles.documents import too_large
 
 AT_ONCE = 2
 """Processes that read at the same time: each may take as much memory as its bound."""
-
 PATIENCE = 5.0
 """How long a file waits for its turn before it is refused. [s]"""
-
 AGAIN = 20
 """When a refused file may be sent again. [s]"""
-
 MOST_WRITTEN = 256_000_000
 """Largest answer of a reader. [B]"""
-
 _turns = BoundedSemaphore(AT_ONCE)
 
 

@@ -21,23 +21,16 @@ from app.profiles.layer_table import MOST_PRODUCT, MOST_ROWS
 from app.profiles.model import ModelProfile
 
 TORCHINFO = "Layer (type"
-
 FVCORE = re.compile(r"^\|\s*module\s*\|.*#parameters", re.MULTILINE)
-
 _ROW = re.compile(r"^(?P<tree>[\s│├└─|+-]*)(?P<type>\w+)(?: \((?P<name>[^)]*)\))?(?:: (?P<depth>\d+)-\d+)?\s")
 
 # What is taken is not given back (++, *+): no line makes the pattern try one way after the other.
 _SHAPE = re.compile(r"[\[(]\s*+(?:\d++\s*+,\s*+)*+\d*+\s*+,?\s*+[\])]")
-
 _COUNT = re.compile(r"(?<![\w.\[,])(\d{1,3}(?:,\d{3})+|\d+)(?![\w.\],])")
-
 _SCALED = re.compile(r"^(\d+(?:\.\d+)?)([KMGTP]?)$")
-
 _SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-
 HEAD = 64
 """Width of an attention head where a summary does not print it."""
-
 NORMS = {"BatchNorm": Pointwise.BATCH_NORM, "GroupNorm": Pointwise.GROUP_NORM,
          "InstanceNorm": Pointwise.GROUP_NORM, "LayerNorm": Pointwise.LAYER_NORM,
          "RMSNorm": Pointwise.LAYER_NORM}  # fmt: skip

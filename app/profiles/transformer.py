@@ -12,31 +12,17 @@ from app.profiles.model import ModelProfile, Scored
 
 FAMILIES = {Stack.DECODER: "gpt", Stack.ENCODER: "bert", Stack.ENCODER_DECODER: "t5"}
 """Family whose measured runs come nearest; a gated decoder is nearest to ``llama``."""
-
 VOCABULARIES = {Stack.DECODER: 50257, Stack.ENCODER: 30522, Stack.ENCODER_DECODER: 32128}
 """Vocabularies of GPT-2, BERT and T5."""
-
 TARGET_SHARE = 114 / 512
 """Target over input tokens of T5's span corruption (Raffel et al. 2020, section 3.1.4)."""
-
 MASKED = Scored(0.15, ((128, 20), (512, 80)))
 """Tokens that BERT's masked language model scores (Devlin et al. 2019)."""
 
-_KNOWN = frozenset(
-    (
-        "layers",
-        "hidden",
-        "heads",
-        "kv_heads",
-        "ffn",
-        "vocab",
-        "seq_len",
-        "kind",
-        "gated",
-        "experts",
-        "experts_per_token",
-    )
-)
+_KNOWN = frozenset((
+    "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq_len", "kind", "gated", "experts",
+    "experts_per_token",
+))  # fmt: skip
 
 
 def required(document: Mapping[str, object], name: str, *, where: str, most: float) -> int:

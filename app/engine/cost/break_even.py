@@ -132,7 +132,6 @@ def full_month(growth: FloatLike, fullest: FloatLike) -> Floats:
 
 GRID = np.concatenate([np.arange(601.0), 600.0 * 2.0 ** np.arange(1, 31)])
 """Months between which a break-even is looked for: every month of fifty years, then doubled. [month]"""
-
 HALVINGS = 52
 """Halvings of the stretch that holds the break-even; as many as a double has digits."""
 

@@ -23,16 +23,12 @@ from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision
 
 KEYS = 5
 """Numbers before what is kept of them."""
-
 ACTIVATIONS = KEYS + len(Work._fields)
 """Place of what is kept of the activations of a micro-batch, behind its work."""
-
 COLLECTIVES = KEYS + len(Weights._fields)
 """Place of what is kept of the collectives of copies, behind their weights."""
-
 CACHED_WORKS, CACHED_COLLECTIVES = 1024, 256
 """Micro-batches and copies of weights that are kept."""
-
 SHARED = [
     PLAN_FIELDS.index(name) for name in ("sequence_parallel", "recompute", "expert", "micro_batch", "tensor")
 ]

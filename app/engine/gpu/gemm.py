@@ -8,13 +8,10 @@ from app.compiled import Matrix, formula, inner
 
 MOST_SPLITS = 32.0
 """Largest number of parts, a power of two, into which kernel libraries cut the inner dimension."""
-
 SHORTEST_SPLIT = 256.0
 """Inner positions below which a split is not tried."""
-
 MOST_WAVES = 4.0
 """Waves of tiles beyond which a split gains nothing and is not tried."""
-
 FASTEST_SPLIT_ELEMENT_BYTES = 8.0
 """One partial sum is written and read in single precision."""
 

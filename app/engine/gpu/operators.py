@@ -16,37 +16,25 @@ from app.engine.plans import Bound
 FUSED_BACKWARD = 2.5
 """Products of fused attention's backward pass over those of its forward pass: five instead of
 two, one of them recomputed. Dao et al. 2022, "FlashAttention", section 3.2."""
-
 ROW_PADDING = 8.0
 """Channels to which the first convolution's input is padded for the matrix units."""
-
 TF32_ROW_PADDING = 4.0
-
 ROW_BYTES = 4.0
 """Bytes of an element of a looked-up row, which keeps single precision."""
-
 QUANTISED_BYTES = (4.0 + 8.0 / 64.0 + 32.0 / (64.0 * 256.0)) / 8.0
 """Bytes of a weight stored in 4 bit with doubly quantised constants: one of 8 bit for 64 weights, one of
 32 bit for 256 of those. Dettmers et al. 2023, section 3."""
-
 LOOP_KERNELS = 2.0
 """Kernels of one step of a recurrent layer in one direction: product and gates."""
-
 GROUP_WIDTH = 16.0
 """Channels of a group that fill a matrix unit."""
-
 COSTS = 9
 """Columns of an operator's costs: matrix units and memory of three products, a pass over the image, and what
 turns activations and gradients into the format of products in 8 or 4 bit. [s]"""
-
 MATMUL, LAYER = float(Kind.MATMUL), float(Section.LAYER)
-
 CONVOLUTION, DEPTHWISE, ATTENTION = float(Kind.CONVOLUTION), float(Kind.DEPTHWISE), float(Kind.ATTENTION)
-
 POINTWISE, EMBEDDING, RECURRENT = float(Kind.POINTWISE), float(Kind.EMBEDDING), float(Kind.RECURRENT)
-
 COLUMNS, INNER, BATCH = float(Split.COLUMNS), float(Split.INNER), float(Split.BATCH)
-
 COMPUTE, MEMORY = float(Bound.COMPUTE), float(Bound.MEMORY)
 
 
@@ -127,15 +115,7 @@ def _gemm_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matrix, i
         else:
             m, n, k = columns, inner, rows * looped
         compute = tiled_gemm_time(
-            m,
-            n,
-            k,
-            batch,
-            peak,
-            case.multiprocessors,
-            case.tiles,
-            case.tile_prologue,
-            case.split_bandwidth,
+            m, n, k, batch, peak, case.multiprocessors, case.tiles, case.tile_prologue, case.split_bandwidth
         )
         read = image + columns * inner * batch if convolution else (m * k + k * n) * batch
         written = 0.0 if convolution else m * n * batch

@@ -24,11 +24,8 @@ from app.engine.plans import Recompute
 
 EXCHANGES_OF_EXPERTS = 2.0
 """Tokens travel to their experts and back."""
-
 SELECTIVE, FULL = float(Recompute.SELECTIVE), float(Recompute.FULL)
-
 LAYER, HEAD = float(Section.LAYER), float(Section.HEAD)
-
 SEQUENCE = float(Split.SEQUENCE)
 
 

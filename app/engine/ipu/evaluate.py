@@ -31,12 +31,9 @@ from app.engine.records import Floats, Indices, IpuChip, IpuSoftware, Precision
 
 KEY = [PLAN_FIELDS.index(name) for name in ("tensor", "micro_batch", "sequence_parallel")]
 """Fields of a plan that its micro-batch depends on."""
-
 NUMBER = Stage._fields.index("number")
 """Place of the layers by number among the columns of a stage."""
-
 PIPELINE, RECOMPUTE = (PLAN_FIELDS.index(name) for name in ("pipeline", "recompute"))
-
 BOUNDS = (Bound.COMPUTE, Bound.COMPUTE, Bound.MEMORY, Bound.EXCHANGE, Bound.LATENCY)
 """What limits an operator by the part of its cycles that is largest, as in the cycles' order."""
 

@@ -18,20 +18,14 @@ from app.engine.operators.table import Split
 
 AMP_GROUP = 16.0
 """Input and output channels one pass of the matrix unit takes (poplibs, convolution planner)."""
-
 CHANNEL_GRAIN = 4.0
 """Channels and kernel columns that the narrow convolution vertex takes at a time (poplibs, SLIC)."""
-
 FULL_PRECISION_SLOWDOWN = 4.0
 """Cycles of an fp32 product over one in fp16.16 (Graphcore data sheets: 62.4 against 249.7 TFLOP/s)."""
-
 COLUMNS = float(Split.COLUMNS)
-
 BATCH = float(Split.BATCH)
-
 FORWARD_GEMMS = 2
 """Products forward: attention has scores and context."""
-
 GEMMS = 6
 """Products forward and backward: attention has gradients of probabilities, values, queries and keys, every
 other operator one of its input and one of its weights."""

@@ -162,20 +162,15 @@ def stage_list(counts: Sequence[float], depth: int, pipeline: int) -> tuple[floa
 
 STAGE = len(Stage._fields)
 """Columns of one stage."""
-
 KINDS = 3
 """Kinds of stages that like layers need: the first, the fullest between, the last."""
-
 CHAIN = 6
 """Rows on the layers of a chain of unlike ones."""
-
 HALVINGS = 40
 """Halvings of the interval in which the slowest stage's time lies: exact to rounding."""
-
 TIMELESS = 1e6
 """Layers that embedding or head take at most where layers take no time. A model without layers has one
 stage; the ratio then decides nothing but stays finite."""
-
 TINY = float(np.finfo(float).tiny)
 
 

@@ -16,7 +16,6 @@ from app.engine.plans import Plan
 
 FITS_BELOW = 0.95
 """Filled share up to which a plan is said to fit."""
-
 REFUSED_ABOVE = 1.05
 """Filled share above which a plan is said not to fit. The band between is as wide as the spread of
 the code share over published configurations (Graphcore examples repository)."""

@@ -33,22 +33,16 @@ class Cycles(NamedTuple):
 
 
 CYCLE_PARTS = Cycles._fields
-
 STAGE_TIME_PARTS = (*CYCLE_PARTS, "tensor_comm")
 """What one micro-batch spends its time on inside a stage."""
-
 ON_CHIP = LINKS = len(CYCLE_PARTS)
 """Place of what waits for other devices among the parts of a stage time."""
-
 PARTS = len(STAGE_TIME_PARTS)
-
 FORWARD_TIME, BACKWARD_TIME, RECOMPUTE_TIME, WEIGHTS = 0, PARTS, 2 * PARTS, 3 * PARTS
 """Places of one section's columns: seconds forward, backward, and forward once more of what one device alone
 recomputes, by part; then the parameters that unlike layers bring to a stage, without those of the head."""
-
 PLACE = 3 * PARTS + 1
 """Columns of one section."""
-
 EMBEDDING, LAYER, HEAD = float(Section.EMBEDDING), float(Section.LAYER), float(Section.HEAD)
 
 

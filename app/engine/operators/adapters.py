@@ -17,16 +17,12 @@ from app.engine.operators.table import COLUMNS, Kind, Operator, OperatorTable, P
 
 ATTENTION_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj")
 """Products of an attention block: queries, keys, values, output."""
-
 MODULES = (*ATTENTION_MODULES, "gate_proj", "up_proj", "down_proj")
 """Products of a transformer layer that may have an adapter, named as in Hugging Face's LLaMA."""
-
 PRODUCT_KERNELS = 3.0
 """Kernels of an adapter's product: forward, and the gradients of its input and of its weights."""
-
 SUM_KERNELS = 4.0
 """Kernels that scale an adapter's output and add it, forward, and its input's gradient, backward."""
-
 DEQUANTISE_KERNELS = 2.0
 """Kernels that turn the weights of a product from 4 bit, forward and backward."""
 

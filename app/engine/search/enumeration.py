@@ -15,14 +15,10 @@ from app.engine.search.space import Space, divisors, layouts, whole
 from app.errors import FieldError, Message, TooLarge
 
 MODES = [float(mode) for mode in Recompute]
-
 STAGES = [float(stage) for stage in Sharding]
-
 SWITCH = [0.0, 1.0]
-
 RANK_CHOICES = 2
 """Shards over all copies, or over those of one machine."""
-
 MOST_PLANS = 2_000_000
 """Twice the plans of the largest mixtures on the largest clusters; they take about a gigabyte."""
 
@@ -149,11 +145,8 @@ def combinations(space: Space, layout_count: int) -> int:
 
 
 NEUTRAL = [Plans.__slots__.index(name) for name in ("sequence_parallel", "sharding")]
-
 RANKS = Plans.__slots__.index("sharding_ranks")
-
 PHASES = Plans.__slots__.index("phases")
-
 OPTIONS = [Plans.__slots__.index(name) for name in ("recompute", "offload", "phases", "rts", "rts_optimizer")]
 
 

@@ -24,13 +24,10 @@ from app.engine.search.space import MICRO_BATCHES, Space, divisors, filled, whol
 
 BATCHES = tuple(2.0 ** (power / 4.0) for power in range(-6, 7))
 """Multiples of a batch that are tried between it and its neighbours by quartering."""
-
 SIXTEENTHS = (9, 16)
 """Sixteenths of the copies that are tried with the same micro-batch, from the first to below the last."""
-
 FEWER_COPIES = 4
 """Numbers of copies that are tried below the largest."""
-
 FINE = 16
 """Parts into which the distance between micro-batches that are powers of two is divided."""
 
@@ -73,12 +70,7 @@ def _is_legal(plan: Plan, devices: int) -> bool:
 
 @called
 def _like(
-    bounds: Bounds,
-    nearby: Nearby,
-    seed: Plan,
-    share: tuple[int, int, int],
-    interleave: float,
-    ranks: float,
+    bounds: Bounds, nearby: Nearby, seed: Plan, share: tuple[int, int, int], interleave: float, ranks: float
 ) -> None:
     """Write a plan like a seed with another share, chunks and ranks, if it is legal."""
     number, plans = nearby.number[0], nearby.plans
@@ -145,12 +137,7 @@ def _rounds(
 
 @inner
 def _fewer_copies(
-    bounds: Bounds,
-    allowed: Given,
-    free: Free,
-    nearby: Nearby,
-    seed: Plan,
-    rungs: Places,
+    bounds: Bounds, allowed: Given, free: Free, nearby: Nearby, seed: Plan, rungs: Places
 ) -> None:
     """Write plans of fewer copies with the same micro-batch.
 

@@ -45,13 +45,7 @@ def _is_less(cost: Vector, ties: Vector, first: int, second: int) -> bool:
 
 @kernel
 def write_best(
-    plans: Matrix,
-    fields: Places,
-    cost: Vector,
-    ties: Vector,
-    cheapest: Places,
-    best: Places,
-    count: Places,
+    plans: Matrix, fields: Places, cost: Vector, ties: Vector, cheapest: Places, best: Places, count: Places
 ) -> None:
     """Write the places of the cheapest plan of each combination of fields, rising, as far as there is room.
 
@@ -166,6 +160,5 @@ def write_leading(devices: Vector, cost: Vector, seconds: Vector, best: Places, 
 
 SEEN = 512
 """Combinations of fields whose cheapest plan is found at once."""
-
 LITTLE = 0.005
 """Share by which a choice may be slower than one on fewer devices."""

@@ -12,7 +12,6 @@ from app.compiled import Matrix, Places, inner, kernel
 
 FEW_ROUNDS = 128
 """Micro-batches a copy up to which rounding them down wastes much of a batch."""
-
 MOST_SHARES = 512
 """Shares of a layout at most; more are left out."""
 

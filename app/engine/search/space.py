@@ -14,11 +14,8 @@ from app.engine.search.shares import MOST_SHARES, Bounds, Given, is_power_of_two
 
 LARGEST_MICRO_BATCH = 1024
 """Samples of a micro-batch beyond which kernels of usual samples gain nothing."""
-
 MICRO_BATCHES = tuple(sorted({base << power for base in (2, 3) for power in range(24)} | {1}))
 """Micro-batches that are tried where no global batch has to be divided."""
-
-
 Whole = NDArray[np.int64]
 
 

@@ -33,7 +33,6 @@ from app.estimating.validation.run import group_weights
 Mask = npt.NDArray[np.bool_]
 Term = tuple[str, str]
 """Kind of a term, and its name."""
-
 SHIPPED = ("architecture", "chip", "software", "family")
 START = {"architecture": 0.1, "chip": 0.15, "software": 0.15, "family": 0.15, "laboratory": 0.1, "site": 0.1}
 """Deviations that the search starts from."""

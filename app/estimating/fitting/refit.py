@@ -61,7 +61,6 @@ KNOWN_REGIMES = (
 
 CLASS_REGIMES = ("gpu_class_known", "gpu_unfitted_class")
 """Regimes judged by runs whose software was taken as unknown."""
-
 UNSEEN_REGIMES = ("gpu_other_chip",)
 """Regimes judged by runs of chips left out."""
 

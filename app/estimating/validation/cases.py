@@ -115,7 +115,6 @@ def without_answers(row: Mapping[str, str]) -> dict[str, str]:
 
 THROUGHPUT = frozenset({"samples_per_s", "tokens_per_s", "step_time_s", "tflops_per_accel"})
 """Metrics of a rate or a step, without the length of a run."""
-
 EVALUATION_INCLUDED = re.compile(r"INCLUDES evaluation", re.IGNORECASE)
 
 DEGREES = {
@@ -205,7 +204,6 @@ def precision_of(text: str) -> str:
 
 
 SHARDING = (("3", 3.0), ("FSDP", 3.0), ("HSDP", 3.0), ("2", 2.0), ("1", 1.0))
-
 RECOMPUTE = (
     ("none", 0.0), ("full", 2.0), ("selective", 1.0), ("yes", 2.0), ("minimal", 1.0), ("qkv_proj", 1.75),
 )  # fmt: skip
@@ -385,7 +383,6 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
 
 
 TRANSFORMERS = {"gpt": Stack.DECODER, "llama": Stack.DECODER, "bert": Stack.ENCODER, "vit": Stack.ENCODER}
-
 GATED_ROUNDING = 256
 """Gated feed-forward widths are rounded to this multiple (Touvron et al. 2023)."""
 

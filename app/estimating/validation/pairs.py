@@ -13,7 +13,6 @@ from app.estimating.validation.cases import number, read_table
 
 ALIKE = ("model_name", "seq_len", "image_size", "accelerators", "metric")
 """Columns in which both runs must agree."""
-
 METRIC = "time_to_train_min"
 
 

@@ -116,7 +116,6 @@ def run_deviation(case: MeasurementCase, context: SizingContext) -> float:
 
 FLOP_PASSES = 3.0
 """Operations of a training step over those of its forward pass."""
-
 MODULES_BY_NAME = {"attention": ATTENTION_MODULES, "all": MODULES}
 """Products with adapters where a rule names them together."""
 

@@ -210,7 +210,6 @@ INVERTED_STAGES = (
 
 SCALES = ((1.0, 1.0), (1.0, 1.1), (1.1, 1.2), (1.2, 1.4), (1.4, 1.8), (1.6, 2.2), (1.8, 2.6), (2.0, 3.1))
 """Width and depth of B0 to B7 over those of B0."""
-
 GROUPED_EXPANSION = 4
 """Expansion of the variant with grouped convolutions."""
 

@@ -13,7 +13,6 @@ from app.errors import BadInput
 
 LAUNCH_SHARE = 1 / 11
 """Launches of one operator beside those of one transformer layer, which has eleven operators."""
-
 bare_convolution = partial(convolution_layer, norm=Pointwise.NONE, activation=Pointwise.NONE)
 """A convolution that neither norm nor activation follows."""
 

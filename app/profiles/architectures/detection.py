@@ -27,15 +27,11 @@ from app.profiles.architectures.segmentation import transposed_convolution
 
 PYRAMID = 256
 """Channels of every level of a feature pyramid."""
-
 BOXES = (4, 6, 6, 6, 4, 4)
 """Default boxes of SSD at each place of its six maps."""
-
 ANCHORS = {"retinanet": 9, "mask": 3, "efficientdet": 9}
-
 REGIONS = 512
 """Regions of one image that Mask R-CNN trains its heads on, a quarter of them with a mask."""
-
 biased = partial(bare_convolution, bias=True)
 """A convolution with bias that neither norm nor activation follows."""
 

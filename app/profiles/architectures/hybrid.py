@@ -29,11 +29,8 @@ from app.profiles.architectures.common import need_tokens
 
 STATE_SPACE, ATTENTION, FEED_FORWARD, EXPERTS = "M", "*", "-", "E"
 """Letters of a pattern, one for each layer."""
-
 LETTERS = frozenset((STATE_SPACE, ATTENTION, FEED_FORWARD, EXPERTS))
-
 NAMES = {STATE_SPACE: "state_", ATTENTION: "", FEED_FORWARD: "", EXPERTS: "expert_"}
-
 LAUNCHES = 0.5
 """Kernel launches of one layer beside those of a transformer layer, which has two such parts."""
 

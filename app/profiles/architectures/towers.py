@@ -100,7 +100,6 @@ def build_clip(
 
 CONVOLUTIONS = ((10, 5), (3, 2), (3, 2), (3, 2), (3, 2), (2, 2), (2, 2))
 """Kernel and stride of the convolutions of wav2vec 2.0 over samples of audio at 16 kHz."""
-
 POSITION_KERNEL, POSITION_GROUPS = 128, 16
 """The convolution that tells wav2vec 2.0 positions."""
 
