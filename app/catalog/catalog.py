@@ -78,7 +78,7 @@ class Catalog(Lookup):
         return tuple(self.fabric_entry(name) for name in self.names("fabric"))
 
     def architecture(self, chip_id: str) -> str:
-        """Return the architecture of a chip; empty where nobody states it, as of a workspace's own."""
+        """Return the architecture of a chip; empty where it is not stated, as of a workspace's own."""
         figure = self.find(chip_id, "architecture")
         return "" if figure is None else figure.text
 
@@ -105,7 +105,7 @@ class Catalog(Lookup):
         return self.series(self.item("system", system_id).id, "price_hour", condition)
 
     def dated(self, on: str) -> Catalog:
-        """Return the catalogue with what varies as it was known on a day.
+        """Return the catalogue as of a day.
 
         Of each figure that varies with time the newest stated on or before that day stays, else the oldest.
         """
@@ -117,11 +117,11 @@ class Catalog(Lookup):
         return replace(self, accepted={**self.accepted, **dated}, prices_on=on)
 
     def overlaid(self, book: PriceBook) -> Catalog:
-        """Return the catalogue with the prices, discounts and rates of a price book laid over it."""
+        """Return the catalogue with the prices, discounts and rates of a price book."""
         return replace(self, accepted={**self.accepted, **overlay(self, book)}, book=book)
 
     def with_own(self, accelerators: Iterable[OwnAccelerator]) -> Catalog:
-        """Return the catalogue with the accelerators of a workspace laid over it."""
+        """Return the catalogue with the accelerators of a workspace."""
         own = {accelerator.id: accelerator for accelerator in accelerators}
         items, sources, figures = own_overlay(self, own.values())
         return replace(
@@ -190,7 +190,7 @@ def _catalog(sheets: Sheets) -> Catalog:
 
 
 def load_training(directory: Path) -> dict[str, tuple[Figure, ...]]:
-    """Return how each model preset was trained, as far as it was published: data/training.csv."""
+    """Return the published training of each model preset: data/training.csv."""
     sheets = read_sheets(directory)
     units, sources = _units(sheets), _sources(sheets)
     figures: dict[str, tuple[Figure, ...]] = {}

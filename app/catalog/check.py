@@ -59,7 +59,7 @@ NOT_FOUND = "not found"
 
 
 def check_directory(directory: Path) -> list[DataProblem]:
-    """Return every fault of the data files in a directory, by file and line."""
+    """Return every fault of the data files in a directory."""
     return check_sheets(read_sheets(directory))
 
 
@@ -268,7 +268,7 @@ def _recalled(row: DataRow) -> Iterator[DataProblem]:
 
 
 def _presence(sheets: Sheets) -> Iterator[DataProblem]:
-    """Check that every identifier of the contract is there and every item has what it needs."""
+    """Check that every identifier of the contract is present and every item has its parameters."""
     kinds = {row["item"]: row["kinds"].split() for row in sheets.rows["items"]}
     for kind, names in REQUIRED.items():
         for name in names:

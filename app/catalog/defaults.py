@@ -19,7 +19,7 @@ YEARLY_SHARES = {"support": "support_rate"}
 
 @dataclass(frozen=True, slots=True)
 class CostDefaults:
-    """What the cost model takes where the customer states nothing."""
+    """Defaults of the cost model."""
 
     amortisation: Figure
     residual: Figure
@@ -137,7 +137,7 @@ def tariffs(lookup: Lookup, region: str) -> tuple[str, ...]:
 def cost_defaults(
     lookup: Lookup, chip_kind: ChipKind, region: str = "korea", tier: str | None = None, operator: str = ""
 ) -> CostDefaults:
-    """Return the cost defaults for an architecture, a region, a tier of its tariff and who runs the site."""
+    """Return the cost defaults for an architecture, a region, a tariff tier and an operator of the site."""
     elsewhere = {
         "residual": (COST, "residual", chip_kind.value),
         "pue": ("facility", "pue", operator),
@@ -172,7 +172,7 @@ def reliability_defaults(lookup: Lookup, chip_kind: ChipKind) -> ReliabilityDefa
 
 
 def convergence_target(lookup: Lookup, target: str) -> ConvergenceTarget:
-    """Return a convergence target; its published points are turned into samples."""
+    """Return a convergence target, with its published points converted to samples."""
     item = lookup.item("target", target)
 
     def number(parameter: str) -> float | None:
@@ -204,7 +204,7 @@ def convergence_target(lookup: Lookup, target: str) -> ConvergenceTarget:
 
 
 def _samples_per(lookup: Lookup, curve: Curve) -> float:
-    """Return the samples that one unit of the published points stands for."""
+    """Return the samples per unit of the published points."""
     match curve.y_unit.name:
         case "sample":
             return 1.0

@@ -32,7 +32,7 @@ class Acquisition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An item with its accepted figures and the competing claims that are not used."""
+    """An item with its accepted figures and the rejected claims."""
 
     id: str
     name: str
@@ -60,7 +60,7 @@ class FabricEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class SystemPart:
-    """Parts of one kind inside one system; a price or a power nobody publishes is None."""
+    """Parts of one kind inside one system; unpublished figures are None."""
 
     item: str
     name: str
@@ -73,7 +73,7 @@ class SystemPart:
 
 @dataclass(frozen=True, slots=True)
 class SystemEntry(Entry):
-    """What is bought or rented: machines, the hosts they need, switches that come with a pod."""
+    """A system to buy or rent: machines, their hosts, and switches that come with a pod."""
 
     machine: str
     machines: int
@@ -254,7 +254,7 @@ def usual_peak(lookup: Lookup, chip: str) -> Derived:
 
 
 def chip_derived(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
-    """Return what follows for one chip: peaks, on-chip memory and bandwidths, ridge points."""
+    """Return the figures derived for a chip: peaks, on-chip memory and bandwidths, ridge points."""
     peaks = chip_peaks(lookup, chip)
     half = next((peak for peak in peaks if peak.name == "fp16_dense"), None)
     derived = [peak for peak in peaks if peak.formula != "as published"]
@@ -290,7 +290,7 @@ def chip_derived(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
 
 
 def system_derived(lookup: Lookup, system: str) -> tuple[Derived, ...]:
-    """Return what follows for a system: accelerators, peaks, memory totals, rails, ridge points."""
+    """Return the figures derived for a system: accelerators, peaks, memory totals, rails, ridge points."""
     entry = system_entry(lookup, system)
     machines = known_figure(lookup, "system", system, "machines")
     per_machine = lookup.figure(entry.machine, "devices")
@@ -327,7 +327,7 @@ def system_derived(lookup: Lookup, system: str) -> tuple[Derived, ...]:
 
 
 def _streaming(lookup: Lookup, machine: str, machines: int, peaks: list[Derived]) -> list[Derived]:
-    """Streaming memory by option and its bandwidth, and the ridge point towards it."""
+    """Return streaming memory by option, its bandwidth, and the ridge point towards it."""
     derived = []
     for condition in lookup.conditions(machine, "streaming_memory"):
         memory = lookup.figure(machine, "streaming_memory", condition)

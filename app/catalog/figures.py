@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class FigureStatus(StrEnum):
-    """Whether a figure is used, or kept as a competing claim with the reason in its note."""
+    """Whether a figure is used, or rejected for the reason in its note."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
 
 
 class Direction(StrEnum):
-    """What a bandwidth counts."""
+    """Which directions a bandwidth counts."""
 
     NONE = ""
     ONE_WAY = "one-way"
@@ -30,7 +30,7 @@ class Direction(StrEnum):
 
 
 class SourceKind(StrEnum):
-    """How far a source may be trusted."""
+    """Kind of a source, by its reliability."""
 
     DATASHEET = "datasheet"
     BENCHMARK = "benchmark"
@@ -75,7 +75,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What a parameter means, in which units it may be stated and whether it changes with time."""
+    """Meaning of a parameter, the units it may be stated in, and whether it changes with time."""
 
     parameter: str
     units: tuple[str, ...]
@@ -138,12 +138,11 @@ class Figure:
 
     @property
     def recalled(self) -> bool:
-        """True where nobody has checked the figure."""
+        """True where the figure is unverified."""
         return self.source.id == RECALLED
 
     @property
     def fitted(self) -> bool:
-        """True where the figure was fitted to measured runs."""
         return self.source.id == FITTED
 
     @property
@@ -189,7 +188,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A computed amount with the range its inputs give it."""
+    """A computed amount with the range of its inputs."""
 
     value: float
     low: float
@@ -199,7 +198,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A figure computed from others: the formula in words and the figures that went in."""
+    """A figure computed from others, with the formula in words and its inputs."""
 
     name: str
     value: float
@@ -214,7 +213,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Lookup:
-    """Everything data/ says, indexed; accepted figures of one key stand oldest first."""
+    """All data of data/, indexed; accepted figures of one key are in order of date."""
 
     version: str
     as_of: str
@@ -229,7 +228,7 @@ class Lookup:
     units: Mapping[str, Unit]
 
     def find(self, item: str, parameter: str, condition: str = "", on: str | None = None) -> Figure | None:
-        """Return the accepted figure, None where there is none."""
+        """Return the accepted figure, if any."""
         series = self.accepted.get((item, parameter, condition), ())
         if on is not None:
             series = tuple(figure for figure in series if figure.as_of <= on)
@@ -270,7 +269,7 @@ class Lookup:
         return {key: tuple(sorted(conditions)) for key, conditions in conditions_of.items()}
 
     def rejected(self, item: str, parameter: str | None = None) -> tuple[Figure, ...]:
-        """Return the competing claims that are not used; the note of each says why."""
+        """Return the rejected claims; the note of each says why."""
         return tuple(
             figure
             for figure in self.declined
@@ -288,7 +287,7 @@ class Lookup:
         return item
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """Return the identifiers of a kind in the order of data/items.csv, without what is withdrawn."""
+        """Return the identifiers of a kind in the order of data/items.csv, without withdrawn ones."""
         return tuple(item.id for item in self.items.values() if kind in item.kinds and not item.withdrawn)
 
     def sources(self) -> tuple[Source, ...]:

@@ -52,7 +52,7 @@ UNDATED = "undated"
 
 @dataclass(frozen=True, slots=True)
 class DataProblem:
-    """One fault of a data file; line 0 where the whole file is meant."""
+    """One fault of a data file; line 0 stands for the whole file."""
 
     file: str
     line: int
@@ -66,7 +66,7 @@ class DataProblem:
 
 @dataclass(frozen=True, slots=True)
 class DataRow:
-    """One line of a file: its cells by column and where it stands."""
+    """One line of a file: its cells by column and its position."""
 
     file: str
     line: int
@@ -81,7 +81,7 @@ class DataRow:
 
 @dataclass(slots=True)
 class Sheets:
-    """Rows of every file by its name without ``.csv``, and what was wrong while reading."""
+    """Rows of every file by its name without ``.csv``, and the faults found while reading."""
 
     rows: dict[str, list[DataRow]] = field(default_factory=dict)
     problems: list[DataProblem] = field(default_factory=list)
@@ -115,7 +115,7 @@ def read_sheets(directory: Path) -> Sheets:
 
 
 def hash_files(directory: Path) -> str:
-    """Return a short hash of every file that decides a number: the tables and the model presets."""
+    """Return a short hash of all files that numbers depend on: the tables and the model presets."""
     digest = hashlib.sha256()
     presets = directory / "models"
     for path in sorted([*directory.glob("*.csv"), *presets.glob("**/*")]):
@@ -143,7 +143,7 @@ def _rows(file: str, text: str, columns: tuple[str, ...], problems: list[DataPro
 
 
 def numbers(row: DataRow, *columns: str) -> Generator[DataProblem, None, list[float | None]]:
-    """Give what is wrong with numbers, and return them: None where a cell is empty or wrong."""
+    """Yield the faults of numeric cells, and return their numbers: None where a cell is empty or wrong."""
     values: list[float | None] = []
     for column in columns:
         text, value = row[column], None
@@ -170,7 +170,7 @@ Record = TypeVar("Record")
 
 
 def record_of(kind: Callable[..., Record], row: DataRow, **overrides: object) -> Record:
-    """Return a record of a checked row: what is not given are cells of the fields' names and types."""
+    """Return a record of a checked row; fields without overrides are its cells, converted to their types."""
     cells = {name: _value(hint, row[name]) for name, hint in _hints(kind).items() if name not in overrides}
     return kind(**cells, **overrides)
 

@@ -41,7 +41,7 @@ NEEDED = {
 
 
 def figure_unit(parameter: str) -> str:
-    """Return the unit of a field of the engine's software records, which their names tell."""
+    """Return the unit of a field of the engine's software records, which follows from its name."""
     if parameter.endswith(("_overhead", "_latency", "_seconds")):
         return "s"
     return "B" if parameter.endswith("_bytes") else "1"
@@ -60,7 +60,7 @@ class ProfileFigure:
 
 @dataclass(frozen=True, slots=True)
 class FigureRange:
-    """How far a figure may plausibly be from that of its class, and where it ends."""
+    """How far a figure may plausibly be from that of its class, and its bounds."""
 
     value: float
     """Expected before any run. [any]"""
@@ -76,7 +76,7 @@ OFFSET = "offset"
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a workspace's measured runs made of a profile: figures that are no longer independent."""
+    """The result of fitting a profile to measured runs: its figures are no longer independent."""
 
     prior: str
     """The profile it started from."""
@@ -101,11 +101,11 @@ class Calibration:
     """Least and greatest value that each figure can have."""
 
     def holds_for(self, family: str, chip: str) -> bool:
-        """Tell whether a family of models was measured on a chip."""
+        """Return whether a family of models was measured on a chip."""
         return family == self.family and chip in self.chips
 
     def correlated(self, normals: Mapping[str, Floats]) -> dict[str, Floats]:
-        """Return normals of the calibrated coordinates, correlated; those left out rest at zero."""
+        """Return normals with the calibrated coordinates correlated; missing ones are zero."""
         size = next((column.shape for column in normals.values()), (1,))
         columns = np.stack([normals.get(name, np.zeros(size)) for name in self.coordinates])
         moved = self.root @ columns
@@ -114,7 +114,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class SoftwareProfile:
-    """How good a software stack is, with how well that is known."""
+    """Efficiencies of a software stack with their uncertainties."""
 
     id: str
     title: str
@@ -134,14 +134,14 @@ class SoftwareProfile:
 
     @property
     def fitted(self) -> int:
-        """Figures of its own that were chosen by looking at measured runs."""
+        """Number of its own figures that were fitted to or measured in runs."""
         return sum(
             figure.status != "assumed" and figure.profile == self.id for figure in self.figures.values()
         )
 
     @property
     def rests_on_runs(self) -> bool:
-        """True where a figure of it was chosen by looking at measured runs, those of classes aside."""
+        """True where one of its figures, those of classes aside, was fitted to or measured in runs."""
         return any(
             figure.status != "assumed" and not figure.profile.startswith("gpu-")
             for figure in self.figures.values()
@@ -149,12 +149,12 @@ class SoftwareProfile:
 
     @property
     def complete(self) -> bool:
-        """False for what profiles are put together from, as a framework without its SDK."""
+        """False for a part of profiles, such as a framework without its SDK."""
         return NEEDED[self.kind] <= self.figures.keys()
 
     @property
     def is_preset(self) -> bool:
-        """True for a class of software rather than one measured stack; where calibrated, of its start."""
+        """True for a class of software, or a calibration of one, rather than a measured stack."""
         name = self.id if self.calibration is None else self.calibration.prior
         return name.startswith("gpu-") or name == "ipu-base"
 
@@ -171,13 +171,13 @@ class SoftwareProfile:
         return samples
 
     def correlated(self, normals: Mapping[str, Floats] | None) -> Mapping[str, Floats] | None:
-        """Return normals as the figures of this profile vary together."""
+        """Return normals with the correlations of a calibration."""
         if normals is None or self.calibration is None:
             return normals
         return self.calibration.correlated(normals)
 
     def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
-        """Return the factor on every step that no figure explains: one unless runs were fitted."""
+        """Return the factor on every step that no figure explains: one unless calibrated."""
         if self.calibration is None:
             return 1.0
         if normals is None:
@@ -208,7 +208,7 @@ class SoftwareProfile:
 
 @dataclass(frozen=True, slots=True)
 class DefaultSoftware:
-    """One row of data/software_defaults.csv: what usually runs a kind of model on a kind of chip."""
+    """One row of data/software_defaults.csv: the usual software of a kind of model on a kind of chip."""
 
     kind: str
     """``gpu`` or ``ipu``."""
@@ -227,7 +227,7 @@ class DefaultSoftware:
     """What such models are called."""
 
     def holds_for(self, family: str, network: str, chip: str, formats: Collection[str]) -> bool:
-        """Tell whether a row speaks of a model on a chip."""
+        """Return whether a row applies to a model on a chip."""
         return (
             (not self.families or family in self.families)
             and self.network in ("", network)
@@ -237,14 +237,14 @@ class DefaultSoftware:
 
     @property
     def rank(self) -> tuple[bool, bool, bool, bool, str]:
-        """Order of rows that speak of the same case: the narrower wins, then the newer."""
+        """Order of rows that apply to the same case: the narrower wins, then the newer."""
         narrow = (bool(self.chips), bool(self.families), bool(self.network), bool(self.format))
         return (*narrow, self.since)
 
 
 @dataclass(frozen=True, slots=True)
 class SoftwareCatalog:
-    """All profiles, and what the kernel libraries cost."""
+    """All profiles, and the costs of the kernel libraries."""
 
     profiles: Mapping[str, SoftwareProfile]
     kernels: GpuKernels
@@ -267,7 +267,7 @@ class SoftwareCatalog:
         return self.profiles[name]
 
     def built_on(self, part: str) -> list[str]:
-        """Return the complete profiles that extend a part, directly or through others."""
+        """Return the complete profiles that extend a part, directly or indirectly."""
         parts = {part}
         for profile in self.profiles.values():
             # Profiles come after those they extend.
@@ -277,7 +277,7 @@ class SoftwareCatalog:
 
     @property
     def fitted(self) -> int:
-        """Figures of all profiles and kernels that were fitted to measured runs."""
+        """Number of fitted figures of all profiles and kernels."""
         kernels = sum(row["status"] == "fitted" for row in self.kernel_rows)
         return kernels + sum(profile.fitted for profile in self.profiles.values())
 

@@ -21,7 +21,7 @@ ANSWERS = ("yes", "no")
 
 @dataclass(frozen=True, slots=True)
 class Machinery:
-    """One side of a claim as the claim states it."""
+    """One side of a claim as it is stated."""
 
     system: str
     count: int
@@ -56,7 +56,7 @@ class VendorRun:
 
 @dataclass(frozen=True, slots=True)
 class VendorRatio:
-    """One published ratio with the base it stands on."""
+    """One published ratio with the base it refers to."""
 
     id: str
     statement: str

@@ -14,14 +14,14 @@ DIGITS = 0x7FFF_FFFF_FFFF_FFFF
 
 @inner
 def store(rows: Matrix, row: int, first: int, values: tuple[float, ...]) -> None:
-    """Write numbers into a row from a column on."""
+    """Write numbers into a row, from column ``first`` on."""
     for index in range(len(values)):
         rows[row, first + index] = values[index]
 
 
 @inner
 def _slot(columns: Matrix, column: int, slots: int) -> int:
-    """Return where the search for a column begins."""
+    """Return the slot at which the search for a column begins."""
     code = 17
     for row in range(columns.shape[0]):
         # Parts of a sample are no whole numbers.
@@ -40,7 +40,7 @@ def _alike(columns: Matrix, first: int, second: int) -> bool:
 
 @kernel
 def number_columns(columns: Matrix, slots: Places, first: Places, index: Places, count: Places) -> None:
-    """Write the places of distinct columns, which of them each column is, and how many there are."""
+    """Write the indices of distinct columns, the number of each column among them, and their count."""
     for slot in range(slots.size):
         slots[slot] = -1
     distinct = 0
@@ -56,7 +56,7 @@ def number_columns(columns: Matrix, slots: Places, first: Places, index: Places,
 
 
 def distinct_columns(columns: Floats) -> tuple[Indices, Indices]:
-    """Return the places at which distinct columns stand first, and which of them each column is.
+    """Return the index of the first of each distinct column, and the number of each column among them.
 
     >>> [part.tolist() for part in distinct_columns(np.array([[8.0, 2.0, 8.0], [1.0, 1.0, 1.0]]))]
     [[0, 1], [0, 1, 0]]
@@ -69,7 +69,7 @@ def distinct_columns(columns: Floats) -> tuple[Indices, Indices]:
 
 
 def first_seen(known: Floats, rows: Floats) -> Indices:
-    """Return the places of rows that neither stand before nor are known.
+    """Return the indices of the first of each row that is not among ``known``.
 
     >>> first_seen(np.array([[1.0], [2.0]]), np.array([[2.0], [3.0], [1.0], [3.0]])).tolist()
     [1]

@@ -29,7 +29,7 @@ MOST_DAMPING = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posterior:
-    """What is known after measuring, in standard deviations of what was known before."""
+    """What is known after measuring, in prior standard deviations."""
 
     mean: Floats
     """Most probable coordinates: the figures, then the common offset. [-]"""

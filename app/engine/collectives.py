@@ -65,7 +65,7 @@ class Network(NamedTuple):
 
 @inner
 def interpolated(position: float, points: Vector, values: Vector) -> float:
-    """Return the value at a place between known ones, on straight lines; beyond the ends that of the end."""
+    """Return the linearly interpolated value at a position; beyond the ends, that of the end."""
     last = points.size - 1
     if position >= points[last]:
         return values[last]

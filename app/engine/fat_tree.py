@@ -75,7 +75,7 @@ def leaf_switches(
 
 
 def switches_for(links: ArrayLike, ports: ArrayLike) -> Counts:
-    """Least switches with so many free ports that all links end in one.
+    """Fewest switches whose free ports take all links.
 
     A bound, since the links of a lower switch need not divide evenly over them.
     """
@@ -217,7 +217,7 @@ class FatTree:
 
 
 def _up(value: ArrayLike) -> Counts:
-    """Round up, forgiving what division leaves."""
+    """Round up, ignoring rounding errors of divisions."""
     return np.ceil(np.asarray(value, dtype=float) - ROUNDING).astype(np.int64)
 
 

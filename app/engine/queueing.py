@@ -21,7 +21,7 @@ def offered_load(arrival_rate: FloatLike, service_time: FloatLike) -> Floats:
 
 
 def utilisation(load: FloatLike, servers: FloatLike) -> Floats:
-    """Share of the servers that is busy; at 1 and above the line grows without end."""
+    """Share of busy servers; at 1 and above the queue grows without limit."""
     return np.asarray(np.divide(load, servers), dtype=float)
 
 

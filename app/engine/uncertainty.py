@@ -16,15 +16,14 @@ LOW, HIGH = 0.10, 0.90
 def standard_normals(samples: int, dimensions: int, seed: int) -> Floats:
     """Return a Latin hypercube of standard normal numbers, (samples, dimensions).
 
-    Every column holds the same numbers, the normal quantiles at (i + 1/2) / N, in an order of its own. A
-    range that one input decides is then exact to the width of a stratum, and mean and symmetry are those of
-    the distribution; independent draws need about twice as many samples for a band as good (McKay et al.
-    1979). Columns are independent only on average over seeds: in one table two of them correlate by 1 / √N
-    or so.
+    Every column has the normal quantiles at (i + 1/2) / N in an order of its own. A range that one input
+    decides is then exact to the width of a stratum, and mean and symmetry are those of the distribution;
+    independent draws need about twice as many samples for a band as good (McKay et al. 1979). Columns are
+    independent only on average over seeds: in one table two of them correlate by about 1 / √N.
 
     The orders sort the raw output of the PCG64 bit generator, the one stream that numpy keeps unchanged over
-    versions and platforms (NEP 19; its distributions may change), so that a frozen answer can be computed
-    again. More columns leave the first ones as they are.
+    versions and platforms (NEP 19; its distributions may change), so that a stored answer can be computed
+    again. More columns leave the first ones unchanged.
 
     >>> table = standard_normals(4, 2, seed=1)
     >>> sorted(round(float(number), 4) for number in table[:, 0])
@@ -255,7 +254,7 @@ def band(samples: Floats, value: FloatLike) -> tuple[Floats, Floats]:
 
 
 def _between(ordered: Floats, position: float) -> Floats:
-    """Return what lies at a place of ordered samples, on a straight line between two of them."""
+    """Return the linearly interpolated value at a position of ordered samples."""
     below = int(position)
     above, part = min(below + 1, ordered.shape[-1] - 1), position - below
     low = ordered[..., below]
@@ -263,7 +262,7 @@ def _between(ordered: Floats, position: float) -> Floats:
 
 
 def probability_below(samples: Floats, limit: FloatLike) -> Floats:
-    """Share of samples on the last axis that keep a limit, such as a deadline or a budget."""
+    """Share of samples on the last axis within a limit, such as a deadline or a budget."""
     return np.asarray(np.mean(samples <= np.asarray(limit)[..., np.newaxis], axis=-1))
 
 
@@ -314,8 +313,8 @@ def lead(best: FloatLike, others: Floats) -> Floats:
 def part_rescaled(total: FloatLike, part: FloatLike, factor: FloatLike) -> Floats:
     """Total of a sum after one of its parts is multiplied by a factor.
 
-    Exact where the part is proportional to the input that changes and nothing else depends on it, as the
-    electricity in the cost of an hour is to the tariff. Power is 12 of 100 an hour; a tariff 30 % higher:
+    Exact where the part alone is proportional to the changed input, as the electricity in the cost of an hour
+    is to the tariff. Power is 12 of 100 an hour; a tariff 30 % higher:
 
     >>> round(float(part_rescaled(100.0, 12.0, 1.3)), 1)
     103.6

@@ -50,7 +50,7 @@ PEAKS = (1e6, 1e30)
 def bare_estimate(
     request: EstimateRequest, total_flop: float, hardware: Hardware, context: SizingContext
 ) -> Estimate:
-    """Return compute over peak × utilisation; no plan, no memory and no range."""
+    """Return compute over peak × utilisation, without plan, memory and range."""
     assumptions = request.assumptions
     if request.workload.kind in ADAPTER_PAPERS:
         raise BadInput.at(

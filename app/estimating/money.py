@@ -58,7 +58,7 @@ class Quote(Document):
 
 
 def rounded(amount: float | Decimal, currency: str) -> Decimal:
-    """Return an amount in whole units of a currency, halves away from zero.
+    """Return an amount rounded to a currency's unit, halves away from zero.
 
     >>> rounded(2.675, "USD"), rounded(-0.5, "KRW")
     (Decimal('2.68'), Decimal('-1'))

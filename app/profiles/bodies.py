@@ -39,7 +39,7 @@ class ArchitectureBody:
 
 @dataclass(frozen=True, slots=True)
 class OperatorBody:
-    """Operators as an upload lists them, at the size the file was written for."""
+    """Operators listed by an upload, at the size the file was written for."""
 
     operators: tuple[Operator, ...]
     depth: int = 1
@@ -54,8 +54,6 @@ class OperatorBody:
 
 @dataclass(frozen=True, slots=True)
 class FigureBody:
-    """A bare training compute figure, when that is all there is."""
-
     total_flop: float
 
 
@@ -63,7 +61,7 @@ Body: TypeAlias = TransformerBody | ArchitectureBody | OperatorBody | FigureBody
 
 
 def merge_equal(operators: list[Operator]) -> list[Operator]:
-    """Return one row for equal operators, with the sum of their counts, in order of appearance."""
+    """Return equal operators as one row with the sum of their counts, in order of appearance."""
     counts: Counter[Operator] = Counter()
     names: dict[Operator, str] = {}
     for operator in operators:
@@ -92,7 +90,7 @@ def patch_shape(body: TransformerBody, image_size: int) -> tuple[TransformerShap
 
 
 def scaled_target(shape: TransformerShape, rows: float, default_rows: float) -> TransformerShape:
-    """Return an encoder-decoder whose target length follows its input length."""
+    """Return an encoder-decoder with its target length scaled by its input length."""
     if not shape.target_tokens or rows == default_rows or not default_rows:
         return shape
     return replace(shape, target_tokens=shape.target_tokens * rows / default_rows)

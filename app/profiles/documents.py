@@ -85,7 +85,7 @@ def flag(document: Mapping[str, object], name: str, default: bool, *, where: str
 
 
 def shown(value: object) -> str:
-    """Return a value as an error may repeat it: short, on one line, never a whole document."""
+    """Return a value for an error message: short, on one line, never a whole document."""
     if isinstance(value, str):
         return f"“{printable(value)}”"
     if isinstance(value, bool) or value is None:
@@ -112,13 +112,13 @@ FIELD = "file"
 
 
 def unreadable(template: str, **values: object) -> Unprocessable:
-    """Return the error for a file that cannot be read; its message names file and place."""
+    """Return the error of an unreadable file; its message names file and position."""
     message = Message(template, values)
     return Unprocessable(message, [FieldError(FIELD, message)])
 
 
 def too_large(template: str, **values: object) -> TooLarge:
-    """Return the error for a file beyond a limit, which the message states."""
+    """Return the error of a file beyond a limit."""
     message = Message(template, values)
     return TooLarge(message, [FieldError(FIELD, message)])
 
@@ -133,7 +133,7 @@ def check_size(name: str, size: int, most: int) -> None:
 
 
 class Deadline:
-    """A budget of time for reading one file."""
+    """A time limit for reading one file."""
 
     def __init__(self, name: str, seconds: float) -> None:
         self._name = name
@@ -170,7 +170,7 @@ def decode(name: str, data: bytes) -> str:
 
 
 def parse_json(name: str, text: str, *, line: int | None = None) -> object:
-    """Return the value of a JSON text; ``line`` is its place in a file of many."""
+    """Return the value of a JSON text; ``line`` is its position in a file of many."""
     try:
         value: object = json.loads(
             text,

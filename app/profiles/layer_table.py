@@ -33,7 +33,7 @@ Number = TypeVar("Number", int, float)
 
 
 class LayerRow:
-    """One row of a table; what has no default must be given, and errors name the row and the column."""
+    """One row of a table; fields without a default are required, and errors name the row and the column."""
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
         self.values = values
@@ -231,7 +231,7 @@ def _at_line(error: AppError, file: str, line: int) -> AppError:
 
 
 def read_layer_csv(name: str, text: str) -> ModelProfile:
-    """Return the profile of a layer table in CSV, whose first row names the columns."""
+    """Return the profile of a layer table in CSV with a header row."""
     layers: list[dict[str, object]] = []
     lines: list[int] = []
     reader = csv.reader(io.StringIO(text, newline=""), dialect=_dialect(text), strict=True)

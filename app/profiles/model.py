@@ -41,7 +41,7 @@ class DimensionSource:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What was published of a model: its parameter count, and how it was trained."""
+    """Published parameter count and training of a model."""
 
     parameters: float | None = None
     note: str = ""
@@ -80,7 +80,7 @@ class Published:
 
     @property
     def target(self) -> str | None:
-        """Quality at which the training stops: a convergence target of the catalogue."""
+        """Convergence target of the catalogue at which the training stops."""
         found = self._figure("target")
         return found.text if found else None
 
@@ -93,22 +93,22 @@ class Published:
 
     @property
     def amount(self) -> Figure | None:
-        """The figure that says how long the training was."""
+        """The figure of the length of the training."""
         return next(filter(None, map(self._figure, ("target", "tokens", "epochs", "samples"))), None)
 
     @property
     def source(self) -> Source | None:
-        """Where the length of the training was read."""
+        """Source of the length of the training."""
         return self.amount.source if self.amount else None
 
     @property
     def assumed(self) -> bool:
-        """True where nobody published how long the model was trained."""
+        """True where the length of the training is an assumption."""
         return self.amount is not None and self.amount.source.id == ASSUMED
 
     @property
     def workload(self) -> dict[str, str | int | float]:
-        """The fields of a request that repeat that training; the batch is left to the search."""
+        """The fields of a request that repeat the training; the batch is left to the search."""
         fields = {
             name: value
             for name in ("seq_len", "image_size", "tokens", "epochs", "dataset_samples", "samples")
@@ -173,16 +173,16 @@ class ModelProfile:
 
     @property
     def usual_seq_len(self) -> int | None:
-        """Length of a sample where none is stated: a limit on positions is no training length. [tokens]"""
+        """Default length of a sample: a limit on positions is not a training length. [tokens]"""
         return LONGEST_TAKEN if self.limited else self.default_seq_len
 
     @property
     def limited(self) -> bool:
-        """True where the default length is a limit on positions, above what is taken for granted."""
+        """True where the default length is a limit on positions above :data:`LONGEST_TAKEN`."""
         return self.origin == "config" and (self.default_seq_len or 0) > LONGEST_TAKEN
 
     def operators(self, tokens: Tokens | None = None, image_size: int | None = None) -> OperatorTable:
-        """Return the operators of one sample; what is left out takes the profile's usual size."""
+        """Return the operators of one sample, by default at the profile's usual size."""
         if tokens is None and self.usual_seq_len is not None:
             tokens = self.tokens(self.usual_seq_len)
         if image_size is None:
@@ -220,7 +220,7 @@ class ModelProfile:
 
     @property
     def total_flop(self) -> float | None:
-        """Training compute, where the profile is that bare figure. [FLOP]"""
+        """Training compute of a bare figure. [FLOP]"""
         return self.body.total_flop if isinstance(self.body, FigureBody) else None
 
     @cached_property
@@ -284,7 +284,7 @@ class ModelProfile:
 
     @classmethod
     def from_json(cls, document: Mapping[str, object]) -> ModelProfile:
-        """Return the profile of a document that :meth:`to_json` or a preset file wrote."""
+        """Return the profile of a document written by :meth:`to_json` or of a preset file."""
         source = cast("Mapping[str, str] | None", document.get("source"))
         published = cast("Mapping[str, object] | None", document.get("published"))
         scored = cast("Mapping[str, object]", document.get("scored") or {})

@@ -60,7 +60,7 @@ def refusal_from_json(document: Mapping[str, object]) -> AppError:
     )
 
 
-def told(name: str, data: bytes) -> dict[str, object]:
+def answer_of(name: str, data: bytes) -> dict[str, object]:
     from app.profiles.onnx_graph import read_onnx
 
     try:
@@ -71,4 +71,4 @@ def told(name: str, data: bytes) -> dict[str, object]:
 
 if __name__ == "__main__":
     bound_memory(MOST_MEMORY)
-    sys.stdout.write(json.dumps(told(sys.argv[1], sys.stdin.buffer.read()), allow_nan=False))
+    sys.stdout.write(json.dumps(answer_of(sys.argv[1], sys.stdin.buffer.read()), allow_nan=False))

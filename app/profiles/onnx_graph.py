@@ -37,7 +37,7 @@ CONTROL_FLOW = frozenset(("If", "Loop", "Scan"))
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Sizes of the graph's inputs after symbolic ones are settled."""
+    """Batch size of the graph, and the assumptions on its symbolic input sizes."""
 
     batch: int
     assumptions: tuple[Message, ...]
@@ -71,7 +71,7 @@ def read_onnx(name: str, data: bytes) -> ModelProfile:
 
 
 def _check_names(graph: onnx.GraphProto) -> None:
-    """Refuse names that are no text: the parser hands on bytes that are not UTF-8 as they are."""
+    """Refuse names that are not text: the parser passes bytes that are not UTF-8 through."""
     entries = (*graph.initializer, *graph.input, *graph.node)
     texts: list[object] = [entry.name for entry in entries]
     for node in graph.node:
@@ -119,7 +119,7 @@ def _check(name: str, model: onnx.ModelProto) -> None:
 
 
 def elements(name: str, tensor: str, dimensions: tuple[int, ...]) -> int:
-    """Return the elements of a tensor, or say that its size cannot be meant."""
+    """Return the elements of a tensor; refuse an invalid size."""
     if any(not 0 <= size <= MOST_DIMENSION for size in dimensions) or math.prod(dimensions) > MOST_ELEMENTS:
         raise unreadable(
             "{file}: tensor {tensor} has an invalid size, {size}",
@@ -131,9 +131,9 @@ def elements(name: str, tensor: str, dimensions: tuple[int, ...]) -> int:
 
 
 def _set_weights_aside(name: str, graph: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
-    """Return the sizes of the weights, and declare those that carry values as inputs instead.
+    """Return the sizes of the weights, and declare those with values as inputs instead.
 
-    Shape inference then sees sizes alone and never touches weights, inside the file or outside.
+    Shape inference then sees only sizes and never reads weights, inside the file or outside.
     """
     parameters: dict[str, tuple[int, ...]] = {}
     initializers: list[onnx.TensorProto] = []
@@ -170,7 +170,7 @@ def _set_weights_aside(name: str, graph: onnx.GraphProto) -> dict[str, tuple[int
 
 
 def _settle_inputs(name: str, graph: onnx.GraphProto, parameters: Mapping[str, tuple[int, ...]]) -> Sizes:
-    """Give symbolic sizes a value: 1 for the batch, a stated one for lengths and sides."""
+    """Set symbolic sizes: 1 for the batch, an assumed one for lengths and sides."""
     batch = 0
     assumptions: list[Message] = []
     for entry in graph.input:
@@ -210,7 +210,7 @@ def _settle_inputs(name: str, graph: onnx.GraphProto, parameters: Mapping[str, t
 
 
 def _shapes(name: str, model: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
-    """Return the size of every tensor that shape inference can tell."""
+    """Return the sizes of tensors that shape inference can determine."""
     try:
         inferred = shape_inference.infer_shapes(model, data_prop=True).graph
     except Exception as error:  # whatever the native code raises on a malformed graph

@@ -119,7 +119,7 @@ class KernelChain:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The product of queries and keys, on its way through scaling and softmax to the values."""
+    """The product of queries and keys, until its softmax and the product with the values."""
 
     operator: Operator
     softmax: bool = False
@@ -137,7 +137,7 @@ def integers(node: onnx.NodeProto, name: str) -> list[int]:
 
 
 class Converter:
-    """Walks a graph once and collects its operators, in numbers per sample."""
+    """Collects the operators of a graph in one pass, in numbers per sample."""
 
     def __init__(self, graph: Graph, batch: int, deadline: Deadline) -> None:
         self._graph = graph
@@ -172,7 +172,7 @@ class Converter:
             self._sources.add(target)
 
     def _parameters(self, names: Sequence[str]) -> int:
-        """Return the elements of the weights among ``names`` that no node counted before."""
+        """Return the elements of the weights among ``names`` that were not counted before."""
         total = 0
         for name in names:
             origin = self._origin.get(name)
@@ -327,7 +327,7 @@ class Converter:
         self._scores[node.output[0]] = pending
 
     def _join(self, scores: Scores, target: str) -> None:
-        """Turn the pending product of queries and keys into one attention operator."""
+        """Replace the pending product of queries and keys by one attention operator."""
         first = scores.operator
         place = next(
             (

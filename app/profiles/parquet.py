@@ -70,7 +70,7 @@ SLICE = 8_192
 
 
 def measure(path: str) -> dict[str, object]:
-    """Return samples by length, or the columns of the file where none of them can be measured."""
+    """Return samples by length, or the columns of the file if none can be measured."""
     import polars
 
     frame = polars.scan_parquet(path)

@@ -13,7 +13,7 @@ from app.profiles.model import ModelProfile
 
 
 def beside(folder: str) -> Path:
-    """Return a file or folder that goes with the package: it lies beside ``app`` wherever that is."""
+    """Return a file or folder beside the ``app`` package."""
     return Path(__file__).resolve().parents[2] / folder
 
 
@@ -49,7 +49,7 @@ def presets() -> dict[str, ModelProfile]:
 
 
 def preset(identifier: str) -> ModelProfile:
-    """Return one preset; an unknown identifier is answered with the nearest ones."""
+    """Return a preset; raise NotFound with close identifiers."""
     profiles = presets()
     if identifier not in profiles:
         raise NotFound.named("model preset", identifier, profiles, "model.preset")

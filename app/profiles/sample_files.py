@@ -53,7 +53,7 @@ RULE = Message(
 
 @dataclass(frozen=True, slots=True)
 class TokenEstimate:
-    """Tokens of a text: central, and the range that vocabularies span."""
+    """Estimated tokens of a text, with the range over vocabularies."""
 
     tokens: int
     low: float
@@ -103,7 +103,7 @@ class Sample:
 
 
 def open_samples(name: str, stream: io.RawIOBase) -> Iterator[Sample]:
-    """Return the samples of a file, whose format is told by its content, then by its name."""
+    """Return the samples of a file, whose format follows from its content, then from its name."""
     buffered: io.BufferedReader = io.BufferedReader(stream, 1 << 16)
     start = buffered.peek(1 << 16)[: 1 << 16]
     if not start:
@@ -133,7 +133,7 @@ def open_samples(name: str, stream: io.RawIOBase) -> Iterator[Sample]:
 
 
 def text_lines(name: str, stream: io.BufferedReader) -> Iterator[tuple[int, str]]:
-    """Return the lines of a text with their numbers, each within bounds."""
+    """Yield the lines of a text with their numbers; refuse those that are too long."""
     marked = stream.peek(4)[:2] in {b"\xff\xfe", b"\xfe\xff"}
     if marked:
         raise unreadable("{file} is UTF-16; save it as UTF-8", file=name)
@@ -203,7 +203,7 @@ def object_sample(name: str, line: int, value: Mapping[str, object]) -> Sample:
 
 
 def _strings(value: object, depth: int = 0) -> Iterator[str]:
-    """Return the texts of nested messages, as conversations store them."""
+    """Yield the texts of nested messages, as conversations store them."""
     if isinstance(value, str):
         yield value
     elif depth < DEPTH and isinstance(value, Mapping | list):

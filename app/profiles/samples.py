@@ -84,7 +84,7 @@ def read_sample(name: str, data: bytes | BinaryIO, *, seq_len: int | None = None
 
 
 class StreamLimit(io.RawIOBase):
-    """A stream that stops with an error beyond a number of bytes."""
+    """A stream that raises an error beyond a number of bytes."""
 
     def __init__(self, name: str, stream: BinaryIO, most: int) -> None:
         super().__init__()
@@ -189,10 +189,9 @@ class Tally:
 def packed_rows(lengths: Mapping[int, int], row: int) -> int:
     """Return the rows that first-fit-decreasing packing fills.
 
-    Works on counts, not on samples: equal lengths are placed together, so that five million
-    samples take as long as their distinct lengths. Of more than :data:`MOST_DISTINCT`, long ones
-    are rounded up by less than one part in :data:`PRECISION`, so that there are about as
-    many rows too many at most.
+    Equal lengths are placed together, so that the time depends on distinct lengths, not on samples. Beyond
+    :data:`MOST_DISTINCT`, long ones are rounded up by less than one part in :data:`PRECISION`, which adds at
+    most about as large a share of rows.
 
     >>> packed_rows({512: 1, 300: 2, 200: 2}, 512)
     3

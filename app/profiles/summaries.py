@@ -24,7 +24,7 @@ TORCHINFO = "Layer (type"
 FVCORE = re.compile(r"^\|\s*module\s*\|.*#parameters", re.MULTILINE)
 _ROW = re.compile(r"^(?P<tree>[\s│├└─|+-]*)(?P<type>\w+)(?: \((?P<name>[^)]*)\))?(?:: (?P<depth>\d+)-\d+)?\s")
 
-# What is taken is not given back (++, *+): no line makes the pattern try one way after the other.
+# Possessive quantifiers (++, *+) keep the pattern from backtracking on any line.
 _SHAPE = re.compile(r"[\[(]\s*+(?:\d++\s*+,\s*+)*+\d*+\s*+,?\s*+[\])]")
 _COUNT = re.compile(r"(?<![\w.\[,])(\d{1,3}(?:,\d{3})+|\d+)(?![\w.\],])")
 _SCALED = re.compile(r"^(\d+(?:\.\d+)?)([KMGTP]?)$")

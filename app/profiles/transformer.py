@@ -33,7 +33,7 @@ def required(document: Mapping[str, object], name: str, *, where: str, most: flo
 
 
 def must_divide(whole_value: int, part: int, *, field_name: str, whole_name: str) -> int:
-    """Return the quotient, or say that the division does not come out even."""
+    """Return the quotient; refuse a remainder."""
     if whole_value % part:
         raise BadInput.at(
             field_name,
@@ -47,9 +47,9 @@ def must_divide(whole_value: int, part: int, *, field_name: str, whole_name: str
 
 
 def transformer_profile(document: Mapping[str, object], *, where: str = "model.transformer") -> ModelProfile:
-    """Return the profile of ``{layers, hidden, heads, seq_len, kind, …}`` as a request gives it.
+    """Return the profile of ``{layers, hidden, heads, seq_len, kind, …}`` of a request.
 
-    Everything that is assumed beyond the fields is listed in the profile's assumptions.
+    All further assumptions are listed in the profile.
     """
     for name in document:
         if name not in _KNOWN:

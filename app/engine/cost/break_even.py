@@ -374,7 +374,7 @@ def _steady_month(terms: BuildOrRent) -> Floats:
 
 
 def _enclosed_month(terms: BuildOrRent) -> Floats:
-    """First month at which the saving makes up for the capital, by enclosing and halving."""
+    """First month at which the saving makes up for the capital, by bracketing and bisection."""
     shape = np.broadcast_shapes(*(np.shape(_value(terms, name)) for name in NAMES))
     spread = {name: np.broadcast_to(_value(terms, name), shape)[..., np.newaxis] for name in NAMES}
     wide = replace(terms, **spread)
@@ -390,7 +390,7 @@ def _enclosed_month(terms: BuildOrRent) -> Floats:
 
 
 def _saving(terms: BuildOrRent, months: Floats) -> Floats:
-    """Bills replaced less running costs; where both are beyond all numbers, the faster one decides."""
+    """Bills replaced less running costs; where both overflow, the faster-growing one decides."""
     bills = replaced_bill_worth(terms, months)
     running = growing_payments_worth(terms.own_monthly, terms.own_growth, terms.discount_rate, months)
     limited = np.isfinite(full_month(terms.cloud_growth, terms.fullest))

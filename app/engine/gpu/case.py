@@ -52,7 +52,7 @@ def devices_of(plan: Plan) -> float:
 
 
 class MicroBatch(NamedTuple):
-    """What the work of one micro-batch on one tensor rank depends on."""
+    """The fields of a plan that the work of one micro-batch on one tensor rank depends on."""
 
     samples: float
     """A part of one where a sample is cut. [-]"""
@@ -68,7 +68,7 @@ def micro_batch_of(plan: Plan) -> MicroBatch:
 
 
 class Software(NamedTuple):
-    """A software stack on a network: figures of ``GpuSoftware``, of which samples may be drawn."""
+    """Figures of ``GpuSoftware`` on a network, central or one sample."""
 
     matrix_efficiency: float
     attention_efficiency: float
@@ -93,7 +93,7 @@ class Software(NamedTuple):
 
 
 class GpuOperator(NamedTuple):
-    """One operator, as a table has it, with the passes of memory-bound operators."""
+    """One operator of a table, with the passes of memory-bound operators."""
 
     kind: float
     section: float
@@ -249,12 +249,12 @@ element must be known first (arXiv:2509.25149, section 2)."""
 
 
 def element_bytes(precision: Precision) -> float:
-    """Return the bytes of an activation; what stands around products in 8 or 4 bit has 16."""
+    """Return the bytes of an activation; around products in 8 or 4 bit they have 16 bit."""
     return 4.0 if precision in (Precision.TF32, Precision.FP32) else 2.0
 
 
 def trained_bytes(optimizer: str, size: float, master_weights: float = 1.0) -> tuple[float, float]:
-    """Bytes that a device keeps for a weight because it is trained: optimizer state and gradient.
+    """Optimizer state and gradient that a device keeps per trained weight. [B]
 
     Half-precision weights have a master copy and a gradient in single precision unless they are adapters,
     which are kept in one format (Micikevicius et al. 2018; Dettmers et al. 2023, equation 5).
@@ -329,8 +329,8 @@ def _operators(table: OperatorTable) -> Matrix:
 def weight_sums(table: OperatorTable) -> Matrix:
     """Return the weights of all, of trained and of 4-bit operators, (3, 14).
 
-    Twelve of each by section (embedding, layers, head), by whether they are experts' and by whether tensor
-    ranks share them; then the experts' weights that tensor ranks share, and those that they do not.
+    Twelve each: by section (embedding, layers, head), whether they are experts' and whether tensor ranks
+    share them; then the experts' weights that tensor ranks share, and those that they do not.
     """
     divided = np.isin(table.split, (Split.COLUMNS, Split.INNER, Split.BATCH))
     shared = divided | (table.kind == Kind.EMBEDDING)
@@ -352,7 +352,7 @@ def weight_sums(table: OperatorTable) -> Matrix:
 
 @dataclass(frozen=True, slots=True)
 class GpuCase:
-    """A case with the software it runs, ready for compiled loops."""
+    """A case with its software, ready for compiled loops."""
 
     case: Case
     stacks: Matrix
@@ -380,7 +380,7 @@ class GpuCase:
 
     @property
     def software(self) -> Software:
-        """The software, of several samples the first."""
+        """The software; the first of several samples."""
         return record(Software, self.stacks, 0)
 
 

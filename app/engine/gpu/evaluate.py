@@ -63,7 +63,7 @@ Key = tuple[float, float, float, float, float]
 
 @inner
 def _slot(slots: int, key: Key) -> int:
-    """Return where what five numbers lead to is kept."""
+    """Return the slot of a key in a cache."""
     code = int(key[0])
     for index in range(1, len(key)):
         # Parts of a sample are no whole numbers.
@@ -74,16 +74,13 @@ def _slot(slots: int, key: Key) -> int:
 
 @inner
 def _holds(cache: Matrix, slot: int, key: Key) -> bool:
-    """Return whether a slot holds what five numbers lead to."""
+    """Return whether a slot of a cache holds a key."""
     same = cache[slot, 0] == key[0] and cache[slot, 1] == key[1] and cache[slot, 2] == key[2]
     return same and cache[slot, 3] == key[3] and cache[slot, 4] == key[4]
 
 
 class PlanCache(NamedTuple):
-    """What many plans share, behind the five numbers of a plan that it follows from.
-
-    It holds for one case and may be used again for it.
-    """
+    """Results that many plans share, each behind its key of five numbers; valid for one case."""
 
     works: Matrix
     collectives: Matrix
@@ -92,7 +89,6 @@ class PlanCache(NamedTuple):
 
     @classmethod
     def empty(cls, case: Case) -> PlanCache:
-        """Return room in which nothing is kept yet."""
         works = np.zeros((CACHED_WORKS, ACTIVATIONS + len(Activations._fields)))
         return cls(
             works,
@@ -102,7 +98,7 @@ class PlanCache(NamedTuple):
 
 
 class Evaluated(NamedTuple):
-    """What evaluating plans gives for each of them."""
+    """Memory and step time of plans."""
 
     memory: Vector
     """Bytes on the fullest device. [B]"""
@@ -117,12 +113,10 @@ class Evaluated(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Evaluated]) -> Evaluated:
-        """Return what was found of several sets of plans, one after the other."""
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     @property
     def fits(self) -> NDArray[np.bool_]:
-        """True where a plan fits. [-]"""
         return np.isfinite(self.seconds)
 
 
@@ -132,7 +126,7 @@ def put_work(
 ) -> None:
     """Write the work of a micro-batch into a slot.
 
-    ``costs`` keeps those of the operators of the last micro-batch, and behind them what they depend on.
+    ``costs`` caches the costs of the operators of the last micro-batch, and behind them their key.
     """
     last = costs.shape[0] - 1
     if costs[last, 0] != micro.tensor or costs[last, 1] != micro.samples or costs[last, 2] != micro.expert:
@@ -157,7 +151,7 @@ def evaluate_rows(
     host_memory: float,
     evaluated: Evaluated,
 ) -> None:
-    """Write memory and step time of the first plans of a matrix."""
+    """Write memory and step time of the first ``count`` plans of a matrix."""
     works, collectives, costs = cache
     memory, elsewhere, seconds = evaluated
     work_slot, copies_slot = 0, 0
@@ -216,7 +210,7 @@ def sampled_steps(
 ) -> None:
     """Write the parts of a step for pairs of a plan and a sample of the software, plan by plan.
 
-    ``works`` keeps the last micro-batch of each sample, which plans beside one another often share.
+    ``works`` caches the last micro-batch of each sample, which neighbouring plans often share.
     """
     for pair in range(of_plan.size):
         plan, sample = record(Plan, plans, of_plan[pair]), of_sample[pair]
@@ -248,7 +242,7 @@ def times_of_operators(
     rows: Matrix,
     shares: Vector,
 ) -> None:
-    """Write time, arithmetic, traffic and limit of every operator, and the share of the forward pass."""
+    """Write time, FLOP, traffic and bound of every operator, and the share of the forward pass."""
     for pair in range(of_plan.size):
         micro = micro_batch_of(record(Plan, plans, of_plan[pair]))
         software = record(Software, stacks, of_sample[pair])
@@ -269,7 +263,7 @@ def times_of_operators(
 
 
 class Pairs:
-    """Plans and samples of software that broadcast against each other, a row for each pair, plan by plan."""
+    """Pairs of plans and samples of software, which broadcast against each other; plan by plan."""
 
     def __init__(self, plans: Plans, case: GpuCase) -> None:
         self.plans, shape = plans.rows, plans.shape
@@ -317,11 +311,11 @@ def perfect_gpu_step(
     precision: Precision,
     optimizer: str,
 ) -> Floats:
-    """Return the time of one step if its software were perfect: none can be faster on the same plan. [s]
+    """Return the step time with perfect software: a lower bound for the same plan. [s]
 
-    Every share that software reaches of a peak or a bandwidth, and the hidden share of communication, is one;
-    there is no traffic beyond that of fused kernels and no fixed time. What the plan itself costs stays:
-    the pipeline bubble, recomputation, tiles, collectives that cannot be hidden.
+    All efficiencies and the hidden share of communication are one; there is no traffic beyond that of fused
+    kernels and no fixed time. What the plan costs stays: the pipeline bubble, recomputation, tiles,
+    collectives that cannot be hidden.
     """
     perfect = replace(software, **PERFECT)
     return gpu_step(table, plans, system, perfect, precision, optimizer).total
@@ -358,9 +352,9 @@ def memory_use(case: GpuCase, plans: Plans) -> MemoryUse:
 def gpu_operator_times(
     table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, precision: Precision
 ) -> OperatorTimes:
-    """Return the time of every operator for one micro-batch, all repeats, on one of the tensor ranks.
+    """Return the time of every operator for one micro-batch, all repeats, on one tensor rank, (O, …).
 
-    Forward and backward, without launches and without repeated forward passes; arrays (O, …).
+    Forward and backward, without launches and without repeated forward passes.
     """
     case = GpuCase.of(table, system, software, precision, "adam")
     pairs, rows, _ = _operators(case, plans)
@@ -372,7 +366,7 @@ def gpu_operator_times(
 def gpu_forward_share(
     table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, precision: Precision
 ) -> Floats:
-    """Return the share of a micro-batch's time in the layers that its forward pass takes. [-]"""
+    """Return the forward pass's share of a micro-batch's time in the layers. [-]"""
     pairs, _, shares = _operators(GpuCase.of(table, system, software, precision, "adam"), plans)
     return pairs.restored(shares[:, np.newaxis])[0]
 

@@ -141,7 +141,7 @@ def roofline_time(compute: float, efficiency: float, traffic: float, bandwidth: 
 
 @formula
 def misalignment(columns: float, inner: float, penalty: float) -> float:
-    """Slow-down of a product whose columns or inner positions the matrix units cannot load in whole words.
+    """Slow-down of a product whose columns or inner positions are not loaded in whole words.
 
     1 where both are multiples of 8 (NVIDIA, "Matrix multiplication background user's guide," 2023, 2.2):
 

@@ -19,7 +19,7 @@ OPTIMIZER, GRADIENTS, PARAMETERS = (
 
 
 class Activations(NamedTuple):
-    """What one micro-batch leaves for its backward pass on one tensor rank, over the whole model."""
+    """Activations of one micro-batch, kept for its backward pass on one tensor rank, over the whole model."""
 
     layers: float
     """Of all layers, with what is recomputed left out. [B]"""
@@ -33,7 +33,7 @@ class Activations(NamedTuple):
 
 @inner
 def micro_batch_activations(case: Case, micro: MicroBatch) -> Activations:
-    """Return the activations that one micro-batch leaves for its backward pass, over the whole model.
+    """Return the activations kept for the backward pass of one micro-batch, over the whole model.
 
     Full recomputation keeps the input of each layer and the inside of one; selective recomputation keeps one
     attention matrix at a time, fused attention none (Korthikanti et al. 2023, equations 2 to 5).
@@ -95,7 +95,7 @@ def activation_bytes(case: Case, plan: Plan, share: float, activations: Activati
 
 
 class Memory(NamedTuple):
-    """Memory of the fullest device by part, and what it keeps in its host's memory. [B]"""
+    """Memory of the fullest device by part, and of its host. [B]"""
 
     weights: float
     gradients: float

@@ -63,7 +63,7 @@ def busiest_share(case: Case, row: GpuOperator, expert: float) -> float:
 
 @inner
 def _input_channels(case: Case, row: GpuOperator, tensor: float) -> float:
-    """Return the inner dimension on one tensor rank at one place of the kernel, padded for matrix units."""
+    """Return the input channels on one tensor rank at one position of the kernel, padded for matrix units."""
     channels = _divided(row.inner, row.split, INNER, tensor) / row.kernel_area
     if row.kind == CONVOLUTION:
         return max(channels, TF32_ROW_PADDING if case.size > 2.0 else ROW_PADDING)
@@ -142,7 +142,7 @@ def _grouped_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matrix
 
 @inner
 def _attention_cost(case: Case, row: GpuOperator, micro: MicroBatch, costs: Matrix, index: int) -> None:
-    """Write the cost of fused attention, or of one of its products and a pass over its matrix."""
+    """Write the cost of fused attention, or of one of its products and one pass over its matrix."""
     heads = _divided(row.batch, row.split, BATCH, micro.tensor) * micro.samples
     tokens = row.rows + row.columns
     if case.fused_attention > 0.0:
@@ -223,7 +223,7 @@ def operator_time(
 def operator_loads(
     case: Case, software: Software, row: GpuOperator, micro: MicroBatch, costs: Matrix, index: int
 ) -> tuple[float, float, float]:
-    """Return arithmetic and traffic of an operator in both directions, one repeat, and what limits it."""
+    """Return FLOP and traffic of an operator in both directions, one repeat, and its bound."""
     moved = software.layout_passes * costs[index, 6] * case.bandwidth
     if row.kind == ATTENTION:
         return _attention_loads(case, row, micro)

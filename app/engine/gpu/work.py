@@ -54,7 +54,7 @@ class Work(NamedTuple):
 
 @inner
 def full_share(recompute: float) -> float:
-    """Return the share of the layers that are computed again whole: what is beyond selective recomputation.
+    """Return the share of layers that are fully recomputed.
 
     >>> full_share(0.0), full_share(1.0), full_share(1.25), full_share(2.0)
     (0.0, 0.0, 0.25, 1.0)
@@ -64,7 +64,7 @@ def full_share(recompute: float) -> float:
 
 @inner
 def repeated(case: Case, row: GpuOperator, recompute: float) -> float:
-    """Return how much of a forward pass runs again for the backward pass (Korthikanti et al. 2023)."""
+    """Return the share of a forward pass that runs again for the backward pass (Korthikanti et al. 2023)."""
     share = full_share(recompute) if row.section == LAYER else 0.0
     if recompute >= SELECTIVE and row.kind == ATTENTION and case.fused_attention == 0.0:
         return 1.0
@@ -73,7 +73,7 @@ def repeated(case: Case, row: GpuOperator, recompute: float) -> float:
 
 @inner
 def passes_of(recompute: float) -> float:
-    """Return how often a micro-batch passes a layer and exchanges, repeated passes included."""
+    """Return the passes of a micro-batch through a layer, each with its exchange, repeated ones included."""
     return 2.0 + full_share(recompute)
 
 
@@ -130,7 +130,7 @@ def kernel_count(case: Case, recompute: float, software: Software) -> float:
 
 @inner
 def layer_exchange_time(case: Case, software: Software, micro: MicroBatch) -> float:
-    """Time that tensor ranks and experts exchange for one micro-batch, in both directions. [s]"""
+    """Time of exchanges between tensor ranks and experts for one micro-batch, in both directions. [s]"""
     return tensor_parallel_time(case, software, micro) + expert_exchange_time(case, software, micro)
 
 
@@ -138,7 +138,7 @@ def layer_exchange_time(case: Case, software: Software, micro: MicroBatch) -> fl
 def tensor_parallel_time(case: Case, software: Software, micro: MicroBatch) -> float:
     """Time of two all-reduces a layer forward and two backward, none of it hidden. [s]
 
-    Once more for the forward passes that are repeated (Narayanan et al. 2021, section 3.2).
+    Forward passes that are repeated repeat theirs (Narayanan et al. 2021, section 3.2).
     """
     if micro.tensor == 1.0:
         return 0.0
@@ -157,7 +157,7 @@ def tensor_parallel_time(case: Case, software: Software, micro: MicroBatch) -> f
 def expert_exchange_time(case: Case, software: Software, micro: MicroBatch) -> float:
     """Time of the all-to-all of tokens to their experts and back, none of it hidden. [s]
 
-    What the busiest rank takes in decides.
+    The busiest rank decides.
     """
     if micro.expert == 1.0 or case.expert_layers == 0.0:
         return 0.0
@@ -177,7 +177,7 @@ GRADIENT_EXCHANGES = 1.0
 
 @inner
 def context_exchange_time(case: Case, software: Software, micro: MicroBatch) -> float:
-    """Time that keys and values travel between the ranks of a context in one micro-batch. [s]
+    """Time of passing keys and values between the ranks of a context in one micro-batch. [s]
 
     Attention to one part hides the transfer of the next. Ranks of a context lie next to those of a tensor.
     """

@@ -43,7 +43,7 @@ matrices of about the weights' size (Anil et al. 2020). [B]"""
 
 
 class IpuCase(NamedTuple):
-    """Figures of chip, software and model that all plans share; those of the chip as it names them."""
+    """Figures of chip, software and model that all plans share."""
 
     tiles: float
     clock: float
@@ -91,7 +91,7 @@ class IpuCase(NamedTuple):
 
 @inner
 def recomputes(plan: Plan) -> bool:
-    """Return whether a backward pass computes activations again: in phases it always does."""
+    """Return whether the backward pass recomputes activations, as it always does in phases."""
     return plan.recompute > 0.0 or plan.phases > 1.0
 
 
@@ -255,7 +255,7 @@ def element_bytes(precision: Precision) -> float:
 
 
 def usable_tiles(chip: IpuChip, software: IpuSoftware) -> int:
-    """Return the tiles left for computation when some are set aside for input and output."""
+    """Return the tiles left for computation beside those for input and output."""
     return chip.tiles - software.io_tiles
 
 

@@ -66,8 +66,8 @@ def pipeline_stages(
 ) -> Pipeline:
     """Return a model laid over the stages of every plan.
 
-    A split states the layers of each stage as a configuration has them; it holds for models of as many
-    layers on as many stages, and all others are balanced by time. The software's factors are not applied.
+    ``split`` states the layers of each stage; it applies if their numbers and that of the stages match, and
+    layers are balanced by time otherwise. The software's factors are not applied.
     """
     model, rows = model_of(table), plans.rows
     case = figures_of(model, chip, software, precision, optimizer)
@@ -87,7 +87,7 @@ def pipeline_stages(
 
 
 def distinct_keys(rows: Floats) -> tuple[Indices, Floats]:
-    """Return which key each plan has, and the distinct ones: what a micro-batch depends on, (K, 3)."""
+    """Return the key of each plan, and the distinct keys, (K, 3): what a micro-batch depends on."""
     of_plans = rows[:, KEY]
     first, keys = distinct_columns(of_plans.T)
     return keys, of_plans[first]
@@ -96,7 +96,7 @@ def distinct_keys(rows: Floats) -> tuple[Indices, Floats]:
 def _unlike(
     model: IpuModel, plans: Floats, keys: Indices, times: Floats, loads: Floats, split: Sequence[float]
 ) -> tuple[Indices, Floats, Floats]:
-    """Return layouts of a network of unlike layers: which each plan has, their stages and the slowest."""
+    """Return the layout of each plan of a network of unlike layers, their stages and the slowest."""
     recomputes = (plans[:, RECOMPUTE] > 0) | (plans[:, PHASES] > 1)
     columns = np.stack([keys, plans[:, PIPELINE], recomputes])
     first, layouts = distinct_columns(columns)
@@ -126,7 +126,7 @@ def heaviest(loads: Loads, stages: Matrix, c: int) -> float:
 
 @inner
 def widest(stages: Matrix, c: int) -> float:
-    """Return what passes over the widest cut between stages, over what one layer hands to the next. [-]"""
+    """Return the elements over the widest cut between stages, over what one layer hands to the next. [-]"""
     width = 0.0
     for g in range(1, stages.shape[1] // STAGE):
         stage = stage_of(stages, c, g)
@@ -150,7 +150,7 @@ def fullest(case: IpuCase, loads: Loads, plan: Plan, stages: Matrix, c: int) -> 
 
 @kernel
 def write_memory(laid: Laid, parts: Matrix) -> None:
-    """Write the memory of each plan's fullest IPU by part (a row each), and what it streams."""
+    """Write the memory of each plan's fullest IPU by part (a row each), and its streaming memory."""
     for i in range(laid.plans.shape[0]):
         plan, loads, c = record(Plan, laid.plans, i), record(Loads, laid.loads, laid.keys[i]), laid.layouts[i]
         memory = fullest(laid.case, loads, plan, laid.stages, c)
@@ -188,7 +188,7 @@ def ipu_memory(
     optimizer: str = "lamb",
     split: Sequence[float] = (),
 ) -> MemoryUse:
-    """Return the memory of the fullest IPU, by part, and what it keeps in streaming memory."""
+    """Return the memory of the fullest IPU, by part, and its streaming memory."""
     pipeline = pipeline_stages(
         table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
     )
@@ -220,7 +220,7 @@ def ipu_step(
 
 
 def ipu_forward_share(pipeline: Pipeline, software: IpuSoftware) -> Floats:
-    """Return the share of both supersteps that the forward one takes. [-]"""
+    """Return the forward superstep's share of both. [-]"""
     return np.asarray(_samples(pipeline, software)[-1])
 
 
@@ -256,7 +256,7 @@ def phases_needed(
     precision: Precision = Precision.FP16_16,
     optimizer: str = "lamb",
 ) -> Floats:
-    """Return the phases a stage needs over the SRAM that is really free; those of the plans do not matter."""
+    """Return the phases a stage needs for the SRAM that is free, whatever those of the plans."""
     resident = replace(plans, phases=np.ones(np.shape(plans.phases)))
     pipeline = pipeline_stages(table, resident, chip, software, precision=precision, optimizer=optimizer)
     phases = np.empty(len(pipeline.laid.keys))
@@ -277,7 +277,7 @@ def evaluate_ipu_plans(
 ) -> tuple[Floats, Floats, Floats]:
     """Return memory, streaming memory and step time of plans, (N,); infinite where one does not fit.
 
-    The limit is on the memory of one device; the software has single figures.
+    ``limit`` is on the memory of one device; the software has single figures.
     """
     laid = pipeline_stages(
         table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
@@ -301,10 +301,10 @@ def ipu_operator_times(
     *,
     precision: Precision = Precision.FP16_16,
 ) -> OperatorTimes:
-    """Return time, arithmetic, exchange and limit of each operator for one micro-batch, (O, …).
+    """Return time, FLOP, exchange and bound of each operator for one micro-batch, (O, …).
 
-    All repeats on one device; the backward pass includes recomputation. Parts of an operator's time add up
-    rather than hide one another, so its limit is the largest.
+    All repeats on one device; the backward pass includes recomputation. The parts of an operator's time add
+    up without overlap, so its bound is the largest.
     """
     shape, model = plans.shape, model_of(table)
     case = figures_of(model, chip, software, precision, "sgd")

@@ -59,7 +59,7 @@ class Gemm(NamedTuple):
 
 @inner
 def operator_shapes(row: IpuOperator, micro_batch: float, tensor: float) -> Shapes:
-    """Return the sides of an operator's product once micro-batch and tensor degree are known.
+    """Return the sides of an operator's product at a micro-batch and a tensor degree.
 
     Grouped convolutions with fewer than 16 channels a group run sixteen output channels at a time,
     their kernel columns padded to four; a plain convolution pads its input channels to four

@@ -67,11 +67,11 @@ def stage_layers(
 ) -> Stages:
     """Return the layers on the first stage, on the fullest between, and on the last.
 
-    The limit is the layers that fit beside the embedding on the first stage, the extras are the time of
-    what else is on the first and on the last over that of one layer. Without a stage between, its entry
-    repeats the last's, and a pipeline of one stage has all layers on the first. The least level is an
-    integer, or one plus an extra, at most two above the level that layers cut at will would reach. Where
-    even no layer fits beside the embedding the plan is kept and the memory verdict refuses it.
+    ``limit`` is the layers that fit beside the embedding on the first stage, the extras are the times of
+    what else is on the first and the last over that of one layer. Without a stage between, its entry repeats
+    the last's; a pipeline of one stage has all layers on the first. The least level is an integer, or one
+    plus an extra, at most two above that of layers that can be cut anywhere. Where no layer fits beside the
+    embedding the plan is kept, and refused by its memory.
 
     >>> tuple(float(layers) for layers in stage_layers(24.0, 4.0, 5.0, 0.6, 0.0))
     (3.0, 7.0, 7.0)
@@ -102,20 +102,19 @@ def stage_layers(
 
 @inner
 def whole_layers(level: float) -> float:
-    """Return the layers that fit a stage's time."""
+    """Return the whole layers within a stage's time."""
     return max(float(np.floor(level + ROUNDING)), 0.0)
 
 
 @inner
 def held_at(level: float, between: float, limit: float, first_extra: float, last_extra: float) -> float:
-    """Return the layers that all stages take together up to a level."""
+    """Return the layers that all stages take together at a level."""
     ends = min(limit, whole_layers(level - first_extra)) + whole_layers(level - last_extra)
     return between * float(np.floor(level + ROUNDING)) + ends
 
 
 @inner
 def quotient(layers: float, stages: float) -> float:
-    """Return layers over stages, infinite without any."""
     return layers / stages if stages > 0.0 else math.inf
 
 

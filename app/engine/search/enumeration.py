@@ -24,7 +24,7 @@ MOST_PLANS = 2_000_000
 
 
 def gpu_plans(space: Space) -> tuple[Plans, int]:
-    """Return every legal plan of a space on GPUs, and how many combinations it was taken from.
+    """Return every legal plan of a space on GPUs, and the number of combinations.
 
     Options without effect are left out: shards of one copy, recomputed attention where nothing is kept of it,
     split tokens of one rank. Gradients and parameters are sharded without a pipeline only, for its stages
@@ -41,7 +41,7 @@ def plans_of(spread: Options) -> Plans:
 
 
 def plan_count(spread: Options) -> tuple[int, int]:
-    """Return how many plans layouts have, and how many the layout that has most."""
+    """Return the number of plans of all layouts, and of the layout with the most."""
     count = np.zeros(2, dtype=np.int64)
     spread_options(spread, np.empty((0, len(Plans.__slots__))), count)
     if count[0] > MOST_PLANS:
@@ -55,7 +55,7 @@ def plan_count(spread: Options) -> tuple[int, int]:
 
 
 def spread_of(space: Space, degrees: Floats) -> Options:
-    """Return what layouts, (L, 5), are spread over."""
+    """Return the options that layouts, (L, 5), are spread over."""
     ranks = _ranks(space, degrees)
     pipelines = sorted(set(degrees[:, 1].astype(int).tolist()))
     parts = [_chunks(space, pipeline) for pipeline in pipelines]
@@ -91,7 +91,7 @@ def _chunks(space: Space, pipeline: int) -> list[int]:
 
 
 def _ranks(space: Space, degrees: Floats) -> Floats:
-    """Return over how many copies shards may lie, (R, L): all of them, or those of one machine.
+    """Return the copies over which shards may lie, (R, L): all, or those of one machine.
 
     Plans that share nothing take the first: all copies where that is allowed.
     """
@@ -107,7 +107,7 @@ def _ranks(space: Space, degrees: Floats) -> Floats:
 
 
 def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int) -> list[tuple[float, ...]]:
-    """Return recomputation, sequence parallelism, sharding, where shards lie, and offload."""
+    """Return recomputation, sequence parallelism, sharding, sharding ranks and offload."""
     transformer = space.heads > 0
     modes = MODES if transformer and not space.fused_attention else [Recompute.NONE, Recompute.FULL]
     stages = STAGES if not pipeline else STAGES[: Sharding.OPTIMIZER + 1]
@@ -131,7 +131,7 @@ def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int)
 
 
 def combinations(space: Space, layout_count: int) -> int:
-    """Return the combinations of all values of all dimensions, whether or not they have an effect."""
+    """Return the combinations of all values of all dimensions, with or without effect."""
     sizes = (
         len(space.choices("interleave", divisors(space.depth))),
         len(space.choices("expert", divisors(space.experts))),
@@ -151,11 +151,11 @@ OPTIONS = [Plans.__slots__.index(name) for name in ("recompute", "offload", "pha
 
 
 def ipu_plans(space: Space) -> tuple[Plans, int]:
-    """Return every legal plan of a space on IPUs, and how many combinations it was taken from.
+    """Return every legal plan of a space on IPUs, and the number of combinations.
 
     Weights may be sharded over a power of two of the replicas, the optimizer's state over none or all of
-    them, and weights no wider than the state. Phases are those that are given, else one (:func:`phased`
-    cuts further).
+    them, and weights no wider than the state. Plans have the allowed phases, else one (:func:`phased`
+    adds more).
     """
     degrees = layouts(space)
     modes = space.choices("recompute", [float(Recompute.NONE), float(Recompute.FULL)])
@@ -183,7 +183,7 @@ def ipu_plans(space: Space) -> tuple[Plans, int]:
 
 
 def _shares(space: Space, data: int) -> list[tuple[float, float]]:
-    """Return over how many replicas weights and optimizer state may be sharded."""
+    """Return the replicas over which weights and optimizer state may be sharded."""
     powers = [float(1 << power) for power in range(data.bit_length()) if data % (1 << power) == 0]
     return [
         (weights, state)
@@ -196,7 +196,7 @@ def _shares(space: Space, data: int) -> list[tuple[float, float]]:
 
 
 def phased(plans: Plans, phases: Floats, depth: int, multiples: Sequence[float]) -> Plans:
-    """Return plans that keep their optimizer off chip, cut into the phases they need and into more.
+    """Return plans that keep their optimizer off chip, with the phases they need and with more.
 
     ``phases`` are the fewest of each plan, infinite where none suffice; multiples of them make shorter
     phases, which leave room where the fewest only just fit. A phase holds at least one layer, the embedding

@@ -17,7 +17,7 @@ from app.engine.search.shares import Options, plans_of_layout
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """The plans that fit, or the one that comes closest where none does."""
+    """The plans that fit, or the one closest to fitting."""
 
     plans: Plans
     evaluated: Evaluated
@@ -28,7 +28,7 @@ class Fitting:
 
     @classmethod
     def of(cls, rows: Floats, evaluated: Evaluated, ends: Vector, counts: Places) -> Fitting:
-        """Return what :func:`keep_rows` left of plans."""
+        """Return the result of :func:`keep_rows`."""
         width, fitting_count, count = len(PLAN_FIELDS), int(counts[0]), int(counts[1])
         if fitting_count == 0 < count:
             closest = Evaluated(ends[width : width + 1], ends[width + 1 : width + 2], np.array([np.inf]))
@@ -38,20 +38,20 @@ class Fitting:
 
 
 class GpuEvaluator:
-    """Evaluates plans of one case, and keeps from one call to the next what many plans share."""
+    """Evaluates plans of one case, and caches what many plans share."""
 
     def __init__(self, case: GpuCase) -> None:
         self._case, self._software, self._host_memory = case.case, case.software, case.host_memory
         self._cache = PlanCache.empty(case.case)
 
     def __call__(self, plans: Plans, limit: float) -> Evaluated:
-        """Return the memory of plans, and the step time of those that fit into so many bytes of a device."""
+        """Return the memory of plans, and the step time of those within ``limit`` bytes of a device."""
         evaluated = Evaluated.room(len(plans.rows))
         write_steps(self._case, self._software, plans.rows, self._cache, limit, self._host_memory, evaluated)
         return evaluated
 
     def fitting(self, spread: Options, limit: float) -> Fitting:
-        """Return the plans of layouts with every option that fit into so many bytes of a device."""
+        """Return the plans of layouts with every option that fit into ``limit`` bytes of a device."""
         total, most = plan_count(spread)
         rows, evaluated = np.empty((total, len(PLAN_FIELDS))), Evaluated.room(total)
         size = max(most, BLOCK)
@@ -108,8 +108,8 @@ def keep_rows(
 ) -> None:
     """Append plans of finite time to others, which may be the same rows, and count both.
 
-    ``ends`` takes the fields of the plan that is least full, its memory here and elsewhere, the least memory
-    of any, and how full that plan is.
+    ``ends`` receives the fields of the least full plan, its memory and memory elsewhere, the least memory of
+    any plan, and how full the least full one is.
     """
     fitting_count, width = counts[0], plans.shape[1]
     memory, elsewhere, seconds = evaluated
@@ -159,7 +159,7 @@ def search_layouts(
     ends: Vector,
     counts: Places,
 ) -> None:
-    """Write the plans of layouts that fit, with memory and step time, block after block."""
+    """Write the plans of layouts that fit, with memory and step time, in blocks."""
     count, layouts = 0, spread.layouts.shape[0]
     for index in range(layouts + 1):
         more = count

@@ -13,8 +13,8 @@ from app.engine.plans import PLAN_FIELDS, Plan, Plans
 from app.engine.records import Indices
 from app.engine.search.shares import (
     MOST_SHARES,
+    Allowed,
     Bounds,
-    Given,
     add_new,
     bit_length,
     copies_of,
@@ -39,7 +39,7 @@ DATA, MICRO_BATCH, ACCUMULATION, INTERLEAVE, SHARDING_RANKS, RTS_OPTIMIZER = (
 
 
 class Free(NamedTuple):
-    """Choices of plans that are not given, and what bounds them."""
+    """Fields of plans that are not fixed, and their bounds."""
 
     interleave: bool
     sharding_ranks: bool
@@ -49,7 +49,7 @@ class Free(NamedTuple):
 
 
 class Nearby(NamedTuple):
-    """Plans that are being written."""
+    """The output rows, and how many are written."""
 
     plans: Matrix
     number: Places
@@ -87,7 +87,7 @@ def _like(
 
 @called
 def _emit(bounds: Bounds, free: Free, nearby: Nearby, seed: Plan, data: int, size: int, rounds: int) -> None:
-    """Write the plan of a seed with another share, with its shards elsewhere, and in more chunks."""
+    """Write the plan of a seed with another share, also with its shards elsewhere and in more chunks."""
     share = data, size, rounds
     own, pipeline = seed.interleave, int(seed.pipeline)
     # What lies over all copies still does.
@@ -115,9 +115,9 @@ def _emit(bounds: Bounds, free: Free, nearby: Nearby, seed: Plan, data: int, siz
 
 @called
 def _rounds(
-    bounds: Bounds, allowed: Given, free: Free, nearby: Nearby, seed: Plan, data: int, size: int
+    bounds: Bounds, allowed: Allowed, free: Free, nearby: Nearby, seed: Plan, data: int, size: int
 ) -> None:
-    """Write plans of so many copies with the largest batch, and with the batch of the seed."""
+    """Write plans of a number of copies with the largest batch, and with the batch of the seed."""
     if allowed.accumulation.size > 0:
         for index in range(allowed.accumulation.size):
             _emit(bounds, free, nearby, seed, data, size, allowed.accumulation[index])
@@ -137,12 +137,12 @@ def _rounds(
 
 @inner
 def _fewer_copies(
-    bounds: Bounds, allowed: Given, free: Free, nearby: Nearby, seed: Plan, rungs: Places
+    bounds: Bounds, allowed: Allowed, free: Free, nearby: Nearby, seed: Plan, rungs: Places
 ) -> None:
     """Write plans of fewer copies with the same micro-batch.
 
-    Rungs are round numbers, the same however many copies there are, or divisors of the batch, of which the
-    largest of each octave is taken so that few are left of many.
+    Rungs are round numbers, the same for any number of copies, or divisors of the batch, of which only the
+    largest of each octave is taken.
     """
     data, size = int(seed.data), int(seed.micro_batch)
     for index in range(rungs.size):
@@ -169,7 +169,7 @@ def _fewer_copies(
 @inner
 def _close(
     bounds: Bounds,
-    allowed: Given,
+    allowed: Allowed,
     free: Free,
     nearby: Nearby,
     seed: Plan,
@@ -220,8 +220,8 @@ def _close(
 
 
 @inner
-def _sizes(bounds: Bounds, allowed: Given, size: int, most: int, sizes: Places) -> int:
-    """Write micro-batches near a size, finely, and those that fill the batch in few rounds."""
+def _sizes(bounds: Bounds, allowed: Allowed, size: int, most: int, sizes: Places) -> int:
+    """Write micro-batches near a size in fine steps, and those that fill the batch in few rounds."""
     count = 0
     if allowed.micro_batch.size > 0:
         for index in range(allowed.micro_batch.size):
@@ -244,7 +244,7 @@ def _sizes(bounds: Bounds, allowed: Given, size: int, most: int, sizes: Places) 
 @kernel
 def write_nearby(
     bounds: Bounds,
-    allowed: Given,
+    allowed: Allowed,
     free: Free,
     rungs: Places,
     multiples: Vector,
@@ -267,9 +267,9 @@ def write_nearby(
 
 
 def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
-    """Return plans like given ones on fewer devices, some also with other micro-batches and batches.
+    """Return plans like given ones on fewer devices, and with other micro-batches and batches.
 
-    Some come more than once. ``closely`` says of which plans micro-batches and batches are varied finely.
+    Some come more than once. ``closely`` are the indices of plans whose micro-batches and batches are varied.
     """
     near = np.zeros(plans.tensor.size, dtype=np.int64)
     near[closely] = 1

@@ -14,9 +14,9 @@ from app.engine.records import Floats, Indices
 def best_that_differ(
     plans: Plans, cost: Floats, names: Sequence[str], keep: int, ties: Floats | None = None
 ) -> Indices:
-    """Return the indices of the cheapest plan of each combination of fields, at most so many.
+    """Return the indices of the cheapest plan of each combination of fields, at most ``keep``.
 
-    Plans of infinite cost are out; of plans of a combination that cost the same ``ties`` are the least first.
+    Plans of infinite cost are left out; plans of a combination at the same cost are ordered by ``ties``.
 
     >>> plans = Plans.of(tensor=np.array([1.0, 1.0, 2.0, 4.0]))
     >>> best_that_differ(plans, np.array([3.0, 2.0, 5.0, np.inf]), ["tensor"], 3).tolist()
@@ -47,9 +47,9 @@ def _is_less(cost: Vector, ties: Vector, first: int, second: int) -> bool:
 def write_best(
     plans: Matrix, fields: Places, cost: Vector, ties: Vector, cheapest: Places, best: Places, count: Places
 ) -> None:
-    """Write the places of the cheapest plan of each combination of fields, rising, as far as there is room.
+    """Write the indices of the cheapest plan of each combination of fields, rising, as far as there is room.
 
-    ``cheapest`` remembers the cheapest so far of some combinations, below none of which anything is found.
+    ``cheapest`` caches the cheapest plan so far of some combinations.
     """
     size = 0
     for index in range(cost.size):
@@ -85,7 +85,7 @@ def write_best(
 def pareto_set(first: Floats, second: Floats) -> Indices:
     """Return the indices of points that no other beats in one figure without losing in the other.
 
-    Both are better when smaller, and infinite points are out; rising in the first, falling in the second, one
+    Smaller is better in both; infinite points are left out. Rising in the first, falling in the second, one
     of equal points (Kung, Luccio, Preparata 1975).
 
     >>> pareto_set(np.array([1.0, 2.0, 3.0, 2.0]), np.array([9.0, 5.0, 6.0, 7.0])).tolist()
@@ -102,9 +102,9 @@ def pareto_set(first: Floats, second: Floats) -> Indices:
 def least_on_any_number(devices: Floats, cost: Floats, seconds: Floats) -> int:
     """Return the index of the plan that is chosen where devices may idle.
 
-    The plan of least cost, unless what would be chosen on fewer devices is faster by more than a little: on
-    every number of devices that is the plan of least cost among those that use at most so many. So more of
-    them never make the choice slower by more. Not all costs may be infinite.
+    The plan of least cost, unless the choice on fewer devices is faster by more than a little; the choice on
+    each number of devices is the plan of least cost on at most so many. So more devices never make the choice
+    slower by more. Not all costs may be infinite.
 
     On two devices the second plan would be chosen, on four the third, which costs less and is slower:
 
@@ -120,7 +120,7 @@ def least_on_any_number(devices: Floats, cost: Floats, seconds: Floats) -> int:
 
 @kernel
 def write_leading(devices: Vector, cost: Vector, seconds: Vector, best: Places, count: Places) -> None:
-    """Write the places of plans that cost less than every plan on fewer devices, by rising devices.
+    """Write the indices of plans that cost less than every plan on fewer devices, by rising devices.
 
     Of plans on as many devices it is the cheapest; of equal ones the fastest, then the first.
     """

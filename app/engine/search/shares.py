@@ -17,7 +17,7 @@ MOST_SHARES = 512
 
 
 class Bounds(NamedTuple):
-    """What bounds the shares of a space, as whole numbers."""
+    """Bounds of the shares of a space, as whole numbers."""
 
     devices: int
     devices_per_node: int
@@ -30,8 +30,8 @@ class Bounds(NamedTuple):
     lean: bool
 
 
-class Given(NamedTuple):
-    """Values that are allowed; of no length where all are."""
+class Allowed(NamedTuple):
+    """Allowed values; empty where all are allowed."""
 
     data: Places
     micro_batch: Places
@@ -69,11 +69,11 @@ def _add(shares: Matrix, count: int, data: int, micro_batch: int, accumulation: 
 
 @inner
 def copies_of(bounds: Bounds, pipeline: int, most: int, rounds: int, fewer: int, copies: Places) -> int:
-    """Write numbers of copies worth trying for so many micro-batches a step, and return how many.
+    """Write the numbers of copies worth trying for a number of micro-batches a step; return their count.
 
-    As many as there may be; the most of them whose micro-batches go through the stages in whole rounds
-    (Narayanan et al. 2021, section 2.2); and some fewer, each of which has a micro-batch more, so that less
-    of the batch is lost where they are few. Those of nothing, and repeated ones, are left out.
+    The most possible; the most whose micro-batches go through the stages in whole rounds (Narayanan et al.
+    2021, section 2.2); and some fewer, each with one micro-batch more per copy, so that less of the batch is
+    lost where there are few. Zeros and repeated numbers are left out.
     """
     top = min(most, rounds)
     if bounds.ipu:
@@ -96,7 +96,7 @@ def copies_of(bounds: Bounds, pipeline: int, most: int, rounds: int, fewer: int,
 
 @inner
 def add_new(values: Places, count: int, value: int) -> int:
-    """Write a value above zero that is not there yet, and return how many there are."""
+    """Append a positive value that is not there yet; return the count."""
     if value <= 0:
         return count
     for index in range(count):
@@ -108,7 +108,7 @@ def add_new(values: Places, count: int, value: int) -> int:
 
 @inner
 def rounds_of(bounds: Bounds, pipeline: int, most: int, rounds: Places) -> int:
-    """Write micro-batches a copy worth trying: the most, its quarters, whole rounds of a pipeline."""
+    """Write the micro-batches per copy worth trying: the most, its quarters, whole rounds of a pipeline."""
     count = 0
     for whole in range(1 if bounds.ipu else 2):
         for quartered in range(bounds.quarterings + 1):
@@ -121,9 +121,9 @@ def rounds_of(bounds: Bounds, pipeline: int, most: int, rounds: Places) -> int:
 
 @inner
 def free_shares(
-    bounds: Bounds, allowed: Given, sizes: Places, pipeline: int, most: int, scratch: Places, shares: Matrix
+    bounds: Bounds, allowed: Allowed, sizes: Places, pipeline: int, most: int, scratch: Places, shares: Matrix
 ) -> int:
-    """Write the shares that come near the largest global batch, and return how many."""
+    """Write the shares that come near the largest global batch; return their count."""
     half = scratch.size // 2
     copies, accumulations = scratch[:half], scratch[half:]
     count = 0
@@ -152,11 +152,11 @@ def free_shares(
 
 
 @inner
-def whole_shares(bounds: Bounds, allowed: Given, divisors: Places, most: int, shares: Matrix) -> int:
-    """Write the shares that make up the global batch, and return how many.
+def whole_shares(bounds: Bounds, allowed: Allowed, divisors: Places, most: int, shares: Matrix) -> int:
+    """Write the shares that make up the global batch; return their count.
 
-    Where devices may idle, the most copies that the batch allows and, unless only usual options are asked
-    for, the number before.
+    Where devices may idle, the most copies that the batch allows and, unless the space is lean, the number
+    before.
     """
     count, remaining = 0, 1 if bounds.ipu or bounds.lean else 2
     for index in range(divisors.size):
@@ -177,7 +177,7 @@ def whole_shares(bounds: Bounds, allowed: Given, divisors: Places, most: int, sh
 
 @inner
 def _shares_of(
-    bounds: Bounds, allowed: Given, divisors: Places, data: int, shares: Matrix, count: int
+    bounds: Bounds, allowed: Allowed, divisors: Places, data: int, shares: Matrix, count: int
 ) -> int:
     """Write the micro-batches that divide the samples of one copy."""
     share = bounds.global_batch // data
@@ -213,7 +213,7 @@ def _largest_of_octave(divisors: Places, index: int, share: int) -> bool:
 @kernel
 def shares_of_layouts(
     bounds: Bounds,
-    allowed: Given,
+    allowed: Allowed,
     sizes: Places,
     divisors: Places,
     layouts: Matrix,
@@ -222,7 +222,7 @@ def shares_of_layouts(
     rows: Matrix,
     count: Places,
 ) -> None:
-    """Write tensor, pipeline and data degree, micro-batch and rounds of every layout, and how many there are.
+    """Write tensor, pipeline and data degree, micro-batch and rounds of every layout, and their count.
 
     ``layouts`` has tensor and pipeline degrees, (2, L); what does not fit into ``rows``, (N, 5), is counted.
     """
@@ -244,7 +244,7 @@ def shares_of_layouts(
 
 
 class Options(NamedTuple):
-    """What layouts are spread over."""
+    """The options that layouts are spread over."""
 
     layouts: Matrix
     """Tensor, pipeline and data degree, micro-batch and rounds, (L, 5)."""
@@ -265,7 +265,7 @@ class Options(NamedTuple):
 
 @inner
 def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> int:
-    """Write the plans of a layout behind others, (N, 15), and return how many there are, room or not."""
+    """Append the plans of a layout to others, (N, 15); return their count, whether there was room or not."""
     layout, total = spread.layouts[index], count
     tensor, pipeline, data = int(layout[0]), int(layout[1]), int(layout[2])
     several = 0
@@ -307,7 +307,7 @@ def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> i
 def spread_options(spread: Options, plans: Matrix, count: Places) -> None:
     """Write every plan of layouts, (N, 15), as far as there is room.
 
-    ``count`` takes how many there are, and how many of the layout that has most.
+    ``count`` receives the number of plans, and that of the layout with the most.
     """
     total, most = 0, 0
     for index in range(spread.layouts.shape[0]):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.records import Floats
-from app.engine.search.shares import MOST_SHARES, Bounds, Given, is_power_of_two, shares_of_layouts
+from app.engine.search.shares import MOST_SHARES, Allowed, Bounds, is_power_of_two, shares_of_layouts
 
 LARGEST_MICRO_BATCH = 1024
 """Samples of a micro-batch beyond which kernels of usual samples gain nothing."""
@@ -21,7 +21,7 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """What spans the plans of one model on one system."""
+    """The bounds and options of the plans of one model on one system."""
 
     devices: int
     devices_per_node: int
@@ -59,7 +59,7 @@ class Space:
     def effective(self, name: str, natural: Sequence[float]) -> Sequence[float]:
         """Return the values of a field that make a difference.
 
-        Of several that are allowed those without effect are left out; a single one is an order.
+        Allowed values without effect are left out unless there is only one.
         """
         values = self.choices(name, natural)
         if len(values) == 1:
@@ -72,7 +72,6 @@ class Space:
 
     @property
     def micro_batches(self) -> Sequence[float]:
-        """Micro-batches that are tried where no global batch has to be divided."""
         bound = min(self.largest_micro_batch, self.global_batch)
         tried = [float(size) for size in MICRO_BATCHES if size <= bound]
         if self.lean:
@@ -80,10 +79,9 @@ class Space:
         return self.choices("micro_batch", tried)
 
     @property
-    def bounds(self) -> tuple[Bounds, Given]:
-        """What bounds shares, and the copies, micro-batches and rounds that are allowed."""
+    def bounds(self) -> tuple[Bounds, Allowed]:
         bounds = Bounds(**{name: getattr(self, name) for name in Bounds._fields})
-        return bounds, Given(*(whole(self.allowed.get(name, ())) for name in Given._fields))
+        return bounds, Allowed(*(whole(self.allowed.get(name, ())) for name in Allowed._fields))
 
     def allows(self, name: str, value: float) -> bool:
         return name not in self.allowed or value in self.allowed[name]
@@ -102,9 +100,8 @@ def _divisors(number: int) -> tuple[int, ...]:
 def tensor_degrees(space: Space) -> list[int]:
     """Degrees of tensor parallelism that the heads and the machines allow.
 
-    On GPUs groups fill a part of a machine or whole machines, for a group across the edge of a machine would
-    send over the fabric what it need not (Narayanan et al. 2021, section 3.2); on IPUs they are powers of
-    two.
+    On GPUs a group fills a part of a machine or whole machines, so that it sends no more over the fabric than
+    needed (Narayanan et al. 2021, section 3.2); on IPUs degrees are powers of two.
 
     >>> space = Space(devices=32, devices_per_node=8, global_batch=1, depth=12, heads=48, ipu=False,
     ...     allowed={})
@@ -126,12 +123,12 @@ def tensor_degrees(space: Space) -> list[int]:
 
 
 def _uses(space: Space, devices: int, degree: int) -> bool:
-    """Return whether a degree uses devices as it should: all of them, or some where others may idle."""
+    """Return whether a degree uses all devices, or some of them where others may idle."""
     return degree <= devices if space.spare else devices % degree == 0
 
 
 def _splits(space: Space, tensor: int) -> bool:
-    """Return whether tensor ranks can share the heads; those of an IPU need not come out even."""
+    """Return whether tensor ranks can share the heads, which need not divide evenly on IPUs."""
     return tensor == 1 or (space.heads > 0 and (space.ipu or space.heads % tensor == 0))
 
 
@@ -213,7 +210,7 @@ def layouts(space: Space) -> Floats:
 
 
 def filled(write: Callable[[Floats, Whole], None], *, width: int, expected: int) -> Floats:
-    """Return the rows of so many numbers that a kernel writes, how many only it knows."""
+    """Return the rows that a kernel writes, calling it again with more room if needed."""
     count = np.zeros(1, dtype=np.int64)
     rows = np.empty((max(expected, 64), width))
     write(rows, count)

@@ -5,11 +5,11 @@ The log-error of a run, computed time over measured, is
 .. math:: e = -(u_{architecture} + u_{chip} + u_{software} + u_{family}) - d_{laboratory, software}
     - s_{laboratory, software, chip, family} + \varepsilon
 
-Each term is drawn from a normal law whose deviation the runs themselves tell (empirical Bayes by
-expectation-maximisation), so that a term with few runs stays near zero. The terms :math:`u` are what a new
-laboratory meets too, and become rows of data/effects.csv; what one laboratory or one of its machines has in
-common is only taken out of their way. Errors count as in the fit of the figures: each group once, and
-beyond two scales linearly.
+Each term has a normal prior whose deviation is fitted to the runs (empirical Bayes by
+expectation-maximisation), so that a term with few runs stays near zero. The terms :math:`u` hold for new
+laboratories too, and become rows of data/effects.csv; the terms of a laboratory or one of its machines only
+keep its errors out of them. Errors count as in the fit of the figures: each group once, and beyond two
+scales linearly.
 
 References: D. Bates et al., "Fitting linear mixed-effects models using lme4," JSS 67(1), 2015; A. Gelman
 and J. Hill, "Data analysis using regression and multilevel/hierarchical models," 2007, chapter 12.
@@ -35,24 +35,24 @@ Term = tuple[str, str]
 """Kind of a term, and its name."""
 SHIPPED = ("architecture", "chip", "software", "family")
 START = {"architecture": 0.1, "chip": 0.15, "software": 0.15, "family": 0.15, "laboratory": 0.1, "site": 0.1}
-"""Deviations that the search starts from."""
+"""Initial deviations."""
 LEAST = 0.003
-"""Least deviation of a kind of terms."""
+"""Least deviation of a kind of term."""
 ROUNDS, REWEIGHTED = 30, 6
 OUTLYING = 9.0
-"""Times the median second moment that a single term counts at most."""
+"""Largest second moment of a term, over the median."""
 OTHER = 1.5
-"""Log-error from which a run did something else than what is computed of it; it tells nothing."""
+"""Log-error beyond which a run is ignored: it did something else than what is computed."""
 FEWEST = 3
-"""Groups of runs that an effect rests on at least."""
+"""Fewest groups of runs of an effect."""
 SMALL = 0.04
-"""Effects below this are not worth a figure: about the noise between repeated runs."""
+"""Smallest effect that is kept: about the noise between repeated runs."""
 ENOUGH = 0.01
 """Relative change of the deviations that ends the search."""
 
 
 def terms_of(run: FitRun, fitted: Callable[[FitRun], bool], of_chip: Sequence[Term]) -> list[Term]:
-    """Return the terms of a run; the fitted figures speak for chips and software they were fitted on."""
+    """Return the terms of a run; fitted figures cover the chips and software they were fitted on."""
     stack = f"{run.laboratory} {run.profile}"
     terms = [("laboratory", stack), ("site", f"{stack} {run.chip} {run.family}")]
     if on_ipu(run) or (fitted(run) and run.rests_on_runs):
@@ -71,7 +71,7 @@ def chip_terms(
 ) -> dict[str, list[Term]]:
     """Return the terms of each chip: its architecture, and itself where that has several measured chips.
 
-    An architecture that figures were fitted on has none: the figures speak for it.
+    An architecture that figures were fitted on has no term.
     """
     members: dict[str, set[str]] = {}
     for run in runs:
@@ -88,7 +88,7 @@ def chip_terms(
 
 
 def series(chip: str) -> str:
-    """Return how the identifiers of chips that differ by their memory alone begin.
+    """Return the identifier of a chip without its memory size.
 
     >>> series("h100-sxm-80gb"), series("mi300x"), series("tpu-v5p")
     ('h100-sxm', 'mi300x', 'tpu-v5p')
@@ -99,7 +99,7 @@ def series(chip: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """Runs with their errors, and the terms that errors are made of."""
+    """Runs with their errors, and the terms of these."""
 
     runs: tuple[FitRun, ...]
     errors: Floats
@@ -142,7 +142,7 @@ class Mixed:
         return mean, np.linalg.inv(precision)
 
     def significant(self, mean: Floats, covariance: Floats, left_out: Mask | None = None) -> Mask:
-        """Return which terms runs tell from nothing, some runs left out, (T,)."""
+        """Return which terms differ significantly from zero, some runs left out, (T,)."""
         included = np.ones(len(self.runs), dtype=bool) if left_out is None else ~left_out
         groups = np.array(
             [
@@ -155,7 +155,7 @@ class Mixed:
         return np.asarray(shipped & (groups >= FEWEST) & (np.abs(mean) > np.maximum(deviation, SMALL)))
 
     def deviations(self) -> dict[str, float]:
-        """Return the deviation of each kind of terms, by expectation-maximisation."""
+        """Return the deviation of each kind of term, by expectation-maximisation."""
         kinds = np.array([kind for kind, _ in self.terms])
         current = {kind: START[kind] for kind in sorted(set(kinds))}
         for _ in range(ROUNDS):
@@ -170,7 +170,7 @@ class Mixed:
 
 
 def _usual(second: Floats) -> float:
-    """Return the root of the mean of second moments, with those far beyond the others cut."""
+    """Return the root of the mean of second moments, with outliers cut."""
     return float(np.sqrt(np.mean(np.minimum(second, OUTLYING * np.median(second)))))
 
 
@@ -202,18 +202,9 @@ def fit_effects(
     fitted: Callable[[FitRun], bool],
     architecture: Callable[[str], str],
 ) -> FittedEffects:
-    """Fit the terms to errors; told are those of two groups or more that runs tell from nothing.
+    """Fit the terms to ``errors``, ln(computed / measured) without effects, (R,); keep the significant ones.
 
-    Parameters
-    ----------
-    runs : sequence of FitRun
-        Measured runs, with the laboratory of each.
-    errors : array
-        ln(computed / measured) time of each without effects, (R,).
-    fitted : callable
-        Tells whether the figures were fitted on the chip of a run.
-    architecture : callable
-        Architecture of a chip.
+    ``fitted`` is whether figures were fitted on the chip of a run, ``architecture`` that of a chip.
     """
     model = Mixed.of(runs, errors, fitted, architecture)
     spread = model.deviations()

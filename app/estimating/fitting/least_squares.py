@@ -69,7 +69,7 @@ class Solution:
         return self.figures.clipped(self.point - _solve(curvature, gradient, free))
 
     def tied(self, number: int) -> Floats:
-        """Return the coordinates when one figure is held at what it is expected to be like."""
+        """Return the coordinates with one figure held at its expectation."""
         row = self.figures.pulls[number]
         off = self.figures.distances(self.point)[number]
         inverse = np.linalg.inv(self.curvature)
@@ -125,7 +125,7 @@ def linearised(runs: Sequence[FitRun], figures: Figures, point: Floats) -> tuple
 
 
 def cut(runs: Sequence[FitRun], slopes: Floats) -> Floats:
-    """Return derivatives without those by which a less well known family would bend figures of others."""
+    """Return derivatives without those by which a less well known family would change figures of others."""
     fitted = np.array([run.family in FITTED_FAMILIES for run in runs], dtype=bool)
     informed = np.any(slopes[fitted] != 0, axis=0)
     return np.where(~fitted[:, np.newaxis] & informed, 0.0, slopes)
@@ -154,7 +154,7 @@ def _prior_curvature(figures: Figures) -> Floats:
 
 
 def _inside(figures: Figures, point: Floats, gradient: Floats) -> Mask:
-    """Return which coordinates may move: all but those that press against a bound."""
+    """Return which coordinates may move: all but those pressed against a bound."""
     low = (point <= figures.least) & (gradient > 0)
     high = (point >= figures.most) & (gradient < 0)
     return np.asarray(~(low | high))
@@ -173,14 +173,14 @@ SMALL = 8
 
 @dataclass(frozen=True, slots=True)
 class LogErrors:
-    """Log-errors of some runs under one way to leave runs out; not a number where there is none."""
+    """Log-errors of runs under one way to leave runs out; NaN where there is none."""
 
     name: str
     runs: tuple[FitRun, ...]
     values: Floats
 
     def part(self, name: str, chosen: Callable[[FitRun], bool]) -> ErrorSummary:
-        """Return the summary of the runs that a condition holds for."""
+        """Return the summary of the runs that meet a condition."""
         rows = [
             (run.group, value)
             for run, value in zip(self.runs, self.values, strict=True)
@@ -233,9 +233,9 @@ def by_profile(
 ) -> LogErrors:
     """Return the error of each run when its software is unknown.
 
-    The profile and all that extends it are taken out of the rules and its runs out of the fit; the
-    run then gets what the rules say of the rest of its text, in most cases a class, and is answered
-    as a run of that. IPU runs are left aside: their software is one vendor's.
+    The profile and all that extends it are removed from the rules, and its runs from the fit; the run then
+    gets what the rules make of the rest of its text, mostly a class. IPU runs are left aside: their software
+    is one vendor's.
     """
     owners = {run.profile: _owner(run.profile, context) for run in solution.runs}
     names = np.array([owners[run.profile] for run in solution.runs])
@@ -257,7 +257,7 @@ def without_profile(context: SizingContext, name: str) -> SizingContext:
 
 
 def _owner(profile: str, context: SizingContext) -> str:
-    """Return the first of a line of profiles that is not a class."""
+    """Return the first ancestor of a profile that is not a class."""
     for parent in context.software.profiles[profile].extends:
         if not context.software.profiles[parent].is_preset:
             return _owner(parent, context)
@@ -265,11 +265,11 @@ def _owner(profile: str, context: SizingContext) -> str:
 
 
 def worth(solution: Solution, errors: LogErrors) -> dict[tuple[str, str], float]:
-    """Return by how much the left-out error grows when a figure is tied to what it is expected like.
+    """Return the growth of the left-out error when a figure is tied to its expectation.
 
     In the linearised model, with all others refitted: the growth of the absolute errors of all runs, groups
-    counted once, over the number of groups that depend on the figure. One that is not above zero did
-    not pay for itself out of sample.
+    counted once, over the number of groups that depend on the figure. A figure whose growth is not positive
+    does not pay for itself out of sample.
     """
     weights = group_weights([run.group for run in solution.runs])
     growths = {}
@@ -293,7 +293,7 @@ TRIES = 61
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """One left-out run: by how much it was missed, and how far the fitted figures explain that."""
+    """The error of a left-out run, and its variance from the fitted figures."""
 
     run: FitRun
     error: float
@@ -302,7 +302,7 @@ class Miss:
 
 
 def misses(errors: LogErrors, solution: Solution, deviations: Floats) -> list[Miss]:
-    """Return left-out errors with the variance that the figures of each run give."""
+    """Return left-out errors with the variances from the figures of each run."""
     rows = [(run, value) for run, value in zip(errors.runs, errors.values, strict=True) if np.isfinite(value)]
     _, slopes = linearised([run for run, _ in rows], solution.figures, solution.point)
     variances = np.square(slopes) @ np.square(deviations)

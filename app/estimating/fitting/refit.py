@@ -79,7 +79,7 @@ class FigureFit:
 
 @dataclass(frozen=True, slots=True)
 class Refit:
-    """All fitted figures, the widths of the bands and the errors they stand on."""
+    """All fitted figures and deviations of bands, with the errors they are based on."""
 
     figures: Mapping[Key, FigureFit]
     residuals: Mapping[str, float]
@@ -90,7 +90,7 @@ class Refit:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Errors of runs under one way to leave some out, and the half 80 % bands they are answered with."""
+    """Errors of runs under one way to leave some out, and half their 80 % bands."""
 
     column: str
     errors: LogErrors
@@ -165,7 +165,7 @@ def without(
 
 
 def newer_series(measured: MeasurementCoverage, run: FitRun) -> str | None:
-    """Return the series of a chip that no profile was fitted on; None for the others."""
+    """Return the series of a chip without fitted profiles; None for the others."""
     return None if chip_series(run.chip) in measured.series else series(run.chip)
 
 
@@ -199,9 +199,9 @@ def fit_software(rows: Sequence[Mapping[str, str]], context: SizingContext) -> S
 
 
 def deviations(solution: Solution) -> Floats:
-    """Return how well each coordinate is known while the others rest.
+    """Return the deviation of each coordinate with the others fixed.
 
-    Figures that make up for one another are drawn one by one; their joint deviation would count twice.
+    Figures that compensate each other are sampled independently; their joint deviation would count twice.
     """
     return np.asarray(np.maximum(np.diag(solution.curvature) ** -0.5, LEAST_DEVIATION))
 
@@ -225,7 +225,7 @@ def _fitted(solution: Solution, spread: Floats, value: Mapping[Key, float]) -> d
 
 
 def rests_on(run: FitRun, key: Key, figures: Figures) -> bool:
-    """Return True where a figure depends on a run: by itself, or as the middle of those that do."""
+    """Return whether a figure depends on a run: directly, or as an ancestor of a figure that does."""
     index = figures.place[key]
     for own in run.keys:
         ancestor = figures.place.get(own, -1)
@@ -237,7 +237,7 @@ def rests_on(run: FitRun, key: Key, figures: Figures) -> bool:
 
 
 def software_text(text: str, fitted: Mapping[Key, FigureFit]) -> str:
-    """Return the text of software.csv with the fitted values, deviations and the runs they rest on."""
+    """Return software.csv with the fitted values, deviations and numbers of runs."""
 
     def change(row: dict[str, str]) -> dict[str, str]:
         figure = fitted.get((row["profile"], row["parameter"]))
@@ -250,7 +250,7 @@ def software_text(text: str, fitted: Mapping[Key, FigureFit]) -> str:
 
 
 def residuals_text(text: str, residuals: Mapping[str, float]) -> str:
-    """Return the text of residuals.csv with the fitted deviations."""
+    """Return residuals.csv with the fitted deviations."""
     return _changed(
         text,
         lambda row: (
@@ -274,7 +274,7 @@ def effects_text(effects: Sequence[Effect]) -> str:
 def held_out_text(result: Refit) -> str:
     """Return data/validation/held_out.csv: the log-error of the time of each run, left out in each way.
 
-    Behind it stand half the 80 % bands that the runs are answered with where they are left out.
+    Further columns have half the 80 % bands of the runs where they are left out.
     """
     columns: dict[str, Mapping[str, float]] = {}
     for way in result.left_out:
@@ -311,7 +311,7 @@ SAME = 0.01
 
 
 def differences(result: Refit, context: SizingContext) -> list[str]:
-    """Return what of the files is not what a refit gives, one line each."""
+    """Return the differences between the files and a refit, one line each."""
     stated = {key: context.software.profiles[key[0]].figures[key[1]].value for key in result.figures} | {
         ("residuals", name): context.residuals[name] for name in result.residuals
     }
