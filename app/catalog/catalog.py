@@ -36,11 +36,11 @@ class Catalog(Lookup):
     """All of data/, checked. Build one with :func:`app.catalog.load_catalog` and keep it."""
 
     book: PriceBook | None = None
-    """The price book that is laid over it."""
+    """Price book that overrides its prices."""
     prices_on: str | None = None
-    """Day as of which it shows what varies; None for the newest."""
+    """Day of the figures that vary with time; None for the newest."""
     own: Mapping[str, OwnAccelerator] = field(default_factory=dict)
-    """Accelerators of a workspace that are laid over it."""
+    """Accelerators of a workspace."""
 
     chip = entries.chip_entry
     machine_entry = entries.machine_entry

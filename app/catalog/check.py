@@ -55,7 +55,7 @@ GPU_PARAMETERS = ("memory_capacity", "memory_bandwidth", "multiprocessors")
 """What every chip without tiles needs, beside a half-precision peak."""
 HALF_PEAKS = ("peak_bf16_dense", "peak_fp16_dense")
 NOT_FOUND = "not found"
-"""How the note of a row without a value begins."""
+"""Prefix of the note of a row without a value."""
 
 
 def check_directory(directory: Path) -> list[DataProblem]:

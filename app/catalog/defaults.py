@@ -14,7 +14,7 @@ from app.errors import CatalogError
 
 COST = "cost-defaults"
 YEARLY_SHARES = {"support": "support_rate"}
-"""Line of a cost that is a yearly share of the price of the equipment → its parameter in the catalogue."""
+"""Parameter of each cost line that is a yearly share of the price of the equipment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class CostDefaults:
     residual: Figure
     capital_rate: Figure
     yearly_shares: Mapping[str, Figure]
-    """Line of a cost → what is paid for it every year, over the price of the equipment. [1/s]"""
+    """Yearly cost over the price of the equipment, by cost line. [1/s]"""
     installation_share: Figure
     spares_share: Figure
     utilisation: Figure
@@ -57,17 +57,17 @@ class ReliabilityDefaults:
     failure_rate: Figure
     """Of a job on one node. [1/s]"""
     failure_growth: Figure
-    """Power of the nodes by which the rate of one of them grows."""
+    """Exponent of the number of nodes by which the rate of one of them grows."""
     restart: Figure
     """[s]"""
     checkpoint_interval: Figure | None
     """None where only the optimum after Young and Daly is known. [s]"""
     checkpoint_bandwidth: Figure
-    """What one node can send. [B/s]"""
+    """From one node. [B/s]"""
     storage_bandwidth: Figure
-    """What shared storage takes from one node, where none is counted. [B/s]"""
+    """Write bandwidth of shared storage per node, where none is counted. [B/s]"""
     storage_write_rate: Figure
-    """What shared storage takes over its usable capacity. [1/s]"""
+    """Write bandwidth of shared storage over its usable capacity. [1/s]"""
     storage_per_node: Figure
     """Usable shared storage per machine, where it is counted and no size is stated. [B]"""
     startup: Figure
@@ -124,7 +124,7 @@ OPTIONAL_FIGURES = (
 """Numbers of a target that are not always known."""
 
 REGIONS = ("korea", "us", "eu")
-"""Regions whose tariffs, salaries, space and grid the catalogue knows."""
+"""Regions with tariffs, salaries, space and grid in the catalogue."""
 
 
 def tariffs(lookup: Lookup, region: str) -> tuple[str, ...]:

@@ -88,10 +88,9 @@ class SystemEntry(Entry):
     availability: str
     bill: tuple[SystemPart, ...]
     price: Spread | None
-    """Of the whole where one is stated, else the sum of the bill where every part has a price; None for
-    rented systems. [USD]"""
+    """Price of the whole, else the sum of the bill if every part has a price; None if rented. [USD]"""
     whole_price: Figure | None
-    """Of a system of several parts, where a price book states one. [USD]"""
+    """Price of a system of several parts, where a price book states one. [USD]"""
     price_hour: Figure | None
     """Newest rent on demand of a rented system. [USD/h]"""
     power_typical: Spread
@@ -110,7 +109,7 @@ def _shared(lookup: Lookup, kind: str, name: str) -> dict[str, Any]:
     item = lookup.item(kind, name)
     usual = usual_figures(lookup, kind, name) if kind in USUAL and _of_gpus(lookup, kind, name) else ()
     figures = {"figures": (*lookup.figures_of(name), *usual), "rejected": lookup.rejected(name)}
-    # A generic server bears the identifier of its chips, but not their name.
+    # A generic server has the identifier of its chips, but not their name.
     own = lookup.find(name, "chip_name") if kind == "chip" else None
     return {"id": item.id, "name": own.text if own else item.name, "maker": item.maker, **figures}
 
@@ -215,7 +214,7 @@ OTHER_PEAKS = {
 }
 
 USUAL_PEAKS = ("fp16_dense", "bf16_dense")
-"""Half-precision peaks that a chip is usually measured by, the first it has; TPUs have bf16 alone."""
+"""Half-precision peaks in order of preference; TPUs have bf16 only."""
 
 
 def chip_peaks(lookup: Lookup, chip: str) -> tuple[Derived, ...]:

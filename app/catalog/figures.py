@@ -42,7 +42,7 @@ class SourceKind(StrEnum):
 
 
 RECALLED = "recalled"
-"""Id of the source of figures nobody has checked; never a default where a checked one exists."""
+"""Id of the source of unverified figures; never a default where a verified one exists."""
 FITTED = "rackline-fit"
 """Id of the source of figures fitted to the measured runs."""
 

@@ -47,7 +47,7 @@ COLUMNS = {
 }  # fmt: skip
 DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 UNDATED = "undated"
-"""A source that bears no date; its figures carry the day they were read."""
+"""Date of a source without one; its figures have the day they were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Sheets:
 
 
 def read_sheets(directory: Path) -> Sheets:
-    """Read every file the catalogue is made of."""
+    """Read every file of the catalogue."""
     sheets = Sheets(version=hash_files(directory))
     for name, columns in COLUMNS.items():
         path = directory / f"{name}.csv"

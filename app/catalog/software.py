@@ -23,21 +23,21 @@ from app.errors import CatalogError, NotFound
 LISTS = ("families", "chips")
 """Columns of data/software_defaults.csv that list several."""
 STATUSES = frozenset({"fitted", "measured", "assumed"})
-"""How a figure was found: by the fit of all runs, read off single measured runs, or on physical grounds."""
+"""How a figure was found: by the fit of all runs, from single measured runs, or on physical grounds."""
 ABSOLUTE = frozenset({"overlap", "layer_overlap"})
-"""Figures between 0 and 1 whose deviation is absolute; all others' is relative."""
+"""Figures between 0 and 1 with absolute deviations; all others are relative."""
 GREATEST_OVERLAP = 0.98
 SWITCHES = frozenset(
     {"fused_attention", "native_attention", "balanced_head", "blocking_pipeline", "scattered_pipeline"}
 )
 OPTIONAL = frozenset({"optimizer_bytes"})
-"""Figures that a profile may leave to what the optimizer needs anyway."""
+"""Figures that a profile may omit."""
 
 NEEDED = {
     kind: frozenset(entry.name for entry in fields(record)) - OPTIONAL
     for kind, record in (("gpu", GpuSoftware), ("ipu", IpuSoftware))
 }
-"""Figures without which a profile of a kind runs nothing."""
+"""Figures that a complete profile of each kind must have."""
 
 
 def figure_unit(parameter: str) -> str:
@@ -55,7 +55,7 @@ class ProfileFigure:
     status: str
     note: str
     profile: str
-    """The profile that states it, which may be one this profile extends."""
+    """The profile that states it, possibly one that this profile extends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class FigureRange:
 
 
 OFFSET = "offset"
-"""Coordinate of what no figure of a calibrated profile explains."""
+"""Coordinate of the factor that no figure of a calibrated profile explains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +82,22 @@ class Calibration:
     """The profile it started from."""
     family: str
     chips: frozenset[str]
-    """Model family and chips that were measured; elsewhere the narrower range does not hold."""
+    """Measured chips; for others, or another family, the narrower range does not hold."""
     devices: float
     """Devices of the largest run."""
     regimes: frozenset[str]
     """Regimes of data/residuals.csv the measured runs were in."""
     coordinates: tuple[str, ...]
-    """Names of what moves together: figures, then :data:`OFFSET`."""
+    """Names of the correlated coordinates: figures, then :data:`OFFSET`."""
     root: Floats
-    """From independent standard normals to standard normals that correlate as the posterior does,
-    one row per coordinate."""
+    """Matrix from independent to correlated standard normals, one row per coordinate."""
     offset: float
     """Logarithm of the factor on every step that no figure explains."""
     offset_deviation: float
     scatter: float
-    """Log-deviation of the measured runs beyond that of a regime, where they disagreed."""
+    """Log-deviation of the measured runs beyond that of a regime."""
     ends: Mapping[str, tuple[float, float]]
-    """Least and greatest value that each figure can have."""
+    """Bounds of each figure."""
 
     def holds_for(self, family: str, chip: str) -> bool:
         """Return whether a family of models was measured on a chip."""
@@ -125,12 +124,11 @@ class SoftwareProfile:
     as_of: str
     source: str
     extends: tuple[str, ...]
-    """What it takes its other figures from, later ones winning."""
+    """Profiles that it takes its other figures from, later ones winning."""
     figures: Mapping[str, ProfileFigure]
     calibration: Calibration | None = None
-    """Set where runs of a workspace were fitted."""
     presumed: bool = False
-    """True where nobody named it: the usual one of the chip stands in."""
+    """True where no software was named and the usual one of the chip is used."""
 
     @property
     def fitted(self) -> int:
@@ -219,12 +217,12 @@ class DefaultSoftware:
     chips: frozenset[str]
     """Chips; empty for all."""
     format: str
-    """Format that the chip's matrix units must have, which tells its generation; empty for all."""
+    """Format that the chip's matrix units must have, a mark of its generation; empty for all."""
     since: str
     """Day from which it is usual, as ISO date."""
     profile: str
     models: str
-    """What such models are called."""
+    """Name of such models."""
 
     def holds_for(self, family: str, network: str, chip: str, formats: Collection[str]) -> bool:
         """Return whether a row applies to a model on a chip."""
@@ -252,7 +250,7 @@ class SoftwareCatalog:
     ranges: Mapping[str, FigureRange] = field(default_factory=dict)
     """How far figures differ between stacks of one class, by parameter."""
     defaults: tuple[DefaultSoftware, ...] = ()
-    """What usually runs where no software is named, the narrowest and newest first."""
+    """Usual software where none is named, the narrowest and newest first."""
 
     def default(
         self, family: str, network: str, kind: str, chip: str, formats: Collection[str]

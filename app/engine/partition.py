@@ -21,7 +21,7 @@ from app.engine.records import FloatLike, Floats
 
 
 def is_partition_size(sizes: FloatLike) -> npt.NDArray[np.bool_]:
-    """Tell which numbers of IPUs a partition may have: powers of two ("V-IPU user guide," section 5.1)."""
+    """Return which numbers of IPUs a partition may have: powers of two ("V-IPU user guide," section 5.1)."""
     values = np.asarray(sizes, dtype=float)
     whole = (values >= 1) & (values == np.floor(values))
     safe = np.where(whole, values, 1.0)
@@ -39,7 +39,7 @@ def nearest_partition_sizes(size: FloatLike, largest: FloatLike) -> tuple[Floats
 
 
 def fragmentation(largest_free: FloatLike, free: FloatLike) -> Floats:
-    """Share of the free devices that the largest request which fits would leave over; 0 if none is free."""
+    """Share of the free devices left over by the largest request that fits; 0 if none is free."""
     devices = np.asarray(free, dtype=float)
     return np.where(
         devices > 0, 1.0 - np.asarray(largest_free, dtype=float) / np.where(devices > 0, devices, 1.0), 0.0
@@ -101,13 +101,13 @@ class Pool(Protocol):
     free: int
 
     def place(self, devices: int) -> tuple[Block, ...] | None:
-        """Take a place for a job; None where there is none now."""
+        """Allocate devices for a job; None where there is no room now."""
 
     def give_back(self, blocks: tuple[Block, ...]) -> None:
-        """Return a place."""
+        """Free allocated devices."""
 
     def copy(self) -> Pool:
-        """Return a pool in the same state, to try something on."""
+        """Return a pool in the same state, for trials."""
 
 
 class BuddyPool:
@@ -138,7 +138,7 @@ class BuddyPool:
         return None if parts is None else self.place_parts(devices // parts, parts)
 
     def place_parts(self, size: int, parts: int) -> tuple[Block, ...] | None:
-        """Take so many blocks of one size, each on another pod, in the smallest free blocks there are."""
+        """Take ``parts`` blocks of one size, each on another pod, in the smallest free blocks."""
         chosen: dict[int, int] = {}
         for order in range(size.bit_length() - 1, self._orders):
             for start in self._blocks[order]:
@@ -195,9 +195,9 @@ class BuddyPool:
 
 
 class NodePool:
-    """Nodes of so many accelerators each; what is larger than a node takes whole nodes.
+    """Nodes of several accelerators each; larger jobs take whole nodes.
 
-    Inside a node any of its accelerators do, so that only their number is kept.
+    Only the number of free accelerators in a node is kept, as they are interchangeable.
     """
 
     def __init__(self, nodes: int, size: int) -> None:

@@ -216,14 +216,6 @@ class SizingContext:
         return HardwareFinder(self.catalog, self.software)
 
 
-def measured_by(runs: Sequence[MeasuredRun]) -> MeasurementCoverage:
-    return MeasurementCoverage(
-        pairs=frozenset((run.family, run.chip) for run in runs if run.counted),
-        series=frozenset(chip_series(run.chip) for run in runs if run.fitted),
-        chips=frozenset(chip_series(run.chip) for run in runs),
-    )
-
-
 MEASURED = ("measured.csv", "measured-2026.csv")
 """Tables of data/validation: the runs that figures of profiles are fitted to, then newer ones."""
 
@@ -243,7 +235,11 @@ def load_context(directory: Path) -> SizingContext:
         residuals=load_residuals(directory),
         effects=load_effects(directory, {chip.id: catalog.architecture(chip.id) for chip in catalog.chips()}),
         runs=runs,
-        measured=measured_by(runs),
+        measured=MeasurementCoverage(
+            pairs=frozenset((run.family, run.chip) for run in runs if run.counted),
+            series=frozenset(chip_series(run.chip) for run in runs if run.fitted),
+            chips=frozenset(chip_series(run.chip) for run in runs),
+        ),
         measured_rows=MeasuredRows([*fitted, *newer], rules),
         measured_pairs=load_pairs(directory / "validation" / "ratios.csv", [*fitted, *newer]),
         batch_limits=load_batch_limits(directory),

@@ -14,7 +14,7 @@ import numpy as np
 
 from app.catalog.figures import Spread
 from app.catalog.own import PREFIX
-from app.catalog.software import OFFSET, SoftwareProfile
+from app.catalog.software import OFFSET
 from app.engine.plans import Plans
 from app.engine.records import Floats, GpuChip, GpuSoftware, IpuChip, IpuSoftware
 from app.engine.uncertainty import band, standard_normals, student_t_samples
@@ -238,11 +238,6 @@ def residual_quantile(probability: float) -> float:
     return float(np.quantile(samples, probability))
 
 
-def scatter_of(software: SoftwareProfile) -> float:
-    """Return the unexplained scatter of a calibration's runs; 0 for other profiles."""
-    return 0.0 if software.calibration is None else software.calibration.scatter
-
-
 def own_column(chip: GpuChip | IpuChip, plans: Plans) -> str:
     """Return the column of errors of one option alone, by its chip and plan.
 
@@ -257,5 +252,6 @@ def residual_factors(
     names: list[str], residuals: Residuals, normals: Mapping[str, Floats], scenario: Scenario, plans: Plans
 ) -> Floats:
     """Return the residual samples of one plan."""
-    column, scatter = own_column(scenario.chip, plans), scatter_of(scenario.software)
-    return residual_samples(names, residuals, normals, column, scatter)
+    calibration = scenario.software.calibration
+    scatter = 0.0 if calibration is None else calibration.scatter
+    return residual_samples(names, residuals, normals, own_column(scenario.chip, plans), scatter)

@@ -55,7 +55,9 @@ class Schema(Described):
             kinds = _wanted(cast(Hashable, cls.model_fields[info.field_name or ""].annotation))
             for item in value if isinstance(value, list) else [value]:
                 if type(item) in STAND_INS and kinds and not kinds & STAND_INS[type(item)]:
-                    raise PydanticKnownError(_complaint(kinds))
+                    raise PydanticKnownError(
+                        "int_type" if int in kinds else "float_type" if float in kinds else "bool_type"
+                    )
         return value
 
 
@@ -66,10 +68,6 @@ STAND_INS: dict[type, frozenset[type]] = {
     Quoted: frozenset({str}),
 }
 """Field types that each JSON type is accepted for. A number for a string is left to pydantic."""
-
-
-def _complaint(kinds: frozenset[object]) -> Literal["int_type", "float_type", "bool_type"]:
-    return "int_type" if int in kinds else "float_type" if float in kinds else "bool_type"
 
 
 @functools.cache

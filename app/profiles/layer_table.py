@@ -28,7 +28,7 @@ MOST_ROWS = 10_000
 MOST_PRODUCT = 1e21
 """Largest product of dimensions in one row; beyond it no machine exists."""
 POINTWISE = {kind.name.lower(): kind for kind in Pointwise if kind <= Pointwise.ELEMENTWISE}
-"""What the column ``op`` may say of norms and elementwise rows; later kinds belong to single programs."""
+"""Values of the column ``op`` of norms and elementwise rows; later kinds belong to single programs."""
 Number = TypeVar("Number", int, float)
 
 
@@ -160,7 +160,7 @@ KINDS: dict[str, tuple[Callable[[str, LayerRow], list[Operator]], frozenset[str]
 }  # fmt: skip
 
 KINDS["depthwise"] = KINDS["conv"]
-"""What each kind reads beside ``name``, ``kind`` and ``count``."""
+"""Builder and columns of each kind, beside ``name``, ``kind`` and ``count``."""
 
 
 def layers_profile(

@@ -29,7 +29,7 @@ from app.profiles.bodies import (
 FORMAT = 1
 """Version of the stored form."""
 LONGEST_TAKEN = 4096
-"""Length up to which the positions that a configuration allows are taken for a training length. [tokens]"""
+"""Largest number of positions of a configuration that is taken for a training length. [tokens]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,9 @@ class Published:
 
     parameters: float | None = None
     note: str = ""
-    """How the authors count the parameters where that differs."""
+    """How the authors count the parameters, where that differs."""
     training: tuple[Figure, ...] = field(default=(), compare=False)
-    """Figures of the training: lengths, amount and batch. What nobody published is an assumption, marked
-    by its source."""
+    """Lengths, amount and batch of the training; assumptions are marked by their source."""
 
     @property
     def seq_len(self) -> int | None:
@@ -132,7 +131,7 @@ class Published:
 
 
 ASSUMED = "rackline-assumption"
-"""Source of the figures of a training that nobody published."""
+"""Source of assumed figures of a training."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -409,7 +409,9 @@ def _case(
         **model_figures(table),
         peak=peak * chip.sustained_clock,
         bandwidth=chip.memory_bandwidth * chip.achieved_bandwidth,
-        attention_peak=peak * chip.sustained_clock * _attention_share(chip, software),
+        attention_peak=peak
+        * chip.sustained_clock
+        * (1.0 if software.native_attention else chip.older_kernels_share),
         multiprocessors=float(chip.multiprocessors),
         launch=chip.kernel_overhead,
         host_memory_bandwidth=system.host_memory_bandwidth,
@@ -439,10 +441,6 @@ def _narrow_figures(chip: GpuChip, precision: Precision, size: float, training: 
         "narrow_size": (1.0 - share) * narrow + share * size,
         "narrowing": (1.0 - share) * float(moved),
     }
-
-
-def _attention_share(chip: GpuChip, software: GpuSoftware) -> float:
-    return 1.0 if software.native_attention else chip.older_kernels_share
 
 
 def software_rows(

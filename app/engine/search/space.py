@@ -148,16 +148,13 @@ def pipeline_degrees(space: Space, tensor: int) -> list[int]:
     if not space.heads and not space.ipu:
         return [1]
     if space.ipu:
-        return [p for p in _powers_of_two(min(remaining, space.depth)) if _uses(space, remaining, p)]
+        powers = (1 << power for power in range(min(remaining, space.depth).bit_length()))
+        return [p for p in powers if _uses(space, remaining, p)]
     if space.spare:
         # More stages than the fewest with as many layers each shorten none of them.
         fewest = {-(-space.depth // layers) for layers in range(1, space.depth + 1)}
         return sorted(p for p in fewest if p <= remaining)
     return [p for p in divisors(remaining) if p <= space.depth]
-
-
-def _powers_of_two(most: int) -> list[int]:
-    return [1 << power for power in range(most.bit_length())]
 
 
 def layouts(space: Space) -> Floats:

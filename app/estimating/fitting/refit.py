@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 
 import numpy as np
 
@@ -33,7 +32,6 @@ from app.estimating.fitting.least_squares import (
     worth,
 )
 from app.estimating.fitting.runs import Figures, FitRun, Key, runs_of
-from app.estimating.regimes import MeasurementCoverage
 
 LEAST_DEVIATION = 0.01
 """No figure is known better than to one per cent, however many runs agree."""
@@ -119,7 +117,12 @@ def refit(
         context.catalog.architecture,
     )
     laboratories = without(solution, effects, "laboratory left out", lambda run: run.laboratory)
-    chips = without(solution, effects, "chip left out", partial(newer_series, context.measured))
+    chips = without(
+        solution,
+        effects,
+        "chip left out",
+        lambda run: None if chip_series(run.chip) in context.measured.series else series(run.chip),
+    )
     scales = without(solution, effects, "scale left out", lambda run: "large" if at_scale(run) else None)
     widths = dict(context.residuals.deviations)
     profile_misses = misses(profiles, solution, spread)
@@ -162,11 +165,6 @@ def without(
         if run_label is not None:
             values[index] += predicted(run, solution.figures, points[run_label])[0]
     return LogErrors(name, runs, values)
-
-
-def newer_series(measured: MeasurementCoverage, run: FitRun) -> str | None:
-    """Return the series of a chip without fitted profiles; None for the others."""
-    return None if chip_series(run.chip) in measured.series else series(run.chip)
 
 
 LARGE = 1000
