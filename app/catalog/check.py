@@ -1,4 +1,4 @@
-"""Refuse a figure without unit, source, date or reason; ``rackline check-catalog`` prints these faults."""
+"""Faults of the data files, such as a figure without unit; printed by ``rackline check-catalog``."""
 
 from __future__ import annotations
 

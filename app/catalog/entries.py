@@ -1,4 +1,4 @@
-"""Figures that follow from others: computed with the formula shown, never stored."""
+"""Entries of the catalogue, and figures derived from others by formula."""
 
 from __future__ import annotations
 

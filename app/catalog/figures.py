@@ -1,4 +1,4 @@
-"""The parts of the catalogue, all frozen: units, sources, figures, curves, claims; and how they are found."""
+"""The frozen parts of the catalogue: units, sources, figures, curves and claims; and their look-up."""
 
 from __future__ import annotations
 

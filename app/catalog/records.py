@@ -1,4 +1,4 @@
-"""Build the engine's records from figures, and say which figure each field came from."""
+"""The engine's records from figures, and the figure of each field."""
 
 from __future__ import annotations
 

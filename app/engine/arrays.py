@@ -1,4 +1,4 @@
-"""Rows of numbers: written, and told apart by hashing."""
+"""Writing rows of numbers, and finding distinct ones by hashing."""
 
 from __future__ import annotations
 

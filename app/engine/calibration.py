@@ -1,4 +1,4 @@
-"""From measured steps to what is known of the figures behind them.
+"""The posterior of software figures from measured steps.
 
 Every uncertain figure is a standard normal coordinate; one more stands for what no figure explains
 and measured runs have in common. Measured steps turn the prior over the coordinates, a sphere of

@@ -1,4 +1,4 @@
-"""How many samples reach the target, by global batch, what evaluating costs, and what loss a model reaches.
+"""Samples to a target by global batch, the time of evaluations, and the loss a model reaches.
 
 A reference convergence point is the mean over some twenty seeds of one tuned recipe.
 """

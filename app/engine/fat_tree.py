@@ -1,4 +1,4 @@
-"""Whole trees: all levels together, at the bound and balanced."""
+"""Switches and cables of fat trees, at the bound and balanced."""
 
 from __future__ import annotations
 

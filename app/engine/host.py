@@ -1,4 +1,4 @@
-"""What accelerators of every kind wait for: the host that reads, prepares and sends their samples."""
+"""The host that reads, prepares and sends samples to accelerators."""
 
 from __future__ import annotations
 

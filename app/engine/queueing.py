@@ -1,4 +1,4 @@
-"""Waiting lines in closed form: offered load, Erlang's formulas, waits with equal servers.
+"""Queues in closed form: offered load, Erlang's formulas, waits with equal servers.
 
 They hold for one kind of job on equal servers, each job on one of them; the simulation in
 :mod:`app.features.tenancy` covers jobs of several sizes and is checked against these.

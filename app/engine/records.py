@@ -1,4 +1,4 @@
-"""What the formulas need to know of a chip, a machine, a fabric, a software stack and a workload.
+"""The inputs of the formulas: chip, machine, fabric, software stack and workload.
 
 One frozen record each, in SI units. Every number in a chip, machine, fabric or software record is
 a figure of data/ (the catalogue builds the records); nothing here carries a default of its own.

@@ -1,4 +1,4 @@
-"""Failures of long runs and checkpoints against them: how often they come, and what they cost in time."""
+"""Failures of long runs and checkpoints: their rates, and the time they cost."""
 
 from __future__ import annotations
 

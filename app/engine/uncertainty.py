@@ -1,4 +1,4 @@
-"""What samples of uncertain answers say: ranges, shares, which option is better how surely, agreement."""
+"""Statistics of samples: ranges, shares of variance, probabilities that one option is better, agreement."""
 
 from __future__ import annotations
 

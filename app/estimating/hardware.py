@@ -283,6 +283,6 @@ class HardwareFinder:
 
 
 MOST_DEVICES = 65_536
-"""Accelerators beyond which no estimate is given; the largest IPU system Graphcore describes."""
+"""Largest number of accelerators; that of the largest IPU system Graphcore describes."""
 MOST_PORTS = 32
 """Ports of a machine's fabric; eight accelerators with three on the chip have 24."""

@@ -1,4 +1,4 @@
-"""What a profile holds of a model: a transformer's shape, a published architecture, or operators.
+"""The body of a profile: a transformer's shape, a published architecture, operators, or a bare figure.
 
 Each body is hashable, so that its operator table is built once per length and image size.
 """

@@ -1,4 +1,4 @@
-"""Reading text and JSON that strangers wrote, within bounds.
+"""Reading untrusted text and JSON within bounds.
 
 JSON is read with a bound on size, depth and digits; it refuses ``NaN``, infinities and keys that
 occur twice. Text is decoded as UTF-8 (with or without its mark) or as UTF-16 with its mark, and

@@ -55,11 +55,11 @@ class LayerRow:
     def flag(self, name: str, default: bool) -> bool:
         return flag(self.values, name, default, where=self.where)
 
-    def choice(self, name: str, known: Iterable[str], default: str) -> str:
+    def choice(self, name: str, accepted: Iterable[str], default: str) -> str:
         value = self.values.get(name)
         if value is None:
             return default
-        if value not in (names := sorted(known)):
+        if value not in (names := sorted(accepted)):
             raise Unprocessable.at(
                 f"{self.where}.{name}",
                 "{field} is {value}; accepted: {known}",

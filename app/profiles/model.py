@@ -80,8 +80,8 @@ class Published:
     @property
     def target(self) -> str | None:
         """Convergence target of the catalogue at which the training stops."""
-        found = self._figure("target")
-        return found.text if found else None
+        figure = self._figure("target")
+        return figure.text if figure else None
 
     @property
     def global_batch(self) -> int | None:

@@ -101,11 +101,11 @@ class KernelChain:
     types: set[str] = field(default_factory=set)
 
     def as_operator(self) -> Operator:
-        found = {ACTIVATIONS[kind] for kind in self.types & set(ACTIVATIONS)}
+        activations = {ACTIVATIONS[kind] for kind in self.types & set(ACTIVATIONS)}
         if self.types >= {"ReduceMean", "Sqrt"}:
             pointwise = Pointwise.LAYER_NORM
-        elif len(found) == 1:
-            pointwise = found.pop()
+        elif len(activations) == 1:
+            pointwise = activations.pop()
         elif self.types == {"Add"}:
             pointwise = Pointwise.BIAS if self.weights else Pointwise.ADD
         else:
@@ -329,7 +329,7 @@ class Converter:
     def _join(self, scores: Scores, target: str) -> None:
         """Replace the pending product of queries and keys by one attention operator."""
         first = scores.operator
-        place = next(
+        position = next(
             (
                 index
                 for index, entry in enumerate(self._operators)
@@ -337,10 +337,10 @@ class Converter:
             ),
             None,
         )
-        if place is None:
+        if position is None:
             return
         heads, rows, keys, inner = first.batch, first.rows, first.columns, first.inner
-        self._operators[place] = attention_layer(first.name, heads, rows, keys, inner)
+        self._operators[position] = attention_layer(first.name, heads, rows, keys, inner)
         self._scores.pop(target, None)
 
     def _attention(self, node: onnx.NodeProto, name: str) -> None:
@@ -377,11 +377,11 @@ class Converter:
         steps = source[1 if integer(node, "layout", 0) else 0]
         state = self._parameters(node.input[2:3])
         bias = self._parameters(node.input[3:4]) / 2
-        taken, stepped, gated = recurrent_layer(
+        inputs, stepped, gated = recurrent_layer(
             name, node.op_type.lower(), weights[2], hidden, float(steps), directions=directions
         )
         self._operators += [
-            replace(taken, weights=self._parameters(node.input[1:2]) + bias),
+            replace(inputs, weights=self._parameters(node.input[1:2]) + bias),
             replace(stepped, weights=state + bias),
             gated,
         ]

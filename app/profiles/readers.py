@@ -1,4 +1,4 @@
-"""Reading an uploaded model: what a file is follows from its content, not from its name."""
+"""Reading an uploaded model, whose format follows from its content, not from its name."""
 
 from __future__ import annotations
 

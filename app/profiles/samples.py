@@ -1,7 +1,4 @@
-"""Samples of a workload: from a file of data, the lengths of its samples and nothing else.
-
-Text is read, measured and forgotten; what is kept is a count for every length.
-"""
+"""Lengths of the samples of a data file. Their text is not kept."""
 
 from __future__ import annotations
 

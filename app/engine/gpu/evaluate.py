@@ -22,13 +22,13 @@ from app.engine.plans import PLAN_FIELDS, MemoryUse, OperatorTimes, Plan, Plans,
 from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision
 
 KEYS = 5
-"""Numbers before what is kept of them."""
+"""Numbers of a key."""
 ACTIVATIONS = KEYS + len(Work._fields)
-"""Place of what is kept of the activations of a micro-batch, behind its work."""
+"""Column of the cached activations of a micro-batch, behind its work."""
 COLLECTIVES = KEYS + len(Weights._fields)
-"""Place of what is kept of the collectives of copies, behind their weights."""
+"""Column of the cached collectives of copies, behind their weights."""
 CACHED_WORKS, CACHED_COLLECTIVES = 1024, 256
-"""Micro-batches and copies of weights that are kept."""
+"""Slots of the caches of micro-batches and of copies of weights."""
 SHARED = [
     PLAN_FIELDS.index(name) for name in ("sequence_parallel", "recompute", "expert", "micro_batch", "tensor")
 ]
@@ -270,7 +270,7 @@ class Pairs:
         self.shape = np.broadcast_shapes(shape, case.shape)
         of_plan = np.broadcast_to(np.arange(len(self.plans)).reshape(shape), self.shape).ravel()
         of_sample = np.broadcast_to(np.arange(len(case.stacks)).reshape(case.shape), self.shape).ravel()
-        # Plans that share their micro-batch stand beside one another.
+        # Plans that share their micro-batch are placed next to each other.
         ranks = np.argsort(np.lexsort(self.plans[:, SHARED].T))
         self.order = np.argsort(ranks[of_plan], kind="stable")
         self.of_plan, self.of_sample = of_plan[self.order], of_sample[self.order]

@@ -1,4 +1,4 @@
-"""One sample spread over several GPUs: what the parts exchange."""
+"""Memory passes of pointwise operators, and halos of samples spread over several GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one micro-batch costs on one tensor rank, over the whole model.
+"""The work of one micro-batch on one tensor rank, over the whole model.
 
 It depends on few of a plan's coordinates: tensor ranks, micro-batch, experts' ranks, recomputation and
 whether tokens are split, and its operators on the first three alone. A search over many thousand plans has a

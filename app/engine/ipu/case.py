@@ -1,4 +1,4 @@
-"""What kernels are given: figures of a case, plans and operators as flat records of numbers."""
+"""The inputs of kernels: figures of a case, plans and operators as flat records of numbers."""
 
 from __future__ import annotations
 

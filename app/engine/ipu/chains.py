@@ -1,4 +1,4 @@
-"""What a table of operators says of its layers: like or unlike, checkpoints, runs that are not cut.
+"""The layers of a table of operators: like or unlike, checkpoints, units that are not cut.
 
 Repeated layers keep one checkpoint each, their input, and while a layer's backward pass runs the
 activations of that layer alone. A network without repeated layers (image networks, whose layers

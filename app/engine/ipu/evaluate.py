@@ -1,4 +1,4 @@
-"""What the rest of Rackline asks of plans on IPUs: memory, step time, phases, single operators."""
+"""Memory, step time, phases and operator times of plans on IPUs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.compiled import Matrix, Places, Vector, inner, kernel, record
 from app.engine.arrays import distinct_columns
 from app.engine.ipu.case import IpuCase, IpuModel, figures_of, ipu_capacity, model_of
 from app.engine.ipu.chains import recomputed_uncut, stated_cut
-from app.engine.ipu.layout import CHAIN, KINDS, STAGE, Laid, lay_like_layers, lay_unlike_layers, stage_of
+from app.engine.ipu.layout import CHAIN, KINDS, STAGE, LaidModel, lay_like_layers, lay_unlike_layers, stage_of
 from app.engine.ipu.phases import PHASES, count_phases
 from app.engine.ipu.stage_memory import (
     Stage,
@@ -44,7 +44,7 @@ class Pipeline:
 
     shape: tuple[int, ...]
     """Shape of the plans. [-]"""
-    laid: Laid
+    laid: LaidModel
 
     @property
     def counts(self) -> Floats:
@@ -83,7 +83,7 @@ def pipeline_stages(
         slowest = np.empty((len(keys), 2 * PARTS))
         layers = np.array(stated, dtype=float)
         lay_like_layers(case, rows, keys, times, loads, layers, np.empty(2 * PARTS), stages, slowest)
-    return Pipeline(plans.shape, Laid(case, rows, keys, loads, layouts, stages, slowest))
+    return Pipeline(plans.shape, LaidModel(case, rows, keys, loads, layouts, stages, slowest))
 
 
 def distinct_keys(rows: Floats) -> tuple[Indices, Floats]:
@@ -149,7 +149,7 @@ def fullest(case: IpuCase, loads: Loads, plan: Plan, stages: Matrix, c: int) -> 
 
 
 @kernel
-def write_memory(laid: Laid, parts: Matrix) -> None:
+def write_memory(laid: LaidModel, parts: Matrix) -> None:
     """Write the memory of each plan's fullest IPU by part (a row each), and its streaming memory."""
     for i in range(laid.plans.shape[0]):
         plan, loads, c = record(Plan, laid.plans, i), record(Loads, laid.loads, laid.keys[i]), laid.layouts[i]
@@ -161,7 +161,7 @@ def write_memory(laid: Laid, parts: Matrix) -> None:
 
 @kernel
 def write_ipu_steps(
-    laid: Laid, indices: Places, speeds: Vector, returns: Vector, inputs: Vector, parts: Matrix
+    laid: LaidModel, indices: Places, speeds: Vector, returns: Vector, inputs: Vector, parts: Matrix
 ) -> None:
     """Write steps of plans with samples of software by part (a row each), and their forward share."""
     for row in range(indices.shape[0]):
@@ -230,7 +230,7 @@ def _samples(pipeline: Pipeline, software: IpuSoftware) -> Floats:
     return _steps(pipeline.laid, plans, software)
 
 
-def _steps(laid: Laid, indices: Indices, software: IpuSoftware) -> Floats:
+def _steps(laid: LaidModel, indices: Indices, software: IpuSoftware) -> Floats:
     """Return parts of the step and forward share of some plans with every sample of the software, (13, …)."""
     speed = software.sdk_factor * software.framework_factor
     figures = (speed, software.host_returns_per_update, software.input_time_per_sample)
@@ -240,7 +240,7 @@ def _steps(laid: Laid, indices: Indices, software: IpuSoftware) -> Floats:
     return parts.reshape(len(parts), *plans.shape)
 
 
-def _memory(laid: Laid) -> Floats:
+def _memory(laid: LaidModel) -> Floats:
     """Return parts of the memory of the fullest IPU of each plan, and its streaming memory, (7, N)."""
     parts = np.empty((len(StageMemory._fields) + 1, len(laid.keys)))
     write_memory(laid, parts)

@@ -35,7 +35,7 @@ ROUNDING = 1e-9
 """Room for the rounding of sums: of a level that is whole layers plus a share of one, of a stage's time."""
 
 
-class Laid(NamedTuple):
+class LaidModel(NamedTuple):
     """A model laid over the stages of plans."""
 
     case: IpuCase

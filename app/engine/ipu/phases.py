@@ -1,4 +1,4 @@
-"""Arithmetic of laying a model over IPUs, from parameters and degrees alone."""
+"""Phases of a stage whose weights do not fit into the processor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from app.compiled import Vector, formula, kernel, record
 from app.engine.ipu.case import ipu_capacity
-from app.engine.ipu.layout import STAGE, Laid, stage_of
+from app.engine.ipu.layout import STAGE, LaidModel, stage_of
 from app.engine.ipu.stage_memory import Stage, stage_memory, stage_weights, total_memory
 from app.engine.ipu.work import Loads
 from app.engine.plans import PLAN_FIELDS, Plan
@@ -60,7 +60,7 @@ def phases_of_layers(layers: float, layer_bytes: float, free: float) -> float:
 
 
 @kernel
-def count_phases(laid: Laid, phases: Vector) -> None:
+def count_phases(laid: LaidModel, phases: Vector) -> None:
     """Write the phases that each plan needs; plans are given, and laid over their stages, in one.
 
     1 where the whole stage fits; else the phases of its layers with weights, gradient accumulator and

@@ -1,4 +1,4 @@
-"""One micro-batch: cycles of each operator, seconds of each section, and what it brings to an IPU."""
+"""One micro-batch: cycles of each operator, seconds of each section, and its loads on an IPU."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Cycles(NamedTuple):
 
 CYCLE_PARTS = Cycles._fields
 STAGE_TIME_PARTS = (*CYCLE_PARTS, "tensor_comm")
-"""What one micro-batch spends its time on inside a stage."""
+"""Parts of the time of one micro-batch in a stage."""
 ON_CHIP = LINKS = len(CYCLE_PARTS)
-"""Place of what waits for other devices among the parts of a stage time."""
+"""Index of the part that waits for other devices."""
 PARTS = len(STAGE_TIME_PARTS)
 FORWARD_TIME, BACKWARD_TIME, RECOMPUTE_TIME, WEIGHTS = 0, PARTS, 2 * PARTS, 3 * PARTS
 """Places of one section's columns: seconds forward, backward, and forward once more of what one device alone

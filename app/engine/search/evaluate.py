@@ -1,4 +1,4 @@
-"""Memory of every plan, the time of those that fit, and which are kept."""
+"""Memory of every plan and the time of those that fit."""
 
 from __future__ import annotations
 

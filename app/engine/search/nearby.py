@@ -1,4 +1,4 @@
-"""Plans around good ones: fewer copies, other micro-batches, other batches, the rest as it is."""
+"""Plans around good ones: with fewer copies, other micro-batches and other batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a search: the best plans that differ, and what no other plan beats in time and memory."""
+"""Selection of plans: the best that differ, and the Pareto set of time and memory."""
 
 from __future__ import annotations
 

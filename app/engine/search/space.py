@@ -1,4 +1,4 @@
-"""What spans the plans of one model on one system at one global batch."""
+"""The space of plans of one model on one system at one global batch."""
 
 from __future__ import annotations
 

@@ -67,10 +67,10 @@ def build_ssd(
         side, channels = small, target
         maps.append((side, channels))
     boxes = 0
-    for number, ((side, channels), each) in enumerate(zip(maps, BOXES, strict=True), start=1):
+    for number, ((side, channels), per_position) in enumerate(zip(maps, BOXES, strict=True), start=1):
         for kind, outputs in (("places", 4), ("classes", classes)):
-            blocks.add(biased(f"{kind}{number}", channels, each * outputs, side))
-        boxes += side * side * each
+            blocks.add(biased(f"{kind}{number}", channels, per_position * outputs, side))
+        boxes += side * side * per_position
     return _with_loss(blocks, boxes * classes)
 
 

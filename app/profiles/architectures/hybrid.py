@@ -177,7 +177,7 @@ def build_hybrid(
         operators += layers(prediction_pattern * prediction_blocks, "prediction_", repeats)
         joined = further_predictions(hidden, vocabulary, length, lengths.scored, count=predictions)
         operators += [
-            replace(each, weights=each.weights / repeats, tensors=each.tensors / repeats) for each in joined
+            replace(row, weights=row.weights / repeats, tensors=row.tensors / repeats) for row in joined
         ]
     operators += output_head(shape, scored=lengths.scored)
     return OperatorTable.of(
