@@ -1,4 +1,4 @@
-"""Price books: a workspace's own prices, discounts and rates, laid over the figures of the catalogue."""
+"""Price books: a workspace's own prices, discounts and rates, which override the catalogue's figures."""
 
 from __future__ import annotations
 
@@ -10,18 +10,13 @@ from app.catalog.figures import Direction, Figure, FigureStatus, Key, Lookup, So
 from app.errors import FieldError, Message
 
 DISCOUNT = "discount"
-"""Parameter of a row that takes a share off the catalogue's prices instead of stating one."""
-
+"""Parameter of a row that takes a share off the catalogue's prices instead of stating a price."""
 MAKER, KIND = "maker:", "kind:"
-"""How the item of a discount begins that is meant for all of a maker or of a kind."""
-
+"""Prefixes of the item of a discount on everything of a maker or of a kind."""
 CONVERTED = ("price", "price_hour")
-"""Parameters that the catalogue states in dollars alone, whatever a book states them in."""
-
+"""Parameters that are converted to dollars, the only currency of the catalogue's prices."""
 MONEY_UNITS = ("USD", "KRW", "EUR")
-
 MOST_ROWS = 2000
-"""Rows of one price book."""
 
 LIMITS: Mapping[str, tuple[float, float]] = {
     "price": (0.0, 1e12),
@@ -49,13 +44,12 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "network_share": (0.0, 0.9),
     DISCOUNT: (0.0, 1.0),
 }
-"""Parameters a book may state, and the values that make sense, in the unit of the row."""
+"""Least and largest value of each parameter a book may state, in the unit of the row."""
 
 PRICED_KINDS = frozenset({"machine", "system", "switch", "part", "adapter", "cable", "storage", "rack"})
-"""Kinds of what has a purchase price."""
-
+"""Kinds of items with a purchase price."""
 RENTED_KINDS = frozenset({"system", "rental"})
-"""Kinds of what has an hourly price."""
+"""Kinds of items with an hourly price."""
 
 RENTALS = {
     "on-demand": "",
@@ -63,7 +57,7 @@ RENTALS = {
     "reserved-3-years": "reserved 3 years",
     "spot": "spot",
 }
-"""Ways to rent, and the condition under which the catalogue states their price."""
+"""Condition of the catalogue's prices for each way to rent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,34 +99,34 @@ def units_of(lookup: Lookup, parameter: str) -> tuple[str, ...]:
 
 
 def faults(lookup: Lookup, rows: Iterable[BookRow]) -> list[FieldError]:
-    """Return what is wrong with rows, by row and column, with what is allowed."""
-    found: list[FieldError] = []
-    seen: dict[tuple[str, str, str], int] = {}
-    for place, row in enumerate(rows):
-        wrong = _fault(lookup, row)
+    """Return the errors of rows by row and column, each naming what is allowed."""
+    errors: list[FieldError] = []
+    first_rows: dict[tuple[str, str, str], int] = {}
+    for index, row in enumerate(rows):
+        fault = _fault(lookup, row)
         key = (row.item, row.parameter, row.condition)
-        if wrong is None and key in seen:
-            wrong = "item", Message("is already in row {first}", {"first": seen[key] + 1})
-        seen.setdefault(key, place)
-        if wrong is not None:
-            column, message = wrong
+        if fault is None and key in first_rows:
+            fault = "item", Message("is already in row {first}", {"first": first_rows[key] + 1})
+        first_rows.setdefault(key, index)
+        if fault is not None:
+            column, message = fault
             text = Message(
-                "row {row}, {column}: {fault}", {"row": place + 1, "column": column, "fault": message}
+                "row {row}, {column}: {fault}", {"row": index + 1, "column": column, "fault": message}
             )
-            found.append(FieldError(f"rows.{place}.{column}", text))
-    return found
+            errors.append(FieldError(f"rows.{index}.{column}", text))
+    return errors
 
 
 def _fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
     if row.parameter not in LIMITS:
-        known = ", ".join(LIMITS)
+        parameters = ", ".join(LIMITS)
         return "parameter", Message(
             "a price book cannot set “{given}”; allowed: {known}",
-            {"given": row.parameter[:40], "known": known},
+            {"given": row.parameter[:40], "known": parameters},
         )
-    wrong = _discount_fault(lookup, row) if row.parameter == DISCOUNT else _figure_fault(lookup, row)
-    if wrong is not None:
-        return wrong
+    fault = _discount_fault(lookup, row) if row.parameter == DISCOUNT else _figure_fault(lookup, row)
+    if fault is not None:
+        return fault
     units = units_of(lookup, row.parameter)
     if row.unit not in units:
         return "unit", Message(
@@ -156,21 +150,20 @@ def _figure_fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
         return "item", Message("the catalogue has no item “{given}”", {"given": row.item[:60]})
     kinds = set(item.kinds)
     if row.parameter == "price" and kinds & PRICED_KINDS:
-        known = [""]
+        conditions = [""]
     elif row.parameter == "price_hour" and kinds & RENTED_KINDS:
-        known = list(RENTALS.values())
+        conditions = list(RENTALS.values())
     else:
-        known = [key[2] for key in lookup.accepted if key[:2] == (row.item, row.parameter)]
-    if not known:
+        conditions = [key[2] for key in lookup.accepted if key[:2] == (row.item, row.parameter)]
+    if not conditions:
         return "item", Message(
             "{item} has no {parameter}; this row has no effect",
             {"item": row.item, "parameter": row.parameter},
         )
-    if row.condition not in known:
-        shown = ", ".join(f"“{one}”" for one in known)
+    if row.condition not in conditions:
+        allowed = ", ".join(f"“{condition}”" for condition in conditions)
         return "condition", Message(
-            "“{given}” is not valid here; use one of {known}",
-            {"given": row.condition[:40], "known": shown},
+            "“{given}” is not valid here; use one of {known}", {"given": row.condition[:40], "known": allowed}
         )
     return None
 
@@ -179,15 +172,15 @@ def _discount_fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
     if row.condition:
         return "condition", Message("a discount takes no condition; leave it empty")
     if row.item.startswith(MAKER):
-        known = sorted({item.maker for item in lookup.items.values() if item.maker})
-        if row.item.removeprefix(MAKER) in known:
+        allowed = sorted({item.maker for item in lookup.items.values() if item.maker})
+        if row.item.removeprefix(MAKER) in allowed:
             return None
-        return "item", Message("unknown maker; the catalogue has {known}", {"known": ", ".join(known)})
+        return "item", Message("unknown maker; the catalogue has {known}", {"known": ", ".join(allowed)})
     if row.item.startswith(KIND):
-        known = sorted(PRICED_KINDS | RENTED_KINDS)
-        if row.item.removeprefix(KIND) in known:
+        allowed = sorted(PRICED_KINDS | RENTED_KINDS)
+        if row.item.removeprefix(KIND) in allowed:
             return None
-        return "item", Message("unknown kind; use one of {known}", {"known": ", ".join(known)})
+        return "item", Message("unknown kind; use one of {known}", {"known": ", ".join(allowed)})
     if row.item not in lookup.items:
         return "item", Message(
             "the catalogue has no item “{given}”; enter an item, maker:… or kind:…", {"given": row.item[:60]}
@@ -196,10 +189,10 @@ def _discount_fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
 
 
 def overlay(lookup: Lookup, book: PriceBook) -> dict[Key, tuple[Figure, ...]]:
-    """Return the figures of a book in the place of the catalogue's; rows must be without faults.
+    """Return the figures that a book of valid rows puts in place of the catalogue's.
 
-    A price of the book is what is paid: no discount comes off it. Discounts come off the catalogue's prices;
-    that of an item before that of its maker, and that before one of its kind.
+    Discounts apply to the catalogue's prices only, not to those of the book; a discount on an item comes
+    before that on its maker, and that before one on its kind.
     """
     source = book.source
     own: dict[Key, tuple[Figure, ...]] = {}
@@ -215,9 +208,9 @@ def overlay(lookup: Lookup, book: PriceBook) -> dict[Key, tuple[Figure, ...]]:
 
 
 def exchange_rates(lookup: Lookup, own: Mapping[Key, tuple[Figure, ...]] | None = None) -> dict[str, float]:
-    """Return what a dollar costs in other currencies, as figures laid over the catalogue or it say."""
-    known = {**lookup.accepted, **(own or {})}
-    return {name: known["cost-defaults", "exchange_rate", name][-1].si for name in ("krw", "eur")}
+    """Return units of other currencies per dollar, from ``own`` figures or else the catalogue's."""
+    figures = {**lookup.accepted, **(own or {})}
+    return {name: figures["cost-defaults", "exchange_rate", name][-1].si for name in ("krw", "eur")}
 
 
 def _figure(lookup: Lookup, book: PriceBook, row: BookRow, source: Source) -> Figure:
@@ -239,7 +232,7 @@ def _figure(lookup: Lookup, book: PriceBook, row: BookRow, source: Source) -> Fi
 
 
 def in_dollars(lookup: Lookup, figure: Figure, rates: Mapping[str, float]) -> Figure:
-    """Return a price in dollars at the dated rate; the note keeps what was stated."""
+    """Return a price in dollars at the dated rate; the note keeps the stated amount."""
     currency = figure.unit.name[:3]
     if currency == "USD" or figure.value is None:
         return figure
@@ -265,7 +258,7 @@ def _discounted(
     }
     if not shares:
         return {}
-    found: dict[Key, tuple[Figure, ...]] = {}
+    reduced: dict[Key, tuple[Figure, ...]] = {}
     for key, series in lookup.accepted.items():
         if key[1] not in CONVERTED or key in own:
             continue
@@ -273,21 +266,21 @@ def _discounted(
         names = [item.id, f"{MAKER}{item.maker}", *(f"{KIND}{kind}" for kind in item.kinds)]
         share = next((shares[name] for name in names if name in shares), None)
         if share is not None:
-            found[key] = tuple(_reduced(figure, share, source) for figure in series)
-    return found
+            reduced[key] = tuple(_reduced(figure, share, source) for figure in series)
+    return reduced
 
 
 def _reduced(figure: Figure, share: float, source: Source) -> Figure:
-    left = 1.0 - share
+    factor = 1.0 - share
     if figure.value is None:
         return figure
     note = f"{figure.value:,.15g} {figure.unit.name} − {share:.4%} ({figure.source.title})"
     return replace(
         figure,
-        value=figure.value * left,
-        low=None if figure.low is None else figure.low * left,
-        high=None if figure.high is None else figure.high * left,
-        text=repr(figure.value * left),
+        value=figure.value * factor,
+        low=None if figure.low is None else figure.low * factor,
+        high=None if figure.high is None else figure.high * factor,
+        text=repr(figure.value * factor),
         source=source,
         note=note,
     )

@@ -36,11 +36,11 @@ class Catalog(Lookup):
     """All of data/, checked. Build one with :func:`app.catalog.load_catalog` and keep it."""
 
     book: PriceBook | None = None
-    """The price book that is laid over it."""
+    """Price book that overrides its prices."""
     prices_on: str | None = None
-    """Day as of which it shows what varies; None for the newest."""
+    """Day of the figures that vary with time; None for the newest."""
     own: Mapping[str, OwnAccelerator] = field(default_factory=dict)
-    """Accelerators of a workspace that are laid over it."""
+    """Accelerators of a workspace."""
 
     chip = entries.chip_entry
     machine_entry = entries.machine_entry
@@ -78,7 +78,7 @@ class Catalog(Lookup):
         return tuple(self.fabric_entry(name) for name in self.names("fabric"))
 
     def architecture(self, chip_id: str) -> str:
-        """Return the architecture of a chip; empty where nobody states it, as of a workspace's own."""
+        """Return the architecture of a chip; empty where it is not stated, as of a workspace's own."""
         figure = self.find(chip_id, "architecture")
         return "" if figure is None else figure.text
 
@@ -105,24 +105,24 @@ class Catalog(Lookup):
         return self.series(self.item("system", system_id).id, "price_hour", condition)
 
     def dated(self, on: str) -> Catalog:
-        """Return the catalogue with what varies as it was known on a day.
+        """Return the catalogue as of a day.
 
         Of each figure that varies with time the newest stated on or before that day stays, else the oldest.
         """
-        kept = {}
+        dated = {}
         for key, series in self.accepted.items():
             if len(series) > 1 and self.fields[key[1]].varies:
-                known = [figure for figure in series if figure.as_of <= on]
-                kept[key] = (known[-1] if known else series[0],)
-        return replace(self, accepted={**self.accepted, **kept}, prices_on=on)
+                until = [figure for figure in series if figure.as_of <= on]
+                dated[key] = (until[-1] if until else series[0],)
+        return replace(self, accepted={**self.accepted, **dated}, prices_on=on)
 
     def overlaid(self, book: PriceBook) -> Catalog:
-        """Return the catalogue with the prices, discounts and rates of a price book laid over it."""
+        """Return the catalogue with the prices, discounts and rates of a price book."""
         return replace(self, accepted={**self.accepted, **overlay(self, book)}, book=book)
 
     def with_own(self, accelerators: Iterable[OwnAccelerator]) -> Catalog:
-        """Return the catalogue with the accelerators of a workspace laid over it."""
-        own = {one.id: one for one in accelerators}
+        """Return the catalogue with the accelerators of a workspace."""
+        own = {accelerator.id: accelerator for accelerator in accelerators}
         items, sources, figures = own_overlay(self, own.values())
         return replace(
             self,
@@ -190,17 +190,17 @@ def _catalog(sheets: Sheets) -> Catalog:
 
 
 def load_training(directory: Path) -> dict[str, tuple[Figure, ...]]:
-    """Return how each model preset was trained, as far as it was published: data/training.csv."""
+    """Return the published training of each model preset: data/training.csv."""
     sheets = read_sheets(directory)
     units, sources = _units(sheets), _sources(sheets)
-    found: dict[str, tuple[Figure, ...]] = {}
+    figures: dict[str, tuple[Figure, ...]] = {}
     for row in sheets.rows["training"]:
         for model in row["models"].split():
             cells = {**row.cells, "item": model, "condition": "", "low": "", "high": "", "direction": ""}
             figure = _figure(replace(row, cells=cells), units, sources)
             if figure.status is FigureStatus.ACCEPTED:
-                found[model] = (*found.get(model, ()), figure)
-    return found
+                figures[model] = (*figures.get(model, ()), figure)
+    return figures
 
 
 def _units(sheets: Sheets) -> dict[str, Unit]:

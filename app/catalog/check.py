@@ -1,4 +1,4 @@
-"""Refuse a figure without unit, source, date or reason; ``rackline check-catalog`` prints these faults."""
+"""Faults of the data files, such as a figure without unit; printed by ``rackline check-catalog``."""
 
 from __future__ import annotations
 
@@ -53,15 +53,13 @@ ITEM_PARAMETERS = {
 
 GPU_PARAMETERS = ("memory_capacity", "memory_bandwidth", "multiprocessors")
 """What every chip without tiles needs, beside a half-precision peak."""
-
 HALF_PEAKS = ("peak_bf16_dense", "peak_fp16_dense")
-
 NOT_FOUND = "not found"
-"""How the note of a row without a value begins."""
+"""Prefix of the note of a row without a value."""
 
 
 def check_directory(directory: Path) -> list[DataProblem]:
-    """Return every fault of the data files in a directory, by file and line."""
+    """Return every fault of the data files in a directory."""
     return check_sheets(read_sheets(directory))
 
 
@@ -75,13 +73,13 @@ def check_sheets(sheets: Sheets) -> list[DataProblem]:
 
 
 def _unique(rows: Iterable[DataRow], column: str) -> Iterator[DataProblem]:
-    seen: set[str] = set()
+    identifiers: set[str] = set()
     for row in rows:
         if not row[column]:
             yield row.problem(column, "the identifier is missing")
-        elif row[column] in seen:
+        elif row[column] in identifiers:
             yield row.problem(column, f"“{row[column]}” is declared twice")
-        seen.add(row[column])
+        identifiers.add(row[column])
 
 
 def _names(sheets: Sheets, sheet: str, column: str) -> set[str]:
@@ -244,7 +242,7 @@ TRAINING = frozenset((
 def _training(sheets: Sheets) -> Iterator[DataProblem]:
     sources = _names(sheets, "sources", "id")
     targets = {row["item"] for row in sheets.rows["items"] if "target" in row["kinds"].split()}
-    seen: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     for row in sheets.rows["training"]:
         yield from _provenance(row, sources)
         yield from _recalled(row)
@@ -259,9 +257,9 @@ def _training(sheets: Sheets) -> Iterator[DataProblem]:
             if row["unit"] != "1" or value is None or value <= 0:
                 yield row.problem("value", "a positive number with unit 1 is needed")
         for model in row["models"].split():
-            if row["status"] == FigureStatus.ACCEPTED and (model, parameter) in seen:
+            if row["status"] == FigureStatus.ACCEPTED and (model, parameter) in pairs:
                 yield row.problem("models", f"a second accepted {parameter} of {model}")
-            seen.add((model, parameter))
+            pairs.add((model, parameter))
 
 
 def _recalled(row: DataRow) -> Iterator[DataProblem]:
@@ -270,25 +268,25 @@ def _recalled(row: DataRow) -> Iterator[DataProblem]:
 
 
 def _presence(sheets: Sheets) -> Iterator[DataProblem]:
-    """Check that every identifier of the contract is there and every item has what it needs."""
+    """Check that every identifier of the contract is present and every item has its parameters."""
     kinds = {row["item"]: row["kinds"].split() for row in sheets.rows["items"]}
     for kind, names in REQUIRED.items():
         for name in names:
             if kind not in kinds.get(name, []):
                 yield DataProblem("items.csv", 0, "item", f"the {kind} “{name}” of the contract is missing")
-    known = {
+    accepted = {
         (row["item"], row["parameter"]) for row in sheets.facts() if row["status"] == FigureStatus.ACCEPTED
     }
     for row in sheets.rows["items"]:
         for kind in row["kinds"].split():
             for parameter in ITEM_PARAMETERS.get(kind, ()):
                 alone = parameter == "machine" and "machine" in row["kinds"].split()
-                stated = (row["item"], parameter) in known or (USUAL.get(kind), parameter) in known
+                stated = (row["item"], parameter) in accepted or (USUAL.get(kind), parameter) in accepted
                 if not stated and not alone:
                     yield row.problem("item", f"{kind} “{row['item']}” has no accepted {parameter}")
-        if "chip" in row["kinds"].split() and (row["item"], "tiles") not in known:
-            missing = [name for name in GPU_PARAMETERS if (row["item"], name) not in known]
-            if not any((row["item"], name) in known for name in HALF_PEAKS):
+        if "chip" in row["kinds"].split() and (row["item"], "tiles") not in accepted:
+            missing = [name for name in GPU_PARAMETERS if (row["item"], name) not in accepted]
+            if not any((row["item"], name) in accepted for name in HALF_PEAKS):
                 missing.append(" or ".join(HALF_PEAKS))
             for name in missing:
                 yield row.problem("item", f"chip “{row['item']}” has no accepted {name}")

@@ -13,20 +13,19 @@ from app.engine.records import Floats
 from app.errors import CatalogError
 
 COST = "cost-defaults"
-
 YEARLY_SHARES = {"support": "support_rate"}
-"""Line of a cost that is a yearly share of the price of the equipment → its parameter in the catalogue."""
+"""Parameter of each cost line that is a yearly share of the price of the equipment."""
 
 
 @dataclass(frozen=True, slots=True)
 class CostDefaults:
-    """What the cost model takes where the customer states nothing."""
+    """Defaults of the cost model."""
 
     amortisation: Figure
     residual: Figure
     capital_rate: Figure
     yearly_shares: Mapping[str, Figure]
-    """Line of a cost → what is paid for it every year, over the price of the equipment. [1/s]"""
+    """Yearly cost over the price of the equipment, by cost line. [1/s]"""
     installation_share: Figure
     spares_share: Figure
     utilisation: Figure
@@ -58,17 +57,17 @@ class ReliabilityDefaults:
     failure_rate: Figure
     """Of a job on one node. [1/s]"""
     failure_growth: Figure
-    """Power of the nodes by which the rate of one of them grows."""
+    """Exponent of the number of nodes by which the rate of one of them grows."""
     restart: Figure
     """[s]"""
     checkpoint_interval: Figure | None
     """None where only the optimum after Young and Daly is known. [s]"""
     checkpoint_bandwidth: Figure
-    """What one node can send. [B/s]"""
+    """From one node. [B/s]"""
     storage_bandwidth: Figure
-    """What shared storage takes from one node, where none is counted. [B/s]"""
+    """Write bandwidth of shared storage per node, where none is counted. [B/s]"""
     storage_write_rate: Figure
-    """What shared storage takes over its usable capacity. [1/s]"""
+    """Write bandwidth of shared storage over its usable capacity. [1/s]"""
     storage_per_node: Figure
     """Usable shared storage per machine, where it is counted and no size is stated. [B]"""
     startup: Figure
@@ -125,7 +124,7 @@ OPTIONAL_FIGURES = (
 """Numbers of a target that are not always known."""
 
 REGIONS = ("korea", "us", "eu")
-"""Regions whose tariffs, salaries, space and grid the catalogue knows."""
+"""Regions with tariffs, salaries, space and grid in the catalogue."""
 
 
 def tariffs(lookup: Lookup, region: str) -> tuple[str, ...]:
@@ -136,13 +135,9 @@ def tariffs(lookup: Lookup, region: str) -> tuple[str, ...]:
 
 
 def cost_defaults(
-    lookup: Lookup,
-    chip_kind: ChipKind,
-    region: str = "korea",
-    tier: str | None = None,
-    operator: str = "",
+    lookup: Lookup, chip_kind: ChipKind, region: str = "korea", tier: str | None = None, operator: str = ""
 ) -> CostDefaults:
-    """Return the cost defaults for an architecture, a region, a tier of its tariff and who runs the site."""
+    """Return the cost defaults for an architecture, a region, a tariff tier and an operator of the site."""
     elsewhere = {
         "residual": (COST, "residual", chip_kind.value),
         "pue": ("facility", "pue", operator),
@@ -177,7 +172,7 @@ def reliability_defaults(lookup: Lookup, chip_kind: ChipKind) -> ReliabilityDefa
 
 
 def convergence_target(lookup: Lookup, target: str) -> ConvergenceTarget:
-    """Return a convergence target; its published points are turned into samples."""
+    """Return a convergence target, with its published points converted to samples."""
     item = lookup.item("target", target)
 
     def number(parameter: str) -> float | None:
@@ -209,7 +204,7 @@ def convergence_target(lookup: Lookup, target: str) -> ConvergenceTarget:
 
 
 def _samples_per(lookup: Lookup, curve: Curve) -> float:
-    """Return the samples that one unit of the published points stands for."""
+    """Return the samples per unit of the published points."""
     match curve.y_unit.name:
         case "sample":
             return 1.0

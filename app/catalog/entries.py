@@ -1,4 +1,4 @@
-"""Figures that follow from others: computed with the formula shown, never stored."""
+"""Entries of the catalogue, and figures derived from others by formula."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Acquisition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An item with its accepted figures and the competing claims that are not used."""
+    """An item with its accepted figures and the rejected claims."""
 
     id: str
     name: str
@@ -60,7 +60,7 @@ class FabricEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class SystemPart:
-    """Parts of one kind inside one system; a price or a power nobody publishes is None."""
+    """Parts of one kind inside one system; unpublished figures are None."""
 
     item: str
     name: str
@@ -73,7 +73,7 @@ class SystemPart:
 
 @dataclass(frozen=True, slots=True)
 class SystemEntry(Entry):
-    """What is bought or rented: machines, the hosts they need, switches that come with a pod."""
+    """A system to buy or rent: machines, their hosts, and switches that come with a pod."""
 
     machine: str
     machines: int
@@ -88,10 +88,9 @@ class SystemEntry(Entry):
     availability: str
     bill: tuple[SystemPart, ...]
     price: Spread | None
-    """Of the whole where one is stated, else the sum of the bill where every part has a price; None for
-    rented systems. [USD]"""
+    """Price of the whole, else the sum of the bill if every part has a price; None if rented. [USD]"""
     whole_price: Figure | None
-    """Of a system of several parts, where a price book states one. [USD]"""
+    """Price of a system of several parts, where a price book states one. [USD]"""
     price_hour: Figure | None
     """Newest rent on demand of a rented system. [USD/h]"""
     power_typical: Spread
@@ -110,7 +109,7 @@ def _shared(lookup: Lookup, kind: str, name: str) -> dict[str, Any]:
     item = lookup.item(kind, name)
     usual = usual_figures(lookup, kind, name) if kind in USUAL and _of_gpus(lookup, kind, name) else ()
     figures = {"figures": (*lookup.figures_of(name), *usual), "rejected": lookup.rejected(name)}
-    # A generic server bears the identifier of its chips, but not their name.
+    # A generic server has the identifier of its chips, but not their name.
     own = lookup.find(name, "chip_name") if kind == "chip" else None
     return {"id": item.id, "name": own.text if own else item.name, "maker": item.maker, **figures}
 
@@ -182,9 +181,9 @@ def _bill(lookup: Lookup, system: str, machine: str, machines: int, hosts: int) 
         (condition, round(lookup.figure(system, "part", condition).si))
         for condition in lookup.conditions(system, "part")
     ]
-    named = ("price", "power_typical", "power_max", "rack_units")
+    parameters = ("price", "power_typical", "power_max", "rack_units")
     return tuple(
-        SystemPart(item, lookup.items[item].name, count, *(lookup.find(item, name) for name in named))
+        SystemPart(item, lookup.items[item].name, count, *(lookup.find(item, name) for name in parameters))
         for item, count in counts
         if count
     )
@@ -192,18 +191,17 @@ def _bill(lookup: Lookup, system: str, machine: str, machines: int, hosts: int) 
 
 def total(parts: Iterable[tuple[int, Figure | None]], unit: str) -> Spread:
     """Add up counts of figures in SI units; parts without a figure add nothing."""
-    known = [(count, figure) for count, figure in parts if figure is not None]
+    stated = [(count, figure) for count, figure in parts if figure is not None]
     return Spread(
-        sum(count * figure.si for count, figure in known),
-        sum(count * figure.si_low for count, figure in known),
-        sum(count * figure.si_high for count, figure in known),
+        sum(count * figure.si for count, figure in stated),
+        sum(count * figure.si_low for count, figure in stated),
+        sum(count * figure.si_high for count, figure in stated),
         unit,
     )
 
 
 FMA = 2.0
 """Operations of one fused multiply-add."""
-
 FP32_SHARE = 4.0
 """fp16.16 products per fp32 product on an IPU."""
 
@@ -216,7 +214,7 @@ OTHER_PEAKS = {
 }
 
 USUAL_PEAKS = ("fp16_dense", "bf16_dense")
-"""Half-precision peaks that a chip is usually measured by, the first it has; TPUs have bf16 alone."""
+"""Half-precision peaks in order of preference; TPUs have bf16 only."""
 
 
 def chip_peaks(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
@@ -233,12 +231,12 @@ def chip_peaks(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
             Derived("fp16.16_dense", half, "FLOP/s", text, inputs),
             Derived("fp32", half / FP32_SHARE, "FLOP/s", f"{text} / 4", inputs),
         )
-    named = {
+    dense = {
         ("fp32" if precision is Precision.FP32 else f"{precision}_dense"): parameter
         for precision, parameter in PEAKS.items()
     }
     peaks = []
-    for name, parameter in (named | OTHER_PEAKS).items():
+    for name, parameter in (dense | OTHER_PEAKS).items():
         figure = lookup.find(chip, parameter)
         if figure is not None:
             peaks.append(Derived(name, figure.si, "FLOP/s", "as published", (figure,)))
@@ -255,7 +253,7 @@ def usual_peak(lookup: Lookup, chip: str) -> Derived:
 
 
 def chip_derived(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
-    """Return what follows for one chip: peaks, on-chip memory and bandwidths, ridge points."""
+    """Return the figures derived for a chip: peaks, on-chip memory and bandwidths, ridge points."""
     peaks = chip_peaks(lookup, chip)
     half = next((peak for peak in peaks if peak.name == "fp16_dense"), None)
     derived = [peak for peak in peaks if peak.formula != "as published"]
@@ -291,11 +289,11 @@ def chip_derived(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
 
 
 def system_derived(lookup: Lookup, system: str) -> tuple[Derived, ...]:
-    """Return what follows for a system: accelerators, peaks, memory totals, rails, ridge points."""
+    """Return the figures derived for a system: accelerators, peaks, memory totals, rails, ridge points."""
     entry = system_entry(lookup, system)
     machines = known_figure(lookup, "system", system, "machines")
-    each = lookup.figure(entry.machine, "devices")
-    count = (machines, each)
+    per_machine = lookup.figure(entry.machine, "devices")
+    count = (machines, per_machine)
     derived = [Derived("accelerators", entry.devices, "1", "machines × accelerators per machine", count)]
     derived += [
         Derived(
@@ -327,8 +325,8 @@ def system_derived(lookup: Lookup, system: str) -> tuple[Derived, ...]:
     return (*derived, Derived("memory", entry.devices * memory.si, "B", text, (*count, memory)))
 
 
-def _streaming(lookup: Lookup, machine: str, machines: int, known: list[Derived]) -> list[Derived]:
-    """Streaming memory by option and its bandwidth, and the ridge point towards it."""
+def _streaming(lookup: Lookup, machine: str, machines: int, peaks: list[Derived]) -> list[Derived]:
+    """Return streaming memory by option, its bandwidth, and the ridge point towards it."""
     derived = []
     for condition in lookup.conditions(machine, "streaming_memory"):
         memory = lookup.figure(machine, "streaming_memory", condition)
@@ -339,7 +337,7 @@ def _streaming(lookup: Lookup, machine: str, machines: int, known: list[Derived]
     derived.append(
         Derived("streaming_bandwidth", total, "B/s", "machines × streaming bandwidth", (bandwidth,))
     )
-    peak = next(part for part in known if part.name == "peak_fp16_dense")
+    peak = next(part for part in peaks if part.name == "peak_fp16_dense")
     text = "peak / streaming bandwidth"
     ridge = Derived("ridge_streaming", peak.value / total, "FLOP/B", text, (*peak.inputs, bandwidth))
     return [*derived, ridge]

@@ -1,4 +1,4 @@
-"""The parts of the catalogue, all frozen: units, sources, figures, curves, claims; and how they are found."""
+"""The frozen parts of the catalogue: units, sources, figures, curves and claims; and their look-up."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class FigureStatus(StrEnum):
-    """Whether a figure is used, or kept as a competing claim with the reason in its note."""
+    """Whether a figure is used, or rejected for the reason in its note."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
 
 
 class Direction(StrEnum):
-    """What a bandwidth counts."""
+    """Which directions a bandwidth counts."""
 
     NONE = ""
     ONE_WAY = "one-way"
@@ -30,7 +30,7 @@ class Direction(StrEnum):
 
 
 class SourceKind(StrEnum):
-    """How far a source may be trusted."""
+    """Kind of a source, by its reliability."""
 
     DATASHEET = "datasheet"
     BENCHMARK = "benchmark"
@@ -42,8 +42,7 @@ class SourceKind(StrEnum):
 
 
 RECALLED = "recalled"
-"""Id of the source of figures nobody has checked; never a default where a checked one exists."""
-
+"""Id of the source of unverified figures; never a default where a verified one exists."""
 FITTED = "rackline-fit"
 """Id of the source of figures fitted to the measured runs."""
 
@@ -76,7 +75,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What a parameter means, in which units it may be stated and whether it changes with time."""
+    """Meaning of a parameter, the units it may be stated in, and whether it changes with time."""
 
     parameter: str
     units: tuple[str, ...]
@@ -139,12 +138,11 @@ class Figure:
 
     @property
     def recalled(self) -> bool:
-        """True where nobody has checked the figure."""
+        """True where the figure is unverified."""
         return self.source.id == RECALLED
 
     @property
     def fitted(self) -> bool:
-        """True where the figure was fitted to measured runs."""
         return self.source.id == FITTED
 
     @property
@@ -190,7 +188,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A computed amount with the range its inputs give it."""
+    """A computed amount with the range of its inputs."""
 
     value: float
     low: float
@@ -200,7 +198,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A figure computed from others: the formula in words and the figures that went in."""
+    """A figure computed from others, with the formula in words and its inputs."""
 
     name: str
     value: float
@@ -215,7 +213,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Lookup:
-    """Everything data/ says, indexed; accepted figures of one key stand oldest first."""
+    """All data of data/, indexed; accepted figures of one key are in order of date."""
 
     version: str
     as_of: str
@@ -230,18 +228,18 @@ class Lookup:
     units: Mapping[str, Unit]
 
     def find(self, item: str, parameter: str, condition: str = "", on: str | None = None) -> Figure | None:
-        """Return the accepted figure, None where there is none."""
+        """Return the accepted figure, if any."""
         series = self.accepted.get((item, parameter, condition), ())
         if on is not None:
             series = tuple(figure for figure in series if figure.as_of <= on)
         return series[-1] if series else None
 
     def figure(self, item: str, parameter: str, condition: str = "", on: str | None = None) -> Figure:
-        found = self.find(item, parameter, condition, on)
-        if found is None:
-            known = {f"{item} {key[1]}" for key in self.accepted if key[0] == item}
-            raise NotFound.named("figure", f"{item} {parameter}", known or self.items)
-        return found
+        figure = self.find(item, parameter, condition, on)
+        if figure is None:
+            names = {f"{item} {key[1]}" for key in self.accepted if key[0] == item}
+            raise NotFound.named("figure", f"{item} {parameter}", names or self.items)
+        return figure
 
     def series(self, item: str, parameter: str, condition: str = "") -> tuple[Figure, ...]:
         return self.accepted.get((item, parameter, condition), ())
@@ -251,27 +249,27 @@ class Lookup:
 
     def figures_of(self, item: str, parameters: Iterable[str] | None = None) -> tuple[Figure, ...]:
         """Return all accepted figures of an item in the order of the files."""
-        wanted = None if parameters is None else set(parameters)
-        known = self.by_item.get(item, ())
-        return tuple(figure for figure in known if wanted is None or figure.parameter in wanted)
+        chosen = None if parameters is None else set(parameters)
+        figures = self.by_item.get(item, ())
+        return tuple(figure for figure in figures if chosen is None or figure.parameter in chosen)
 
     @cached_property
     def by_item(self) -> Mapping[str, tuple[Figure, ...]]:
         """Accepted figures by item, in the order of the files."""
-        found: dict[str, list[Figure]] = {}
+        series_by_item: dict[str, list[Figure]] = {}
         for (item, _, _), series in self.accepted.items():
-            found.setdefault(item, []).extend(series)
-        return {item: tuple(figures) for item, figures in found.items()}
+            series_by_item.setdefault(item, []).extend(series)
+        return {item: tuple(figures) for item, figures in series_by_item.items()}
 
     @cached_property
     def by_parameter(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
-        found: dict[tuple[str, str], list[str]] = {}
+        conditions_of: dict[tuple[str, str], list[str]] = {}
         for item, parameter, condition in self.accepted:
-            found.setdefault((item, parameter), []).append(condition)
-        return {key: tuple(sorted(conditions)) for key, conditions in found.items()}
+            conditions_of.setdefault((item, parameter), []).append(condition)
+        return {key: tuple(sorted(conditions)) for key, conditions in conditions_of.items()}
 
     def rejected(self, item: str, parameter: str | None = None) -> tuple[Figure, ...]:
-        """Return the competing claims that are not used; the note of each says why."""
+        """Return the rejected claims; the note of each says why."""
         return tuple(
             figure
             for figure in self.declined
@@ -283,23 +281,23 @@ class Lookup:
 
     def item(self, kind: str, name: str) -> Item:
         """Return an item of a kind or raise NotFound with the close identifiers."""
-        found = self.items.get(name)
-        if found is None or kind not in found.kinds:
+        item = self.items.get(name)
+        if item is None or kind not in item.kinds:
             raise NotFound.named(kind, name, self.names(kind))
-        return found
+        return item
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """Return the identifiers of a kind in the order of data/items.csv, without what is withdrawn."""
+        """Return the identifiers of a kind in the order of data/items.csv, without withdrawn ones."""
         return tuple(item.id for item in self.items.values() if kind in item.kinds and not item.withdrawn)
 
     def sources(self) -> tuple[Source, ...]:
         return tuple(self.known_sources.values())
 
     def source(self, source_id: str) -> Source:
-        found = self.known_sources.get(source_id)
-        if found is None:
+        source = self.known_sources.get(source_id)
+        if source is None:
             raise NotFound.named("source", source_id, self.known_sources)
-        return found
+        return source
 
     def claims(self, source_id: str | None = None, status: FigureStatus | None = None) -> tuple[Claim, ...]:
         return tuple(

@@ -47,12 +47,12 @@ COLUMNS = {
 }  # fmt: skip
 DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 UNDATED = "undated"
-"""A source that bears no date; its figures carry the day they were read."""
+"""Date of a source without one; its figures have the day they were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataProblem:
-    """One fault of a data file; line 0 where the whole file is meant."""
+    """One fault of a data file; line 0 stands for the whole file."""
 
     file: str
     line: int
@@ -60,13 +60,13 @@ class DataProblem:
     message: str
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.column}: {self.message}" if self.column else f"{place}: {self.message}"
+        position = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{position}: {self.column}: {self.message}" if self.column else f"{position}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class DataRow:
-    """One line of a file: its cells by column and where it stands."""
+    """One line of a file: its cells by column and its position."""
 
     file: str
     line: int
@@ -81,7 +81,7 @@ class DataRow:
 
 @dataclass(slots=True)
 class Sheets:
-    """Rows of every file by its name without ``.csv``, and what was wrong while reading."""
+    """Rows of every file by its name without ``.csv``, and the faults found while reading."""
 
     rows: dict[str, list[DataRow]] = field(default_factory=dict)
     problems: list[DataProblem] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Sheets:
 
 
 def read_sheets(directory: Path) -> Sheets:
-    """Read every file the catalogue is made of."""
+    """Read every file of the catalogue."""
     sheets = Sheets(version=hash_files(directory))
     for name, columns in COLUMNS.items():
         path = directory / f"{name}.csv"
@@ -115,7 +115,7 @@ def read_sheets(directory: Path) -> Sheets:
 
 
 def hash_files(directory: Path) -> str:
-    """Return a short hash of every file that decides a number: the tables and the model presets."""
+    """Return a short hash of all files that numbers depend on: the tables and the model presets."""
     digest = hashlib.sha256()
     presets = directory / "models"
     for path in sorted([*directory.glob("*.csv"), *presets.glob("**/*")]):
@@ -143,8 +143,8 @@ def _rows(file: str, text: str, columns: tuple[str, ...], problems: list[DataPro
 
 
 def numbers(row: DataRow, *columns: str) -> Generator[DataProblem, None, list[float | None]]:
-    """Give what is wrong with numbers, and return them: None where a cell is empty or wrong."""
-    found: list[float | None] = []
+    """Yield the faults of numeric cells, and return their numbers: None where a cell is empty or wrong."""
+    values: list[float | None] = []
     for column in columns:
         text, value = row[column], None
         try:
@@ -154,8 +154,8 @@ def numbers(row: DataRow, *columns: str) -> Generator[DataProblem, None, list[fl
         if value is not None and not math.isfinite(value):
             yield row.problem(column, f"“{text[:40]}” is not finite")
             value = None
-        found.append(value)
-    return found
+        values.append(value)
+    return values
 
 
 def date_problems(row: DataRow, column: str) -> Iterator[DataProblem]:
@@ -169,10 +169,10 @@ def date_problems(row: DataRow, column: str) -> Iterator[DataProblem]:
 Record = TypeVar("Record")
 
 
-def record_of(kind: Callable[..., Record], row: DataRow, **given: object) -> Record:
-    """Return a record of a checked row: what is not given are cells of the fields' names and types."""
-    cells = {name: _value(hint, row[name]) for name, hint in _hints(kind).items() if name not in given}
-    return kind(**cells, **given)
+def record_of(kind: Callable[..., Record], row: DataRow, **overrides: object) -> Record:
+    """Return a record of a checked row; fields without overrides are its cells, converted to their types."""
+    cells = {name: _value(hint, row[name]) for name, hint in _hints(kind).items() if name not in overrides}
+    return kind(**cells, **overrides)
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Accelerators of a workspace: what their data sheets state, laid over the catalogue as items of it."""
+"""Accelerators of a workspace, added to the catalogue from their data sheets."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ from app.engine.records import Intra
 from app.errors import Message
 
 PREFIX = "own-"
-"""How identifiers of a workspace's accelerators begin; no item of the catalogue is called so."""
-
+"""Prefix of identifiers of a workspace's accelerators, which no item of the catalogue has."""
 KINDS = ("chip", "machine", "system")
-
 LINKS = (Intra.NVSWITCH, Intra.NVLINK, Intra.MESH, Intra.TORUS, Intra.PCIE)
 
 PEAKS = {
@@ -31,22 +29,18 @@ PEAKS = {
 
 SPARSITY = 2.0
 """Peak with 2:4 structured sparsity over the dense one."""
-
 NEAR = 1.5
-"""Factor of memory bandwidth within which chips are of one generation."""
-
+"""Ratio of memory bandwidths within which chips count as one generation."""
 DOUBTFUL = 1.4
-"""Times the usual FLOP per byte of its generation from which a peak may be one with sparsity."""
-
+"""Multiple of the usual FLOP per byte of its generation from which a peak may include sparsity."""
 MOST_OF_BF16 = {"tf32_tflops": 0.75, "fp8_tflops": 3.0, "fp4_tflops": 8.0}
-"""Peak over that of bf16 beyond which no chip of the catalogue but the oldest of its maker goes, dense."""
-
+"""Largest dense peak over that of bf16 in the catalogue, the oldest chip of each maker aside."""
 WITHDRAWN = "deleted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnAccelerator:
-    """One accelerator, the machine that carries it and the network between machines, as they were stated."""
+    """An accelerator, its machine and the network between machines, as they were stated."""
 
     id: str
     name: str
@@ -59,11 +53,11 @@ class OwnAccelerator:
     """Text or link of the data sheet."""
     data_sheet_date: str | None
     withdrawn: bool
-    """Whether it was deleted: what was made with it finds it, nobody is offered it."""
+    """Whether it was deleted: estimates made with it still find it, but it is no longer offered."""
     peaks: Mapping[str, float]
-    """By format, as they were stated. [TFLOP/s]"""
+    """By format, as stated. [TFLOP/s]"""
     sparse: bool
-    """Whether they were stated with structured sparsity."""
+    """Whether the peaks were stated with structured sparsity."""
     memory_gb: float
     memory_gb_per_s: float
     power_w: float
@@ -71,12 +65,12 @@ class OwnAccelerator:
     link_gb_per_s: float
     """Of one device to all others, one way. [GB/s]"""
     devices: int
-    """Of one machine."""
+    """Per machine."""
     linked_devices: int
-    """That the fast links join."""
+    """Devices joined by the fast links."""
     fabric: str
     ports: int
-    """Of one machine."""
+    """Per machine."""
     machine_price: float | None
     hourly_rent: float | None
     """Of one device. [currency/h]"""
@@ -84,13 +78,13 @@ class OwnAccelerator:
     price_date: str | None
 
     @classmethod
-    def of(cls, stated: Mapping[str, Any], **kept: Any) -> OwnAccelerator:
-        """Return an accelerator of what was stated about it, as it is kept."""
+    def of(cls, stated: Mapping[str, Any], **stored: Any) -> OwnAccelerator:
+        """Return the accelerator of a stored statement."""
         peaks = {name: stated[name] for name in PEAKS if stated[name] is not None}
-        others = {field.name for field in fields(cls)} & stated.keys()
+        names = {field.name for field in fields(cls)} & stated.keys()
         return cls(
-            **{name: stated[name] for name in others - {"link", "linked_devices"}},
-            **kept,
+            **{name: stated[name] for name in names - {"link", "linked_devices"}},
+            **stored,
             link=Intra(stated["link"]),
             linked_devices=stated["linked_devices"] or stated["devices"],
             peaks=peaks,
@@ -115,7 +109,7 @@ class OwnAccelerator:
 
 
 def gpus(lookup: Lookup, kind: str) -> Iterator[str]:
-    """Give the catalogue's own chips, or machines, that are no IPUs."""
+    """Yield the catalogue's own chips or machines, without IPUs."""
     for name in lookup.names(kind):
         chip = name if kind == "chip" else lookup.figure(name, "chip").text
         if not name.startswith(PREFIX) and not is_ipu(lookup, chip):
@@ -123,46 +117,49 @@ def gpus(lookup: Lookup, kind: str) -> Iterator[str]:
 
 
 def doubts(lookup: Lookup, peaks: Mapping[str, float], memory_gb_per_s: float) -> list[Message]:
-    """Return what tells that peaks may be stated with structured sparsity, and the question whether they are.
+    """Return the reasons to suspect that peaks are stated with structured sparsity, which doubles them.
 
-    A peak with sparsity is twice the dense one. Whether one is can only be suspected: from the operations per
-    byte of memory bandwidth that chips of the generation have, and from the other formats of the chip.
+    A peak may be too high for the memory bandwidth of its generation, or for the bf16 peak of the chip.
     """
     bf16 = peaks["bf16_tflops"]
     usual = _usual_intensity(lookup, memory_gb_per_s)
     intensity = 1e3 * bf16 / memory_gb_per_s
-    found = []
+    messages = []
     if intensity > DOUBTFUL * usual:
         template = (
             "{given} TFLOP/s in BF16 are {intensity} FLOP per byte of memory bandwidth, where chips of this "
             "generation have about {usual}; say whether the peaks are dense or with structured sparsity"
         )
-        found.append(Message(template, {"given": bf16, "intensity": round(intensity), "usual": round(usual)}))
+        messages.append(
+            Message(template, {"given": bf16, "intensity": round(intensity), "usual": round(usual)})
+        )
     for name, most in MOST_OF_BF16.items():
         if peaks.get(name, 0.0) > most * bf16:
             template = (
                 "{given} TFLOP/s in {format} are {ratio} times the peak in BF16, more than dense products "
                 "reach; say whether the peaks are dense or with structured sparsity"
             )
-            told = {"given": peaks[name], "format": name[:4].upper(), "ratio": round(peaks[name] / bf16, 2)}
-            found.append(Message(template, told))
-    return found
+            values = {"given": peaks[name], "format": name[:4].upper(), "ratio": round(peaks[name] / bf16, 2)}
+            messages.append(Message(template, values))
+    return messages
 
 
 def _usual_intensity(lookup: Lookup, memory_gb_per_s: float) -> float:
-    """Return the dense bf16 operations per byte that chips of about this memory bandwidth have. [FLOP/B]"""
-    known = []
+    """Return the median dense bf16 FLOP per byte of chips of about this memory bandwidth. [FLOP/B]"""
+    intensities = []
     for name in gpus(lookup, "chip"):
         peak, bandwidth = lookup.find(name, "peak_bf16_dense"), lookup.figure(name, "memory_bandwidth")
         if peak is not None:
-            known.append((abs(math.log(bandwidth.si / (1e9 * memory_gb_per_s))), peak.si / bandwidth.si))
-    near = [intensity for apart, intensity in known if apart < math.log(NEAR)]
-    return median(near or [intensity for _, intensity in known])
+            intensities.append(
+                (abs(math.log(bandwidth.si / (1e9 * memory_gb_per_s))), peak.si / bandwidth.si)
+            )
+    near = [intensity for distance, intensity in intensities if distance < math.log(NEAR)]
+    return median(near or [intensity for _, intensity in intensities])
 
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """What machines of the catalogue have of one figure over another: the median, first and last decile."""
+    """Ratio of two figures over machines of the catalogue: the median, first and last decile."""
 
     value: float = 1.0
     low: float = 1.0
@@ -173,15 +170,15 @@ class Usual:
 
 
 def _usual_ratio(lookup: Lookup, link: Intra, parameter: str, below: Callable[[str], float]) -> Usual:
-    """Return a figure over another of the catalogue's machines with links of a kind."""
+    """Return the ratio of two figures over the catalogue's machines with links of a kind."""
     ratios = [
         lookup.figure(name, parameter).si / below(name)
         for name in gpus(lookup, "machine")
         if lookup.figure(name, "intra").text == link
     ]
-    known = [ratio for ratio in ratios if not math.isnan(ratio)]
-    ends = quantiles(known, n=10, method="inclusive")
-    return Usual(median(known), ends[0], ends[-1])
+    defined = [ratio for ratio in ratios if not math.isnan(ratio)]
+    ends = quantiles(defined, n=10, method="inclusive")
+    return Usual(median(defined), ends[0], ends[-1])
 
 
 def link_figure(lookup: Lookup, chip: str, link: str) -> Figure | None:
@@ -194,29 +191,27 @@ def link_figure(lookup: Lookup, chip: str, link: str) -> Figure | None:
 def overlay(
     lookup: Lookup, accelerators: Iterable[OwnAccelerator]
 ) -> tuple[dict[str, Item], dict[str, Source], dict[Key, tuple[Figure, ...]]]:
-    """Return items, sources and figures of a workspace's accelerators, which the catalogue has none of.
+    """Return items, sources and figures that a workspace's accelerators add to the catalogue.
 
-    What a data sheet does not say of a machine is what is usual of those in the catalogue, as an estimate
-    with its range.
+    What a data sheet leaves out is taken from the catalogue's machines, as an estimate with its range.
     """
     items, sources = {}, {}
     figures: dict[Key, tuple[Figure, ...]] = {}
-    for one in accelerators:
-        items[one.id] = Item(one.id, KINDS, one.system_name, one.maker, one.withdrawn)
-        sources[one.source.id] = one.source
-        for figure in (*_stated(lookup, one), *_usual(lookup, one)):
+    for own in accelerators:
+        items[own.id] = Item(own.id, KINDS, own.system_name, own.maker, own.withdrawn)
+        sources[own.source.id] = own.source
+        for figure in (*_stated(lookup, own), *_usual(lookup, own)):
             figures[figure.item, figure.parameter, figure.condition] = (figure,)
     return items, sources, figures
 
 
 STATED = "stated by the user, from its data sheet"
-
 ONE_WAY = frozenset({"bus_bandwidth", "scale_up_bandwidth", "pcie_bandwidth"})
 
 
 def _figure(
     lookup: Lookup,
-    one: OwnAccelerator,
+    own: OwnAccelerator,
     parameter: str,
     value: float | str,
     unit: str,
@@ -228,7 +223,7 @@ def _figure(
     number = None if isinstance(value, str) else value
     low, high = ends or (None, None)
     return Figure(
-        item=one.id,
+        item=own.id,
         parameter=parameter,
         condition="",
         value=number,
@@ -237,51 +232,51 @@ def _figure(
         low=low,
         high=high,
         direction=Direction.ONE_WAY if parameter in ONE_WAY else Direction.NONE,
-        source=source or one.source,
-        as_of=one.as_of,
+        source=source or own.source,
+        as_of=own.as_of,
         status=FigureStatus.ACCEPTED,
         note=note,
     )
 
 
-def _stated(lookup: Lookup, one: OwnAccelerator) -> Iterator[Figure]:
-    """Give what the data sheet of an accelerator says; peaks with sparsity count half."""
-    make = partial(_figure, lookup, one)
-    for name, peak in one.peaks.items():
+def _stated(lookup: Lookup, own: OwnAccelerator) -> Iterator[Figure]:
+    """Yield the figures of the data sheet; peaks with sparsity count half."""
+    make = partial(_figure, lookup, own)
+    for name, peak in own.peaks.items():
         halved = f"half of {peak:,.15g} TFLOP/s with sparsity; {STATED}"
-        dense, note = (peak / SPARSITY, halved) if one.sparse else (peak, STATED)
+        dense, note = (peak / SPARSITY, halved) if own.sparse else (peak, STATED)
         yield make(PEAKS[name], dense, "TFLOP/s", note)
-    yield make("memory_capacity", one.memory_gb, "GB")
-    yield make("memory_bandwidth", one.memory_gb_per_s, "GB/s")
-    yield make("power_limit", one.power_w, "W")
-    yield make("chip_name", one.name, "text")
-    link = "pcie_bandwidth" if one.link is Intra.PCIE else "scale_up_bandwidth"
-    yield make(link, one.link_gb_per_s, "GB/s")
-    yield make("devices", one.devices, "1")
-    yield make("chip", one.id, "id", "")
-    yield make("intra", one.link.value, "text")
-    if one.linked_devices > one.devices:
-        yield make("domain_devices", one.linked_devices, "1")
-    yield make("fabric", one.fabric, "id")
-    yield make("ports_per_node", one.ports, "1")
-    yield make("availability", WITHDRAWN if one.withdrawn else "offered", "text", "")
-    yield make("acquisition", "own" if one.hourly_rent is None else "rent", "text", "")
-    if one.machine_price is not None:
-        price = make("price", one.machine_price, one.currency)
-    elif one.hourly_rent is not None:
-        price = make("price_hour", one.hourly_rent * one.devices, f"{one.currency}/h")
+    yield make("memory_capacity", own.memory_gb, "GB")
+    yield make("memory_bandwidth", own.memory_gb_per_s, "GB/s")
+    yield make("power_limit", own.power_w, "W")
+    yield make("chip_name", own.name, "text")
+    link = "pcie_bandwidth" if own.link is Intra.PCIE else "scale_up_bandwidth"
+    yield make(link, own.link_gb_per_s, "GB/s")
+    yield make("devices", own.devices, "1")
+    yield make("chip", own.id, "id", "")
+    yield make("intra", own.link.value, "text")
+    if own.linked_devices > own.devices:
+        yield make("domain_devices", own.linked_devices, "1")
+    yield make("fabric", own.fabric, "id")
+    yield make("ports_per_node", own.ports, "1")
+    yield make("availability", WITHDRAWN if own.withdrawn else "offered", "text", "")
+    yield make("acquisition", "own" if own.hourly_rent is None else "rent", "text", "")
+    if own.machine_price is not None:
+        price = make("price", own.machine_price, own.currency)
+    elif own.hourly_rent is not None:
+        price = make("price_hour", own.hourly_rent * own.devices, f"{own.currency}/h")
     else:
         return
-    yield in_dollars(lookup, replace(price, as_of=one.price_date or one.as_of), exchange_rates(lookup))
+    yield in_dollars(lookup, replace(price, as_of=own.price_date or own.as_of), exchange_rates(lookup))
 
 
-def _usual(lookup: Lookup, one: OwnAccelerator) -> Iterator[Figure]:
-    """Give what no data sheet of an accelerator says of its machine: what is usual of the catalogue's."""
+def _usual(lookup: Lookup, own: OwnAccelerator) -> Iterator[Figure]:
+    """Yield estimates of what the data sheet leaves out, from the catalogue's machines."""
 
     def make(parameter: str, usual: Usual, size: float, unit: str, note: str) -> Figure:
         value, *ends = (float(f"{size * end:.4g}") for end in (usual.value, usual.low, usual.high))
         estimate = lookup.known_sources["rackline-estimate"]
-        return _figure(lookup, one, parameter, value, unit, note, source=estimate, ends=(ends[0], ends[1]))
+        return _figure(lookup, own, parameter, value, unit, note, source=estimate, ends=(ends[0], ends[1]))
 
     def chip_of(machine: str, parameter: str) -> float:
         return _si(lookup.find(lookup.figure(machine, "chip").text, parameter))
@@ -290,23 +285,23 @@ def _usual(lookup: Lookup, one: OwnAccelerator) -> Iterator[Figure]:
         return _si(lookup.find(machine, parameter))
 
     def links(machine: str) -> float:
-        return _si(link_figure(lookup, lookup.figure(machine, "chip").text, one.link))
+        return _si(link_figure(lookup, lookup.figure(machine, "chip").text, own.link))
 
-    share = _usual_ratio(lookup, one.link, "bus_bandwidth", links)
-    note = f"{one.link_gb_per_s:g} GB/s of its links times {share.value:.3g}, the share that such links reach"
-    yield make("bus_bandwidth", share, one.link_gb_per_s, "GB/s", note)
+    share = _usual_ratio(lookup, own.link, "bus_bandwidth", links)
+    note = f"{own.link_gb_per_s:g} GB/s of its links times {share.value:.3g}, the share that such links reach"
+    yield make("bus_bandwidth", share, own.link_gb_per_s, "GB/s", note)
     host = _usual_ratio(
-        lookup, one.link, "power_max", lambda name: of(name, "devices") * chip_of(name, "power_limit")
+        lookup, own.link, "power_max", lambda name: of(name, "devices") * chip_of(name, "power_limit")
     )
-    boards = one.devices * one.power_w / 1e3
-    note = f"{one.devices} boards at {one.power_w:g} W times {host.value:.3g}, usual with host and fans"
+    boards = own.devices * own.power_w / 1e3
+    note = f"{own.devices} boards at {own.power_w:g} W times {host.value:.3g}, usual with host and fans"
     yield make("power_max", host, boards, "kW", note)
-    load = _usual_ratio(lookup, one.link, "power_typical", lambda name: of(name, "power_max"))
+    load = _usual_ratio(lookup, own.link, "power_typical", lambda name: of(name, "power_max"))
     note = f"{load.value:.3g} of the greatest power, usual under a training load"
     yield make("power_typical", host.times(load), boards, "kW", note)
-    height = _usual_ratio(lookup, one.link, "rack_units", lambda name: of(name, "devices"))
-    yield make("rack_units", height, one.devices, "U", "usual height of machines with such links")
-    twin = _closest(lookup, one)
+    height = _usual_ratio(lookup, own.link, "rack_units", lambda name: of(name, "devices"))
+    yield make("rack_units", height, own.devices, "U", "usual height of machines with such links")
+    twin = _closest(lookup, own)
     note = f"not on data sheets: as of {twin}, whose bf16 peak is closest; matters to small products alone"
     yield make("multiprocessors", Usual(), _si(lookup.figure(twin, "multiprocessors")), "1", note)
 
@@ -315,12 +310,12 @@ def _si(figure: Figure | None) -> float:
     return math.nan if figure is None else figure.si
 
 
-def _closest(lookup: Lookup, one: OwnAccelerator) -> str:
+def _closest(lookup: Lookup, own: OwnAccelerator) -> str:
     """Return the chip of the catalogue with the closest bf16 peak, of the same maker where it has any."""
-    peak = one.peaks["bf16_tflops"] / (SPARSITY if one.sparse else 1.0)
-    known = {
-        name: abs(math.log(found.si / (1e12 * peak)))
+    peak = own.peaks["bf16_tflops"] / (SPARSITY if own.sparse else 1.0)
+    distances = {
+        name: abs(math.log(figure.si / (1e12 * peak)))
         for name in gpus(lookup, "chip")
-        if (found := lookup.find(name, "peak_bf16_dense")) is not None
+        if (figure := lookup.find(name, "peak_bf16_dense")) is not None
     }
-    return min(known, key=lambda name: (lookup.items[name].maker != one.maker, known[name]))
+    return min(distances, key=lambda name: (lookup.items[name].maker != own.maker, distances[name]))

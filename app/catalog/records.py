@@ -1,4 +1,4 @@
-"""Build the engine's records from figures, and say which figure each field came from."""
+"""The engine's records from figures, and the figure of each field."""
 
 from __future__ import annotations
 
@@ -23,19 +23,16 @@ PEAKS = {
     Precision.NVFP4: "peak_nvfp4_dense",
 }
 NARROW = frozenset({Precision.FP8, Precision.MXFP8, Precision.NVFP4})
-"""Formats of 8 and 4 bit, of which a chip has those that are faster than its 16 bit."""
-
+"""Formats of 8 and 4 bit, which a chip has only if they are faster than its 16 bit."""
 Figures = Mapping[str, Figure]
 """Figure by the name of the record's field."""
-
 USUAL_SERVER = "usual-server"
-
 USUAL = {"chip": "usual-accelerator", "machine": USUAL_SERVER, "system": USUAL_SERVER}
-"""Item whose figures stand in for those nobody states of a GPU chip, machine or system."""
+"""Item with the usual figures of a GPU chip, machine or system, used where its own are not stated."""
 
 
 def usual_condition(lookup: Lookup, kind: str, item: str) -> str:
-    """Return what the usual figures of a kind depend on: the maker of a chip, the links of a machine."""
+    """Return the condition of the usual figures of a kind: the maker of a chip, the links of a machine."""
     if kind == "chip":
         return lookup.items[item].maker
     links = lookup.find(item, "intra") if kind == "machine" else None
@@ -43,9 +40,9 @@ def usual_condition(lookup: Lookup, kind: str, item: str) -> str:
 
 
 def usual_figure(lookup: Lookup, kind: str, item: str, parameter: str) -> Figure | None:
-    """Return the usual figure, that of the item's maker or links before the one of all.
+    """Return the usual figure of the item's maker or links, else that of all.
 
-    It keeps the item ``usual-…``, so that a trace names it as what it is.
+    It keeps the item ``usual-…``, so that a trace shows what it is.
     """
     usual = USUAL[kind]
     own = lookup.find(usual, parameter, usual_condition(lookup, kind, item))
@@ -53,16 +50,16 @@ def usual_figure(lookup: Lookup, kind: str, item: str, parameter: str) -> Figure
 
 
 def known_figure(lookup: Lookup, kind: str, item: str, parameter: str) -> Figure:
-    """Return a figure of an item, and where nobody states one what is usual."""
-    found = lookup.find(item, parameter) or usual_figure(lookup, kind, item, parameter)
-    return lookup.figure(item, parameter) if found is None else found
+    """Return a figure of an item, or the usual one."""
+    figure = lookup.find(item, parameter) or usual_figure(lookup, kind, item, parameter)
+    return figure or lookup.figure(item, parameter)
 
 
 def usual_figures(lookup: Lookup, kind: str, item: str) -> tuple[Figure, ...]:
-    """Return the usual figures that stand in for what nobody states of an item."""
+    """Return the usual figures in place of those not stated for an item."""
     missing = (name for name in OF_KIND[kind] if lookup.find(item, name) is None)
-    found = (usual_figure(lookup, kind, item, name) for name in missing)
-    return tuple(figure for figure in found if figure is not None)
+    figures = (usual_figure(lookup, kind, item, name) for name in missing)
+    return tuple(figure for figure in figures if figure is not None)
 
 
 OF_KIND = {
@@ -70,11 +67,11 @@ OF_KIND = {
     "machine": ("collective_latency", "torus_axes", "hop_latency", "adapter_slot", "idle_share", "weight"),
     "system": ("machines", "hosts", "acquisition"),
 }
-"""Figures of a kind that have a usual value."""
+"""Parameters of each kind that have a usual value."""
 
 
 def idle_power(lookup: Lookup, item: str) -> tuple[float, Figure] | None:
-    """Return what a machine draws idle and the figure it rests on; None for other parts. [W]"""
+    """Return the idle power of a machine and the figure behind it; None for other parts. [W]"""
     own = lookup.find(item, "power_idle")
     if own is not None:
         return own.si, own
@@ -85,12 +82,11 @@ def idle_power(lookup: Lookup, item: str) -> tuple[float, Figure] | None:
 
 
 def is_ipu(lookup: Lookup, chip_id: str) -> bool:
-    """Tell an IPU from a GPU by its tiles."""
     return lookup.find(chip_id, "tiles") is not None
 
 
 def _names(record: type[Any], skipped: Collection[str]) -> list[str]:
-    """Return the fields of a record that figures are called after."""
+    """Return the fields of a record that are named after figures."""
     return [field.name for field in dataclasses.fields(record) if field.name not in skipped]
 
 
@@ -113,7 +109,7 @@ def gpu_figures(lookup: Lookup, chip_id: str) -> Figures:
 
 
 def _is_faster(peak: Figure, figures: Figures) -> bool:
-    """Tell whether products in 8 or 4 bit are faster than in bf16; some chips only store such formats."""
+    """Return whether products in 8 or 4 bit are faster than in bf16; some chips only store such formats."""
     half = figures.get(f"matrix_peak.{Precision.BF16}")
     return half is not None and peak.si > 1.1 * half.si
 
@@ -121,8 +117,8 @@ def _is_faster(peak: Figure, figures: Figures) -> bool:
 def gpu_chip(lookup: Lookup, chip_id: str) -> GpuChip:
     figures = gpu_figures(lookup, chip_id)
     numbers: dict[str, Any] = {name: figure.si for name, figure in figures.items() if "." not in name}
-    named = {precision: f"matrix_peak.{precision}" for precision in PEAKS}
-    numbers["matrix_peak"] = {key: figures[name].si for key, name in named.items() if name in figures}
+    fields_of = {precision: f"matrix_peak.{precision}" for precision in PEAKS}
+    numbers["matrix_peak"] = {key: figures[name].si for key, name in fields_of.items() if name in figures}
     numbers["multiprocessors"] = round(numbers["multiprocessors"])
     numbers["matrix_units"] = numbers["matrix_units"] > 0
     return GpuChip(name=chip_id, **numbers)
@@ -167,12 +163,12 @@ def ipu_chip(lookup: Lookup, chip_id: str, streaming_memory: float | None = None
 
 
 def machine_name(lookup: Lookup, name: str) -> str:
-    """Return the machine a system is made of; a machine's own identifier stays."""
-    found = lookup.items.get(name)
-    if found is not None and "system" in found.kinds:
+    """Return the machine of a system; a machine's own identifier is unchanged."""
+    item = lookup.items.get(name)
+    if item is not None and "system" in item.kinds:
         stated = lookup.find(name, "machine")
         # A machine that is sold alone is the system of the same identifier.
-        return name if stated is None and "machine" in found.kinds else lookup.figure(name, "machine").text
+        return name if stated is None and "machine" in item.kinds else lookup.figure(name, "machine").text
     return lookup.item("machine", name).id
 
 
@@ -184,13 +180,13 @@ def machine_figures(lookup: Lookup, name: str, devices: int | None = None) -> Fi
     machine_id = machine_name(lookup, name)
     fitted = lookup.figure(machine_id, "devices")
     figures = {"devices": fitted, "intra": lookup.figure(machine_id, "intra")}
-    wanted = round(fitted.si) if devices is None else devices
+    count = round(fitted.si) if devices is None else devices
     smaller = sorted(
         (int(condition.split()[0]), condition)
         for condition in lookup.conditions(machine_id, "bus_bandwidth")
         if condition
     )
-    condition = next((text for measured, text in smaller if wanted <= measured), "")
+    condition = next((text for measured, text in smaller if count <= measured), "")
     figures["bus_bandwidth"] = lookup.figure(machine_id, "bus_bandwidth", condition)
     figures["latency"] = known_figure(lookup, "machine", machine_id, "collective_latency")
     if figures["intra"].text == Intra.TORUS:
@@ -203,14 +199,14 @@ def machine_figures(lookup: Lookup, name: str, devices: int | None = None) -> Fi
 
 
 def domain_devices(lookup: Lookup, name: str) -> int:
-    """Return the accelerators that the fast links of a machine join, those of other machines included."""
+    """Return the accelerators joined by the fast links of a machine, across machines too."""
     machine_id = machine_name(lookup, name)
     wider = lookup.find(machine_id, "domain_devices")
     return round((lookup.figure(machine_id, "devices") if wider is None else wider).si)
 
 
 def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool = False) -> Machine:
-    """Return the engine's record of a machine, of all that its fast links join unless devices are named."""
+    """Return the engine's record of a machine, with all accelerators its fast links join or ``devices``."""
     figures = machine_figures(lookup, name, devices)
     fitted = domain_devices(lookup, name)
     count = fitted if devices is None else devices
@@ -239,13 +235,13 @@ def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool
 
 
 def host_memory(lookup: Lookup, name: str) -> float:
-    """Return the memory of a machine's host, of a system or machine; 0 where it is not known. [B]"""
+    """Return the memory of the host of a system or machine; 0 where unknown. [B]"""
     figure = lookup.find(machine_name(lookup, name), "host_memory")
     return 0.0 if figure is None else figure.si
 
 
 def host_memory_bandwidth(lookup: Lookup, name: str) -> float:
-    """Return the bandwidth of the memory of a machine's host; infinite where it is not known. [B/s]"""
+    """Return the memory bandwidth of a machine's host; infinite where unknown. [B/s]"""
     figure = lookup.find(machine_name(lookup, name), "host_memory_bandwidth")
     return math.inf if figure is None else figure.si
 
@@ -267,7 +263,7 @@ def fabric_figures(lookup: Lookup, fabric_id: str) -> Figures:
 
 
 def fabric(lookup: Lookup, fabric_id: str, ports_per_node: int, oversubscription: float = 1.0) -> Fabric:
-    """Return the engine's record of a fabric as one node with so many ports sees it."""
+    """Return the engine's record of a fabric for nodes with a number of ports."""
     figures = fabric_figures(lookup, fabric_id)
     if ports_per_node < 1:
         raise BadInput.at("ports_per_node", "a node needs at least 1 port, not {ports}", ports=ports_per_node)

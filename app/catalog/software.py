@@ -22,30 +22,26 @@ from app.errors import CatalogError, NotFound
 
 LISTS = ("families", "chips")
 """Columns of data/software_defaults.csv that list several."""
-
 STATUSES = frozenset({"fitted", "measured", "assumed"})
-"""How a figure was found: by the fit of all runs, read off single measured runs, or on physical grounds."""
-
+"""How a figure was found: by the fit of all runs, from single measured runs, or on physical grounds."""
 ABSOLUTE = frozenset({"overlap", "layer_overlap"})
-"""Figures between 0 and 1 whose deviation is absolute; all others' is relative."""
-
+"""Figures between 0 and 1 with absolute deviations; all others are relative."""
 GREATEST_OVERLAP = 0.98
 SWITCHES = frozenset(
     {"fused_attention", "native_attention", "balanced_head", "blocking_pipeline", "scattered_pipeline"}
 )
-
 OPTIONAL = frozenset({"optimizer_bytes"})
-"""Figures that a profile may leave to what the optimizer needs anyway."""
+"""Figures that a profile may omit."""
 
 NEEDED = {
     kind: frozenset(entry.name for entry in fields(record)) - OPTIONAL
     for kind, record in (("gpu", GpuSoftware), ("ipu", IpuSoftware))
 }
-"""Figures without which a profile of a kind runs nothing."""
+"""Figures that a complete profile of each kind must have."""
 
 
 def figure_unit(parameter: str) -> str:
-    """Return the unit of a field of the engine's software records, which their names tell."""
+    """Return the unit of a field of the engine's software records, which follows from its name."""
     if parameter.endswith(("_overhead", "_latency", "_seconds")):
         return "s"
     return "B" if parameter.endswith("_bytes") else "1"
@@ -59,12 +55,12 @@ class ProfileFigure:
     status: str
     note: str
     profile: str
-    """The profile that states it, which may be one this profile extends."""
+    """The profile that states it, possibly one that this profile extends."""
 
 
 @dataclass(frozen=True, slots=True)
 class FigureRange:
-    """How far a figure may plausibly be from that of its class, and where it ends."""
+    """How far a figure may plausibly be from that of its class, and its bounds."""
 
     value: float
     """Expected before any run. [any]"""
@@ -75,41 +71,40 @@ class FigureRange:
 
 
 OFFSET = "offset"
-"""Coordinate of what no figure of a calibrated profile explains."""
+"""Coordinate of the factor that no figure of a calibrated profile explains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a workspace's measured runs made of a profile: figures that are no longer independent."""
+    """The result of fitting a profile to measured runs: its figures are no longer independent."""
 
     prior: str
     """The profile it started from."""
     family: str
     chips: frozenset[str]
-    """Model family and chips that were measured; elsewhere the narrower range does not hold."""
+    """Measured chips; for others, or another family, the narrower range does not hold."""
     devices: float
     """Devices of the largest run."""
     regimes: frozenset[str]
     """Regimes of data/residuals.csv the measured runs were in."""
     coordinates: tuple[str, ...]
-    """Names of what moves together: figures, then :data:`OFFSET`."""
+    """Names of the correlated coordinates: figures, then :data:`OFFSET`."""
     root: Floats
-    """From independent standard normals to standard normals that correlate as the posterior does,
-    one row per coordinate."""
+    """Matrix from independent to correlated standard normals, one row per coordinate."""
     offset: float
     """Logarithm of the factor on every step that no figure explains."""
     offset_deviation: float
     scatter: float
-    """Log-deviation of the measured runs beyond that of a regime, where they disagreed."""
+    """Log-deviation of the measured runs beyond that of a regime."""
     ends: Mapping[str, tuple[float, float]]
-    """Least and greatest value that each figure can have."""
+    """Bounds of each figure."""
 
     def holds_for(self, family: str, chip: str) -> bool:
-        """Tell whether a family of models was measured on a chip."""
+        """Return whether a family of models was measured on a chip."""
         return family == self.family and chip in self.chips
 
     def correlated(self, normals: Mapping[str, Floats]) -> dict[str, Floats]:
-        """Return normals of the calibrated coordinates, correlated; those left out rest at zero."""
+        """Return normals with the calibrated coordinates correlated; missing ones are zero."""
         size = next((column.shape for column in normals.values()), (1,))
         columns = np.stack([normals.get(name, np.zeros(size)) for name in self.coordinates])
         moved = self.root @ columns
@@ -118,7 +113,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class SoftwareProfile:
-    """How good a software stack is, with how well that is known."""
+    """Efficiencies of a software stack with their uncertainties."""
 
     id: str
     title: str
@@ -129,23 +124,22 @@ class SoftwareProfile:
     as_of: str
     source: str
     extends: tuple[str, ...]
-    """What it takes its other figures from, later ones winning."""
+    """Profiles that it takes its other figures from, later ones winning."""
     figures: Mapping[str, ProfileFigure]
     calibration: Calibration | None = None
-    """Set where runs of a workspace were fitted."""
     presumed: bool = False
-    """True where nobody named it: the usual one of the chip stands in."""
+    """True where no software was named and the usual one of the chip is used."""
 
     @property
     def fitted(self) -> int:
-        """Figures of its own that were chosen by looking at measured runs."""
+        """Number of its own figures that were fitted to or measured in runs."""
         return sum(
             figure.status != "assumed" and figure.profile == self.id for figure in self.figures.values()
         )
 
     @property
     def rests_on_runs(self) -> bool:
-        """True where a figure of it was chosen by looking at measured runs, those of classes aside."""
+        """True where one of its figures, those of classes aside, was fitted to or measured in runs."""
         return any(
             figure.status != "assumed" and not figure.profile.startswith("gpu-")
             for figure in self.figures.values()
@@ -153,12 +147,12 @@ class SoftwareProfile:
 
     @property
     def complete(self) -> bool:
-        """False for what profiles are put together from, as a framework without its SDK."""
+        """False for a part of profiles, such as a framework without its SDK."""
         return NEEDED[self.kind] <= self.figures.keys()
 
     @property
     def is_preset(self) -> bool:
-        """True for a class of software rather than one measured stack; where calibrated, of its start."""
+        """True for a class of software, or a calibration of one, rather than a measured stack."""
         name = self.id if self.calibration is None else self.calibration.prior
         return name.startswith("gpu-") or name == "ipu-base"
 
@@ -175,13 +169,13 @@ class SoftwareProfile:
         return samples
 
     def correlated(self, normals: Mapping[str, Floats] | None) -> Mapping[str, Floats] | None:
-        """Return normals as the figures of this profile vary together."""
+        """Return normals with the correlations of a calibration."""
         if normals is None or self.calibration is None:
             return normals
         return self.calibration.correlated(normals)
 
     def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
-        """Return the factor on every step that no figure explains: one unless runs were fitted."""
+        """Return the factor on every step that no figure explains: one unless calibrated."""
         if self.calibration is None:
             return 1.0
         if normals is None:
@@ -212,7 +206,7 @@ class SoftwareProfile:
 
 @dataclass(frozen=True, slots=True)
 class DefaultSoftware:
-    """One row of data/software_defaults.csv: what usually runs a kind of model on a kind of chip."""
+    """One row of data/software_defaults.csv: the usual software of a kind of model on a kind of chip."""
 
     kind: str
     """``gpu`` or ``ipu``."""
@@ -223,15 +217,15 @@ class DefaultSoftware:
     chips: frozenset[str]
     """Chips; empty for all."""
     format: str
-    """Format that the chip's matrix units must have, which tells its generation; empty for all."""
+    """Format that the chip's matrix units must have, a mark of its generation; empty for all."""
     since: str
     """Day from which it is usual, as ISO date."""
     profile: str
     models: str
-    """What such models are called."""
+    """Name of such models."""
 
     def holds_for(self, family: str, network: str, chip: str, formats: Collection[str]) -> bool:
-        """Tell whether a row speaks of a model on a chip."""
+        """Return whether a row applies to a model on a chip."""
         return (
             (not self.families or family in self.families)
             and self.network in ("", network)
@@ -241,14 +235,14 @@ class DefaultSoftware:
 
     @property
     def rank(self) -> tuple[bool, bool, bool, bool, str]:
-        """Order of rows that speak of the same case: the narrower wins, then the newer."""
+        """Order of rows that apply to the same case: the narrower wins, then the newer."""
         narrow = (bool(self.chips), bool(self.families), bool(self.network), bool(self.format))
         return (*narrow, self.since)
 
 
 @dataclass(frozen=True, slots=True)
 class SoftwareCatalog:
-    """All profiles, and what the kernel libraries cost."""
+    """All profiles, and the costs of the kernel libraries."""
 
     profiles: Mapping[str, SoftwareProfile]
     kernels: GpuKernels
@@ -256,7 +250,7 @@ class SoftwareCatalog:
     ranges: Mapping[str, FigureRange] = field(default_factory=dict)
     """How far figures differ between stacks of one class, by parameter."""
     defaults: tuple[DefaultSoftware, ...] = ()
-    """What usually runs where no software is named, the narrowest and newest first."""
+    """Usual software where none is named, the narrowest and newest first."""
 
     def default(
         self, family: str, network: str, kind: str, chip: str, formats: Collection[str]
@@ -271,7 +265,7 @@ class SoftwareCatalog:
         return self.profiles[name]
 
     def built_on(self, part: str) -> list[str]:
-        """Return the complete profiles that extend a part, directly or through others."""
+        """Return the complete profiles that extend a part, directly or indirectly."""
         parts = {part}
         for profile in self.profiles.values():
             # Profiles come after those they extend.
@@ -281,7 +275,7 @@ class SoftwareCatalog:
 
     @property
     def fitted(self) -> int:
-        """Figures of all profiles and kernels that were fitted to measured runs."""
+        """Number of fitted figures of all profiles and kernels."""
         kernels = sum(row["status"] == "fitted" for row in self.kernel_rows)
         return kernels + sum(profile.fitted for profile in self.profiles.values())
 
@@ -342,7 +336,7 @@ def load_software(directory: Path) -> SoftwareCatalog:
 
 
 def _defaults(directory: Path, profiles: Mapping[str, SoftwareProfile]) -> tuple[DefaultSoftware, ...]:
-    found = []
+    rows = []
     for line, row in enumerate(_rows(directory / "software_defaults.csv"), start=2):
         profile = profiles.get(row["profile"])
         if profile is None or profile.kind != row["kind"] or not profile.complete:
@@ -355,21 +349,21 @@ def _defaults(directory: Path, profiles: Mapping[str, SoftwareProfile]) -> tuple
             raise CatalogError(f"software_defaults.csv line {line}: since must be a date") from error
         cells: dict[str, Any] = {entry.name: row[entry.name] for entry in fields(DefaultSoftware)}
         cells |= {name: frozenset(filter(None, row[name].split(";"))) for name in LISTS}
-        found.append(DefaultSoftware(**cells))
+        rows.append(DefaultSoftware(**cells))
     for kind in ("gpu", "ipu"):
-        if not any(row.kind == kind and not any(row.rank[:-1]) for row in found):
+        if not any(row.kind == kind and not any(row.rank[:-1]) for row in rows):
             raise CatalogError(f"software_defaults.csv: no row holds for every model on {kind}")
-    return tuple(sorted(found, key=lambda row: row.rank, reverse=True))
+    return tuple(sorted(rows, key=lambda row: row.rank, reverse=True))
 
 
 def _kernels(rows: tuple[Mapping[str, str], ...]) -> GpuKernels:
     values = {row["parameter"]: float(row["value"]) for row in rows}
     names = [name for name in values if name.startswith("tile_") and name != "tile_prologue"]
     tiles = [(name.removeprefix("tile_").split("x"), values.pop(name)) for name in names]
-    wanted = {entry.name for entry in fields(GpuKernels)} - {"tile_rows", "tile_columns", "tile_efficiency"}
-    if wanted != set(values):
+    expected = {entry.name for entry in fields(GpuKernels)} - {"tile_rows", "tile_columns", "tile_efficiency"}
+    if expected != set(values):
         raise CatalogError(
-            f"kernels.csv: missing {sorted(wanted - set(values))}, unknown {sorted(set(values) - wanted)}"
+            f"kernels.csv: missing {sorted(expected - set(values))}, unknown {sorted(set(values) - expected)}"
         )
     return GpuKernels(
         tile_rows=np.array([float(sides[0]) for sides, _ in tiles]),

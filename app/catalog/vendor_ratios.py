@@ -21,7 +21,7 @@ ANSWERS = ("yes", "no")
 
 @dataclass(frozen=True, slots=True)
 class Machinery:
-    """One side of a claim as the claim states it."""
+    """One side of a claim as it is stated."""
 
     system: str
     count: int
@@ -56,7 +56,7 @@ class VendorRun:
 
 @dataclass(frozen=True, slots=True)
 class VendorRatio:
-    """One published ratio with the base it stands on."""
+    """One published ratio with the base it refers to."""
 
     id: str
     statement: str
@@ -101,24 +101,24 @@ def ratio_problems(sheets: Sheets) -> Iterator[DataProblem]:
         for column in ("phase", "preset", "precision", "optimizer", "software", "software_later", "note"):
             if not row[column]:
                 yield row.problem(column, "must be given: an estimate states all it rests on")
-    seen: set[str] = set()
+    identifiers: set[str] = set()
     for row in sheets.rows["vendor_ratios"]:
         yield from _provenance(row, sources)
-        yield from _claimed(row, seen, sources | {""}, units, systems)
-        both = sides.get(row["ratio"], set())
-        if row["modelled"] == "yes" and both != set(SIDES):
+        yield from _claimed(row, identifiers, sources | {""}, units, systems)
+        modelled_sides = sides.get(row["ratio"], set())
+        if row["modelled"] == "yes" and modelled_sides != set(SIDES):
             yield row.problem("modelled", "a modelled ratio needs runs of both sides in vendor_runs.csv")
-        if row["modelled"] == "no" and (both or not row["reason"]):
+        if row["modelled"] == "no" and (modelled_sides or not row["reason"]):
             yield row.problem("reason", "a ratio without an estimate needs the reason, and no runs")
-        seen.add(row["ratio"])
-    for name in sides.keys() - seen:
+        identifiers.add(row["ratio"])
+    for name in sides.keys() - identifiers:
         yield DataProblem("vendor_runs.csv", 0, "ratio", f"no ratio is called “{name}”")
 
 
 def _claimed(
-    row: DataRow, seen: set[str], sources: set[str], units: set[str], systems: set[str]
+    row: DataRow, identifiers: set[str], sources: set[str], units: set[str], systems: set[str]
 ) -> Iterator[DataProblem]:
-    if not row["ratio"] or row["ratio"] in seen:
+    if not row["ratio"] or row["ratio"] in identifiers:
         yield row.problem("ratio", "every ratio needs an identifier of its own")
     if row["unit"] not in units:
         yield row.problem("unit", f"unknown unit “{row['unit']}”")
@@ -147,9 +147,9 @@ def _provenance(row: DataRow, sources: set[str]) -> Iterator[DataProblem]:
     yield from _listed(row, "status", tuple(FigureStatus))
 
 
-def _listed(row: DataRow, column: str, known: Iterable[str]) -> Iterator[DataProblem]:
-    if row[column] not in tuple(known):
-        yield row.problem(column, f"must be one of {', '.join(known)}")
+def _listed(row: DataRow, column: str, allowed: Iterable[str]) -> Iterator[DataProblem]:
+    if row[column] not in tuple(allowed):
+        yield row.problem(column, f"must be one of {', '.join(allowed)}")
 
 
 def _positive(row: DataRow, column: str, *, needed: bool) -> Iterator[DataProblem]:

@@ -1,4 +1,4 @@
-"""From measured steps to what is known of the figures behind them.
+"""The posterior of software figures from measured steps.
 
 Every uncertain figure is a standard normal coordinate; one more stands for what no figure explains
 and measured runs have in common. Measured steps turn the prior over the coordinates, a sphere of
@@ -17,23 +17,19 @@ from app.errors import BadInput, Message
 
 STEPS = 40
 """Gauss-Newton steps at most; a smooth problem of this size needs fewer than ten."""
-
 NUDGE = 0.05
 """Standard deviations by which a figure is moved for its derivative."""
-
 HUBER = 2.0
 """Deviations beyond which a run counts linearly: something unknown slowed it."""
-
 CONVERGED = 1e-6
 """Change of the coordinates that ends the search. [standard deviations]"""
-
 FIRST_DAMPING = 1e-3
 MOST_DAMPING = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posterior:
-    """What is known after measuring, in standard deviations of what was known before."""
+    """What is known after measuring, in prior standard deviations."""
 
     mean: Floats
     """Most probable coordinates: the figures, then the common offset. [-]"""

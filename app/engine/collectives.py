@@ -64,22 +64,22 @@ class Network(NamedTuple):
 
 
 @inner
-def interpolated(place: float, known: Vector, values: Vector) -> float:
-    """Return the value at a place between known ones, on straight lines; beyond the ends that of the end."""
-    last = known.size - 1
-    if place >= known[last]:
+def interpolated(position: float, points: Vector, values: Vector) -> float:
+    """Return the linearly interpolated value at a position; beyond the ends, that of the end."""
+    last = points.size - 1
+    if position >= points[last]:
         return values[last]
-    if place <= known[0]:
+    if position <= points[0]:
         return values[0]
     low, high = 0, last
     while high - low > 1:
         middle = (low + high) // 2
-        if known[middle] <= place:
+        if points[middle] <= position:
             low = middle
         else:
             high = middle
-    slope = (values[high] - values[low]) / (known[high] - known[low])
-    return slope * (place - known[low]) + values[low]
+    slope = (values[high] - values[low]) / (points[high] - points[low])
+    return slope * (position - points[low]) + values[low]
 
 
 @formula
@@ -167,8 +167,8 @@ def intra_node_allreduce_time(size: float, ranks: float, links: Links) -> float:
         hops = 2.0 * torus_latency(ranks, links.torus_axes, links.hop_latency)
         return 2.0 * (ranks - 1.0) / ranks * size / links.bus_bandwidth + links.latency + hops
     largest = links.sweep[0, links.sweep.shape[1] - 1]
-    known = math.log(max(min(size, largest), links.sweep[0, 0]))
-    whole = math.exp(interpolated(known, links.sweep[1], links.sweep[2])) * max(size / largest, 1.0)
+    position = math.log(max(min(size, largest), links.sweep[0, 0]))
+    whole = math.exp(interpolated(position, links.sweep[1], links.sweep[2])) * max(size / largest, 1.0)
     everyone = max(links.devices - 1.0, 1.0) / links.devices
     return whole * ((ranks - 1.0) / ranks) / everyone
 

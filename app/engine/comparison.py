@@ -11,11 +11,11 @@ from app.errors import BadInput, Message
 
 
 def pareto_front(times: Floats, costs: Floats) -> NDArray[np.bool_]:
-    """Say which options no other option beats in both time [s] and cost [currency].
+    """Return which options no other option beats in both time [s] and cost [currency].
 
-    Of options that are the same in both the first alone is on it, and none without a finite time; an
-    option of no known price has an infinite cost. Sorted by time and then by cost, an option is on the
-    front where it costs less than all before it (Kung, Luccio, Preparata, J. ACM 22(4), 1975).
+    Of equal options only the first is on the front, and none without a finite time; an unknown price counts
+    as an infinite cost. Sorted by time and then by cost, an option is on the front where it costs less than
+    all before it (Kung, Luccio, Preparata, J. ACM 22(4), 1975).
     """
     time, cost = np.asarray(times, dtype=float), np.asarray(costs, dtype=float)
     order = np.lexsort((cost, time))
@@ -112,16 +112,15 @@ NORMAL_FROM = 200
 
 
 def relative_gain(reference: FloatLike, seconds: FloatLike) -> Floats:
-    """Throughput gained over a reference that does the same work; above zero if the alternative is faster."""
+    """Relative gain in throughput over a reference on the same work; above zero if faster."""
     return np.asarray(np.asarray(reference, float) / np.asarray(seconds, float) - 1.0)
 
 
 def sufficient_rung(seconds: Floats, threshold: float) -> Indices:
-    """Return the first rung of a ladder of rising cost above which none gains as much as a threshold.
+    """Return the first rung of a ladder of rising cost that no later rung beats by a threshold.
 
-    ``seconds`` is the time of the same work on every rung, the cheapest first, along the last axis [s].
-    A rung that is dearer and slower than another is no rival: what is compared is the fastest of all
-    rungs above. Without any rung it raises :class:`BadInput`.
+    ``seconds`` is the time of the same work on every rung, the cheapest first, along the last axis [s]. Each
+    rung is compared with the fastest of all later ones. Without any rung it raises :class:`BadInput`.
     """
     seconds = np.asarray(seconds, float)
     if seconds.shape[-1:] in ((), (0,)):
@@ -166,9 +165,9 @@ def welch_degrees(errors: FloatLike, other_errors: FloatLike, runs: float, other
     """
     first, second = np.square(errors), np.square(other_errors)
     below = np.square(first) / (runs - 1.0) + np.square(second) / (other_runs - 1.0)
-    known = below > 0
-    found = np.square(first + second) / np.where(known, below, 1.0)
-    return np.asarray(np.where(known, found, runs + other_runs - 2.0))
+    positive = below > 0
+    degrees = np.square(first + second) / np.where(positive, below, 1.0)
+    return np.asarray(np.where(positive, degrees, runs + other_runs - 2.0))
 
 
 def student_t_probability(deviations: FloatLike, degrees: int) -> Floats:
@@ -261,9 +260,9 @@ def footing_ratio(ratio: FloatLike, claimed_amount: FloatLike, baseline_amount: 
 def two_piece_samples(value: FloatLike, low: FloatLike, high: FloatLike, normals: Floats) -> Floats:
     """Draw an amount whose 10th and 90th percentile lie at unequal distances from its median.
 
-    Samples of :func:`banded_samples`, of an amount whose range is checked: it must rise from above 0.
+    Samples of :func:`banded_samples`, whose range must rise from above 0.
     """
-    middle, least, most = (np.asarray(one, dtype=float) for one in (value, low, high))
+    middle, least, most = (np.asarray(quantity, dtype=float) for quantity in (value, low, high))
     if not (np.all(least > 0) and np.all(least <= middle) and np.all(middle <= most)):
         raise BadInput(
             Message(

@@ -1,4 +1,4 @@
-"""How many samples reach the target, by global batch, what evaluating costs, and what loss a model reaches.
+"""Samples to a target by global batch, the time of evaluations, and the loss a model reaches.
 
 A reference convergence point is the mean over some twenty seeds of one tuned recipe.
 """
@@ -94,8 +94,8 @@ def samples_to_target(
         low, high = reference_batches[after - 1], reference_batches[after]
         share = math.log(nearest / low) / math.log(high / low)
         inside = reference_samples[after - 1] * (inside / reference_samples[after - 1]) ** share
-    for place in range(1, last + 1):
-        least = min(least, reference_samples[place])
+    for index in range(1, last + 1):
+        least = min(least, reference_samples[index])
     law = samples_law(global_batch, smallest_samples, critical_batch, exponent)
     at_nearest = samples_law(nearest, smallest_samples, critical_batch, exponent)
     return max(inside * (law / at_nearest), least)

@@ -1,4 +1,4 @@
-"""Whole trees: all levels together, at the bound and balanced."""
+"""Switches and cables of fat trees, at the bound and balanced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from app.engine.records import FloatLike, Floats
 from app.errors import BadInput, Message
 
 Counts: TypeAlias = NDArray[np.int64]
-
 ROUNDING = 1e-9
 """What a quotient may miss a whole number by and still be that number. [-]"""
 
@@ -76,7 +75,7 @@ def leaf_switches(
 
 
 def switches_for(links: ArrayLike, ports: ArrayLike) -> Counts:
-    """Least switches with so many free ports that all links end in one.
+    """Fewest switches whose free ports take all links.
 
     A bound, since the links of a lower switch need not divide evenly over them.
     """
@@ -218,7 +217,7 @@ class FatTree:
 
 
 def _up(value: ArrayLike) -> Counts:
-    """Round up, forgiving what division leaves."""
+    """Round up, ignoring rounding errors of divisions."""
     return np.ceil(np.asarray(value, dtype=float) - ROUNDING).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""What accelerators of every kind wait for: the host that reads, prepares and sends their samples."""
+"""The host that reads, prepares and sends samples to accelerators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.compiled import formula
 
 @formula
 def input_sharers(tensor: float, pipeline: float, data: float, devices: float) -> float:
-    """Data-parallel ranks that the processors of a machine of so many devices feed; at least one.
+    """Data-parallel ranks that the processors of one machine feed; at least one.
 
     Tensor and pipeline ranks share the samples of their copy.
 

@@ -14,10 +14,10 @@ from app.engine.units import HOUR
 
 
 def cached_elements_per_token(shape: TransformerShape, tensor: int = 1) -> float:
-    """Return what one token adds to the key-value cache of one layer on one device. [elements]
+    """Return the elements one token adds to the key-value cache of one layer on one device. [elements]
 
     Keys and values of every key head (Ainslie et al. 2023), which tensor ranks divide until each has one; in
-    latent attention the squeezed vector and the turned key, which every rank holds (DeepSeek-AI 2024,
+    latent attention the compressed vector and the rotated key, which every rank holds (DeepSeek-AI 2024,
     "DeepSeek-V2," section 2.1).
 
     Eight key heads of 128 on one device, and on sixteen:
@@ -34,7 +34,7 @@ def cached_elements_per_token(shape: TransformerShape, tensor: int = 1) -> float
 
 
 def seen_tokens(shape: TransformerShape, tokens: float) -> dict[float, int]:
-    """Return how many layers see how many of so many tokens: all, or those in their window.
+    """Return the number of layers by the tokens they attend to: all, or those in their window.
 
     >>> from app.engine.operators.transformer import Stack
     >>> shape = TransformerShape(layers=36, hidden=2880, heads=64, key_heads=8, head_dimension=64,
@@ -42,11 +42,11 @@ def seen_tokens(shape: TransformerShape, tokens: float) -> dict[float, int]:
     >>> seen_tokens(shape, 4096.0)
     {128.0: 18, 4096.0: 18}
     """
-    found: dict[float, int] = {}
+    layers_by_tokens: dict[float, int] = {}
     for (windowed, _), layers in layer_kinds(shape, tokens).items():
-        seen = float(shape.window) if windowed else tokens
-        found[seen] = found.get(seen, 0) + layers
-    return found
+        tokens_seen = float(shape.window) if windowed else tokens
+        layers_by_tokens[tokens_seen] = layers_by_tokens.get(tokens_seen, 0) + layers
+    return layers_by_tokens
 
 
 def cached_elements(shape: TransformerShape, tokens: float, tensor: int = 1) -> float:
@@ -83,7 +83,7 @@ def cached_elements(shape: TransformerShape, tokens: float, tensor: int = 1) -> 
     >>> 2 * cached_elements(shape, 4096.0) == 2 * 80 * 8 * 128 * 2 * 4096
     True
     """
-    tokens_seen = sum(seen * layers for seen, layers in seen_tokens(shape, tokens).items())
+    tokens_seen = sum(count * layers for count, layers in seen_tokens(shape, tokens).items())
     return tokens_seen * cached_elements_per_token(shape, tensor)
 
 
@@ -139,10 +139,10 @@ def token_attention(shape: TransformerShape, tokens: float, tensor: int) -> list
     width = 2.0 * shape.head_dimension
     if shape.key_rank:
         width = 2.0 * shape.key_rank + shape.rotary_dimension
-    kept = cached_elements_per_token(shape, tensor)
+    cached = cached_elements_per_token(shape, tensor)
     return [
-        TokenAttention(float(layers), 2.0 * shape.heads / tensor * seen * width, seen * kept)
-        for seen, layers in seen_tokens(shape, tokens).items()
+        TokenAttention(float(layers), 2.0 * shape.heads / tensor * count * width, count * cached)
+        for count, layers in seen_tokens(shape, tokens).items()
     ]
 
 
@@ -185,9 +185,9 @@ def distinct_experts(experts: FloatLike, visited: FloatLike, tokens: FloatLike) 
 
 
 def visited_by(table: OperatorTable, tokens: float) -> OperatorTable:
-    """Return a table in which only the experts are read that so many tokens of a batch visit.
+    """Return a table that reads only the experts visited by the tokens of a batch.
 
-    The visits are spread evenly over them.
+    Visits are assumed to be spread evenly.
     """
     routed = table.active < 1.0
     if not np.any(routed):
@@ -199,7 +199,7 @@ def visited_by(table: OperatorTable, tokens: float) -> OperatorTable:
 
 
 def generating(shape: TransformerShape) -> TransformerShape:
-    """Return a decoder without the layers that predict further tokens in training only."""
+    """Return a decoder without the layers that predict further tokens during training."""
     return replace(shape, prediction_layers=0)
 
 
@@ -216,19 +216,19 @@ def prompt_operators(shape: TransformerShape, tokens: float) -> OperatorTable:
     >>> round(float(products) / 2048 / 2e9, 2)
     6.48
     """
-    asked = Tokens(rows=tokens, mean=tokens, squared=tokens * tokens, scored=1.0)
-    return _frozen(transformer_operators(generating(shape), asked))
+    prompt = Tokens(rows=tokens, mean=tokens, squared=tokens * tokens, scored=1.0)
+    return _frozen(transformer_operators(generating(shape), prompt))
 
 
 def _frozen(table: OperatorTable) -> OperatorTable:
-    """Return the operators of a model that is not trained."""
+    """Return the operators without their training."""
     return replace(table, trained=np.zeros_like(table.trained))
 
 
 def token_operators(shape: TransformerShape) -> OperatorTable:
     """Return the operators of one new token without its attention; see :func:`token_attention`."""
-    asked = Tokens(rows=1.0, mean=1.0, squared=1.0, scored=1.0)
-    table = _frozen(transformer_operators(generating(shape), asked))
+    token = Tokens(rows=1.0, mean=1.0, squared=1.0, scored=1.0)
+    table = _frozen(transformer_operators(generating(shape), token))
     return replace(table, batch=np.where(table.kind == Kind.ATTENTION, 0.0, table.batch))
 
 
@@ -274,7 +274,7 @@ def time_per_output_token(
 
 
 def cost_of_tokens(hourly: FloatLike, tokens_per_second: FloatLike, tokens: float = 1e6) -> Floats:
-    """Return what so many tokens cost on a system that makes them all the time it is paid for. [currency]
+    """Return the cost of tokens on a system that generates them all the time it is paid for. [currency]
 
     At 98 an hour and 27,000 tokens a second a million costs 1:
 

@@ -21,7 +21,7 @@ from app.engine.records import FloatLike, Floats
 
 
 def is_partition_size(sizes: FloatLike) -> npt.NDArray[np.bool_]:
-    """Tell which numbers of IPUs a partition may have: powers of two ("V-IPU user guide," section 5.1)."""
+    """Return which numbers of IPUs a partition may have: powers of two ("V-IPU user guide," section 5.1)."""
     values = np.asarray(sizes, dtype=float)
     whole = (values >= 1) & (values == np.floor(values))
     safe = np.where(whole, values, 1.0)
@@ -39,10 +39,10 @@ def nearest_partition_sizes(size: FloatLike, largest: FloatLike) -> tuple[Floats
 
 
 def fragmentation(largest_free: FloatLike, free: FloatLike) -> Floats:
-    """Share of the free devices that the largest request which fits would leave over; 0 if none is free."""
-    left = np.asarray(free, dtype=float)
+    """Share of the free devices left over by the largest request that fits; 0 if none is free."""
+    devices = np.asarray(free, dtype=float)
     return np.where(
-        left > 0, 1.0 - np.asarray(largest_free, dtype=float) / np.where(left > 0, left, 1.0), 0.0
+        devices > 0, 1.0 - np.asarray(largest_free, dtype=float) / np.where(devices > 0, devices, 1.0), 0.0
     )
 
 
@@ -85,8 +85,8 @@ def session_parts(devices: int, pod: int, pods: int) -> int | None:
     Each is a power of two; None where no such split exists.
     """
     for parts in range(1, pods + 1):
-        size, rest = divmod(devices, parts)
-        if not rest and 0 < size <= pod and size & (size - 1) == 0:
+        size, remainder = divmod(devices, parts)
+        if not remainder and 0 < size <= pod and size & (size - 1) == 0:
             return parts
     return None
 
@@ -101,13 +101,13 @@ class Pool(Protocol):
     free: int
 
     def place(self, devices: int) -> tuple[Block, ...] | None:
-        """Take a place for a job; None where there is none now."""
+        """Allocate devices for a job; None where there is no room now."""
 
     def give_back(self, blocks: tuple[Block, ...]) -> None:
-        """Return a place."""
+        """Free allocated devices."""
 
     def copy(self) -> Pool:
-        """Return a pool in the same state, to try something on."""
+        """Return a pool in the same state, for trials."""
 
 
 class BuddyPool:
@@ -129,8 +129,8 @@ class BuddyPool:
         return max((1 << order for order, blocks in enumerate(self._blocks) if blocks), default=0)
 
     def free_blocks(self) -> list[Block]:
-        found = [(start, 1 << order) for order, blocks in enumerate(self._blocks) for start in blocks]
-        return [(start // self.size, start % self.size, devices) for start, devices in sorted(found)]
+        addresses = [(start, 1 << order) for order, blocks in enumerate(self._blocks) for start in blocks]
+        return [(start // self.size, start % self.size, devices) for start, devices in sorted(addresses)]
 
     def place(self, devices: int) -> tuple[Block, ...] | None:
         """Take an aligned block; a job larger than a pod takes equal blocks on pods of their own."""
@@ -138,7 +138,7 @@ class BuddyPool:
         return None if parts is None else self.place_parts(devices // parts, parts)
 
     def place_parts(self, size: int, parts: int) -> tuple[Block, ...] | None:
-        """Take so many blocks of one size, each on another pod, in the smallest free blocks there are."""
+        """Take ``parts`` blocks of one size, each on another pod, in the smallest free blocks."""
         chosen: dict[int, int] = {}
         for order in range(size.bit_length() - 1, self._orders):
             for start in self._blocks[order]:
@@ -165,39 +165,39 @@ class BuddyPool:
             insort(self._blocks[order], start)
 
     def copy(self) -> BuddyPool:
-        made = BuddyPool(0, self.size)
-        made.pods, made.free = self.pods, self.free
-        made._blocks = [list(blocks) for blocks in self._blocks]
-        return made
+        pool = BuddyPool(0, self.size)
+        pool.pods, pool.free = self.pods, self.free
+        pool._blocks = [list(blocks) for blocks in self._blocks]
+        return pool
 
     def _take(self, start: int, devices: int) -> bool:
-        wanted = devices.bit_length() - 1
-        for order in range(wanted, self._orders):
+        order_needed = devices.bit_length() - 1
+        for order in range(order_needed, self._orders):
             whole = start >> order << order
             if not self._drop(order, whole):
                 continue
-            while order > wanted:
+            while order > order_needed:
                 order -= 1
                 half = whole + (1 << order)
-                kept, whole = (whole, half) if start >= half else (half, whole)
-                insort(self._blocks[order], kept)
+                other, whole = (whole, half) if start >= half else (half, whole)
+                insort(self._blocks[order], other)
             self.free -= devices
             return True
         return False
 
     def _drop(self, order: int, start: int) -> bool:
         blocks = self._blocks[order]
-        at = bisect_left(blocks, start)
-        if at == len(blocks) or blocks[at] != start:
+        position = bisect_left(blocks, start)
+        if position == len(blocks) or blocks[position] != start:
             return False
-        del blocks[at]
+        del blocks[position]
         return True
 
 
 class NodePool:
-    """Nodes of so many accelerators each; what is larger than a node takes whole nodes.
+    """Nodes of several accelerators each; larger jobs take whole nodes.
 
-    Inside a node any of its accelerators do, so that only their number is kept.
+    Only the number of free accelerators in a node is kept, as they are interchangeable.
     """
 
     def __init__(self, nodes: int, size: int) -> None:
@@ -221,9 +221,9 @@ class NodePool:
             if len(empty) < needed:
                 return None
             return tuple(self._take(node, self.size) for node in empty)
-        for left in range(devices, self.size + 1):
-            if self._by_free[left]:
-                return (self._take(self._by_free[left][0], devices),)
+        for free in range(devices, self.size + 1):
+            if self._by_free[free]:
+                return (self._take(self._by_free[free][0], devices),)
         return None
 
     def give_back(self, blocks: tuple[Block, ...]) -> None:
@@ -231,22 +231,22 @@ class NodePool:
             self._move(node, self._left[node] + devices)
 
     def copy(self) -> NodePool:
-        made = NodePool(0, self.size)
-        made.nodes, made.free, made._left = self.nodes, self.free, list(self._left)
-        made._by_free = [list(nodes) for nodes in self._by_free]
-        return made
+        pool = NodePool(0, self.size)
+        pool.nodes, pool.free, pool._left = self.nodes, self.free, list(self._left)
+        pool._by_free = [list(nodes) for nodes in self._by_free]
+        return pool
 
     def _take(self, node: int, devices: int) -> Block:
         first = self.size - self._left[node]
         self._move(node, self._left[node] - devices)
         return node, first, devices
 
-    def _move(self, node: int, left: int) -> None:
+    def _move(self, node: int, free: int) -> None:
         before = self._by_free[self._left[node]]
         del before[bisect_left(before, node)]
-        insort(self._by_free[left], node)
-        self.free += left - self._left[node]
-        self._left[node] = left
+        insort(self._by_free[free], node)
+        self.free += free - self._left[node]
+        self._left[node] = free
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -274,23 +274,26 @@ def arrangement(profiles: tuple[SliceProfile, ...], gpu: SlicedGpu) -> tuple[int
 
     Every way to place them is tried. :class:`SliceProfile` says where each may begin.
     """
-    if sum(one.compute for one in profiles) > gpu.compute or sum(one.memory for one in profiles) > gpu.memory:
+    if (
+        sum(part.compute for part in profiles) > gpu.compute
+        or sum(part.memory for part in profiles) > gpu.memory
+    ):
         return None
     order = sorted(
         range(len(profiles)), key=lambda index: (-profiles[index].memory, len(profiles[index].starts))
     )
     starts = [0] * len(profiles)
 
-    def put(place: int, taken: int) -> bool:
-        if place == len(order):
+    def put(position: int, occupied: int) -> bool:
+        if position == len(order):
             return True
-        index = order[place]
+        index = order[position]
         profile = profiles[index]
         for start in profile.starts:
             mask = ((1 << profile.memory) - 1) << start
-            if start + profile.memory <= gpu.memory and not taken & mask:
+            if start + profile.memory <= gpu.memory and not occupied & mask:
                 starts[index] = start
-                if put(place + 1, taken | mask):
+                if put(position + 1, occupied | mask):
                     return True
         return False
 
@@ -310,12 +313,12 @@ def gpus_for_slices(instances: Sequence[SliceProfile], gpu: SlicedGpu) -> list[l
     for index in order:
         best: tuple[int, list[int]] | None = None
         for share in shares:
-            left = gpu.memory - sum(instances[one].memory for one in share)
-            if left < instances[index].memory or (best is not None and left >= best[0]):
+            remaining = gpu.memory - sum(instances[member].memory for member in share)
+            if remaining < instances[index].memory or (best is not None and remaining >= best[0]):
                 continue
-            together = tuple(sorted(instances[one] for one in (*share, index)))
+            together = tuple(sorted(instances[member] for member in (*share, index)))
             if arrangement(together, gpu) is not None:
-                best = left, share
+                best = remaining, share
         if best is None:
             shares.append([index])
         else:

@@ -103,7 +103,6 @@ def peak_bound_step_time(flop: float, peak: float, devices: float, stages: float
 
 
 Whole = NDArray[np.int64]
-
 MOST_PASSES = 100_000
 """Passes of a schedule that are worth laying out one by one. [-]"""
 
@@ -186,14 +185,14 @@ def one_forward_one_backward(
     passes = micro_batches * chunks
     queues = [_order(stage, stages, passes, chunks) for stage in range(stages)]
     done: dict[tuple[bool, int, int], float] = {}
-    clock, place = [0.0] * stages, [0] * stages
+    clock, positions = [0.0] * stages, [0] * stages
     rows: list[tuple[int, int, int, bool, float, float]] = []
     lasts = {False: forward / chunks, True: backward / chunks}
     deepest = stages * chunks - 1
     while len(rows) < 2 * stages * passes:
         for stage, queue in enumerate(queues):
-            while place[stage] < len(queue):
-                back, chunk, micro = queue[place[stage]]
+            while positions[stage] < len(queue):
+                back, chunk, micro = queue[positions[stage]]
                 depth = chunk * stages + stage
                 # Forward needs the part of the model before it, backward the one after it or the loss.
                 needed = (back, depth + 1 if back else depth - 1, micro)
@@ -205,7 +204,7 @@ def one_forward_one_backward(
                 start = max(clock[stage], ready)
                 clock[stage] = done[back, depth, micro] = start + lasts[back]
                 rows.append((stage, micro, chunk, back, start, lasts[back]))
-                place[stage] += 1
+                positions[stage] += 1
     return _schedule(rows)
 
 

@@ -17,7 +17,7 @@ from app.engine.records import Floats, Indices
 
 
 class Recompute(IntEnum):
-    """Which activations the backward pass computes again."""
+    """Which activations the backward pass recomputes."""
 
     NONE = 0
     SELECTIVE = 1
@@ -25,7 +25,7 @@ class Recompute(IntEnum):
 
 
 class Sharding(IntEnum):
-    """What data-parallel ranks share instead of each holding a copy (ZeRO stages 0 to 3)."""
+    """What data-parallel ranks shard instead of each holding a copy (ZeRO stages 0 to 3)."""
 
     NONE = 0
     OPTIMIZER = 1
@@ -33,15 +33,15 @@ class Sharding(IntEnum):
     PARAMETERS = 3
 
 
-class _Laid:
-    """Room for the rows that fields are columns of, which what is replaced of plans does not take along."""
+class _RowCache:
+    """Caches the matrix of rows that fields are columns of; it is not copied when fields are replaced."""
 
     __slots__ = ("_rows",)
     _rows: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plans(_Laid):
+class Plans(_RowCache):
     """How a model is laid over devices, one entry per plan."""
 
     tensor: Floats
@@ -74,7 +74,7 @@ class Plans(_Laid):
 
     @classmethod
     def of(cls, **values: object) -> Plans:
-        """Return plans from scalars or arrays; what is left out takes its neutral value."""
+        """Return plans from scalars or arrays; omitted fields take their neutral values."""
         neutral: dict[str, object] = dict.fromkeys(cls.__slots__, 1.0)
         neutral |= dict.fromkeys(("recompute", "sequence_parallel", "sharding", "offload"), 0.0)
         neutral["sharding_ranks"] = values.get("data", 1.0)
@@ -88,11 +88,11 @@ class Plans(_Laid):
 
     @classmethod
     def of_rows(cls, rows: Floats) -> Plans:
-        """Return the plans that are the rows of a matrix, (N, 15), fields in their order."""
+        """Return the plans of a matrix, (N, 15), with fields in their order."""
         rows = np.ascontiguousarray(rows)
-        found = cls(**dict(zip(PLAN_FIELDS, rows.T, strict=True)))
-        object.__setattr__(found, "_rows", rows)
-        return found
+        plans = cls(**dict(zip(PLAN_FIELDS, rows.T, strict=True)))
+        object.__setattr__(plans, "_rows", rows)
+        return plans
 
     @classmethod
     def joined(cls, parts: Sequence[Plans]) -> Plans:
@@ -111,8 +111,8 @@ class Plans(_Laid):
             values = [getattr(self, name) for name in PLAN_FIELDS]
         shape = np.broadcast_shapes(*(np.shape(value) for value in values))
         rows = np.empty((*shape, len(values)))
-        for place, value in enumerate(values):
-            rows[..., place] = value
+        for column, value in enumerate(values):
+            rows[..., column] = value
         rows = rows.reshape(-1, len(values))
         object.__setattr__(self, "_rows", rows)
         return rows
@@ -136,7 +136,7 @@ PLAN_FIELDS = Plans.__slots__
 
 
 class Plan(NamedTuple):
-    """One of the rows of :class:`Plans`, as compiled loops read it."""
+    """A row of :class:`Plans`, as compiled loops read it."""
 
     tensor: float
     pipeline: float

@@ -1,4 +1,4 @@
-"""Waiting lines in closed form: offered load, Erlang's formulas, waits with equal servers.
+"""Queues in closed form: offered load, Erlang's formulas, waits with equal servers.
 
 They hold for one kind of job on equal servers, each job on one of them; the simulation in
 :mod:`app.features.tenancy` covers jobs of several sizes and is checked against these.
@@ -21,7 +21,7 @@ def offered_load(arrival_rate: FloatLike, service_time: FloatLike) -> Floats:
 
 
 def utilisation(load: FloatLike, servers: FloatLike) -> Floats:
-    """Share of the servers that is busy; at 1 and above the line grows without end."""
+    """Share of busy servers; at 1 and above the queue grows without limit."""
     return np.asarray(np.divide(load, servers), dtype=float)
 
 
@@ -63,9 +63,7 @@ def blocking_probability(load: FloatLike, servers: FloatLike) -> Floats:
             Message("the offered load must be 0 or more, got {load}", {"load": float(offered.min())})
         )
     if not np.all((count >= 0) & (count <= MOST_SERVERS) & (count == np.floor(count))):
-        raise BadInput(
-            Message("servers must be a whole number from 0 to {most}", {"most": MOST_SERVERS}),
-        )
+        raise BadInput(Message("servers must be a whole number from 0 to {most}", {"most": MOST_SERVERS}))
     blocked = np.ones_like(offered)
     for server in range(1, int(count.max(initial=0)) + 1):
         busy = offered * blocked
@@ -108,10 +106,7 @@ def waiting_probability(load: FloatLike, servers: FloatLike) -> Floats:
 
 
 def mean_wait(
-    arrival_rate: FloatLike,
-    service_time: FloatLike,
-    servers: FloatLike,
-    squared_variation: FloatLike = 1.0,
+    arrival_rate: FloatLike, service_time: FloatLike, servers: FloatLike, squared_variation: FloatLike = 1.0
 ) -> Floats:
     r"""Mean wait before a server is free: exact for M/M/c, the Allen–Cunneen estimate for M/G/c.
 

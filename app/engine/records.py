@@ -1,4 +1,4 @@
-"""What the formulas need to know of a chip, a machine, a fabric, a software stack and a workload.
+"""The inputs of the formulas: chip, machine, fabric, software stack and workload.
 
 One frozen record each, in SI units. Every number in a chip, machine, fabric or software record is
 a figure of data/ (the catalogue builds the records); nothing here carries a default of its own.
@@ -176,7 +176,7 @@ class Fabric:
 
 @dataclass(frozen=True, slots=True)
 class GpuSoftware:
-    """How good a GPU software stack is. Fields may be arrays of samples."""
+    """Efficiencies and overheads of a GPU software stack. Fields may be arrays of samples."""
 
     matrix_efficiency: FloatLike
     """Share of the tile-quantised matrix rate that long kernels reach. [-]"""
@@ -239,7 +239,7 @@ class GpuSoftware:
 
 @dataclass(frozen=True, slots=True)
 class IpuSoftware:
-    """How good an IPU software stack is. Fields may be arrays of samples."""
+    """Efficiencies and overheads of an IPU software stack. Fields may be arrays of samples."""
 
     sdk_factor: FloatLike
     """Slot time over that of the reference SDK. [-]"""
@@ -332,7 +332,7 @@ class GpuKernels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuSystem:
-    """Where a step runs: chip, kernel libraries, machine and fabric."""
+    """The hardware of a step: chip, kernel libraries, machine and fabric."""
 
     chip: GpuChip
     kernels: GpuKernels

@@ -1,4 +1,4 @@
-"""Failures of long runs and checkpoints against them: how often they come, and what they cost in time."""
+"""Failures of long runs and checkpoints: their rates, and the time they cost."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def daly_interval(checkpoint_time: float, mean_time_to_failure: float) -> float:
 
 @formula
 def checkpoint_overhead(useful_time: float, checkpoint_time: float, interval: float) -> float:
-    """Time a run spends on checkpoints that it keeps; a part of an interval costs that part. [s]"""
+    """Time a run spends on checkpoints; a part of an interval costs that part. [s]"""
     return useful_time / interval * checkpoint_time
 
 

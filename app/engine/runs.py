@@ -89,7 +89,7 @@ class Upkeep(NamedTuple):
 
 @inner
 def upkeep_of(case: RunCase, machines: float, failure_rate: float) -> Upkeep:
-    """Return checkpoints and failures of a job on so many machines, of which one fails at a rate."""
+    """Return checkpoints and failures of a job on a number of machines with a failure rate of one."""
     storage = case.storage + case.storage_per_machine * machines
     written = checkpoint_time(case.checkpoint_bytes, write_bandwidth(machines, case.bandwidth, storage))
     rate = interruption_rate(failure_rate, machines, case.failure_growth, case.taken_back)
@@ -105,7 +105,7 @@ def upkeep_of(case: RunCase, machines: float, failure_rate: float) -> Upkeep:
 def run_time(
     case: RunCase, upkeep: Upkeep, samples: float, batch: float, machines: float, step: float, more: float
 ) -> RunTime:
-    """Return what a run of so many samples takes; ``more`` is the factor on steps and evaluations."""
+    """Return the times of a run of samples; ``more`` is the factor on steps and evaluations."""
     fed = batch / (case.input_rate * machines) if case.input_rate > 0.0 else 0.0
     wait = max(fed - step, 0.0)
     steps = training_steps(samples, batch)
@@ -128,7 +128,7 @@ def run_time(
 
 @inner
 def samples_of_run(case: RunCase, batches: Vector, points: Vector, batch: float) -> float:
-    """Return the samples to train on at a global batch; without reference points as many as are asked."""
+    """Return the samples to train on at a global batch; without reference points, the requested samples."""
     if batches.size == 0:
         return case.samples
     return samples_to_target(batch, batches, points, case.law_samples, case.law_batch, case.law_exponent)
@@ -138,11 +138,11 @@ def samples_of_run(case: RunCase, batches: Vector, points: Vector, batch: float)
 def write_totals(
     case: RunCase, batches: Vector, points: Vector, plans: Matrix, steps: Vector, totals: Vector
 ) -> None:
-    """Write the time of the run of every plan, from the time of one step of each."""
+    """Write the time of the whole run of every plan, from its step time."""
     last, samples = 0.0, 0.0
     before, upkeep = 0.0, upkeep_of(case, 1.0, case.failure_rate)
-    for place in range(steps.size):
-        plan = record(Plan, plans, place)
+    for index in range(steps.size):
+        plan = record(Plan, plans, index)
         batch = plan.data * plan.micro_batch * plan.accumulation
         machines = float(math.ceil(plan.tensor * plan.pipeline * plan.data / case.devices_per_machine))
         # Neighbours often share batch and machines.
@@ -150,7 +150,7 @@ def write_totals(
             last, samples = batch, samples_of_run(case, batches, points, batch)
         if machines != before:
             before, upkeep = machines, upkeep_of(case, machines, case.failure_rate)
-        totals[place] = run_time(case, upkeep, samples, batch, machines, steps[place], 1.0).total
+        totals[index] = run_time(case, upkeep, samples, batch, machines, steps[index], 1.0).total
 
 
 @kernel
@@ -163,7 +163,7 @@ def write_runs(
     steps: Matrix,
     rates: Vector,
     more: Vector,
-    found: Matrix,
+    rows: Matrix,
 ) -> None:
     """Write the runs of steps, (P, S), a row each, plan by plan.
 
@@ -176,4 +176,4 @@ def write_runs(
             upkeep = upkeep_of(case, machines[plan], rates[sample])
             step = steps[plan, sample]
             run = run_time(case, upkeep, samples, batch[plan], machines[plan], step, more[sample])
-            store(found, plan * steps.shape[1] + sample, 0, run)
+            store(rows, plan * steps.shape[1] + sample, 0, run)

@@ -1,4 +1,4 @@
-"""What samples of uncertain answers say: ranges, shares, which option is better how surely, agreement."""
+"""Statistics of samples: ranges, shares of variance, probabilities that one option is better, agreement."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ LOW, HIGH = 0.10, 0.90
 def standard_normals(samples: int, dimensions: int, seed: int) -> Floats:
     """Return a Latin hypercube of standard normal numbers, (samples, dimensions).
 
-    Every column holds the same numbers, the normal quantiles at (i + 1/2) / N, in an order of its own. A
-    range that one input decides is then exact to the width of a stratum, and mean and symmetry are those of
-    the distribution; independent draws need about twice as many samples for a band as good (McKay et al.
-    1979). Columns are independent only on average over seeds: in one table two of them correlate by 1 / √N
-    or so.
+    Every column has the normal quantiles at (i + 1/2) / N in an order of its own. A range that one input
+    decides is then exact to the width of a stratum, and mean and symmetry are those of the distribution;
+    independent draws need about twice as many samples for a band as good (McKay et al. 1979). Columns are
+    independent only on average over seeds: in one table two of them correlate by about 1 / √N.
 
     The orders sort the raw output of the PCG64 bit generator, the one stream that numpy keeps unchanged over
-    versions and platforms (NEP 19; its distributions may change), so that a frozen answer can be computed
-    again. More columns leave the first ones as they are.
+    versions and platforms (NEP 19; its distributions may change), so that a stored answer can be computed
+    again. More columns leave the first ones unchanged.
 
     >>> table = standard_normals(4, 2, seed=1)
     >>> sorted(round(float(number), 4) for number in table[:, 0])
@@ -152,8 +151,8 @@ def linear_effects(answer: Floats, inputs: Floats) -> Floats:
     [0.2, -0.1]
     """
     columns = np.vstack([np.ones(answer.shape[-1]), inputs])
-    found = np.linalg.lstsq(columns.T, answer, rcond=None)[0]
-    return np.asarray(found[1:])
+    solution = np.linalg.lstsq(columns.T, answer, rcond=None)[0]
+    return np.asarray(solution[1:])
 
 
 def variance_shares(answer: Floats, parts: Floats) -> Floats:
@@ -197,8 +196,8 @@ def variance_shares(answer: Floats, parts: Floats) -> Floats:
     centred = answer - np.mean(answer)
     shares = np.maximum(np.asarray(parts) @ centred / answer.shape[-1] / variance, 0.0)
     rest = max(0.0, 1.0 - float(np.sum(shares)))
-    found = np.append(shares, rest)
-    return np.asarray(found / np.sum(found))
+    all_shares = np.append(shares, rest)
+    return np.asarray(all_shares / np.sum(all_shares))
 
 
 def share_of_range(
@@ -254,16 +253,16 @@ def band(samples: Floats, value: FloatLike) -> tuple[Floats, Floats]:
     return np.minimum(low, value), np.maximum(high, value)
 
 
-def _between(ordered: Floats, place: float) -> Floats:
-    """Return what lies at a place of ordered samples, on a straight line between two of them."""
-    below = int(place)
-    above, part = min(below + 1, ordered.shape[-1] - 1), place - below
+def _between(ordered: Floats, position: float) -> Floats:
+    """Return the linearly interpolated value at a position of ordered samples."""
+    below = int(position)
+    above, part = min(below + 1, ordered.shape[-1] - 1), position - below
     low = ordered[..., below]
     return low if part == 0.0 else low + (ordered[..., above] - low) * part
 
 
 def probability_below(samples: Floats, limit: FloatLike) -> Floats:
-    """Share of samples on the last axis that keep a limit, such as a deadline or a budget."""
+    """Share of samples on the last axis within a limit, such as a deadline or a budget."""
     return np.asarray(np.mean(samples <= np.asarray(limit)[..., np.newaxis], axis=-1))
 
 
@@ -314,8 +313,8 @@ def lead(best: FloatLike, others: Floats) -> Floats:
 def part_rescaled(total: FloatLike, part: FloatLike, factor: FloatLike) -> Floats:
     """Total of a sum after one of its parts is multiplied by a factor.
 
-    Exact where the part is proportional to the input that changes and nothing else depends on it, as the
-    electricity in the cost of an hour is to the tariff. Power is 12 of 100 an hour; a tariff 30 % higher:
+    Exact where the part alone is proportional to the changed input, as the electricity in the cost of an hour
+    is to the tariff. Power is 12 of 100 an hour; a tariff 30 % higher:
 
     >>> round(float(part_rescaled(100.0, 12.0, 1.3)), 1)
     103.6

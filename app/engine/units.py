@@ -1,4 +1,4 @@
-"""Units that people speak of, in those that formulas compute in."""
+"""Common units in SI units."""
 
 from __future__ import annotations
 

@@ -43,7 +43,6 @@ UNKNOWN = dict.fromkeys(
 """What no division tells."""
 
 LEAST_UTILIZATION = 1e-6
-
 PEAKS = (1e6, 1e30)
 """Less and more than any machine that trains. [FLOP/s]"""
 
@@ -51,12 +50,11 @@ PEAKS = (1e6, 1e30)
 def bare_estimate(
     request: EstimateRequest, total_flop: float, hardware: Hardware, context: SizingContext
 ) -> Estimate:
-    """Return compute over peak × utilisation; no plan, no memory and no range."""
-    asked = request.assumptions
+    """Return compute over peak × utilisation, without plan, memory and range."""
+    assumptions = request.assumptions
     if request.workload.kind in ADAPTER_PAPERS:
         raise BadInput.at(
-            "workload.kind",
-            "a bare compute figure has no layers for adapters; use a preset or a config",
+            "workload.kind", "a bare compute figure has no layers for adapters; use a preset or a config"
         )
     planned = [name for name in PlanInput.model_fields if getattr(request.plan, name) is not None]
     if planned:
@@ -64,36 +62,36 @@ def bare_estimate(
         raise BadInput(message, [FieldError(f"plan.{name}", message) for name in planned])
     defaults: list[Default] = []
     warnings: list[CheckWarning] = []
-    utilization = 1.0 if asked.utilization is None else asked.utilization
+    utilization = 1.0 if assumptions.utilization is None else assumptions.utilization
     check_between("assumptions.utilization", utilization, LEAST_UTILIZATION, 1)
-    if asked.utilization is None:
+    if assumptions.utilization is None:
         why = Message("no run reaches the peak; actual runs reach 30 to 55 %")
         defaults.append(Default.of("assumptions.utilization", 1.0, why))
     chip = hardware.entry.chip
     usual = context.catalog.usual_peak(chip)
     dense = usual.value
     sources = []
-    if asked.peak_flops is not None:
-        check_between("assumptions.peak_flops", asked.peak_flops, *PEAKS)
+    if assumptions.peak_flops is not None:
+        check_between("assumptions.peak_flops", assumptions.peak_flops, *PEAKS)
         # A stated peak is that of one system, as data sheets print it.
-        peak, formula = asked.peak_flops * hardware.count, "stated peak × systems"
+        peak, formula = assumptions.peak_flops * hardware.count, "stated peak × systems"
         per_device = peak / hardware.devices
         name = "peak_flops"
     else:
-        name = asked.peak or usual.name
+        name = assumptions.peak or usual.name
         derived = context.catalog.peak(chip, name, "assumptions.peak")
         per_device = derived.value
         peak, formula = per_device * hardware.devices, f"{name} × devices"
         sources = source_refs(derived.inputs)
-        if asked.peak is None:
+        if assumptions.peak is None:
             why = Message("the dense half-precision peak")
             defaults.append(Default.of("assumptions.peak", name, why))
-    if "sparse" in name or (asked.peak_flops is not None and per_device > 1.05 * dense):
+    if "sparse" in name or (assumptions.peak_flops is not None and per_device > 1.05 * dense):
         seconds_dense = total_flop / (dense * hardware.devices * utilization)
         warnings.append(
             serious(
                 "sparse_peak",
-                "assumptions.peak_flops" if asked.peak_flops is not None else "assumptions.peak",
+                "assumptions.peak_flops" if assumptions.peak_flops is not None else "assumptions.peak",
                 "the peak exceeds the dense peak of this system, {dense} PFLOP/s, as figures with structured "
                 "sparsity do; at the dense peak the same division gives {days} days",
                 dense=significant(dense * hardware.devices / 1e15, 4),

@@ -1,4 +1,4 @@
-"""What an estimate rests on, and by how much comparable runs were missed that were left out in that way."""
+"""The basis of an estimate, and the errors of comparable runs left out of the fit."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ Families = Literal["core", "other"]
 Chips = Literal["fitted", "newer"]
 LeftOutErrors = Mapping[tuple[str, str, str], BasisError]
 """Errors by what was left out, set of families and set of chips."""
-
 WORTH_MEASURING = 0.8
-"""Share of its width that a range is at most left with where measuring is advised."""
+"""Measuring is advised where it narrows a range to less than this share of its width."""
 
 
 def family_set(family: str) -> Families:
@@ -29,12 +28,12 @@ def family_set(family: str) -> Families:
 
 
 def chip_set(chip: str, measured: MeasurementCoverage) -> Chips:
-    """Return whether figures of software are fitted on runs of the series of a chip."""
+    """Return whether software figures were fitted on runs of a chip's series."""
     return "fitted" if chip_series(chip) in measured.series else "newer"
 
 
 def load_left_out(path: Path) -> dict[tuple[str, str, str], BasisError]:
-    """Return the errors of runs left out; empty where the table was not written yet."""
+    """Return the errors of runs left out; empty if the table does not exist yet."""
     rows = (BasisError.model_validate(row, strict=False) for row in read_measured(path))
     return {(row.left_out, row.families, row.chips): row for row in rows}
 
@@ -49,10 +48,7 @@ def basis_of(
     devices: int,
     parameters: float,
 ) -> Basis:
-    """Return what an estimate rests on.
-
-    Whoever names no software for a GPU may run any; an IPU runs its maker's.
-    """
+    """Return the basis of an estimate; presumed GPU software may be any, that of an IPU is its maker's."""
     calibration = software.calibration
     if calibration is not None and calibration.holds_for(family, chip):
         return "own_runs"
@@ -61,14 +57,14 @@ def basis_of(
     if software.presumed and software.kind != "ipu":
         return "chip_elsewhere"
     stack = software.id if calibration is None else calibration.prior
-    ran = [run for run in runs if software.presumed or stack in run.profiles]
+    same_software = [run for run in runs if software.presumed or stack in run.profiles]
     near = any(
         run.family == family
         and chip_series(run.chip) == chip_series(chip)
         and distance(run, family, chip, devices, parameters) <= FAR
-        for run in ran
+        for run in same_software
     )
-    return "measured_here" if near else "software_elsewhere" if ran else "chip_elsewhere"
+    return "measured_here" if near else "software_elsewhere" if same_software else "chip_elsewhere"
 
 
 def basis_error(basis: Basis, errors: LeftOutErrors, families: Families, chips: Chips) -> BasisError | None:
@@ -106,11 +102,11 @@ SENTENCES: Mapping[str, str] = {
         "by {median} % in the median, nine in ten by at most {ninetieth} %, when no run of their chip is used"
     ),
 }
-"""Basis → what it is and how far comparable runs were off."""
+"""Sentence by basis, with the error of comparable runs."""
 
 
 def basis_sentence(basis: Basis, error: BasisError | None, software: SoftwareProfile) -> Message | None:
-    """Return the sentence of a basis; None where its error is not known."""
+    """Return the sentence of a basis; None where its error is unknown."""
     if error is None:
         return Message(SENTENCES[basis]) if basis == "own_runs" else None
     unnamed = basis == "chip_elsewhere" and software.presumed
@@ -122,7 +118,7 @@ def basis_sentence(basis: Basis, error: BasisError | None, software: SoftwarePro
 
 
 def three_steps(now: Quantity, after: Quantity) -> ThreeSteps | None:
-    """Return how three measured steps narrow a range; None where they hardly do.
+    """Return how three measured steps narrow a range; None if by little.
 
     >>> range_of = lambda part: Quantity(value=100.0, low=100.0 - part, high=100.0 + part, unit="s")
     >>> three_steps(range_of(20.0), range_of(8.0))
@@ -130,12 +126,12 @@ def three_steps(now: Quantity, after: Quantity) -> ThreeSteps | None:
     >>> three_steps(range_of(20.0), range_of(17.0)) is None
     True
     """
-    before, left = ((one.high - one.low) / (2.0 * one.value) for one in (now, after))
-    return ThreeSteps(now=before, after=left) if left < WORTH_MEASURING * before else None
+    before, narrowed = ((amount.high - amount.low) / (2.0 * amount.value) for amount in (now, after))
+    return ThreeSteps(now=before, after=narrowed) if narrowed < WORTH_MEASURING * before else None
 
 
 def measuring_checks(gain: ThreeSteps | None) -> Iterator[CheckWarning]:
-    """Yield the advice to measure three steps where the range narrows by it."""
+    """Yield the advice to measure three steps if that narrows the range."""
     if gain is not None:
         yield info(
             "measure_three_steps",

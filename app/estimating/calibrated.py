@@ -49,24 +49,23 @@ class ProfileFit:
     prior: SoftwareProfile
     profile: SoftwareProfile
     names: tuple[str, ...]
-    """Figures that were free."""
+    """Fitted figures."""
     posterior: Posterior
     own: Floats
-    """Log-deviation of each run that is its own."""
+    """Log-deviation of each run alone."""
     scatter: float
     """Scatter of the runs over what their deviations explain."""
     offset_width: float
-    """Log-deviation of the common offset of the estimate before anything was measured."""
+    """Log-deviation of the common offset before calibration."""
     at_bound: tuple[str, ...]
-    """Figures at the end of what is plausible at all."""
+    """Figures at the bounds of what is plausible."""
 
 
 def prior_of(profile: SoftwareProfile, ranges: Mapping[str, FigureRange], *, named: bool) -> SoftwareProfile:
-    """Return a profile as it stands for a customer's own code, before anything is measured.
+    """Return the prior of a calibration: the profile, with wider deviations if it stands for many stacks.
 
-    A class preset, or a profile that nobody named, stands for many stacks, whose figures differ by
-    more than the profile's own deviations say; the rest of that difference is in the residual of
-    its regime, which calibrating replaces.
+    The figures of a class preset, or of a profile that was not named, differ between stacks by more than its
+    deviations; the rest of that difference is in the residual of its regime, which a calibration replaces.
     """
     if named and not profile.is_preset:
         return profile
@@ -100,8 +99,8 @@ def fit_profile(
         normals = {name: points[:, column] for column, name in enumerate(names)}
         # Runs of one case share what predicts them: it is asked once.
         cases = {id(step.predict): step.predict for step in steps}
-        known = {name: case(prior, normals) for name, case in cases.items()}
-        return np.stack([known[id(step.predict)] for step in steps])
+        predictions = {name: case(prior, normals) for name, case in cases.items()}
+        return np.stack([predictions[id(step.predict)] for step in steps])
 
     variances = [
         (
@@ -112,7 +111,10 @@ def fit_profile(
     ]
     shared = np.array([math.sqrt(SHARED * common) for common, _ in variances])
     own = np.array(
-        [math.sqrt(residuals[NOISE] ** 2 + (1 - SHARED) * common + other) for common, other in variances]
+        [
+            math.sqrt(residuals[NOISE] ** 2 + (1 - SHARED) * common + untargeted)
+            for common, untargeted in variances
+        ]
     )
     measured = np.array([step.measured for step in steps])
     posterior = laplace_posterior(predict, measured, shared, own, least, most)
@@ -120,17 +122,19 @@ def fit_profile(
         posterior.after - measured, own, posterior.weights, effective_parameters(posterior.covariance)
     )
     deviations = np.sqrt(np.diag(posterior.covariance))
-    moved = dict(prior.figures)
-    for place, figure in enumerate(figures):
-        moved[figure.parameter] = _moved(figure, posterior.mean[place], deviations[place], identifier)
-    seen = frozenset(name for step in steps for name in step.regimes)
-    width = math.sqrt(SHARED * sum(residuals[name] ** 2 for name in seen & set(target)))
+    fitted_figures = dict(prior.figures)
+    for index, figure in enumerate(figures):
+        fitted_figures[figure.parameter] = _moved(
+            figure, posterior.mean[index], deviations[index], identifier
+        )
+    measured_regimes = frozenset(name for step in steps for name in step.regimes)
+    width = math.sqrt(SHARED * sum(residuals[name] ** 2 for name in measured_regimes & set(target)))
     calibration = Calibration(
         prior=profile.id,
         family=family,
         chips=frozenset(chips),
         devices=max(step.devices for step in steps),
-        regimes=seen,
+        regimes=measured_regimes,
         coordinates=(*names, OFFSET),
         root=posterior_transform(posterior.covariance) / deviations[:, np.newaxis],
         offset=float(posterior.mean[-1]) * width,
@@ -144,29 +148,29 @@ def fit_profile(
     )
     at_bound = tuple(
         name
-        for place, name in enumerate(names)
-        if posterior.mean[place] != 0 and not least[place] < posterior.mean[place] < most[place]
+        for index, name in enumerate(names)
+        if posterior.mean[index] != 0 and not least[index] < posterior.mean[index] < most[index]
     )
     fitted = replace(
-        profile, id=identifier, title=title, figures=moved, calibration=calibration, presumed=False
+        profile, id=identifier, title=title, figures=fitted_figures, calibration=calibration, presumed=False
     )
     return ProfileFit(prior, fitted, names, posterior, own, scatter, width, at_bound)
 
 
 def _bound(figure: ProfileFigure, ranges: Mapping[str, FigureRange], *, low: bool) -> float:
-    """Return the end of what a figure may be, in its deviations from where it is."""
-    known = ranges.get(figure.parameter)
-    if known is None:
+    """Return a bound of a figure in deviations from its value."""
+    limits = ranges.get(figure.parameter)
+    if limits is None:
         return -math.inf if low else math.inf
-    end = _ends(figure, known)[0 if low else 1]
+    end = _ends(figure, limits)[0 if low else 1]
     if figure.parameter in ABSOLUTE:
         return (end - figure.value) / figure.deviation
     return math.log(end / figure.value) / figure.deviation
 
 
-def _ends(figure: ProfileFigure, known: FigureRange) -> tuple[float, float]:
-    """Return what a figure can be; never less than what the catalogue says it is."""
-    return min(known.least, figure.value), max(known.most, figure.value)
+def _ends(figure: ProfileFigure, limits: FigureRange) -> tuple[float, float]:
+    """Return the bounds of a figure, widened to its value in the catalogue."""
+    return min(limits.least, figure.value), max(limits.most, figure.value)
 
 
 def _moved(figure: ProfileFigure, mean: float, deviation: float, owner: str) -> ProfileFigure:
@@ -183,23 +187,23 @@ def _moved(figure: ProfileFigure, mean: float, deviation: float, owner: str) -> 
 
 
 def profile_to_json(profile: SoftwareProfile) -> dict[str, object]:
-    """Return a calibrated profile as it is kept: what sets it apart from the profile it started from."""
-    known = profile.calibration
-    assert known is not None, "only calibrated profiles are kept"
-    own = {name: figure for name, figure in profile.figures.items() if name in known.coordinates}
+    """Return what a calibrated profile changes of its prior, for storage."""
+    calibration = profile.calibration
+    assert calibration is not None, "only calibrated profiles are kept"
+    own = {name: figure for name, figure in profile.figures.items() if name in calibration.coordinates}
     return {
         "title": profile.title,
-        "prior": known.prior,
-        "family": known.family,
-        "chips": sorted(known.chips),
-        "devices": known.devices,
-        "regimes": sorted(known.regimes),
-        "coordinates": list(known.coordinates),
-        "root": known.root.tolist(),
-        "offset": known.offset,
-        "offset_deviation": known.offset_deviation,
-        "scatter": known.scatter,
-        "ends": {name: list(pair) for name, pair in known.ends.items()},
+        "prior": calibration.prior,
+        "family": calibration.family,
+        "chips": sorted(calibration.chips),
+        "devices": calibration.devices,
+        "regimes": sorted(calibration.regimes),
+        "coordinates": list(calibration.coordinates),
+        "root": calibration.root.tolist(),
+        "offset": calibration.offset,
+        "offset_deviation": calibration.offset_deviation,
+        "scatter": calibration.scatter,
+        "ends": {name: list(pair) for name, pair in calibration.ends.items()},
         "figures": {
             name: {"value": figure.value, "deviation": figure.deviation} for name, figure in own.items()
         },
@@ -209,7 +213,7 @@ def profile_to_json(profile: SoftwareProfile) -> dict[str, object]:
 def profile_from_json(
     identifier: str, document: Mapping[str, Any], software: SoftwareCatalog
 ) -> SoftwareProfile:
-    """Return a calibrated profile that was kept; what it does not state is its start's of today."""
+    """Return a stored calibrated profile; what it does not state is that of its prior today."""
     prior = software.profile(document["prior"])
     figures = dict(prior.figures)
     for name, stated in document["figures"].items():

@@ -1,4 +1,4 @@
-"""What a system costs to buy and to finance, with the figures it rests on."""
+"""Purchase price and terms of a system, with the figures they rest on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from app.estimating.trace import source_ref
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A figure that the request states."""
+    """A figure stated in the request."""
 
     name: str
     value: float
@@ -34,14 +34,14 @@ Basis = Figure | Stated
 """What a line rests on."""
 
 
-def shown(figures: Iterable[Basis], book: PriceBook | None) -> list[CostFigure]:
-    """Return what a line rests on as an answer shows it, each figure once."""
-    found = [_stated(one) if isinstance(one, Stated) else taken(one, book) for one in figures]
-    return list({(one.item, one.name, one.unit): one for one in found}.values())
+def cost_figures(figures: Iterable[Basis], book: PriceBook | None) -> list[CostFigure]:
+    """Return the figures behind a line for an answer, each once."""
+    rows = [_stated(figure) if isinstance(figure, Stated) else taken(figure, book) for figure in figures]
+    return list({(figure.item, figure.name, figure.unit): figure for figure in rows}.values())
 
 
 def taken(figure: Figure, book: PriceBook | None = None) -> CostFigure:
-    """Return a figure of the catalogue as an answer shows it."""
+    """Return a figure of the catalogue for an answer."""
     own = book is not None and figure.source.id == book.source.id
     status: Literal["recalled", "estimate", "sourced"] = (
         "recalled" if figure.recalled else "estimate" if figure.estimated else "sourced"
@@ -62,15 +62,16 @@ def taken(figure: Figure, book: PriceBook | None = None) -> CostFigure:
     )
 
 
-def _stated(one: Stated) -> CostFigure:
+def _stated(figure: Stated) -> CostFigure:
+    value = figure.value
     return CostFigure(
-        name=one.name, item="", value=one.value, low=one.value, high=one.value, unit=one.unit, as_of="",
+        name=figure.name, item="", value=value, low=value, high=value, unit=figure.unit, as_of="",
         status="stated", default=False, note="", source=None,
     )  # fmt: skip
 
 
 INCLUDED = ("hosts", "fabric", "power", "space", "staff", *YEARLY_SHARES)
-"""Parts of the cost of ownership that are counted where nothing else is asked."""
+"""Parts of the cost of ownership that are counted by default."""
 STORAGE = "storage"
 
 BOUNDS: Mapping[str, tuple[float, float]] = {
@@ -88,15 +89,15 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
     "spot_interruptions_per_month": (0.0, 1e3),
     "input_samples_per_second": (1e-6, 1e15),
 }
-"""Assumptions and the values that make sense."""
+"""Least and largest value of each assumption."""
 
 LEAST_STORAGE_TB = 1e-3
-"""Of storage that there is: its bandwidth goes with its size."""
+"""Smallest storage other than none: its bandwidth is proportional to its size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How a system is had, as asked or as usual."""
+    """How a system is acquired, as requested or by default."""
 
     owned: bool
     region: str
@@ -112,7 +113,7 @@ class Terms:
 
     @property
     def elastic(self) -> bool:
-        """True where only the hours in use are paid: a commitment is paid for every hour."""
+        """True where only the hours in use are paid; a commitment is paid for every hour."""
         return self.rental in ("on-demand", "spot")
 
     @property
@@ -121,53 +122,53 @@ class Terms:
         return self.rental == "spot"
 
 
-def spot_interruptions(hardware: Hardware, asked: AssumptionsInput, catalog: Catalog) -> Figure | float:
-    """Return how often a provider takes a machine back; never, unless it is rented spot. [1/s]"""
-    terms = terms_of(hardware, asked, catalog)
+def spot_interruptions(hardware: Hardware, assumptions: AssumptionsInput, catalog: Catalog) -> Figure | float:
+    """Return the rate at which a provider takes back a machine; 0 unless it is rented spot. [1/s]"""
+    terms = terms_of(hardware, assumptions, catalog)
     if not terms.spot:
         return 0.0
-    if asked.spot_interruptions_per_month is not None:
-        return asked.spot_interruptions_per_month / (YEAR / MONTHS)
+    if assumptions.spot_interruptions_per_month is not None:
+        return assumptions.spot_interruptions_per_month / (YEAR / MONTHS)
     return catalog.cost_defaults(hardware.entry.chip_kind, terms.region).interruptions
 
 
-def check_assumptions(asked: AssumptionsInput) -> None:
+def check_assumptions(assumptions: AssumptionsInput) -> None:
     for name, (least, most) in BOUNDS.items():
-        value = getattr(asked, name)
+        value = getattr(assumptions, name)
         if value is not None:
             check_between(f"assumptions.{name}", value, least, most)
-    if asked.storage_tb and asked.storage_tb < LEAST_STORAGE_TB:
+    if assumptions.storage_tb and assumptions.storage_tb < LEAST_STORAGE_TB:
         raise BadInput.at(
             "assumptions.storage_tb",
             "must be 0, or between {least} and {most}, not {value}",
-            value=asked.storage_tb,
+            value=assumptions.storage_tb,
             least=LEAST_STORAGE_TB,
             most=BOUNDS["storage_tb"][1],
         )
-    if asked.storage_tb and asked.include is not None and STORAGE not in asked.include:
+    if assumptions.storage_tb and assumptions.include is not None and STORAGE not in assumptions.include:
         raise BadInput.at(
             "assumptions.storage_tb",
             "assumptions.include does not contain storage; add it, or remove storage_tb",
         )
 
 
-def terms_of(hardware: Hardware, asked: AssumptionsInput, catalog: Catalog) -> Terms:
+def terms_of(hardware: Hardware, assumptions: AssumptionsInput, catalog: Catalog) -> Terms:
     usual = "own" if hardware.entry.acquisition is Acquisition.OWN else "rent"
-    owned = (asked.acquisition or usual) == "own"
+    owned = (assumptions.acquisition or usual) == "own"
     # Published rents are those of regions in the United States.
-    region = asked.region or (REGIONS[0] if owned else "us")
+    region = assumptions.region or (REGIONS[0] if owned else "us")
     tiers = catalog.tariffs(region)
-    tier = asked.tariff_tier or tiers[0]
+    tier = assumptions.tariff_tier or tiers[0]
     if tier not in tiers:
         raise NotFound.named("tariff", tier, tiers, "assumptions.tariff_tier")
-    include: tuple[str, ...] = INCLUDED if asked.include is None else tuple(asked.include)
-    if asked.storage_tb and STORAGE not in include:
+    include: tuple[str, ...] = INCLUDED if assumptions.include is None else tuple(assumptions.include)
+    if assumptions.storage_tb and STORAGE not in include:
         include = (*include, STORAGE)
     return Terms(
         owned=owned,
         region=region,
         tier=tier,
-        rental=None if owned else asked.rental or "on-demand",
+        rental=None if owned else assumptions.rental or "on-demand",
         include=include,
     )
 
@@ -179,11 +180,11 @@ class Capital:
     lines: Mapping[str, float]
     """[USD]"""
     low: float
-    """Where the prices of machines, hosts and network may begin; 0 where they are exact. [USD]"""
+    """Low end of the prices of machines, hosts and network; 0 where they are exact. [USD]"""
     high: float
-    """Where they may end. [USD]"""
+    """High end of them. [USD]"""
     figures: Mapping[str, list[Basis]]
-    """What each line rests on."""
+    """Figures behind each line."""
 
     @property
     def deviation(self) -> float:
@@ -197,12 +198,12 @@ NOTHING = Capital(lines={}, low=0.0, high=0.0, figures={})
 def capital_of(
     hardware: Hardware,
     price: float | None,
-    asked: AssumptionsInput,
+    assumptions: AssumptionsInput,
     terms: Terms,
     defaults: CostDefaults,
     catalog: Catalog,
 ) -> Capital:
-    """Return what a system is bought for; nothing where a part has no price."""
+    """Return the purchase price of a system; :data:`NOTHING` where a part has no price."""
     whole = hardware.entry.whole_price
     lines: dict[str, float] = {}
     figures: dict[str, list[Basis]] = {}
@@ -220,32 +221,33 @@ def capital_of(
         return NOTHING
     by_parts = price is None and whole is None
     if "fabric" in terms.include and _is_joined(hardware, by_parts=by_parts):
-        network, rests = _network(hardware, sum(lines.values()), catalog)
-        lines["fabric"], figures["fabric"] = network.value, rests
+        network, network_basis = _network(hardware, sum(lines.values()), catalog)
+        lines["fabric"], figures["fabric"] = network.value, network_basis
         low, high = low + network.low, high + network.high
     if STORAGE in terms.include:
-        size = stored_bytes(hardware, asked, defaults)
+        size = stored_bytes(hardware, assumptions, defaults)
         lines[STORAGE] = size * defaults.storage_flash.si
-        figures[STORAGE] = [storage_size(size, asked, defaults), defaults.storage_flash]
+        figures[STORAGE] = [storage_size(size, assumptions, defaults), defaults.storage_flash]
     return Capital(lines=lines, low=low, high=high, figures=figures)
 
 
-def stored_bytes(hardware: Hardware, asked: AssumptionsInput, defaults: CostDefaults) -> float:
-    if asked.storage_tb is not None:
-        return asked.storage_tb * TERABYTE
+def stored_bytes(hardware: Hardware, assumptions: AssumptionsInput, defaults: CostDefaults) -> float:
+    if assumptions.storage_tb is not None:
+        return assumptions.storage_tb * TERABYTE
     return defaults.storage_per_node.si * hardware.machines
 
 
-def storage_size(size: float, asked: AssumptionsInput, defaults: CostDefaults) -> Basis:
-    if asked.storage_tb is not None:
+def storage_size(size: float, assumptions: AssumptionsInput, defaults: CostDefaults) -> Basis:
+    if assumptions.storage_tb is not None:
         return Stated("storage_tb", size / TERABYTE, "TB")
     return defaults.storage_per_node
 
 
-def _network(hardware: Hardware, others: float, catalog: Catalog) -> tuple[Spread, list[Basis]]:
-    """Price of the network between machines: its switches, cables and adapters.
+def _network(hardware: Hardware, other_cost: float, catalog: Catalog) -> tuple[Spread, list[Basis]]:
+    """Price of the switches, cables and adapters between machines.
 
-    A network nobody can buy, and one beyond three levels of switches, costs the share of a published cluster.
+    A fabric that cannot be bought, or one beyond three levels of switches, costs the share of a published
+    cluster.
     """
     if has_bill(catalog, hardware.fabric):
         try:
@@ -261,15 +263,15 @@ def _network(hardware: Hardware, others: float, catalog: Catalog) -> tuple[Sprea
         else:
             return bill.price, [line.price for line in bill.lines if line.price is not None]
     share = catalog.figure("dgx-cluster", "network_share")
-    price = others * share.si / (1.0 - share.si)
+    price = other_cost * share.si / (1.0 - share.si)
     return Spread(price, price, price, "USD"), [share]
 
 
 def _is_joined(hardware: Hardware, *, by_parts: bool) -> bool:
-    """Tell whether a network between machines is bought beside them.
+    """Return whether a network between machines is bought beside them.
 
-    IPU pods, and pods of GPUs at one price for the whole, have switches of their own, which their price
-    holds. A pod of GPUs priced by its parts is joined as its bill joins it: as many machines anywhere.
+    The price of IPU pods, and of pods of GPUs sold as a whole, includes their switches. A pod of GPUs priced
+    by its parts is joined like any other machines.
     """
     if by_parts and hardware.entry.chip_kind is not ChipKind.IPU:
         return hardware.machines > 1
@@ -280,7 +282,7 @@ def _is_joined(hardware: Hardware, *, by_parts: bool) -> bool:
 def _parts(
     hardware: Hardware, terms: Terms, lines: dict[str, float], figures: dict[str, list[Basis]]
 ) -> tuple[float, float]:
-    """Fill in what the parts cost, and return where their prices may begin and end. [USD]"""
+    """Add the prices of the parts to ``lines`` and ``figures``; return the ends of their sum. [USD]"""
     entry = hardware.entry
     low = high = 0.0
     for part in entry.bill:

@@ -1,4 +1,4 @@
-"""Named checks: what a reader of an estimate has to be told, as data."""
+"""The warnings of an estimate, as data."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ THIN = 0.10
 INPUT_SHARE = 0.01
 LARGE_BATCH_COST = 1.5
 WORTH_SAYING = 0.01
-"""Gain of a bolder plan from which on it is told."""
+"""Least gain of a bolder plan that is reported."""
 
 
 def plan_checks(
     scenario: Scenario, choice: PlanChoice, hardware: Hardware, devices: int
 ) -> Iterator[CheckWarning]:
-    """Yield what has to be said of a plan and the memory it needs."""
+    """Yield the warnings of a plan and its memory."""
     plans, memory = choice.plans, choice.memory
     filled = float(memory.total[0]) / memory_of(scenario.chip)
     if choice.fits and filled > 1.0:
@@ -76,7 +76,7 @@ def plan_checks(
 
 
 def _idle(choice: PlanChoice, hardware: Hardware, used: int, devices: int) -> CheckWarning:
-    """Return the warning that a plan leaves accelerators idle, and whether the batch is the reason."""
+    """Return the warning that a plan leaves accelerators idle, because of the batch or not."""
     plans = choice.plans
     batch, copies = int(plans.global_batch[0]), devices // int(plans.tensor[0] * plans.pipeline[0])
     if choice.space.ipu:
@@ -115,7 +115,7 @@ def _idle(choice: PlanChoice, hardware: Hardware, used: int, devices: int) -> Ch
 
 
 def bolder_plan(choice: PlanChoice) -> Iterator[CheckWarning]:
-    """Yield what a faster plan of a kind that was never measured would gain, unless that is little."""
+    """Yield the gain of a faster plan of a kind that was never measured, if it is worth reporting."""
     if choice.found.fastest is None:
         return
     plans, chosen = choice.found.fastest.plans, choice.plans
@@ -131,14 +131,14 @@ def bolder_plan(choice: PlanChoice) -> Iterator[CheckWarning]:
         traits.append(Message("{count}-way tensor parallelism", {"count": int(plans.tensor[0])}))
     if not traits:
         return
-    what = traits[0]
+    description = traits[0]
     for trait in traits[1:]:
-        what = Message("{first} and {second}", {"first": what, "second": trait})
+        description = Message("{first} and {second}", {"first": description, "second": trait})
     yield info(
         "bolder_plan",
         "plan",
         "a plan with {what} would be {share} % faster, but no published run has used one like it",
-        what=what,
+        what=description,
         share=significant(100.0 * (1.0 - total / seconds), 2),
     )
 
@@ -176,7 +176,7 @@ def does_not_fit(scenario: Scenario, choice: PlanChoice, remedy: Message) -> Che
 
 
 def run_checks(run: Run, assumed: Reliability, training: Training) -> Iterator[CheckWarning]:
-    """Yield what has to be said of a run: input, failures, batch."""
+    """Yield the warnings of a run: input, failures, batch."""
     if run.input_wait > INPUT_SHARE * run.step_seconds:
         yield caution(
             "input_bound",
@@ -206,7 +206,7 @@ def run_checks(run: Run, assumed: Reliability, training: Training) -> Iterator[C
 def time_checks(
     seconds: float, hardware: Hardware, written_off: float | None, finishing: Callable[[], int | None]
 ) -> Iterator[CheckWarning]:
-    """Yield the warning of a run that lasts longer than makes sense, with the count that would finish."""
+    """Yield the warning of a run longer than a year or the amortisation, with a count that would finish."""
     too_long = written_off is not None and seconds > written_off
     if not too_long and seconds <= YEAR:
         return
@@ -271,34 +271,32 @@ def validation_checks(
         )
     if status == "extrapolated" and not contradicted:
         yield info(
-            "extrapolated",
-            "system.count",
-            "the case is outside the measured runs, so its range is widened",
+            "extrapolated", "system.count", "the case is outside the measured runs, so its range is widened"
         )
 
 
 def data_sheet_checks(
     hardware: Hardware, own: Mapping[str, OwnAccelerator], regimes: Collection[str], time: Quantity | None
 ) -> Iterator[CheckWarning]:
-    """Yield that an estimate rests on a data sheet alone, unless runs on the accelerator were taken in."""
+    """Yield the warnings of a workspace's accelerator: unmeasured, deleted."""
     stated = own.get(hardware.entry.id)
     if stated is None:
         return
     if OTHER_CHIP in regimes:
-        told = {"system": hardware.entry.name, "day": stated.as_of, "version": stated.version}
+        values = {"system": hardware.entry.name, "day": stated.as_of, "version": stated.version}
         template = (
             "the figures of {system} are from its data sheet as stated on {day} (version {version}); no run "
             "on it was measured. Run three steps on it and calibrate with them"
         )
         if time is not None:
-            told["below"] = round(100.0 * (1.0 - time.low / time.value))
-            told["above"] = round(100.0 * (time.high / time.value - 1.0))
+            values["below"] = round(100.0 * (1.0 - time.low / time.value))
+            values["above"] = round(100.0 * (time.high / time.value - 1.0))
             template = (
                 "the figures of {system} are from its data sheet as stated on {day} (version {version}); no "
                 "run on it was measured, so the step time has a wider range: {below} % below to {above} % "
                 "above"
             )
-        yield caution("from_data_sheet", "system.id", template, **told)
+        yield caution("from_data_sheet", "system.id", template, **values)
     if stated.withdrawn:
         yield info(
             "accelerator_deleted",
@@ -309,7 +307,7 @@ def data_sheet_checks(
 
 
 def model_checks(scenario: Scenario) -> Iterator[CheckWarning]:
-    """Yield what has to be said of how a model is understood."""
+    """Yield the warning of experts that are assumed to be loaded evenly."""
     if scenario.table.experts > 1 and scenario.expert_imbalance == 1.0:
         yield caution(
             "experts_evenly_loaded",
@@ -319,14 +317,14 @@ def model_checks(scenario: Scenario) -> Iterator[CheckWarning]:
         )
 
 
-def batch_adjusted(asked: int, used: int, devices: int) -> CheckWarning:
-    """Return the warning that a batch divides over few of the devices, so that another is computed."""
+def batch_adjusted(requested: int, used: int, devices: int) -> CheckWarning:
+    """Return the warning that another batch is used because the requested one divides over few devices."""
     return caution(
         "batch_not_divisible",
         ("workload.global_batch", "system.count"),
         "a global batch size of {asked} divides over only a few of {devices} accelerators; {used} is used "
         "instead",
-        asked=asked,
+        asked=requested,
         devices=devices,
         used=used,
     )

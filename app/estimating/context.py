@@ -1,4 +1,4 @@
-"""Which software profile an estimate uses where none is asked for: data/software_defaults.csv."""
+"""The data an estimate is computed from, with the look-ups of a workspace; defaults of software and batch."""
 
 from __future__ import annotations
 
@@ -66,10 +66,9 @@ def load_batch_limits(directory: Path) -> BatchLimits:
 
 
 def batch_limit(limits: BatchLimits, kind: str, family: str, convolutional: bool) -> BatchLimit:
-    """Return the limit of a kind of workload; what has no rows of its own is held to that of pre-training.
+    """Return the limit of a kind of workload, else that of pre-training.
 
-    A family without a row takes that of ResNet-50 where it is convolutional and the kind has one, else the
-    kind's default.
+    A family without a row takes that of ResNet-50 if it is convolutional, else the default of the kind.
     """
     families = (family, "resnet50", "") if convolutional else (family, "")
     keys = [(of_kind, of_family) for of_kind in (kind, "") for of_family in families]
@@ -77,7 +76,7 @@ def batch_limit(limits: BatchLimits, kind: str, family: str, convolutional: bool
 
 
 LANGUAGE = frozenset({"gpt", "llama"})
-"""Families whose loss the law of language models gives."""
+"""Families that the loss law of language models applies to."""
 
 
 def critical_batch(parameters: float, tokens: float, catalog: Catalog) -> float:
@@ -94,7 +93,7 @@ def critical_batch(parameters: float, tokens: float, catalog: Catalog) -> float:
 def critical_batch_checks(
     family: str, parameters: float, tokens: float, batch_tokens: float, catalog: Catalog
 ) -> list[CheckWarning]:
-    """Return advice where a language model is trained on steps above its critical batch. [tokens]"""
+    """Return the warning of a language model trained above its critical batch. [tokens]"""
     if family not in LANGUAGE:
         return []
     critical = critical_batch(parameters, tokens, catalog)
@@ -132,7 +131,7 @@ def unknown_book(identifier: str) -> PriceBook:
 
 
 Remember: TypeAlias = Callable[[Hashable, Callable[[], Any]], Any]
-"""Gives what stands for a key, made where it is not kept. What it gives is shared and must not be changed."""
+"""Returns the cached value of a key, computing it if missing. Values are shared and must not be changed."""
 
 
 def make_anew(key: Hashable, make: Callable[[], Any]) -> Any:
@@ -153,35 +152,29 @@ class SizingContext:
     effects: Effects
     runs: tuple[MeasuredRun, ...]
     measured: MeasurementCoverage
-    """What was measured: families on chips, and chips with fitted software."""
     batch_limits: BatchLimits
-    """Global batch up to which convergence holds, by kind of workload and family."""
     family_errors: FamilyErrors
-    """Median absolute log-error of throughput by family, chip and kind of software, as `rackline docs` last
-    wrote it."""
+    """Median absolute log-error of throughput by family, chip and kind of software, as last written by
+    `rackline docs`."""
     left_out: LeftOutErrors
-    """Errors of runs whose laboratory or chip was left out of the fit, as `rackline docs` last wrote them."""
+    """Errors of runs whose laboratory or chip was left out of the fit, as last written by `rackline docs`."""
     measured_rows: MeasuredRows
     measured_pairs: tuple[MeasuredPair, ...] = ()
     """Measured runs of one benchmark whose ratio is shown; nothing is predicted from them."""
     outcomes: Mapping[str, RunOutcome] = field(default_factory=dict)
-    """Measured and predicted value of each run, to be shown; nothing is predicted from them."""
+    """Measured and predicted value of each run, for display; nothing is predicted from them."""
     find_profile: Callable[[str], ModelProfile] = unknown_profile
     find_workload: Callable[[str], LengthSample] = unknown_workload
     find_calibration: Callable[[str], SoftwareProfile | None] = no_calibration
-    """Software profile of a calibration of the workspace; None where there is none of that name."""
     calibrations: Callable[[], Sequence[str]] = tuple
-    """Identifiers of the workspace's calibrations, to offer close ones."""
+    """Identifiers of the workspace's calibrations, to suggest close ones."""
     find_book: Callable[[str], PriceBook] = unknown_book
-    """Price book of the workspace, in its newest version or the one named behind an @."""
+    """Price book of the workspace, in its newest version or that behind an @."""
     remember: Remember = make_anew
-    """Finds what was decided before about the same question."""
+    """Cache of decisions and times."""
 
     def software_profile(self, identifier: str) -> SoftwareProfile:
-        """Return a software profile of the catalogue or a calibration of the workspace.
-
-        Parts that profiles are put together from run nothing by themselves and are refused.
-        """
+        """Return a software profile of the catalogue or a calibration; refuse incomplete profiles."""
         if identifier in self.software.profiles:
             profile = self.software.profiles[identifier]
             if not profile.complete:
@@ -193,16 +186,16 @@ class SizingContext:
                     whole=", ".join(whole),
                 )
             return profile
-        found = self.find_calibration(identifier)
-        if found is None:
-            # Random identifiers look like anything; they are offered to those who mean one.
+        calibration = self.find_calibration(identifier)
+        if calibration is None:
+            # Random identifiers are close to anything, so suggest them only for identifiers like them.
             own = self.calibrations() if identifier.startswith(CALIBRATION_PREFIX) else ()
-            known = [*self.software.profiles, *own]
-            raise NotFound.named("software profile", identifier, known, "software")
-        return found
+            profiles = [*self.software.profiles, *own]
+            raise NotFound.named("software profile", identifier, profiles, "software")
+        return calibration
 
     def priced(self, price_book_id: str | None, field: str = "price_book_id") -> SizingContext:
-        """Return the context whose catalogue has the prices of a price book; itself without one."""
+        """Return the context with the prices of a price book."""
         if price_book_id is None:
             return self
         try:
@@ -211,24 +204,16 @@ class SizingContext:
             raise NotFound(error.message, [FieldError(field, error.message)]) from None
         return replace(self, catalog=self.catalog.overlaid(book))
 
-    def at_prices(self, asked: AssumptionsInput) -> SizingContext:
-        """Return the context at the prices that assumptions ask for: of a book, as of a day."""
-        context = self.priced(asked.price_book_id, "assumptions.price_book_id")
-        if asked.price_date is None:
+    def at_prices(self, assumptions: AssumptionsInput) -> SizingContext:
+        """Return the context with the price book and the price date of the assumptions."""
+        context = self.priced(assumptions.price_book_id, "assumptions.price_book_id")
+        if assumptions.price_date is None:
             return context
-        return replace(context, catalog=context.catalog.dated(asked.price_date.isoformat()))
+        return replace(context, catalog=context.catalog.dated(assumptions.price_date.isoformat()))
 
     @property
     def hardware(self) -> HardwareFinder:
         return HardwareFinder(self.catalog, self.software)
-
-
-def measured_by(runs: Sequence[MeasuredRun]) -> MeasurementCoverage:
-    return MeasurementCoverage(
-        pairs=frozenset((run.family, run.chip) for run in runs if run.counted),
-        series=frozenset(chip_series(run.chip) for run in runs if run.fitted),
-        chips=frozenset(chip_series(run.chip) for run in runs),
-    )
 
 
 MEASURED = ("measured.csv", "measured-2026.csv")
@@ -250,7 +235,11 @@ def load_context(directory: Path) -> SizingContext:
         residuals=load_residuals(directory),
         effects=load_effects(directory, {chip.id: catalog.architecture(chip.id) for chip in catalog.chips()}),
         runs=runs,
-        measured=measured_by(runs),
+        measured=MeasurementCoverage(
+            pairs=frozenset((run.family, run.chip) for run in runs if run.counted),
+            series=frozenset(chip_series(run.chip) for run in runs if run.fitted),
+            chips=frozenset(chip_series(run.chip) for run in runs),
+        ),
         measured_rows=MeasuredRows([*fitted, *newer], rules),
         measured_pairs=load_pairs(directory / "validation" / "ratios.csv", [*fitted, *newer]),
         batch_limits=load_batch_limits(directory),
@@ -264,14 +253,16 @@ def default_software(
     family: str, convolutional: bool, chip: str, kind: ChipKind, context: SizingContext
 ) -> DefaultSoftware:
     formats = (
-        [] if kind is ChipKind.IPU else [one.value for one in context.catalog.gpu_chip(chip).matrix_peak]
+        []
+        if kind is ChipKind.IPU
+        else [precision.value for precision in context.catalog.gpu_chip(chip).matrix_peak]
     )
     network = "convolutional" if convolutional else ""
     return context.software.default(family, network, kind.value, chip, formats)
 
 
 def choose_software(
-    asked: str | None,
+    requested: str | None,
     family: str,
     convolutional: bool,
     chip: str,
@@ -279,14 +270,14 @@ def choose_software(
     context: SizingContext,
     defaults: list[Default],
 ) -> SoftwareProfile:
-    """Return the software profile asked for, or the default of the chip and the family or kind of network."""
-    if asked is not None:
-        profile = context.software_profile(asked)
+    """Return the requested software profile, or the default of the chip and the model."""
+    if requested is not None:
+        profile = context.software_profile(requested)
         if profile.kind != kind.value:
             raise BadInput.at(
                 "software",
                 "{software} is {kind} software; choose one for {chip}, or leave it empty",
-                software=asked,
+                software=requested,
                 kind=profile.kind.upper(),
                 chip=chip,
             )

@@ -1,4 +1,4 @@
-"""What a run costs: a system owned or rented, on a stated basis."""
+"""The cost of a run on an owned or rented system."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from app.engine.cost.hours import (
 )
 from app.engine.records import Floats
 from app.engine.units import GIGABYTE, HOUR, HOURS_PER_YEAR, KILOWATT_HOUR, MONTH, MONTHS, TERABYTE, YEAR
-from app.estimating.capital import STORAGE, shown, taken
+from app.estimating.capital import STORAGE, cost_figures, taken
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, TraceStep
 from app.estimating.hardware import DECILES, Hardware, Reliability, log_deviation
@@ -45,14 +45,14 @@ DALY = "Daly, Future Generation Computer Systems 22, 2006; Yi, Kondo, Andrzejak,
 
 
 def cost_trace(
-    found: DollarPrices | None,
+    rates: DollarPrices | None,
     cost: Cost | None,
     seconds: float,
     run: Run | None = None,
     assumed: Reliability | None = None,
 ) -> list[TraceStep]:
     """Return the steps that lead to the cost of a run; none where no price is known."""
-    if found is None or cost is None:
+    if rates is None or cost is None:
         return []
     figures = [*cost.figures, *(figure for line in cost.lines for figure in line.figures)]
     stated: dict[str, JsonValue] = {
@@ -63,15 +63,15 @@ def cost_trace(
             name="cost_per_hour",
             formula="sum of: capital P (f − s (f − r)) / (8,766 h · u), f = r / (1 − (1 + r)^−n); "
             "support, power, space and staff of a year / (8,766 h · u)"
-            if found.owned
+            if rates.owned
             else "(instances × price + storage + egress) / u; on demand and spot instances × price",
             inputs=stated | {line.item: line.hourly for line in cost.lines},
             value=cost.hourly.value,
             unit=cost.hourly.unit,
-            reference=f"{BLANK}; {BARROSO}" if found.owned else BARROSO,
+            reference=f"{BLANK}; {BARROSO}" if rates.owned else BARROSO,
             source=_sources(figures),
         ),
-        *_rental(found, run, assumed),
+        *_rental(rates, run, assumed),
         TraceStep(
             name="cost_of_run",
             formula="cost of an hour × time to train",
@@ -98,10 +98,10 @@ def cost_trace(
     return steps
 
 
-def _rental(found: DollarPrices, run: Run | None, assumed: Reliability | None) -> Iterator[TraceStep]:
-    """Yield what interruptions add to a spot price, or from which use on a reservation pays."""
-    terms, price, demand = found.terms, found.hourly, found.on_demand
-    if found.owned or price is None:
+def _rental(rates: DollarPrices, run: Run | None, assumed: Reliability | None) -> Iterator[TraceStep]:
+    """Yield what interruptions add to a spot price, or the use from which a reservation pays."""
+    terms, price, demand = rates.terms, rates.hourly, rates.on_demand
+    if rates.owned or price is None:
         return
     if terms.spot and run is not None and assumed is not None:
         useful = run.total - run.checkpoint - run.failures
@@ -147,7 +147,7 @@ def system_power(hardware: Hardware, pue: float, catalog: Catalog, family: str |
 @dataclass(frozen=True, slots=True)
 class RunExpense:
     prices: DollarPrices | None
-    """None where nobody publishes a price."""
+    """None where no price is published."""
     defaults: CostDefaults
     cost: Cost | None
     energy: Quantity
@@ -155,8 +155,8 @@ class RunExpense:
     @property
     def written_off(self) -> float | None:
         """Time over which the system is written off; None where it is rented. [s]"""
-        found = self.prices
-        return found.lifetime * YEAR if found is not None and found.owned else None
+        rates = self.prices
+        return rates.lifetime * YEAR if rates is not None and rates.owned else None
 
 
 def run_expense(
@@ -168,26 +168,28 @@ def run_expense(
     warnings: list[CheckWarning],
     family: str | None = None,
 ) -> RunExpense:
-    """Return cost and energy of a run; what has to be said of its prices is added to the warnings."""
-    asked, currency, catalog, normals = (
+    """Return cost and energy of a run; append to ``warnings`` what is doubtful of its prices."""
+    assumptions, currency, catalog, normals = (
         request.assumptions, request.currency, context.catalog, common_normals()
     )  # fmt: skip
-    found = prices(hardware, asked, currency, catalog, warnings, family)
-    defaults = cost_defaults_of(hardware, asked, catalog)
-    power = system_power(hardware, defaults.pue.si if asked.pue is None else asked.pue, catalog, family)
+    rates = prices(hardware, assumptions, currency, catalog, warnings, family)
+    defaults = cost_defaults_of(hardware, assumptions, catalog)
+    power = system_power(
+        hardware, defaults.pue.si if assumptions.pue is None else assumptions.pue, catalog, family
+    )
     drawn = run_energy(power.value * power_factors(power, normals), samples)
     cost = None
-    if found is not None:
+    if rates is not None:
         cost = cost_of(
-            hardware, found, seconds=seconds, samples=samples, normals=normals, currency=currency,
+            hardware, rates, seconds=seconds, samples=samples, normals=normals, currency=currency,
             catalog=catalog, family=family,
         )  # fmt: skip
-    return RunExpense(found, defaults, cost, quantity(power.value * seconds, drawn, "J"))
+    return RunExpense(rates, defaults, cost, quantity(power.value * seconds, drawn, "J"))
 
 
 def cost_of(
     hardware: Hardware,
-    found: DollarPrices,
+    rates: DollarPrices,
     *,
     seconds: float,
     samples: Floats,
@@ -196,42 +198,42 @@ def cost_of(
     catalog: Catalog,
     family: str | None = None,
 ) -> Cost:
-    charges = Charges(hardware, found, normals=normals, currency=currency)
-    hourly, sampled = charges.hourly, charges.hourly_samples
-    yearly = found.utilisation * HOURS_PER_YEAR
-    worth = float(present_worth_factor(found.discount_rate, found.lifetime))
+    charges = Charges(hardware, rates, normals=normals, currency=currency)
+    hourly, hourly_samples = charges.hourly, charges.hourly_samples
+    yearly = rates.utilisation * HOURS_PER_YEAR
+    worth = float(present_worth_factor(rates.discount_rate, rates.lifetime))
 
     def amount(hours: float) -> Quantity:
-        return quantity(hourly * hours, sampled * hours, currency)
+        return quantity(hourly * hours, hourly_samples * hours, currency)
 
     lines = [
         CostLine(
             item=name,
             hourly=value,
             per_month=value * yearly / MONTHS,
-            over_term=value * yearly * found.lifetime,
-            figures=shown(found.figures.get(name, []), catalog.book),
+            over_term=value * yearly * rates.lifetime,
+            figures=cost_figures(rates.figures.get(name, []), catalog.book),
         )
         for name, value in charges.lines.items()
     ]
-    runs = run_cost(sampled, samples)
+    runs = run_cost(hourly_samples, samples)
     return Cost(
         run=quantity(float(run_cost(hourly, seconds)), runs, currency),
         run_samples=[float(f"{amount:.5g}") for amount in np.ravel(runs)],
-        capex=quantity(*charges.capital, currency) if found.owned else None,
-        hourly=quantity(hourly, sampled, currency),
+        capex=quantity(*charges.capital, currency) if rates.owned else None,
+        hourly=quantity(hourly, hourly_samples, currency),
         per_accelerator_hour=quantity(
             float(accelerator_hour_cost(hourly, hardware.devices)),
-            accelerator_hour_cost(sampled, hardware.devices),
+            accelerator_hour_cost(hourly_samples, hardware.devices),
             currency,
         ),
         per_month=amount(yearly / MONTHS),
         over_term=amount(charges.term_hours),
         present_value=amount(yearly * worth),
-        carbon=_carbon(hardware, found, seconds, samples, normals, catalog, family),
-        basis=basis_of(found, currency, catalog),
+        carbon=_carbon(hardware, rates, seconds, samples, normals, catalog, family),
+        basis=basis_of(rates, currency, catalog),
         lines=lines,
-        figures=shown(found.figures[""], catalog.book),
+        figures=cost_figures(rates.figures[""], catalog.book),
         quote=quote(
             [quote_line(line.item, line.item, 1, line.over_term, currency) for line in lines], currency
         ),
@@ -242,16 +244,15 @@ class Charges:
     """What a system costs in a currency, central and as samples."""
 
     def __init__(
-        self, hardware: Hardware, found: DollarPrices, *, normals: Mapping[str, Floats], currency: Currency
+        self, hardware: Hardware, rates: DollarPrices, *, normals: Mapping[str, Floats], currency: Currency
     ) -> None:
-        """Take the prices and rates of a system, and standard normals, of which the prices take a column."""
-        self.found = found
+        self.found = rates
         self.currency = currency
         self._normals = normals
-        self._factor = np.exp(found.deviation * normals["price"])
-        self._exchange = found.rate if currency == "KRW" else 1.0
+        self._factor = np.exp(rates.deviation * normals["price"])
+        self._exchange = rates.rate if currency == "KRW" else 1.0
         # A line is linear in the factor on prices: its ends give every sample of it.
-        self._lines = _lines(hardware, found, np.array([0.0, 1.0]))
+        self._lines = _lines(hardware, rates, np.array([0.0, 1.0]))
         self.hourly, self.hourly_samples = self._sampled(self._lines)
         """Of a useful hour. [currency/h]"""
 
@@ -262,10 +263,7 @@ class Charges:
 
     @property
     def purchase(self) -> tuple[float, Floats] | None:
-        """What has to be paid before the first run; None where the system is rented. [currency]
-
-        Machines, hosts, network and storage that are counted, and their freight and installation.
-        """
+        """Machines, hosts, network and storage with freight and installation; None if rented. [currency]"""
         if not self.owned:
             return None
         return self.capital[0] * self.installed, self.capital[1] * self.installed
@@ -276,7 +274,7 @@ class Charges:
 
     @property
     def installed(self) -> float:
-        """What is bought with its freight and installation, over its price."""
+        """Price with freight and installation, over the price without."""
         return 1.0 + self.found.defaults.installation_share.si
 
     @property
@@ -291,40 +289,38 @@ class Charges:
 
     @property
     def shares(self) -> tuple[float, float]:
-        """Shares of the purchase and of an hour that are proportional to the price of the system.
-
-        Costs are linear in that price: the share is what they grow by where it doubles.
-        """
-        moving = {"instances"} | {
+        """Shares of the purchase and of an hour that are proportional to the price of the system."""
+        proportional = {"instances"} | {
             name
             for name, basis in self.found.figures.items()
             # A network without a bill costs a share of everything else.
-            if name == "machines" or any(getattr(one, "parameter", "") == "network_share" for one in basis)
+            if name == "machines"
+            or any(getattr(figure, "parameter", "") == "network_share" for figure in basis)
         }
         capital = self.found.capital
         bought = sum(capital.values())
-        of_capital = sum(price for name, price in capital.items() if name in moving) / (bought or 1.0)
+        of_capital = sum(price for name, price in capital.items() if name in proportional) / (bought or 1.0)
         # Installation, spare parts and support follow the whole of what is bought.
         more = sum(
-            (whole - free) * (float(name in moving) if name in (*capital, "instances") else of_capital)
+            (whole - free) * (float(name in proportional) if name in (*capital, "instances") else of_capital)
             for name, (free, whole) in self._lines.items()
         )
         return of_capital, float(more / sum(float(ends[1]) for ends in self._lines.values()))
 
     def _sampled(self, lines: Mapping[str, Floats]) -> tuple[float, Floats]:
-        """Return the sum of lines, whose ends are given, central and as samples."""
-        paid: dict[str, Floats] = {}
+        """Return the sum of lines, central and as samples, from their values at factors 0 and 1."""
+        by_currency: dict[str, Floats] = {}
         for name, ends in lines.items():
             unit = self.found.paid_in(name)
-            paid[unit] = paid[unit] + ends if unit in paid else ends
+            by_currency[unit] = by_currency[unit] + ends if unit in by_currency else ends
         central, sampled = 0.0, np.zeros_like(self._factor)
-        for unit, (free, whole) in paid.items():
+        for unit, (free, whole) in by_currency.items():
             central += whole
             sampled += (free + (whole - free) * self._factor) * self._converted(unit)
         return float(central) * self._exchange, sampled * self._exchange
 
     def _converted(self, paid: str) -> Floats | float:
-        """Return the factor by which what is paid in a currency moves with the exchange rate."""
+        """Return the factor of the exchange rate on what is paid in a currency."""
         if paid == self.currency:
             return 1.0
         deviation = {
@@ -336,88 +332,88 @@ class Charges:
         return np.exp(power * self._normals["exchange_rate"])
 
 
-def _lines(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str, Floats]:
-    """Return the lines that are counted, each in the shape of the factor on prices."""
-    lines = _owned(hardware, found, factor) if found.owned else _rented(hardware, found, factor)
+def _lines(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:
+    """Return the cost of an hour by line, each in the shape of the factor on prices."""
+    lines = _owned(hardware, rates, factor) if rates.owned else _rented(hardware, rates, factor)
     return {
         name: np.broadcast_to(np.asarray(value, dtype=float), factor.shape) for name, value in lines.items()
     }
 
 
-def _rented(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str, Floats]:
-    # The price of a useful hour is the rent over its utilisation; nobody pays for elastic hours when idle.
-    paid = found.utilisation if found.terms.elastic else 1.0
+def _rented(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:
+    # The price of a useful hour is the rent over its utilisation; elastic hours are not paid when idle.
+    paid_share = rates.utilisation if rates.terms.elastic else 1.0
     lines = rented_hourly_cost(
         hardware.count,
-        paid * (found.hourly or 0.0) * factor,
-        found.stored,
-        found.defaults.storage_object.si,
-        found.utilisation,
-        found.egress,
-        found.egress_price,
+        paid_share * (rates.hourly or 0.0) * factor,
+        rates.stored,
+        rates.defaults.storage_object.si,
+        rates.utilisation,
+        rates.egress,
+        rates.egress_price,
     )
-    counted = {"instances": True, STORAGE: found.stored > 0, "egress": found.egress > 0}
+    counted = {"instances": True, STORAGE: rates.stored > 0, "egress": rates.egress > 0}
     return {name: value for name, value in lines.items() if counted[name]}
 
 
-def _owned(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str, Floats]:
-    defaults, include = found.defaults, found.include
+def _owned(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:
+    defaults, include = rates.defaults, rates.include
     lines = owned_hourly_cost(
         OwnedSystem(
-            equipment={name: price * factor for name, price in found.capital.items()},
+            equipment={name: price * factor for name, price in rates.capital.items()},
             install_share=defaults.installation_share.si,
             spares_share=defaults.spares_share.si,
-            residual_share=found.residual,
-            discount_rate=found.discount_rate,
-            lifetime=found.lifetime,
+            residual_share=rates.residual,
+            discount_rate=rates.discount_rate,
+            lifetime=rates.lifetime,
             yearly_shares={line: share.si * YEAR for line, share in defaults.yearly_shares.items()},
-            power=facility_power(found.power, found.pue),
-            electricity_price=found.electricity,
+            power=facility_power(rates.power, rates.pue),
+            electricity_price=rates.electricity,
             reserved_power=hardware.entry.power_max.value * hardware.count,
             space_price=in_dollars(defaults.colocation, defaults),
-            staff=found.staff,
-            staff_pay=found.staff_pay,
-            utilisation=found.utilisation,
+            staff=rates.staff,
+            staff_pay=rates.staff_pay,
+            utilisation=rates.utilisation,
         )
     )
     optional = {"power", "space", "staff", *YEARLY_SHARES}
     return {name: value for name, value in lines.items() if name not in optional or name in include}
 
 
-def basis_of(found: DollarPrices, currency: str, catalog: Catalog) -> dict[str, JsonValue]:
-    """Return everything that two costs must share, and the rates they were made with."""
-    terms, book = found.terms, catalog.book
+def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, JsonValue]:
+    """Return what two costs must share to be compared, and the rates they were computed with."""
+    terms, book = rates.terms, catalog.book
     basis: dict[str, JsonValue] = {
-        "acquisition": "own" if found.owned else "rent",
-        "utilisation": found.utilisation,
-        "include": _counted(found),
+        "acquisition": "own" if rates.owned else "rent",
+        "utilisation": rates.utilisation,
+        "include": _counted(rates),
         "currency": currency,
-        "won_per_dollar": found.rate,
-        "exchange_rate_as_of": found.defaults.won_per_dollar.as_of,
-        "term_years": found.lifetime,
-        "discount_rate": found.discount_rate,
+        "won_per_dollar": rates.rate,
+        "exchange_rate_as_of": rates.defaults.won_per_dollar.as_of,
+        "term_years": rates.lifetime,
+        "discount_rate": rates.discount_rate,
         "region": terms.region,
     }
-    if found.owned:
+    if rates.owned:
         basis |= {
-            "amortisation_years": found.lifetime,
-            "residual_share": found.residual,
+            "amortisation_years": rates.lifetime,
+            "residual_share": rates.residual,
             "tariff_tier": terms.tier,
-            "pue": found.pue,
-            "electricity_usd_per_kwh": found.electricity * KILOWATT_HOUR,
+            "pue": rates.pue,
+            "electricity_usd_per_kwh": rates.electricity * KILOWATT_HOUR,
         }
-        if STORAGE in found.capital:
-            basis["storage_tb"] = found.capital[STORAGE] / found.defaults.storage_flash.si / TERABYTE
+        if STORAGE in rates.capital:
+            basis["storage_tb"] = rates.capital[STORAGE] / rates.defaults.storage_flash.si / TERABYTE
     else:
         basis |= {
             "rental": terms.rental,
-            "hourly_usd": found.hourly,
-            "as_of": found.rent.as_of if found.rent else None,
+            "hourly_usd": rates.hourly,
+            "as_of": rates.rent.as_of if rates.rent else None,
         }
-        if found.stored:
-            basis["storage_tb"] = found.stored / TERABYTE
-        if found.egress:
-            basis["egress_gb"] = found.egress * MONTH / GIGABYTE
+        if rates.stored:
+            basis["storage_tb"] = rates.stored / TERABYTE
+        if rates.egress:
+            basis["egress_gb"] = rates.egress * MONTH / GIGABYTE
     if catalog.prices_on is not None:
         basis["price_date"] = catalog.prices_on
     if book is not None:
@@ -425,15 +421,15 @@ def basis_of(found: DollarPrices, currency: str, catalog: Catalog) -> dict[str, 
     return basis
 
 
-def _counted(found: DollarPrices) -> list[JsonValue]:
-    if found.owned:
-        return list(found.include)
-    return [name for name, amount in ((STORAGE, found.stored), ("egress", found.egress)) if amount]
+def _counted(rates: DollarPrices) -> list[JsonValue]:
+    if rates.owned:
+        return list(rates.include)
+    return [name for name, amount in ((STORAGE, rates.stored), ("egress", rates.egress)) if amount]
 
 
 def _carbon(
     hardware: Hardware,
-    found: DollarPrices,
+    rates: DollarPrices,
     seconds: float,
     samples: Floats,
     normals: Mapping[str, Floats],
@@ -441,12 +437,12 @@ def _carbon(
     family: str | None,
 ) -> Carbon:
     """Return the carbon dioxide of a run and of a year, from the facility's power and the grid."""
-    intensity = found.defaults.carbon
-    drawn = system_power(hardware, found.pue, catalog, family)
+    intensity = rates.defaults.carbon
+    drawn = system_power(hardware, rates.pue, catalog, family)
     spread = power_factors(drawn, normals)
     run = emissions(run_energy(drawn.value, seconds), intensity.si)
     sampled = emissions(run_energy(drawn.value * spread, samples), intensity.si)
-    year = emissions(run_energy(facility_power(found.power, found.pue), YEAR), intensity.si)
+    year = emissions(run_energy(facility_power(rates.power, rates.pue), YEAR), intensity.si)
     return Carbon(
         run=_on_grid(quantity(float(run), sampled, "kg"), intensity),
         per_year=_on_grid(quantity(float(year), year * spread, "kg"), intensity),
@@ -455,7 +451,7 @@ def _carbon(
 
 
 def _on_grid(emitted: Quantity, intensity: Figure) -> Quantity:
-    """Return an emission whose ends take the range of the grid's intensity along."""
+    """Return an emission with the range of the grid's intensity added."""
     return emitted.model_copy(
         update={
             "low": emitted.low * intensity.si_low / intensity.si,

@@ -1,4 +1,4 @@
-"""Decide what an estimate leaves open: workload, software, global batch and plan."""
+"""Decide what a request leaves open: workload, software, global batch and plan."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from app.estimating.workload import Training, is_convolutional, largest_batch, r
 from app.profiles.model import ModelProfile
 
 RANKED_AT = 0.8
-"""Share of the runs of a plan that are to stay below the time by which it is ranked."""
+"""Share of the runs of a plan that stay below the time by which it is ranked."""
 WORTH_IT = 1.05
-"""How many times as fast a plan of such a kind has to be to be preferred, at :data:`RANKED_AT`."""
+"""Speed-up from which a plan of an unmeasured kind is preferred, at :data:`RANKED_AT`."""
 
 
 def risk_of(scenario: Scenario, family: str, context: SizingContext, probability: float = RANKED_AT) -> Risk:
@@ -54,10 +54,10 @@ def risk_of(scenario: Scenario, family: str, context: SizingContext, probability
         raise BadInput.at("probability", "must be at least 0.5 and below 1, not {value}", value=probability)
     factor = WORTH_IT ** (residual_quantile(probability) / residual_quantile(RANKED_AT))
 
-    known = known_regimes(scenario, family)
+    measured = known_regimes(scenario, family)
 
     def factors(plans: Plans) -> Floats:
-        masks = [mask for name, mask in unusual_masks(scenario, plans).items() if name not in known]
+        masks = [mask for name, mask in unusual_masks(scenario, plans).items() if name not in measured]
         ways = np.zeros(plans.tensor.shape, dtype=np.intp)
         for mask in masks:
             ways += mask
@@ -80,7 +80,7 @@ class PlanQuestion:
 
 @dataclass(slots=True)
 class Decision:
-    """Everything decided before the engine is asked for the final numbers."""
+    """What is decided before the engine computes the final numbers."""
 
     request: EstimateRequest
     profile: ModelProfile
@@ -100,7 +100,6 @@ class Decision:
 
     @property
     def machines_used(self) -> int:
-        """Machines that the devices of the plan fill."""
         return int(self.hardware.machines_used(self.choice.plans)[0])
 
 
@@ -122,7 +121,7 @@ def decide(
 def question_of(
     request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
 ) -> PlanQuestion:
-    """Return a request with workload and software resolved for systems of such hardware."""
+    """Return a request with workload and software resolved, for any count of the hardware."""
     chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
     training = resolve_training(request, profile, chip, context)
     table = training.operators()
@@ -171,7 +170,7 @@ def choose(
     divided = batch if searched or allowed else divided_batch(batch, hardware.devices)
     if divided != batch:
         warnings.append(batch_adjusted(batch, divided, hardware.devices))
-    # To a target fewer samples do at a smaller batch; an IPU keeps the activations of fewer micro-batches.
+    # Smaller batches need fewer samples to a target, and less memory for activations on an IPU.
     quarterings = 2 if scenario.is_ipu else 0 if training.target is None else 3
     space = space_of(
         scenario,
@@ -185,7 +184,7 @@ def choose(
         batches=() if training.target is None else training.target.batches.tolist(),
         lean=lean,
     )
-    found = search_space(
+    search = search_space(
         scenario,
         space,
         margin=question.margin,
@@ -200,7 +199,7 @@ def choose(
         hardware=hardware,
         training=training,
         scenario=scenario,
-        choice=choose_plan(scenario, found),
+        choice=choose_plan(scenario, search),
         batch_searched=searched,
         margin=question.margin,
         warnings=warnings,
@@ -208,10 +207,7 @@ def choose(
 
 
 def run_totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:
-    """Return how long whole runs of plans take, with what machines of the kind usually lose to failures.
-
-    What the request assumes of failures, input and money changes no plan.
-    """
+    """Return the times of whole runs at usual failures, as a request's assumptions change no plan."""
     assumed = reliability(context.catalog.reliability_defaults(hardware.entry.chip_kind), AssumptionsInput())
     machine = hardware.devices_per_machine
     return run_figures(scenario, training, assumed, input_rate=None, devices_per_machine=machine).totals
@@ -220,7 +216,7 @@ def run_totals(scenario: Scenario, training: Training, hardware: Hardware, conte
 def divided_batch(batch: int, devices: int) -> int:
     """Return a global batch that enough devices can share: itself, or the next multiple of the devices.
 
-    A batch of few divisors, as a large prime, would leave most devices idle.
+    A batch with few divisors, such as a large prime, would leave most devices idle.
     """
     copies = max(count for count in divisors(batch) if count <= devices)
     return batch if 2 * copies >= min(batch, devices) else -(-batch // devices) * devices

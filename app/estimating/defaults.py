@@ -1,4 +1,4 @@
-"""Every default an estimate took beside those of its workload, with the reason."""
+"""The defaults of an estimate beside those of its workload, with their reasons."""
 
 from __future__ import annotations
 
@@ -20,47 +20,46 @@ from app.estimating.runtime import Run
 
 
 def system_defaults(request: EstimateRequest, hardware: Hardware) -> list[Default]:
-    asked = request.system
+    system = request.system
     usual = Message("default configuration of {system}", {"system": hardware.entry.name})
-    found = []
-    if "count" not in asked.model_fields_set:
-        found.append(Default.of("system.count", hardware.count, Message("1 by default")))
-    if asked.fabric is None:
-        found.append(Default.of("system.fabric", hardware.fabric, usual))
-    if asked.ports_per_node is None:
-        found.append(Default.of("system.ports_per_node", hardware.ports_per_node, usual))
+    defaults = []
+    if "count" not in system.model_fields_set:
+        defaults.append(Default.of("system.count", hardware.count, Message("1 by default")))
+    if system.fabric is None:
+        defaults.append(Default.of("system.fabric", hardware.fabric, usual))
+    if system.ports_per_node is None:
+        defaults.append(Default.of("system.ports_per_node", hardware.ports_per_node, usual))
     if "currency" not in request.model_fields_set:
-        found.append(Default.of("currency", request.currency, Message("US dollars by default")))
-    return found
+        defaults.append(Default.of("currency", request.currency, Message("US dollars by default")))
+    return defaults
 
 
 def plan_defaults(decision: Decision) -> list[Default]:
-    found = []
+    defaults = []
     if decision.batch_searched:
         why = Message("shortest training time within the range where convergence holds")
-        found.append(Default.of("workload.global_batch", decision.batch, why))
+        defaults.append(Default.of("workload.global_batch", decision.batch, why))
     if decision.request.assumptions.memory_margin is None:
         margin = round(default_margin(decision.scenario), 6)
         why = Message("memory reserved for what no formula counts")
-        found.append(Default.of("assumptions.memory_margin", margin, why))
-    return found
+        defaults.append(Default.of("assumptions.memory_margin", margin, why))
+    return defaults
 
 
 def assumption_defaults(
     request: EstimateRequest,
-    found: DollarPrices | None,
+    prices: DollarPrices | None,
     cost: CostDefaults,
     reliability: ReliabilityDefaults | None,
     run: Run | None,
     machines: int = 1,
 ) -> list[Default]:
-    asked = request.assumptions
+    assumptions = request.assumptions
     entries: list[Default] = []
 
     def add(name: str, value: JsonValue, figure: Figure | None, why: Message | None = None) -> None:
-        if getattr(asked, name) is None:
-            reason = why or _figure(figure)
-            entries.append(Default.of(f"assumptions.{name}", value, reason))
+        if getattr(assumptions, name) is None:
+            entries.append(Default.of(f"assumptions.{name}", value, why or _figure(figure)))
 
     if reliability is not None and run is not None:
         rate = reliability.failure_rate
@@ -70,50 +69,44 @@ def assumption_defaults(
         interval = run.interval / MINUTE
         optimum = Message("interval with the least loss (Daly)")
         add("checkpoint_minutes", round(interval, 3) if interval < 1e9 else None, None, optimum)
-    add("pue", cost.pue.si if found is None else found.pue, cost.pue)
-    if found is None:
+    add("pue", cost.pue.si if prices is None else prices.pue, cost.pue)
+    if prices is None:
         return entries
     usual = Message("by default, machines are owned and cloud instances rented")
-    add("acquisition", "own" if found.owned else "rent", None, usual)
+    add("acquisition", "own" if prices.owned else "rent", None, usual)
     where = Message("Korea for owned systems; published rental prices are for the United States")
-    add("region", found.terms.region, None, where)
+    add("region", prices.terms.region, None, where)
     add("amortisation_years", cost.amortisation.si / YEAR, cost.amortisation)
-    add("discount_rate", round(found.discount_rate, 9), cost.capital_rate)
+    add("discount_rate", round(prices.discount_rate, 9), cost.capital_rate)
     add("utilisation", cost.utilisation.si, cost.utilisation)
-    if STORAGE in found.include:
-        size = stored_tb(found)
-        add("storage_tb", size, cost.storage_per_node)
-    if found.owned:
-        add("residual_share", found.residual, cost.residual)
-        add("tariff_tier", found.terms.tier, cost.tariff)
-        if "staff" in found.include:
-            add("staff", round(found.staff, 9), cost.staff_per_node)
-        add(
-            "include",
-            list(found.include),
-            None,
-            Message("all cost items with a sourced or marked figure"),
-        )
-        exchange = found.rate if request.currency == "KRW" else 1.0
-        add("electricity_per_kwh", round(found.electricity * KILOWATT_HOUR * exchange, 6), cost.tariff)
+    if STORAGE in prices.include:
+        add("storage_tb", stored_tb(prices), cost.storage_per_node)
+    if prices.owned:
+        add("residual_share", prices.residual, cost.residual)
+        add("tariff_tier", prices.terms.tier, cost.tariff)
+        if "staff" in prices.include:
+            add("staff", round(prices.staff, 9), cost.staff_per_node)
+        all_items = Message("all cost items with a sourced or marked figure")
+        add("include", list(prices.include), None, all_items)
+        exchange = prices.rate if request.currency == "KRW" else 1.0
+        add("electricity_per_kwh", round(prices.electricity * KILOWATT_HOUR * exchange, 6), cost.tariff)
     else:
-        add("rental", found.terms.rental, None, Message("on-demand by default"))
-        if found.terms.spot:
+        add("rental", prices.terms.rental, None, Message("on-demand by default"))
+        if prices.terms.spot:
             rate = cost.interruptions
             add("spot_interruptions_per_month", rate.value, rate)
     return entries
 
 
-def stored_tb(found: DollarPrices) -> float:
+def stored_tb(prices: DollarPrices) -> float:
     """Return the storage that is counted. [TB]"""
-    owned = found.capital.get(STORAGE, 0.0) / found.defaults.storage_flash.si
-    return round((owned or found.stored) / TERABYTE, 9)
+    owned = prices.capital.get(STORAGE, 0.0) / prices.defaults.storage_flash.si
+    return round((owned or prices.stored) / TERABYTE, 9)
 
 
 def _figure(figure: Figure | None) -> Message:
     if figure is None:
         return Message("catalogue value")
     return Message(
-        "catalogue value: {publisher}, {date}",
-        {"publisher": figure.source.publisher, "date": figure.as_of},
+        "catalogue value: {publisher}, {date}", {"publisher": figure.source.publisher, "date": figure.as_of}
     )

@@ -1,11 +1,9 @@
-"""What measured runs take beyond what the engine says of their chip, software and model.
+"""Systematic factors between measured and computed step times, by architecture, chip, software and family.
 
-Figures of a software profile say how a stack works. What is left after them has four causes that runs
-share: the chips of an architecture, and a chip beside them, reach more or less than their data sheets say,
-a stack without fitted figures of its own loses more or less than its class, and the operators of a family
-of models are known better or worse. Each is one factor on the time of a step, a row of data/effects.csv;
-:mod:`app.estimating.fitting.effects` fits them. What a single laboratory has in common never moves a
-prediction.
+They remain after the figures of a software profile: an architecture or a chip reaches more or less than its
+data sheet says, a stack without fitted figures loses more or less than its class, and the operators of a
+family are known better or worse. Each is a row of data/effects.csv, fitted by
+:mod:`app.estimating.fitting.effects`. What the runs of one laboratory share never moves a prediction.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from app.estimating.chips import chip_series
 
 KINDS = ("architecture", "chip", "software", "family")
 RESTS_ON = re.compile(r"(\d[\d,]*) runs? in (\d[\d,]*) groups?")
-"""What a note says of the runs that a figure rests on."""
+"""Counts of runs and groups in the note of a figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +29,25 @@ class Effect:
     kind: str
     """One of :data:`KINDS`."""
     name: str
-    """Name of an architecture, a software profile or a family, or how identifiers of chips begin."""
+    """Name of an architecture, a software profile or a family, or the prefix of chip identifiers."""
     factor: float
-    """Measured time over computed time, all else alike. [-]"""
+    """Measured time over computed time. [-]"""
     deviation: float
     """Of its logarithm."""
     note: str
 
     @property
     def runs(self) -> int:
-        """Measured runs that it rests on."""
         return self._counts[0]
 
     @property
     def groups(self) -> int:
-        """Groups of equal machines among them."""
         return self._counts[1]
 
     @property
     def _counts(self) -> tuple[int, int]:
-        found = RESTS_ON.search(self.note)
-        runs, groups = (0, 0) if found is None else (int(one.replace(",", "")) for one in found.groups())
+        match = RESTS_ON.search(self.note)
+        runs, groups = (0, 0) if match is None else (int(text.replace(",", "")) for text in match.groups())
         return runs, groups
 
     def holds_for(self, chip: str, architecture: str, software: str, family: str) -> bool:
@@ -71,7 +67,7 @@ class Effects:
     ) -> tuple[Effect, ...]:
         """Return the effects on a step of a family of models with a software on a chip.
 
-        Software with figures of its own on one of the series of chips that figures were fitted on has none.
+        Software with fitted figures has none on the series of chips that figures were fitted on.
         """
         if software.kind == "ipu" or (software.rests_on_runs and chip_series(chip) in fitted):
             return ()
@@ -81,7 +77,7 @@ class Effects:
 
 
 def time_factor(effects: Iterable[Effect]) -> float:
-    """Return the factor of several effects together.
+    """Return the product of several effects.
 
     >>> rows = [Effect("chip", "b200", 1.1, 0.03, ""), Effect("family", "moe", 1.2, 0.07, "")]
     >>> round(time_factor(rows), 2)

@@ -1,4 +1,4 @@
-"""The estimate: from a request to one document that says how long, how much and why."""
+"""The estimate: from a request to a document of time, cost and their reasons."""
 
 from __future__ import annotations
 
@@ -30,11 +30,7 @@ from app.estimating.defaults import assumption_defaults, plan_defaults, system_d
 from app.estimating.documents import Default, Estimate, Text, Validation
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.nearest import claimed
-from app.estimating.ranges import (
-    common_normals,
-    quantity,
-    residual_factors,
-)
+from app.estimating.ranges import common_normals, quantity, residual_factors
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
 from app.estimating.runtime import Run, runs_of, sensitivity_of
@@ -58,7 +54,7 @@ from app.profiles.model import ModelProfile
 
 
 def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
-    """Return the estimate of a request; its ``id`` is left to whoever keeps it."""
+    """Return the estimate of a request, without an ``id``: the store sets it."""
     profile, hardware, context = _resolved(request, context)
     if profile.total_flop is not None:
         return bare_estimate(request, profile.total_flop, hardware, context)
@@ -67,9 +63,9 @@ def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
 
 
 def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
-    asked = request.system
+    system = request.system
     return context.hardware.system(
-        asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
+        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
     )
 
 
@@ -86,11 +82,11 @@ Timed: TypeAlias = tuple[float, list[float] | None]
 
 
 def time_to_train(request: EstimateRequest, context: SizingContext) -> Timed | None:
-    """Return the time of an estimate and its samples, without the rest; None where the model does not fit."""
+    """Return the time of an estimate and its samples; None where the model does not fit."""
     profile, hardware, context = _resolved(request, context)
     if profile.total_flop is not None:
-        made = bare_estimate(request, profile.total_flop, hardware, context)
-        return None if made.time_to_train is None else (made.time_to_train.value, made.time_samples)
+        bare = bare_estimate(request, profile.total_flop, hardware, context)
+        return None if bare.time_to_train is None else (bare.time_to_train.value, bare.time_samples)
     decision = _decided(request, profile, hardware, context)
     if not decision.choice.fits:
         return None
@@ -122,9 +118,9 @@ def _reliability(request: EstimateRequest, hardware: Hardware, context: SizingCo
 
 
 def physical_question(request: EstimateRequest) -> str | None:
-    """Return what is asked about model, work, system and plan, without money and use.
+    """Return a cache key of model, workload, system and plan, without money and use.
 
-    None where a sample or a calibration is named: it may have been deleted since it was last asked about.
+    None where a sample or a calibration is named, which may have been deleted since.
     """
     if request.workload.workload_id is not None or (request.software or "").startswith(CALIBRATION_PREFIX):
         return None
@@ -136,21 +132,21 @@ def physical_question(request: EstimateRequest) -> str | None:
         software=request.software,
         assumptions=AssumptionsInput(memory_margin=request.assumptions.memory_margin),
     )
-    # What was left out and what was stated as the default are told apart: an answer names its defaults.
+    # Omitted fields differ from fields stated at their default: an answer names its defaults.
     return physical.model_dump_json(exclude_unset=True)
 
 
 def _decided(
     request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
 ) -> Decision:
-    """Return batch and plan, from memory where only money and use are asked about anew."""
+    """Return batch and plan, cached where only money and use differ."""
 
     def make() -> Decision:
         return decide(request, profile, hardware, context)
 
     question = physical_question(request)
-    found: Decision = make() if question is None else context.remember(("plan", question), make)
-    return replace(found, request=request, hardware=hardware)
+    decision: Decision = make() if question is None else context.remember(("plan", question), make)
+    return replace(decision, request=request, hardware=hardware)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +160,7 @@ class Timing:
 def _timed(
     decision: Decision, assumed: Reliability, context: SizingContext, *, remembered: bool = True
 ) -> Timing:
-    """Return how long the plan takes, from memory where only money and use are asked about anew."""
+    """Return the time of the plan, cached where only money and use differ."""
     scenario, training, plans = decision.scenario, decision.training, decision.choice.plans
     input_rate = decision.request.assumptions.input_samples_per_second
 
@@ -174,8 +170,8 @@ def _timed(
         factors = residual_factors(names, context.residuals, normals, scenario, plans)
         run = _run(decision, assumed, factors)
         run_deviation = training.target.scatter if training.target else 0.0
-        others = {"run_length": run_deviation, "failure_rate": assumed.rate_deviation}
-        uncertain = [name for name, deviation in others.items() if deviation > 0]
+        deviations = {"run_length": run_deviation, "failure_rate": assumed.rate_deviation}
+        uncertain = [name for name, deviation in deviations.items() if deviation > 0]
         parts = {
             "memory": memory_summary(decision),
             "breakdown": breakdown_of(run),
@@ -188,8 +184,8 @@ def _timed(
     question = physical_question(decision.request) if remembered else None
     if question is None:
         return make()
-    found: Timing = context.remember(("time", question, assumed, input_rate), make)
-    return found
+    timing: Timing = context.remember(("time", question, assumed, input_rate), make)
+    return timing
 
 
 def _run(decision: Decision, assumed: Reliability, factors: Floats) -> Run:
@@ -212,16 +208,16 @@ def _calibrated_time(decision: Decision, assumed: Reliability, context: SizingCo
     """Return the time to train as it would be known after three measured steps."""
 
     def make() -> Quantity:
-        known, factors = after_three_steps(decision, context)
-        run = _run(known, assumed, factors)
+        calibrated, factors = after_three_steps(decision, context)
+        run = _run(calibrated, assumed, factors)
         return quantity(run.total, run.total_samples, "s")
 
     question = physical_question(decision.request)
     rate = decision.request.assumptions.input_samples_per_second
     if question is None:
         return make()
-    found: Quantity = context.remember(("three steps", question, assumed, rate), make)
-    return found
+    time: Quantity = context.remember(("three steps", question, assumed, rate), make)
+    return time
 
 
 UNTIMED = dict.fromkeys(
@@ -230,7 +226,7 @@ UNTIMED = dict.fromkeys(
         *("energy", "cost", "breakdown", "roof"),
     )
 )
-"""What is not known of a plan that does not fit."""
+"""Fields that are unknown for a plan that does not fit."""
 
 
 def _too_large(decision: Decision, context: SizingContext) -> Estimate:
@@ -255,13 +251,13 @@ def _too_large(decision: Decision, context: SizingContext) -> Estimate:
 
 
 def _remedy(decision: Decision, context: SizingContext) -> Message:
-    """Return what would fit: another plan, more of the same, else DGX A100 640GB, else nothing tried."""
+    """Return what would fit: another plan, more of the same system, DGX A100 640GB, or nothing tried."""
     request = decision.request.model_copy(update={"plan": PlanInput()})
-    asked = request.system
+    system = request.system
     if decision.request.plan != request.plan and _would_fit(request, decision, decision.hardware, context):
         return Message("another plan would fit on the same system; leave the plan empty")
-    same = (asked.fabric, asked.ports_per_node, asked.streaming_memory_gb)
-    for system_id, start, options in ((asked.id, asked.count * 2, same), (ROOMY_SYSTEM, 1, ())):
+    own_options = (system.fabric, system.ports_per_node, system.streaming_memory_gb)
+    for system_id, start, options in ((system.id, system.count * 2, own_options), (ROOMY_SYSTEM, 1, ())):
         count = start
         while count <= MOST_TRIED:
             try:
@@ -292,7 +288,7 @@ def _would_fit(
 
 
 ROOMY_SYSTEM = "dgx-a100-640gb"
-"""System with the most memory per device in the catalogue."""
+"""System that is suggested where no count of the requested one fits."""
 MOST_TRIED = 256
 MOST_DEVICES_TRIED = 4096
 
@@ -343,10 +339,12 @@ def _complete(decision: Decision, context: SizingContext) -> Estimate:
     expense = run_expense(request, hardware, run.total, run.total_samples, context, warnings, profile.family)
     warnings += time_checks(run.total, hardware, expense.written_off, lambda: _finishing(decision, context))
     failures = context.catalog.reliability_defaults(hardware.entry.chip_kind)
-    taken = assumption_defaults(request, expense.prices, expense.defaults, failures, run, hardware.machines)
+    assumed_defaults = assumption_defaults(
+        request, expense.prices, expense.defaults, failures, run, hardware.machines
+    )
     flop, peak = scenario.table.training_flop, scenario.peak * float(plans.devices[0])
     return Estimate(
-        **_common(decision, context, validation, taken),
+        **_common(decision, context, validation, assumed_defaults),
         fits=True,
         step_time=figures["step_time_s"],
         throughput=figures["samples_per_s"],
@@ -377,13 +375,13 @@ def _complete(decision: Decision, context: SizingContext) -> Estimate:
 
 
 def _finishing(decision: Decision, context: SizingContext) -> int | None:
-    """Return a count of the same system that finishes within a year; None where none that is tried does."""
+    """Return a count of the same system that finishes within a year; None where no tried count does."""
     request, hardware = decision.request, decision.hardware
 
     def finishes(count: int) -> bool:
         system = request.system.model_copy(update={"count": count})
-        asked = request.model_copy(update={"system": system, "plan": PlanInput()})
-        seconds = seconds_to_train(asked, context)
+        larger = request.model_copy(update={"system": system, "plan": PlanInput()})
+        seconds = seconds_to_train(larger, context)
         return seconds is not None and seconds <= YEAR
 
     low, high = hardware.count, 2 * hardware.count

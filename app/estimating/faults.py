@@ -1,4 +1,4 @@
-"""All that is wrong with what is asked: an estimate stops at the first fault that it meets."""
+"""All faults of a request: an estimate stops at the first one."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from app.estimating.hardware import known_id
 from app.estimating.request import EstimateRequest
 from app.estimating.workload import resolve_model, resolve_training
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
-def every_fault(asked: Mapping[str, Any], context: SizingContext) -> list[AppError]:
-    """Return the faults of the parts of a request that are well-formed, whatever the others are.
+def every_fault(parts: Mapping[str, Any], context: SizingContext) -> list[AppError]:
+    """Return the faults of the well-formed parts of a request, by field of :class:`EstimateRequest`.
 
-    Parts are named as the fields of :class:`EstimateRequest` are; a part may be missing.
+    A part may be missing.
     """
     faults: list[AppError] = []
 
-    def attempt(make: Callable[[], Found]) -> Found | None:
+    def attempt(make: Callable[[], Result]) -> Result | None:
         try:
             return make()
         except AppError as error:
             faults.append(error)
             return None
 
-    model, workload, system = (asked.get(name) for name in ("model", "workload", "system"))
-    assumptions, software = asked.get("assumptions"), asked.get("software")
+    model, workload, system = (parts.get(name) for name in ("model", "workload", "system"))
+    assumptions, software = parts.get("assumptions"), parts.get("software")
     profile = attempt(lambda: resolve_model(model, context)) if model is not None else None
     hardware = None
     if assumptions is not None:

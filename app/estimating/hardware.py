@@ -1,4 +1,4 @@
-"""Hardware of a scenario from the catalogue: chip, machine and fabric of a system."""
+"""Hardware of a scenario from the catalogue, and its reliability."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ class Reliability:
     rate_deviation: float
     """Log-deviation of the rate."""
     growth: float
-    """Power of the machines by which the rate of one of them grows."""
+    """Exponent of the number of machines by which the rate of one of them grows."""
     taken_back: float
-    """Share of the rate with which a provider takes machines back, which does not grow."""
+    """Share of the rate from machines that the provider takes back, which does not grow."""
     restart: float
-    """From a failure to training again, with what starts anew. [s]"""
+    """From a failure until training resumes. [s]"""
     interval: float | None
     """Between checkpoints; the optimum after Daly where None. [s]"""
     bandwidth: float
-    """What one machine can send to storage. [B/s]"""
+    """From one machine to storage. [B/s]"""
     storage: float
-    """What shared storage of a stated size takes from all machines. [B/s]"""
+    """Write bandwidth of shared storage of a stated size. [B/s]"""
     storage_per_machine: float
-    """What shared storage that grows with the machines takes from one of them. [B/s]"""
+    """Write bandwidth per machine of shared storage that grows with the machines. [B/s]"""
 
 
 def reliability(
-    defaults: ReliabilityDefaults, asked: AssumptionsInput, interruptions: Figure | float = 0.0
+    defaults: ReliabilityDefaults, assumptions: AssumptionsInput, interruptions: Figure | float = 0.0
 ) -> Reliability:
-    """Return what is assumed of failures: what was asked, else the catalogue's figures."""
+    """Return the requested failures and checkpoints, else the catalogue's."""
     for name in ("failures_per_1000_node_days", "restart_minutes", "checkpoint_minutes"):
-        value = getattr(asked, name)
+        value = getattr(assumptions, name)
         least = 0.0 if name != "checkpoint_minutes" else 1e-3
         if value is not None and not least <= value <= 1e6:
             raise BadInput.at(
@@ -65,36 +65,37 @@ def reliability(
             )
     figure = defaults.failure_rate
     deviation = log_deviation(figure)
-    stated = asked.failures_per_1000_node_days
-    failing = figure.si if stated is None else stated / (1000.0 * DAY)
-    taken = interruptions if isinstance(interruptions, float) else interruptions.si
-    spread = failing * (deviation if stated is None else 0.0)
+    stated = assumptions.failures_per_1000_node_days
+    failures = figure.si if stated is None else stated / (1000.0 * DAY)
+    interrupted = interruptions if isinstance(interruptions, float) else interruptions.si
+    spread = failures * (deviation if stated is None else 0.0)
     if not isinstance(interruptions, float):
-        spread = math.hypot(spread, taken * log_deviation(interruptions))
-    rate = failing + taken
-    storage, storage_per_machine = storage_bandwidth(defaults, asked)
+        spread = math.hypot(spread, interrupted * log_deviation(interruptions))
+    rate = failures + interrupted
+    storage, storage_per_machine = storage_bandwidth(defaults, assumptions)
     return Reliability(
         rate=rate,
         rate_deviation=spread / rate if rate > 0 else 0.0,
-        restart=defaults.restart.si if asked.restart_minutes is None else asked.restart_minutes * MINUTE,
-        interval=None if asked.checkpoint_minutes is None else asked.checkpoint_minutes * MINUTE,
+        restart=defaults.restart.si
+        if assumptions.restart_minutes is None
+        else assumptions.restart_minutes * MINUTE,
+        interval=None if assumptions.checkpoint_minutes is None else assumptions.checkpoint_minutes * MINUTE,
         growth=defaults.failure_growth.si if stated is None else 0.0,
-        taken_back=taken / rate if rate > 0 else 0.0,
+        taken_back=interrupted / rate if rate > 0 else 0.0,
         bandwidth=defaults.checkpoint_bandwidth.si,
         storage=storage,
         storage_per_machine=storage_per_machine,
     )
 
 
-def storage_bandwidth(defaults: ReliabilityDefaults, asked: AssumptionsInput) -> tuple[float, float]:
-    """Return what shared storage takes: as a whole where its size is stated, else from each machine. [B/s]
+def storage_bandwidth(defaults: ReliabilityDefaults, assumptions: AssumptionsInput) -> tuple[float, float]:
+    """Return the write bandwidth of shared storage: in total if its size is stated, else per machine. [B/s]
 
-    Storage that is counted takes what its size allows. Where none is counted the site is taken to have what
-    a reference architecture asks for.
+    Storage that is counted has the bandwidth of its size; without any, that of a reference architecture.
     """
-    if asked.storage_tb:
-        return asked.storage_tb * TERABYTE * defaults.storage_write_rate.si, 0.0
-    if asked.include is not None and "storage" in asked.include:
+    if assumptions.storage_tb:
+        return assumptions.storage_tb * TERABYTE * defaults.storage_write_rate.si, 0.0
+    if assumptions.include is not None and "storage" in assumptions.include:
         return 0.0, defaults.storage_per_node.si * defaults.storage_write_rate.si
     return 0.0, defaults.storage_bandwidth.si
 
@@ -110,20 +111,20 @@ def checkpointed_bytes(optimizer: str) -> float:
 
 
 BRIDGE = "BRIDGE"
-"""Word in the description of a PCIe machine whose GPUs are joined in pairs."""
+"""Marks the interconnect of PCIe machines whose GPUs are joined in pairs."""
 
 
 def known_id(catalog: Catalog, kind: str, name: str, field: str) -> str:
-    """Return an identifier of the catalogue, or name its close relatives at the field it came in."""
-    found = catalog.items.get(name)
-    if found is None or kind not in found.kinds:
+    """Return an identifier of the catalogue; else raise NotFound with close ones at ``field``."""
+    item = catalog.items.get(name)
+    if item is None or kind not in item.kinds:
         raise NotFound.named(kind, name, catalog.names(kind), field)
     return name
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """A system as it is bought, and what the engine needs of it."""
+    """A system as it is bought, with its engine record."""
 
     entry: SystemEntry
     count: int
@@ -137,7 +138,7 @@ class Hardware:
 
     @property
     def devices_nearby(self) -> int:
-        """Devices that the fast links of a machine join, those of other machines included."""
+        """Devices joined by fast links, across machines too."""
         if isinstance(self.engine, IpuChip):
             return self.devices_per_machine
         return min(self.engine.machine.devices, self.devices)
@@ -168,7 +169,7 @@ class HardwareFinder:
         ports_per_node: int | None = None,
         streaming_memory_gb: float | None = None,
     ) -> Hardware:
-        """Return ``count`` systems of the catalogue, on its fabric or another."""
+        """Return ``count`` systems of the catalogue, on their own fabric or another."""
         entry = self.catalog.system(known_id(self.catalog, "system", system_id, "system.id"))
         if count < 1:
             raise BadInput.at("system.count", "there must be at least 1 system, not {count}", count=count)
@@ -229,7 +230,7 @@ class HardwareFinder:
         network: Mapping[str, str] | None,
         interconnect: str,
     ) -> GpuSystem | IpuChip:
-        """Return the hardware a measured run names, with as many devices in a machine as it had."""
+        """Return the hardware of a measured run, with as many devices per machine as it had."""
         entry = self.catalog.system(system_id)
         if entry.chip_kind is ChipKind.IPU:
             return self._ipu(entry)
@@ -243,12 +244,14 @@ class HardwareFinder:
         return self._gpu(entry, devices_per_node, self.catalog.fabric(fabric, ports), bridged=bridged)
 
     def network(self, entry: SystemEntry, fabric: str, ports: int, oversubscription: float = 1.0) -> Fabric:
-        """Return a fabric as a machine sees it: a port is no faster than the slot of its adapters."""
-        found = self.catalog.fabric(fabric, ports, oversubscription)
-        return replace(found, port_bandwidth=min(float(found.port_bandwidth), self.slot(entry, fabric)))
+        """Return a fabric with its ports limited to the slots of a machine's adapters."""
+        fabric_record = self.catalog.fabric(fabric, ports, oversubscription)
+        return replace(
+            fabric_record, port_bandwidth=min(float(fabric_record.port_bandwidth), self.slot(entry, fabric))
+        )
 
     def slot(self, entry: SystemEntry, fabric: str) -> float:
-        """Return what a machine's slots carry for a port of a fabric. [B/s]"""
+        """Return the bandwidth of a machine's slots per port of a fabric. [B/s]"""
         link = known_figure(self.catalog, "machine", entry.machine, "adapter_slot")
         adapters = self.catalog.find(fabric, "adapters")
         return self.catalog.figure(link.text, "best_bus_bandwidth").si * (adapters.si if adapters else 1.0)
@@ -280,6 +283,6 @@ class HardwareFinder:
 
 
 MOST_DEVICES = 65_536
-"""Accelerators beyond which no estimate is given; the largest IPU system Graphcore describes."""
+"""Largest number of accelerators; that of the largest IPU system Graphcore describes."""
 MOST_PORTS = 32
 """Ports of a machine's fabric; eight accelerators with three on the chip have 24."""

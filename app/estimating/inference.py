@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -27,24 +28,23 @@ from app.profiles.model import ModelProfile
 
 REGIME = "gpu_inference"
 MOST_BATCH = 4096
-"""Sequences of one replica beyond which no batch is tried."""
-
+"""Largest batch of one replica that is tried. [sequences]"""
 CLOSE = 0.95
 """Share of the most tokens per second from which the shorter time per token is preferred."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generating:
-    """What is asked of every system."""
+    """A request for text generation, the same on every system."""
 
     prompt: float
     """Tokens of a prompt."""
     output: float
     """Tokens generated for it."""
     batch: int | None
-    """Sequences of one replica; the best where None."""
+    """Sequences of one replica; chosen where None."""
     tensor: int | None
-    """Tensor ranks of one replica; the best where None."""
+    """Tensor ranks of one replica; chosen where None."""
     first_token: float | None
     """Longest time to the first token. [s]"""
     per_token: float | None
@@ -61,12 +61,12 @@ class Generating:
 
     @property
     def context(self) -> float:
-        """Tokens behind which a token is generated on average."""
+        """Mean number of tokens before a generated token."""
         return self.prompt + self.output / 2.0
 
 
-def decoder_of(profile: ModelProfile, asked: Generating) -> TransformerShape:
-    """Return the shape of a decoder that generates text; refuse other models, and more than it can hold."""
+def decoder_of(profile: ModelProfile, request: Generating) -> TransformerShape:
+    """Return the shape of a decoder; refuse other models, and more tokens than it has positions."""
     body = profile.body
     if not isinstance(body, TransformerBody) or body.shape.stack is not Stack.DECODER or body.shape.classes:
         raise BadInput.at(
@@ -75,20 +75,20 @@ def decoder_of(profile: ModelProfile, asked: Generating) -> TransformerShape:
             model=profile.name,
         )
     positions = body.shape.positions
-    if 0 < positions < asked.tokens:
+    if 0 < positions < request.tokens:
         raise BadInput.at(
             "prompt_tokens",
             "{model} has {positions} positions; prompt and output together have {tokens} tokens",
             model=profile.name,
             positions=positions,
-            tokens=int(asked.tokens),
+            tokens=int(request.tokens),
         )
     return generating(body.shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """A copy of the model on the tensor ranks of one machine, and what fits beside it."""
+    """A copy of the model on the tensor ranks of one machine, and its memory."""
 
     generation: Generation
     count: int
@@ -106,7 +106,7 @@ class Replica:
 
     @property
     def largest_batch(self) -> int:
-        """Most sequences whose caches fit; negative or 0 where the model does not."""
+        """Most sequences whose caches fit; 0 or negative where the model does not fit."""
         room = self.usable - self.weights - self.working - self.framework
         return int(min(np.floor(room / self.sequence), MOST_BATCH))
 
@@ -116,36 +116,36 @@ class Replica:
 
 
 def replicas_of(
-    shape: TransformerShape, hardware: Hardware, precision: Precision, asked: Generating
+    shape: TransformerShape, hardware: Hardware, precision: Precision, request: Generating
 ) -> list[Replica]:
-    """Return a replica on all numbers of tensor ranks that divide heads and fast links, the fewest first."""
+    """Return a replica for each tensor degree that divides heads and linked devices, the fewest first."""
     system = hardware.engine
     assert isinstance(system, GpuSystem), "IPUs are refused before"
     nearby = hardware.devices_nearby
     possible = [count for count in divisors(nearby) if shape.heads % count == 0]
-    if asked.tensor is not None:
-        if asked.tensor not in possible:
+    if request.tensor is not None:
+        if request.tensor not in possible:
             raise BadInput.at(
                 "tensor",
                 "{tensor} ranks do not divide the {heads} heads and the {devices} accelerators of "
                 "{system} that fast links join; choose from {possible}",
-                tensor=asked.tensor,
+                tensor=request.tensor,
                 heads=shape.heads,
                 devices=nearby,
                 system=hardware.entry.name,
                 possible=", ".join(map(str, possible)),
             )
-        possible = [asked.tensor]
-    table, kernels = prompt_operators(shape, asked.prompt), system.kernels
-    margin = kernels.memory_margin if asked.margin is None else asked.margin
+        possible = [request.tensor]
+    table, kernels = prompt_operators(shape, request.prompt), system.kernels
+    margin = kernels.memory_margin if request.margin is None else request.margin
     return [
         Replica(
-            generation=Generation(shape, system, precision, ranks, asked.cache_size),
+            generation=Generation(shape, system, precision, ranks, request.cache_size),
             count=hardware.devices // nearby * (nearby // ranks),
             weights=weight_bytes(table, precision, ranks),
             working=working_bytes(table, precision, ranks) * kernels.fragmentation,
             framework=kernels.framework_memory,
-            sequence=asked.cache_size * cached_elements(shape, asked.tokens, ranks),
+            sequence=request.cache_size * cached_elements(shape, request.tokens, ranks),
             usable=system.chip.memory_capacity * (1.0 - margin),
         )
         for ranks in sorted(possible)
@@ -153,10 +153,7 @@ def replicas_of(
 
 
 def perfect(replica: Replica) -> Replica:
-    """Return a replica on chips that keep to their data sheets and links that start at once.
-
-    No stack can be faster on the same ranks: kernels may be fused and collectives may be made for inference.
-    """
+    """Return a replica on chips at data-sheet rates and links without latency: a bound for any software."""
     system = replica.generation.system
     chip = replace(
         system.chip, sustained_clock=1.0, narrow_clock=1.0, achieved_bandwidth=1.0, kernel_overhead=0.0
@@ -168,7 +165,7 @@ def perfect(replica: Replica) -> Replica:
 
 
 def batches_up_to(most: int) -> list[int]:
-    """Return powers of two and one and a half times them, and the most itself.
+    """Return powers of two, one and a half times them, and ``most``.
 
     >>> batches_up_to(10)
     [1, 2, 3, 4, 6, 8, 10]
@@ -196,23 +193,23 @@ class Timed:
         return time_per_output_token(batches, self.output, self.prompt.total, token)
 
 
-def timed(replica: Replica, batches: Sequence[int], software: GpuSoftware, asked: Generating) -> Timed:
+def timed(replica: Replica, batches: Sequence[int], software: GpuSoftware, request: Generating) -> Timed:
     return Timed(
         replica=replica,
         batches=batches,
-        prompt=replica.generation.prompt_time(software, asked.prompt),
-        token=replica.generation.token_time(software, batches, asked.context),
-        output=asked.output,
+        prompt=replica.generation.prompt_time(software, request.prompt),
+        token=replica.generation.token_time(software, batches, request.context),
+        output=request.output,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """A system that generates: the replica and the batch that are chosen, and all batches as a curve."""
+    """The chosen replica and batch of a system, and all batches as a curve."""
 
     central: Timed
     chosen: int
-    """Place of the batch among those of the curve."""
+    """Index of the batch in the curve."""
     meets: bool
     """Whether limits on latency are kept; true without any."""
     prompt: Floats
@@ -240,27 +237,27 @@ def serve(
     shape: TransformerShape,
     hardware: Hardware,
     precision: Precision,
-    asked: Generating,
+    request: Generating,
     context: SizingContext,
 ) -> Served | Replica:
-    """Return how a system serves a model; the replica on the most ranks where none of them fits."""
+    """Return how a system serves a model; the replica on the most ranks where none fits."""
     defaults: list[Default] = []
     entry = hardware.entry
     software = choose_software(None, profile.family, False, entry.chip, entry.chip_kind, context, defaults)
-    replicas = replicas_of(shape, hardware, precision, asked)
-    least = asked.batch or 1
-    fitting = [one for one in replicas if one.largest_batch >= least]
+    replicas = replicas_of(shape, hardware, precision, request)
+    least = request.batch or 1
+    fitting = [replica for replica in replicas if replica.largest_batch >= least]
     if not fitting:
         return replicas[-1]
     plain = software.gpu()
-    found = [timed(one, batches_up_to(one.largest_batch), plain, asked) for one in fitting]
-    if asked.batch is not None:
-        found = [_with_batch(one, asked.batch, plain, asked) for one in found]
-    central, chosen, meets = _best(found, asked, hardware.devices)
+    candidates = [timed(replica, batches_up_to(replica.largest_batch), plain, request) for replica in fitting]
+    if request.batch is not None:
+        candidates = [_with_batch(timing, request.batch, plain, request) for timing in candidates]
+    central, chosen, meets = _best(candidates, request, hardware.devices)
     normals = common_normals()
     replica = central.replica
     scenario = Scenario(
-        table=prompt_operators(shape, asked.prompt),
+        table=prompt_operators(shape, request.prompt),
         hardware=replica.generation.system,
         software=software,
         precision=precision,
@@ -271,10 +268,10 @@ def serve(
     plans = Plans.of(tensor=float(replica.tensor), data=float(replica.count), micro_batch=batch)
     names = [*regimes(scenario, plans, profile.family, context.measured), REGIME]
     factors = residual_factors(names, context.residuals, normals, scenario, plans)
-    drawn = timed(replica, central.batches, software.gpu(normals), asked)
-    least_time = timed(perfect(replica), central.batches, replace(plain, **PERFECT), asked)
-    prompt = np.maximum(drawn.prompt.total * factors, least_time.prompt.total[:, np.newaxis])
-    token = np.maximum(drawn.token.total * factors, least_time.token.total[:, np.newaxis])
+    sampled = timed(replica, central.batches, software.gpu(normals), request)
+    least_time = timed(perfect(replica), central.batches, replace(plain, **PERFECT), request)
+    prompt = np.maximum(sampled.prompt.total * factors, least_time.prompt.total[:, np.newaxis])
+    token = np.maximum(sampled.token.total * factors, least_time.token.total[:, np.newaxis])
     batches = np.asarray(central.batches, dtype=float)[:, np.newaxis]
     return Served(
         central=central,
@@ -282,49 +279,52 @@ def serve(
         meets=meets,
         prompt=prompt[0],
         token=token,
-        per_token=time_per_output_token(batches, asked.output, prompt, token),
+        per_token=time_per_output_token(batches, request.output, prompt, token),
         regimes=names,
         software=software.id,
         defaults=defaults,
     )
 
 
-def _with_batch(one: Timed, batch: int, software: GpuSoftware, asked: Generating) -> Timed:
-    """Return the times with the batch that is asked for among those of the curve."""
-    return one if batch in one.batches else timed(one.replica, sorted({*one.batches, batch}), software, asked)
+def _with_batch(candidate: Timed, batch: int, software: GpuSoftware, request: Generating) -> Timed:
+    """Return the times with the requested batch added to the curve."""
+    if batch in candidate.batches:
+        return candidate
+    return timed(candidate.replica, sorted({*candidate.batches, batch}), software, request)
 
 
-def _best(found: Sequence[Timed], asked: Generating, devices: int) -> tuple[Timed, int, bool]:
+def _best(candidates: Sequence[Timed], request: Generating, devices: int) -> tuple[Timed, int, bool]:
     """Return the replica and batch to take, and whether they keep the limits.
 
-    Of those within :data:`CLOSE` of the most tokens per second it is the one with the shortest time per
-    token. Where nothing keeps the limits it is what misses them least.
+    Among those within :data:`CLOSE` of the most tokens per second, the one with the shortest time per token.
+    Where nothing keeps the limits, the one that misses them least.
     """
-    kept: list[tuple[float, float, Timed, int]] = []
-    missed: list[tuple[float, Timed, int]] = []
-    for one in found:
-        first = float(one.prompt.total[0]) / asked.first_token if asked.first_token else 0.0
-        for place, seconds in enumerate(map(float, one.per_token())):
-            batch = one.batches[place]
-            if asked.batch is not None and batch != asked.batch:
+    within: list[tuple[float, float, Timed, int]] = []
+    beyond: list[tuple[float, Timed, int]] = []
+    for candidate in candidates:
+        first = float(candidate.prompt.total[0]) / request.first_token if request.first_token else 0.0
+        for index, seconds in enumerate(map(float, candidate.per_token())):
+            batch = candidate.batches[index]
+            if request.batch is not None and batch != request.batch:
                 continue
-            over = max(first, seconds / asked.per_token if asked.per_token else 0.0)
+            over = max(first, seconds / request.per_token if request.per_token else 0.0)
             if over > 1.0:
-                missed.append((over, one, place))
+                beyond.append((over, candidate, index))
             else:
-                kept.append((one.replica.count * batch / seconds / devices, seconds, one, place))
-    if not kept:
-        _, one, place = min(missed, key=lambda each: each[0])
-        return one, place, False
-    most = max(rate for rate, *_ in kept)
-    _, _, one, place = min((each for each in kept if each[0] >= CLOSE * most), key=lambda each: each[1])
-    return one, place, True
+                rate = candidate.replica.count * batch / seconds / devices
+                within.append((rate, seconds, candidate, index))
+    if not within:
+        _, candidate, index = min(beyond, key=itemgetter(0))
+        return candidate, index, False
+    most = max(rate for rate, *_ in within)
+    _, _, candidate, index = min((row for row in within if row[0] >= CLOSE * most), key=itemgetter(1))
+    return candidate, index, True
 
 
-def unfit(replica: Replica, hardware: Hardware, asked: Generating) -> CheckWarning:
+def unfit(replica: Replica, hardware: Hardware, request: Generating) -> CheckWarning:
     """Return the warning of a system without room for the model and the batch."""
-    batch = asked.batch or 1
-    held = replica.weights + replica.working + replica.framework + batch * replica.sequence
+    batch = request.batch or 1
+    needed = replica.weights + replica.working + replica.framework + batch * replica.sequence
     return serious(
         "does_not_fit",
         "systems",
@@ -332,7 +332,7 @@ def unfit(replica: Replica, hardware: Hardware, asked: Generating) -> CheckWarni
         "{weights} GB of weights and {cache} GB of cache for a batch of {batch}; replicas over several "
         "machines are not computed",
         ranks=replica.tensor,
-        needed=significant(held / 1e9),
+        needed=significant(needed / 1e9),
         usable=significant(replica.usable / 1e9),
         weights=significant(replica.weights / 1e9),
         cache=significant(batch * replica.sequence / 1e9),
@@ -340,8 +340,7 @@ def unfit(replica: Replica, hardware: Hardware, asked: Generating) -> CheckWarni
     )
 
 
-def serving_checks(served: Served, asked: Generating) -> Iterator[CheckWarning]:
-    """Yield what has to be said of a system that serves."""
+def serving_checks(served: Served, request: Generating) -> Iterator[CheckWarning]:
     if not served.meets:
         first = float(served.central.prompt.total[0])
         per_token = float(served.central.per_token()[served.chosen])
@@ -355,21 +354,21 @@ def serving_checks(served: Served, asked: Generating) -> Iterator[CheckWarning]:
         )
 
 
-def model_checks(profile: ModelProfile, table: OperatorTable, asked: Generating) -> Iterator[CheckWarning]:
-    """Yield what has to be said of serving a model on any system."""
+def model_checks(profile: ModelProfile, table: OperatorTable, request: Generating) -> Iterator[CheckWarning]:
+    """Yield the warnings of serving a model on any system."""
     message = Message(
         "no measured inference run is at hand: times follow from data sheets and from operators of training, "
         "and the ranges are a judgement; measure a server before deciding"
     )
     yield CheckWarning.of("inference_not_validated", "caution", message, "systems")
     longest = profile.default_seq_len
-    if longest is not None and asked.tokens > longest:
+    if longest is not None and request.tokens > longest:
         yield info(
             "beyond_context",
             ["prompt_tokens", "output_tokens"],
             "prompt and output together have {tokens} tokens, the samples in the training of {model} "
             "{longest}; make sure that the model holds as many",
-            tokens=int(asked.tokens),
+            tokens=int(request.tokens),
             model=profile.name,
             longest=longest,
         )

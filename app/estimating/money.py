@@ -58,7 +58,7 @@ class Quote(Document):
 
 
 def rounded(amount: float | Decimal, currency: str) -> Decimal:
-    """Return an amount in whole units of a currency, halves away from zero.
+    """Return an amount rounded to a currency's unit, halves away from zero.
 
     >>> rounded(2.675, "USD"), rounded(-0.5, "KRW")
     (Decimal('2.68'), Decimal('-1'))
@@ -87,21 +87,23 @@ def quote_line(
         raise BadInput.at("quantity", "the quantity must be at least 0, not {value}", value=quantity)
     if not 0 <= discount_share <= 1:
         raise BadInput.at("discount", "a discount must be between 0 and 1, not {value}", value=discount_share)
-    known: dict[str, Decimal | None]
+    amounts: dict[str, Decimal | None]
     if unit_price is None:
-        known = {"unit_price": None, "discount": Decimal(0), "total": None}
+        amounts = {"unit_price": None, "discount": Decimal(0), "total": None}
     else:
         if not (math.isfinite(unit_price) and abs(unit_price) * max(quantity, 1.0) <= LARGEST):
             raise BadInput.at("unit_price", "the line for {item} exceeds {most}", item=item, most=LARGEST)
         with localcontext(EXACT):
             gross = exact(quantity) * exact(unit_price)
             off = rounded(gross * exact(discount_share), currency)
-            known = {
+            amounts = {
                 "unit_price": exact(unit_price),
                 "discount": off,
                 "total": rounded(gross, currency) - off,
             }
-    return QuoteLine(item=item, label=label, quantity=exact(quantity), source=source, status=status, **known)
+    return QuoteLine(
+        item=item, label=label, quantity=exact(quantity), source=source, status=status, **amounts
+    )
 
 
 def quote(lines: Iterable[QuoteLine], currency: Currency) -> Quote:

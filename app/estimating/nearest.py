@@ -1,4 +1,4 @@
-"""Measured runs: what was run where, and how near they are to a case."""
+"""Measured runs, and their distance from a case."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ UNVALIDATED = frozenset(
         "gpu_inference",
     }
 )
-"""Regimes of data/residuals.csv in which nothing was measured."""
+"""Regimes of data/residuals.csv without measured runs."""
 
 MEASURED = frozenset(
     {
@@ -48,23 +48,20 @@ MEASURED = frozenset(
         *("ipu_known", "ipu_calibrated", "ipu_small_operations"),
     }
 )
-"""Regimes that many measured runs are in."""
+"""Regimes with many measured runs."""
 
 COUNTED = frozenset({"1", "2"})
 """Priorities of measured rows that count for the headline."""
-
 SHOWN = 3
-
 LARGE_FAMILY_ERROR = 0.25
-"""Median error beyond which measured runs do not bear an estimate out."""
-
+"""Median error of measured runs beyond which an estimate is not validated."""
 FAR = 2.0
-"""Distance beyond which a measured run says little: an eightfold count, or another chip."""
+"""Distance beyond which a measured run validates nothing: an eightfold count, or another chip."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """What a measured run was, without its value."""
+    """The configuration of a measured run, without its value."""
 
     id: str
     family: str
@@ -75,19 +72,18 @@ class MeasuredRun:
     parameters: float
     software: str
     fitted: bool
-    """True where a software profile rests on such runs; else they only bound the error."""
+    """True where a software profile was fitted to such runs; else they only bound the error."""
     counted: bool
-    """True for the rows that the headline of the accuracy report counts: A100 and IPU training."""
+    """True for the rows counted in the headline of the accuracy report: A100 and IPU training."""
     fabric: str = ""
-    """Fabric that the run names between its machines; empty where it had one machine, or where the fabric of
-    the catalogue only stands in for the one it had."""
+    """Fabric that the run names; empty for one machine, or where the catalogue's fabric is a stand-in."""
     profiles: frozenset[str] = frozenset()
-    """Software profiles that the runs of its group stand for."""
+    """Software profiles of the runs of its group."""
 
     def ran(self, software: SoftwareProfile) -> bool:
-        """Tell whether a run of the group ran a profile; presumed software stands for whatever ran.
+        """Return whether a run of the group used a profile; presumed software matches any.
 
-        So does a class of software that runs of a workspace were fitted on.
+        So does a class of software that was calibrated with runs of a workspace.
         """
         calibrated = () if software.calibration is None else (software.calibration.prior,)
         whatever = software.presumed or (bool(calibrated) and software.is_preset)
@@ -95,7 +91,7 @@ class MeasuredRun:
 
 
 class MeasuredRows:
-    """Rows of data/validation/measured.csv without their values, read as cases when they are asked for."""
+    """Rows of data/validation/measured.csv without their values, read as cases on demand."""
 
     def __init__(self, rows: Collection[Mapping[str, str]], rules: Rules) -> None:
         self._rules = rules
@@ -109,19 +105,19 @@ class MeasuredRows:
             self._rows.setdefault(key, []).append(without_answers(row))
 
     def cases(self, family: str, chip: str, devices: int) -> tuple[MeasurementCase, ...]:
-        """Return the measured runs of a family on so many of a chip."""
+        """Return the measured runs of a family on a number of chips."""
         key = (family, chip, devices)
         if key not in self._cases:
-            found = []
+            cases = []
             for row in self._rows.get(key, ()):
                 with suppress(Unsupported):
-                    found.append(read_case(row, self._rules))
-            self._cases[key] = tuple(found)
+                    cases.append(read_case(row, self._rules))
+            self._cases[key] = tuple(cases)
         return self._cases[key]
 
 
 def read_measured(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a table of data/validation; none where it was not written yet."""
+    """Return the rows of a table of data/validation; none if it does not exist yet."""
     if not path.is_file():
         return []
     with path.open(encoding="utf-8", newline="") as handle:
@@ -129,16 +125,16 @@ def read_measured(path: Path) -> list[dict[str, str]]:
 
 
 PROFILE_FACTS = ("family", "chip", "software", "model")
-"""Facts of a row by which its software profile is found."""
+"""Facts of a row that its software profile depends on."""
 
 
 def measured_runs(
     rows: Iterable[Mapping[str, str]], rules: Rules, presets: Collection[str]
 ) -> tuple[MeasuredRun, ...]:
     """Return the configurations of measured rows, one per group."""
-    found: dict[str, MeasuredRun] = {}
+    runs: dict[str, MeasuredRun] = {}
     profiles: dict[str, set[str]] = {}
-    # Most rows say the same of these as the one before them.
+    # Many rows share these facts.
     profile_of = cache(lambda *facts: rules.profile(dict(zip(PROFILE_FACTS, facts, strict=True))))
     for row in rows:
         devices = number(row["accelerators"])
@@ -154,10 +150,10 @@ def measured_runs(
             and profile is not None
             and profile not in presets
         )
-        known = found.get(row["group"])
-        if known is not None and (known.fitted or not fitted):
+        previous = runs.get(row["group"])
+        if previous is not None and (previous.fitted or not fitted):
             continue
-        found[row["group"]] = MeasuredRun(
+        runs[row["group"]] = MeasuredRun(
             id=row["id"],
             family=row["family"],
             model=row["model_name"],
@@ -170,12 +166,12 @@ def measured_runs(
             counted=row["priority"] in COUNTED,
             fabric=_fabric(row, system["chip"], rules),
         )
-    return tuple(replace(run, profiles=frozenset(profiles.get(group, ()))) for group, run in found.items())
+    return tuple(replace(run, profiles=frozenset(profiles.get(group, ()))) for group, run in runs.items())
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What was measured in a run, and what was predicted of it."""
+    """Measured and predicted value of a run, for display; nothing is predicted from them."""
 
     metric: str
     measured: float | None
@@ -186,10 +182,7 @@ UNTOLD = RunOutcome("", None, None)
 
 
 def load_outcomes(path: Path) -> dict[str, RunOutcome]:
-    """Return measured and predicted values by run; empty where the table was not written yet.
-
-    They are shown beside an estimate; nothing is predicted from them.
-    """
+    """Return the outcomes by run; empty if the table does not exist yet."""
     return {
         row["id"]: RunOutcome(row["metric"], number(row["measured"]), number(row["predicted"]))
         for row in read_measured(path)
@@ -197,14 +190,13 @@ def load_outcomes(path: Path) -> dict[str, RunOutcome]:
 
 
 NAMED, PRESUMED = "named", "presumed"
-"""Measured runs were predicted with the software they named, or with the default that is presumed."""
-
+"""Measured runs were predicted with the software they named, or with the presumed default."""
 FamilyErrors = Mapping[tuple[str, str, str], float]
 """Median error by family, chip and whether the software was named or presumed."""
 
 
 def load_family_errors(path: Path) -> dict[tuple[str, str, str], float]:
-    """Return the median errors; empty where the table was not written yet."""
+    """Return the median errors; empty if the table does not exist yet."""
     return {
         (row["family"], row["chip"], row.get("software") or NAMED): float(row["median"])
         for row in read_measured(path)
@@ -221,9 +213,9 @@ def family_error(
     chip: str,
     usual: str,
 ) -> float | None:
-    """Return the median error of measured runs of a family on a chip with software as an estimate has it.
+    """Return the median error of measured runs of a family on a chip with an estimate's software.
 
-    None where no run of the family on the chip tells how well the software predicts it.
+    None where no run of the family on the chip used it.
     """
     if software.presumed:
         return errors.get((family, chip, PRESUMED))
@@ -249,13 +241,13 @@ def distance(
 ) -> float:
     """Distance of a case from a measured run, in factors of e of size and count.
 
-    Chips of one series are nearly alike, those of one architecture akin.
+    Chips of one series are closer than those of one architecture, and those closer than others.
     """
     scale = abs(math.log(devices / run.devices))
     size = abs(math.log(parameters / run.parameters)) if parameters > 0 and run.parameters > 0 else 1.0
-    akin = chip in architectures and architectures.get(run.chip) == architectures[chip]
-    other = 0.5 if chip_series(run.chip) == chip_series(chip) else 1.0 if akin else 3.0
-    return scale + 0.7 * size + other * (run.chip != chip) + 2.0 * (run.family != family)
+    same_architecture = chip in architectures and architectures.get(run.chip) == architectures[chip]
+    chip_distance = 0.5 if chip_series(run.chip) == chip_series(chip) else 1.0 if same_architecture else 3.0
+    return scale + 0.7 * size + chip_distance * (run.chip != chip) + 2.0 * (run.family != family)
 
 
 def reach(
@@ -267,7 +259,7 @@ def reach(
     devices: int,
     parameters: float,
 ) -> float:
-    """Return the distance of the nearest run of a family on a chip with a software; infinite without one."""
+    """Return the distance of the nearest run of a family, chip and software; infinite without one."""
     alike = runs_of_kind(runs, software, family=family, chip=chip)
     return min((distance(run, family, chip, devices, parameters) for run in alike), default=math.inf)
 
@@ -302,13 +294,13 @@ def nearest_runs(
             system=run.system,
             accelerators=run.devices,
             software=run.software,
-            distance=round(far, 3),
+            distance=round(gap, 3),
             family=run.family,
             metric=outcome.metric,
             measured=outcome.measured,
             predicted=outcome.predicted,
         )
-        for far, _, run in nsmallest(SHOWN, ranked)
+        for gap, _, run in nsmallest(SHOWN, ranked)
         for outcome in (outcomes.get(run.id, UNTOLD),)
     ]
 
@@ -319,7 +311,7 @@ Status = Literal["validated", "extrapolated", "unvalidated"]
 def status_of(
     regimes: Collection[str], nearest: float, error: float | None = None, contradicted: bool = False
 ) -> Status:
-    """Return whether measured runs reach as far as a case, and bear it out."""
+    """Return whether measured runs are close to a case and agree with it."""
     if UNVALIDATED & set(regimes):
         return "unvalidated"
     borne_out = not contradicted and (error is None or error <= LARGE_FAMILY_ERROR)
@@ -327,8 +319,5 @@ def status_of(
 
 
 def claimed(status: Status, software_presumed: bool) -> Status:
-    """Return the status that is claimed: runs bear out the stacks they ran, not one that nobody named.
-
-    Stacks of GPUs differ; an IPU runs its maker's.
-    """
+    """Return the status that is shown: presumed software of a GPU is not validated, as stacks differ."""
     return "extrapolated" if status == "validated" and software_presumed else status

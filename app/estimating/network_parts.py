@@ -1,4 +1,4 @@
-"""A switched network as lines of a bill: switches, cables, transceivers and the adapters machines lack."""
+"""The bill of a switched network: switches, cables, transceivers and missing adapters."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ DOLLAR = "USD"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BillPart:
-    """So many of one item; a figure that nobody publishes is None."""
+    """A number of one item; unpublished figures are None."""
 
     item: str
     name: str
     group: Group
     use: str
-    """What it is for: leaf, spine, node cable …"""
+    """Purpose: leaf, spine, node cable …"""
     count: int
     rule: Message
     """How the quantity is computed."""
@@ -52,18 +52,18 @@ class BillPart:
 
     @property
     def height(self) -> float:
-        """Height of one in the rack; 0 for what stands in none. [U]"""
+        """Height of one in the rack; 0 outside of racks. [U]"""
         return 0.0 if self.rack_units is None else self.rack_units.si
 
     @property
     def greatest(self) -> Figure | None:
-        """Greatest power of one; the typical where only that is known. [W]"""
+        """Greatest power of one; the typical power if that alone is known. [W]"""
         return self.power_max or self.power_typical
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangeRate:
-    """Dollars of the catalogue in a currency: units of it per dollar."""
+    """Units of a currency per dollar."""
 
     currency: Currency
     value: float
@@ -90,7 +90,7 @@ class ExchangeRate:
 
 
 def part(catalog: Catalog, item: str, group: Group, use: str, count: int, rule: Message) -> BillPart:
-    """Return a line with the figures the catalogue has of its item."""
+    """Return a line with the catalogue's figures of its item."""
     figures = {
         name: catalog.find(item, name)
         for name in ("price", "power_typical", "power_max", "rack_units", "weight")
@@ -98,32 +98,23 @@ def part(catalog: Catalog, item: str, group: Group, use: str, count: int, rule: 
     if "machine" in catalog.items[item].kinds:
         figures["weight"] = known_figure(catalog, "machine", item, "weight")
     return BillPart(
-        item=item,
-        name=catalog.items[item].name,
-        group=group,
-        use=use,
-        count=count,
-        rule=rule,
-        **figures,
+        item=item, name=catalog.items[item].name, group=group, use=use, count=count, rule=rule, **figures
     )
 
 
 REACHES = ("rack", "row", "hall")
 """How far a cable goes: inside one rack, along the row, across the hall."""
-
 CABLING = "cabling"
-
 KEPT_TREES = 4096
-"""Trees kept in memory: a sizing asks for the same few again and again."""
+"""Cached trees: a sizing uses the same few many times."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkBill:
-    """A network as it is bought."""
+    """The purchase of a network."""
 
     fabric: str
     switch: str
-    """Identifier of the switch it is built of."""
     switch_ports: int
     lines: tuple[BillPart, ...]
     tree: FatTree
@@ -136,7 +127,7 @@ class NetworkBill:
 
     @property
     def power(self) -> Spread:
-        """Typical power of everything that draws any. [W]"""
+        """Typical power. [W]"""
         return total(((line.count, line.power_typical) for line in self.lines), "W")
 
     @property
@@ -146,7 +137,7 @@ class NetworkBill:
 
 
 def has_bill(catalog: Catalog, fabric: str) -> bool:
-    """Tell whether a fabric is built of switches one can buy; those of clouds and pods are not."""
+    """Return whether switches of a fabric can be bought; those of clouds and pods cannot."""
     return bool(catalog.conditions(fabric, "switch"))
 
 
@@ -161,10 +152,10 @@ def network_bill(
     group: Group = "compute_network",
     spread_over: int | None = None,
 ) -> NetworkBill:
-    """Return the network of so many nodes as lines with prices and power from the catalogue.
+    """Return the network of a number of nodes as lines with prices and power from the catalogue.
 
-    Of the switches a fabric may be built of, those are taken that make the cheapest network; without prices,
-    the fewest. Switches are counted so that the uplinks of each leaf divide evenly over the spines.
+    Of the fabric's switches it takes those of the cheapest network; without prices, of the one with the
+    fewest. The uplinks of each leaf divide evenly over the spines.
     """
     if not has_bill(catalog, fabric):
         name = catalog.items[fabric].name if fabric in catalog.items else fabric
@@ -174,7 +165,7 @@ def network_bill(
             fabric=name,
         )
     refusals: list[BadInput] = []
-    found: list[NetworkBill] = []
+    bills: list[NetworkBill] = []
     for switch in catalog.conditions(fabric, "switch"):
         at_rate = catalog.find(fabric, "switch_ports", switch) or catalog.figure(switch, "ports")
         ports = round(at_rate.si)
@@ -188,11 +179,11 @@ def network_bill(
             *_cables(catalog, fabric, spread_over or nodes, tree),
             *adapters(catalog, fabric, nodes, ports_per_node, machine, group),
         )
-        found.append(NetworkBill(fabric, switch, ports, lines, tree))
-    if not found:
+        bills.append(NetworkBill(fabric, switch, ports, lines, tree))
+    if not bills:
         message = refusals[0].message
         raise BadInput(message, [FieldError("count", message)])
-    return min(found, key=lambda bill: (not bill.complete, bill.price.value, int(bill.tree.switches)))
+    return min(bills, key=lambda bill: (not bill.complete, bill.price.value, int(bill.tree.switches)))
 
 
 @functools.lru_cache(maxsize=KEPT_TREES)
@@ -246,17 +237,17 @@ def _switches(catalog: Catalog, switch: str, ports: int, tree: FatTree, group: G
         yield part(catalog, switch, group, "core", core, rule)
 
 
-def reach(catalog: Catalog, count: int, what: str) -> str:
-    """Return how far cables go among so many nodes or switches: rack, row or hall."""
-    for place, limit in zip(REACHES, (f"near_{what}", f"row_{what}"), strict=False):
+def reach(catalog: Catalog, count: int, kind: str) -> str:
+    """Return the reach of cables among a number of nodes or switches: rack, row or hall."""
+    for distance, limit in zip(REACHES, (f"near_{kind}", f"row_{kind}"), strict=False):
         if count <= catalog.figure(CABLING, limit).si:
-            return place
+            return distance
     return REACHES[-1]
 
 
 def _cables(catalog: Catalog, fabric: str, machines: int, tree: FatTree) -> Iterable[BillPart]:
     near = reach(catalog, machines, "nodes")
-    # Nodes share a rack with their switch only where there is one; several switches have racks of their own.
+    # Nodes share a rack with a single switch only; several switches have racks of their own.
     to_nodes = "row" if near == "rack" and tree.levels > 1 else near
     rule = Message("{endpoints} node ports, one cable each", {"endpoints": int(tree.endpoints)})
     counts = [("node_cable", to_nodes, int(tree.endpoints), rule)]
@@ -269,8 +260,8 @@ def _cables(catalog: Catalog, fabric: str, machines: int, tree: FatTree) -> Iter
         spines = {"spines": int(tree.balanced_spine), "up": int(tree.spine_up)}
         rule = Message("{spines} spines × {up} uplinks", spines)
         counts.append(("spine_cable", between, int(tree.spine_links), rule))
-    for use, place, count, rule in counts:
-        cable = catalog.figure(fabric, "cable", place).text
+    for use, distance, count, rule in counts:
+        cable = catalog.figure(fabric, "cable", distance).text
         yield part(catalog, cable, "cables", use, count, rule)
     yield from _optics(catalog, fabric, counts)
 
@@ -278,38 +269,40 @@ def _cables(catalog: Catalog, fabric: str, machines: int, tree: FatTree) -> Iter
 def _optics(
     catalog: Catalog, fabric: str, counts: Iterable[tuple[str, str, int, Message]]
 ) -> Iterable[BillPart]:
-    """Give transceivers of fabrics whose optical cables are plain fibre."""
+    """Yield the transceivers of fabrics whose optical cables are plain fibre."""
     at_node, at_switch = catalog.find(fabric, "end_optics"), catalog.find(fabric, "switch_optics")
     if at_node is None or at_switch is None:
         return
-    fibres = [(use, count) for use, place, count, _ in counts if place != REACHES[0]]
+    fibres = [(use, count) for use, distance, count, _ in counts if distance != REACHES[0]]
     to_nodes = sum(count for use, count in fibres if use == "node_cable")
     ends = sum(count if use == "node_cable" else 2 * count for use, count in fibres)
-    each = round(catalog.figure(at_switch.text, "links_per_optics").si)
+    per_transceiver = round(catalog.figure(at_switch.text, "links_per_optics").si)
     if to_nodes:
         rule = Message("{links} fibers, one at the end of each machine", {"links": to_nodes})
         yield part(catalog, at_node.text, "cables", "node_optics", to_nodes, rule)
     if ends:
-        rule = Message("{ends} fiber ends at switches, {each} per transceiver", {"ends": ends, "each": each})
-        yield part(catalog, at_switch.text, "cables", "switch_optics", -(-ends // each), rule)
+        rule = Message(
+            "{ends} fiber ends at switches, {each} per transceiver", {"ends": ends, "each": per_transceiver}
+        )
+        yield part(catalog, at_switch.text, "cables", "switch_optics", -(-ends // per_transceiver), rule)
 
 
 def adapters(
     catalog: Catalog, fabric: str, nodes: int, ports_per_node: int, machine: str | None, group: Group
 ) -> Iterable[BillPart]:
-    """Give the line of adapters that a machine does not bring, if any."""
+    """Yield the line of adapters that a machine does not include, if any."""
     if machine is None:
         return
     needed = catalog.figure(fabric, "adapter").text
     own, ports = catalog.find(machine, "adapter"), catalog.find(machine, "compute_ports")
-    brought = 0
+    included = 0
     if own is not None and ports is not None:
         fast = catalog.figure(own.text, "port_rate").si >= catalog.figure(fabric, "line_rate").si
-        brought = round(ports.si) if fast else 0
-    missing = max(ports_per_node - brought, 0)
+        included = round(ports.si) if fast else 0
+    missing = max(ports_per_node - included, 0)
     if missing:
         rule = Message(
             "{nodes} nodes × {ports} ports; each machine includes {brought} ports of this rate",
-            {"nodes": nodes, "ports": ports_per_node, "brought": brought},
+            {"nodes": nodes, "ports": ports_per_node, "brought": included},
         )
         yield part(catalog, needed, group, "adapter", nodes * missing, rule)

@@ -1,4 +1,4 @@
-"""Choose a plan: every legal one, memory first, then time for what fits, risk weighed in."""
+"""Choose a plan: memory of every legal one, then the time of those that fit, ranked with their risk."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from app.estimating.scenario import (
 )
 
 NEVER_SEARCHED = ("sharding_ranks", "context")
-"""Fields of a plan that are as given, or as usual."""
+"""Fields of a plan that are as requested, else at their default."""
 PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
-"""Multiples of the fewest phases."""
+"""Multiples of the fewest phases that are tried."""
 CHOICES = tuple(name for name in Plans.__slots__ if name not in ("data", "micro_batch", "accumulation"))
-"""Fields of a plan that stay as they are when its copies, micro-batch and batch are varied."""
+"""Fields of a plan that stay fixed while its copies, micro-batch and batch are varied."""
 LAYOUT = ("tensor", "pipeline", "micro_batch")
 """Fields in which layouts differ."""
 MATERIAL_DEGREES = ("tensor", "pipeline", "recompute", "offload", "phases")
-"""Fields in which plans differ from which fewer devices are tried."""
+"""Fields by which plans are told apart when fewer devices are tried."""
 MOST_DEGREES = 96
-"""Combinations of them that are followed to fewer devices."""
+"""Combinations of these fields that are tried on fewer devices."""
 WHOLE = 2
-"""Layouts of which every option is tried where few were before."""
+"""Best layouts whose every option is tried after a lean search."""
 CLOSELY = 6
-"""Plans around which micro-batches and batches are varied finely."""
+"""Best plans around which micro-batches and batches are varied finely."""
 PARTLY = 24
-"""Layouts that recompute every layer of which fewer recomputed layers are tried."""
+"""Best layouts with full recompute for which fewer recomputed layers are tried."""
 Risk = Callable[[Plans], Floats]
-"""Factors on the times of plans, for what is not known of their kind."""
+"""Factors on the times of plans, for the uncertainty of their kind."""
 Totals = Callable[[Plans, Floats], Floats]
 """Time of the whole run of plans, from the time of one step of each. [s]"""
 
@@ -61,13 +61,13 @@ class Ranked:
     plans: Plans
     evaluated: Evaluated
     totals: Floats
-    """Time of the run at central values; of one step where nothing says how long it is. [s]"""
+    """Time of the run at central values; of one step where its length is unknown. [s]"""
     cost: Floats
-    """Time of the run with its risk, by which plans are ranked; infinite where one does not fit. [s]"""
+    """Time of the run with its risk, by which plans are ranked; infinite for plans that do not fit. [s]"""
 
 
 class PlanSearch:
-    """The plans of a space, found in rounds: those that fit, or all, each once."""
+    """A search for plans in rounds; keeps those that fit, or all of them."""
 
     def __init__(
         self,
@@ -82,13 +82,11 @@ class PlanSearch:
         self.scenario = scenario
         self.space = space
         self.everything = everything
-        """True to keep all plans, each once; else those that fit, some of them twice."""
+        """True to keep all plans, each once; else only those that fit, some possibly twice."""
         self.limit = 0.0
         """Memory of one device that a plan may fill. [B]"""
         self.enumerated = 0
-        """Combinations of the dimensions that span the plans."""
         self.count = 0
-        """Legal plans whose memory was computed."""
         self.parts: list[Ranked] = []
         self._least_memory = math.inf
         self._risk = risk
@@ -98,7 +96,7 @@ class PlanSearch:
             self._gpu = GpuEvaluator(scenario.gpu_case())
 
     def run(self, strict: float, loose: float) -> None:
-        """Search below the strict limit of memory, and below the loose one where nothing else fits."""
+        """Search below the strict limit of memory, then below the loose one if nothing fits."""
         space = self.space
         self._start(space, strict)
         if not self.feasible and space.lean and not space.ipu:
@@ -119,7 +117,6 @@ class PlanSearch:
 
     @property
     def feasible(self) -> int:
-        """Plans that fit."""
         return sum(int(np.count_nonzero(part.evaluated.fits)) for part in self.parts)
 
     def joined(self) -> Ranked:
@@ -134,62 +131,61 @@ class PlanSearch:
         )
 
     def best(self) -> int:
-        """Return the place of the plan that is chosen; the one that comes closest where none fits."""
+        """Return the index of the chosen plan; of the one closest to fitting where none fits."""
         if not self.feasible:
-            found = self.joined()
-            return int(np.argmin(fullness(found.evaluated, self.limit, self.scenario.memory_elsewhere)))
+            ranked = self.joined()
+            return int(np.argmin(fullness(ranked.evaluated, self.limit, self.scenario.memory_elsewhere)))
         cost = np.concatenate([part.cost for part in self.parts])
         if not self.space.spare:
             return int(np.argmin(cost))
         totals = np.concatenate([part.totals for part in self.parts])
-        # Nobody has a part of a machine, so what leaves one idle is no plan on fewer.
+        # Machines come whole, so a plan that leaves part of one idle is not one on fewer.
         devices = np.concatenate([part.plans.devices for part in self.parts])
         return least_on_any_number(np.ceil(devices / self.space.devices_per_node), cost, totals)
 
     def fastest(self) -> int:
-        """Return the place of the plan with the least central time."""
+        """Return the index of the plan with the least central time."""
         return int(np.argmin(np.concatenate([part.totals for part in self.parts])))
 
-    def take(self, places: Indices) -> Plans:
+    def take(self, indices: Indices) -> Plans:
         if len(self.parts) == 1:
-            return self.parts[0].plans.take(places)
-        rows, start = np.empty((places.size, len(PLAN_FIELDS))), 0
+            return self.parts[0].plans.take(indices)
+        rows, start = np.empty((indices.size, len(PLAN_FIELDS))), 0
         for part in self.parts:
-            mine = (places >= start) & (places < start + part.cost.size)
-            rows[mine] = part.plans.rows[places[mine] - start]
+            inside = (indices >= start) & (indices < start + part.cost.size)
+            rows[inside] = part.plans.rows[indices[inside] - start]
             start += part.cost.size
         return Plans.of_rows(rows)
 
-    def one(self, place: int) -> Ranked:
-        """Return one of the plans with what was found of it."""
+    def plan_at(self, index: int) -> Ranked:
         for part in self.parts:
-            if place < part.cost.size:
-                at, values = np.array([place]), part.evaluated
-                evaluated = Evaluated(values.memory[at], values.elsewhere[at], values.seconds[at])
+            if index < part.cost.size:
+                at = np.array([index])
+                evaluated = Evaluated(*(values[at] for values in part.evaluated))
                 return Ranked(part.plans.take(at), evaluated, part.totals[at], part.cost[at])
-            place -= part.cost.size
-        raise IndexError(place)
+            index -= part.cost.size
+        raise IndexError(index)
 
     def _best_that_differ(
         self, by: str, names: Sequence[str], keep: int, *, recompute: float | None = None
     ) -> Indices:
-        """Return the places of the best plans that differ, by cost or by time, the best first."""
-        found, values, start = [], [], 0
+        """Return the indices of the best plan of each combination of fields, the best first."""
+        indices, values, start = [], [], 0
         for part in self.parts:
             ranks: Floats = getattr(part, by)
             if recompute is not None:
                 ranks = np.where(part.plans.recompute == recompute, ranks, np.inf)
             best = best_that_differ(part.plans, ranks, names, keep)
-            found.append(start + best)
+            indices.append(start + best)
             values.append(ranks[best])
             start += ranks.size
-        if len(found) == 1:
-            return found[0]
-        places = np.concatenate(found)
-        return places[best_that_differ(self.take(places), np.concatenate(values), names, keep)]
+        if len(indices) == 1:
+            return indices[0]
+        merged = np.concatenate(indices)
+        return merged[best_that_differ(self.take(merged), np.concatenate(values), names, keep)]
 
     def _start(self, space: Space, limit: float) -> None:
-        """Begin anew with every plan of a space; one may fill so much of a device."""
+        """Restart with every plan of a space that fills at most ``limit`` of a device."""
         self.parts, self.count, self.enumerated = [], 0, 0
         self.limit, self._least_memory = limit, math.inf
         if space.ipu:
@@ -198,9 +194,9 @@ class PlanSearch:
         else:
             self._add_layouts(space, layouts(space))
 
-    def _add_layouts(self, space: Space, found: Floats) -> None:
-        spread = spread_of(space, found)
-        self.enumerated += combinations(space, len(found))
+    def _add_layouts(self, space: Space, rows: Floats) -> None:
+        spread = spread_of(space, rows)
+        self.enumerated += combinations(space, len(rows))
         if self.everything:
             self._add(plans_of(spread))
             return
@@ -208,7 +204,7 @@ class PlanSearch:
         self._keep(self._gpu.fitting(spread, self.limit))
 
     def _add(self, plans: Plans) -> None:
-        """Add plans: those that fit, or all that are not there."""
+        """Add the plans that fit, or all that are new."""
         if self.parts and self.everything:
             plans = plans.take(first_seen(self.joined().plans.rows, plans.rows))
             self.enumerated += plans.tensor.size
@@ -221,21 +217,21 @@ class PlanSearch:
             elsewhere = self.scenario.memory_elsewhere
             self._keep(fitting(plans, evaluated, limit=self.limit, elsewhere_limit=elsewhere))
 
-    def _keep(self, found: Fitting) -> None:
-        plans, evaluated = found.plans, found.evaluated
-        self.count += found.count
-        self._least_memory = min(self._least_memory, found.least_memory)
-        if not found.count or (self.parts and not self.everything and not evaluated.fits.any()):
+    def _keep(self, candidates: Fitting) -> None:
+        plans, evaluated = candidates.plans, candidates.evaluated
+        self.count += candidates.count
+        self._least_memory = min(self._least_memory, candidates.least_memory)
+        if not candidates.count or (self.parts and not self.everything and not evaluated.fits.any()):
             return
         evaluated.seconds[:] *= self.scenario.time_factor()
         totals = np.full(evaluated.seconds.shape, np.inf)
         cost = totals.copy()
         fits = np.flatnonzero(evaluated.fits)
         if fits.size:
-            some = plans if fits.size == totals.size else plans.take(fits)
+            feasible = plans if fits.size == totals.size else plans.take(fits)
             steps = evaluated.seconds[fits]
-            totals[fits] = steps if self._totals is None else self._totals(some, steps)
-            cost[fits] = totals[fits] * (1.0 if self._risk is None else self._risk(some))
+            totals[fits] = steps if self._totals is None else self._totals(feasible, steps)
+            cost[fits] = totals[fits] * (1.0 if self._risk is None else self._risk(feasible))
         self.parts.append(Ranked(plans, evaluated, totals, cost))
 
     def _evaluated(self, plans: Plans) -> Evaluated:
@@ -243,27 +239,28 @@ class PlanSearch:
         if self._gpu is not None:
             return self._gpu(plans, self.limit)
         assert isinstance(scenario.hardware, IpuChip)
-        found = evaluate_ipu_plans(
-            scenario.table,
-            plans,
-            scenario.hardware,
-            scenario.ipu_software(),
-            precision=scenario.precision,
-            optimizer=scenario.optimizer,
-            limit=self.limit,
-            split=scenario.stage_layers,
+        return Evaluated(
+            *evaluate_ipu_plans(
+                scenario.table,
+                plans,
+                scenario.hardware,
+                scenario.ipu_software(),
+                precision=scenario.precision,
+                optimizer=scenario.optimizer,
+                limit=self.limit,
+                split=scenario.stage_layers,
+            )
         )
-        return Evaluated(*found)
 
     def _add_offloaded(self) -> None:
-        """Add plans that keep the optimizer on the host where memory is short: it may be better there."""
+        """Where memory is short, add plans that keep the optimizer on the host."""
         part = self.parts[0]
         if part.plans.recompute[np.argmin(part.evaluated.seconds)] == Recompute.FULL:
             space = replace(self.space, allowed={**self.space.allowed, "offload": (1.0,)})
             self._add_layouts(space, layouts(space))
 
     def _add_partly_recomputed(self) -> None:
-        """Add the best plans that recompute every layer with as few of them recomputed as fit."""
+        """Add the best plans with full recompute, with the fewest recomputed layers that fit."""
         full = Recompute.FULL
         best = np.union1d(
             *(self._best_that_differ("cost", names, PARTLY, recompute=full) for names in (LAYOUT, CHOICES))
@@ -275,20 +272,20 @@ class PlanSearch:
         def partly(layers: Floats) -> Plans:
             return replace(whole, recompute=Recompute.SELECTIVE + layers / depth)
 
-        # Fewer layers than these do not fit, so many do; where none are asked for, nothing is to be found.
-        few, enough = np.zeros(best.size), np.full(best.size, float(depth))
-        tight = ~self._evaluated(partly(few)).fits
-        while np.any(enough - few > 1.0):
-            layers = np.ceil((few + enough) / 2.0)
+        # Bisection: low layers do not fit, high ones do. Plans that fit without any gain nothing here.
+        low, high = np.zeros(best.size), np.full(best.size, float(depth))
+        tight = ~self._evaluated(partly(low)).fits
+        while np.any(high - low > 1.0):
+            layers = np.ceil((low + high) / 2.0)
             fits = self._evaluated(partly(layers)).fits
-            few, enough = np.where(fits, few, layers), np.where(fits, layers, enough)
-        self._add(partly(enough).take(np.flatnonzero(tight & (enough < depth))))
+            low, high = np.where(fits, low, layers), np.where(fits, layers, high)
+        self._add(partly(high).take(np.flatnonzero(tight & (high < depth))))
 
     def _ipu_plans(self, space: Space) -> tuple[Plans, int]:
-        """Return plans that stay in the processor, and what does not, cut into phases."""
+        """Return the plans, with those that do not fit into the processor cut into phases as well."""
         plans, enumerated = ipu_plans(space)
         if plans.tensor.size and "phases" not in space.allowed:
-            # Whatever does not stay in the processor whole may in phases, and be the faster for its layout.
+            # In phases a layout may fit, and may then be the fastest.
             outside = np.flatnonzero(~self._evaluated(plans).fits)
             in_phases = self._phased(plans.take(outside)) if outside.size else None
             if in_phases is not None:
@@ -309,17 +306,18 @@ class PlanSearch:
             precision=scenario.precision,
             optimizer=scenario.optimizer,
         )
-        found = phased(offloaded, least, scenario.table.depth, PHASES_TRIED)
-        return found if found.tensor.size else None
+        cut = phased(offloaded, least, scenario.table.depth, PHASES_TRIED)
+        return cut if cut.tensor.size else None
 
     def _best_layouts(self) -> Floats:
-        """Return the best layouts, of which every option is worth trying."""
         best = np.union1d(*(self._best_that_differ(by, LAYOUT, WHOLE) for by in ("cost", "totals")))
         seeds = self.take(best)
-        return np.concatenate([layouts(self._layout(seeds.take(np.array([at])))) for at in range(best.size)])
+        return np.concatenate(
+            [layouts(self._layout(seeds.take(np.array([index])))) for index in range(best.size)]
+        )
 
     def _layout(self, layout: Plans) -> Space:
-        """Return the space of a layout, with all its options, also with micro-batches twice as large."""
+        """Return the space of all options of a layout, also with its micro-batch doubled."""
         space, layout = self.space, grouped(layout, 1.0 / self.space.context)
         micro_batch = float(layout.micro_batch[0])
         most = space.global_batch / float(layout.data[0])
@@ -331,7 +329,7 @@ class PlanSearch:
     def _nearby(self) -> Plans:
         """Return plans on fewer devices and around the best."""
         materially = self._best_that_differ("cost", MATERIAL_DEGREES, MOST_DEGREES)
-        # A plan that is less certain may be the faster one.
+        # A less certain plan may be the faster one.
         degrees = ("tensor", "pipeline")
         best = np.union1d(*(self._best_that_differ(by, degrees, CLOSELY) for by in ("cost", "totals")))
         best = np.union1d(best, self._best_that_differ("cost", CHOICES, CLOSELY))
@@ -344,7 +342,7 @@ class PlanSearch:
 
 
 def grouped(plans: Plans, more: float) -> Plans:
-    """Return plans with so many times the copies, each of which takes as much less of a sample."""
+    """Return plans with ``more`` times the copies, each with a micro-batch as much smaller."""
     if more == 1.0:
         return plans
     ranks, micro_batch = plans.sharding_ranks * more, plans.micro_batch / more
@@ -352,7 +350,7 @@ def grouped(plans: Plans, more: float) -> Plans:
 
 
 def fullness(evaluated: Evaluated, limit: float, elsewhere_limit: float) -> Floats:
-    """Return the fuller of device memory and of host or streaming memory, as shares of what there is."""
+    """Return the fuller of device memory and host or streaming memory, as a share of its capacity."""
     device = evaluated.memory / limit
     if not elsewhere_limit:
         return np.asarray(device)
@@ -383,29 +381,26 @@ class Searched(Ranked):
     elsewhere_limit: float
     """Host or streaming memory of one device; 0 where it is not known. [B]"""
     best: int
-    """Place of the plan that is chosen, else of the one that comes closest to fitting."""
+    """Index of the chosen plan, else of the one closest to fitting."""
     fastest: Ranked | None
     """The plan with the least central time, whatever its risk; None where none fits."""
 
     @property
     def fullness(self) -> Floats:
-        """Fuller of device memory and of host or streaming memory, as shares of what there is."""
         return fullness(self.evaluated, self.limit, self.elsewhere_limit)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanChoice:
-    """A plan, its memory, and how it was found."""
+    """A plan, its memory, and the search it was chosen from."""
 
     plans: Plans
     """One plan, arrays of length one."""
     memory: MemoryUse
     found: Searched
-    """All plans it was chosen from."""
 
     @property
     def space(self) -> Space:
-        """What spans them."""
         return self.found.space
 
     @property
@@ -420,11 +415,11 @@ class PlanChoice:
     def searched(self) -> tuple[str, ...]:
         """Fields that were not given."""
         space = self.space
-        given = {name for name, values in space.allowed.items() if len(values) == 1}
-        fixed = {*given, *(GPU_ONLY if space.ipu else IPU_ONLY), *NEVER_SEARCHED}
+        stated = {name for name, values in space.allowed.items() if len(values) == 1}
+        fixed = {*stated, *(GPU_ONLY if space.ipu else IPU_ONLY), *NEVER_SEARCHED}
         if space.experts == 1:
             fixed.add("expert")
-        if "recompute" in given:
+        if "recompute" in stated:
             fixed.add("recompute_layers")
         return tuple(name for name in PlanInput.model_fields if name not in fixed)
 
@@ -444,7 +439,7 @@ def space_of(
 ) -> Space:
     """Return the space of a scenario's plans; refuse values that can never be right."""
     if not scenario.is_ipu and not scenario.memory_elsewhere:
-        # Whether an optimizer fits into a host of unknown memory nobody can say.
+        # Whether an optimizer fits into a host of unknown memory is unknown.
         allowed = {"offload": (0.0,), **allowed}
     refuse(plan_faults(scenario, allowed, devices))
     allowed = with_recomputed_layers(allowed, scenario.table.depth)
@@ -496,12 +491,12 @@ def search_space(
     if not search.count:
         raise nothing_legal(space)
     best = search.best()
-    found = search.joined() if everything else search.one(best)
+    ranked = search.joined() if everything else search.plan_at(best)
     return Searched(
-        found.plans,
-        found.evaluated,
-        found.totals,
-        found.cost,
+        ranked.plans,
+        ranked.evaluated,
+        ranked.totals,
+        ranked.cost,
         space=space,
         enumerated=search.enumerated,
         count=search.count,
@@ -510,20 +505,20 @@ def search_space(
         limit=search.limit,
         elsewhere_limit=scenario.memory_elsewhere,
         best=best if everything else 0,
-        fastest=search.one(search.fastest()) if search.feasible else None,
+        fastest=search.plan_at(search.fastest()) if search.feasible else None,
     )
 
 
-def choose_plan(scenario: Scenario, found: Searched) -> PlanChoice:
+def choose_plan(scenario: Scenario, search: Searched) -> PlanChoice:
     """Return the best legal plan that fits, or the one that comes closest to fitting."""
-    plans = found.plans.take(np.array([found.best]))
-    return PlanChoice(plans, scenario.memory(plans), found)
+    plans = search.plans.take(np.array([search.best]))
+    return PlanChoice(plans, scenario.memory(plans), search)
 
 
 def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:
     """Return the memory a plan may fill, and the memory up to which it is called borderline.
 
-    A margin that was asked for is kept to; only that of the default may be eaten into.
+    A requested margin is kept; only the default one may be eaten into.
     """
     capacity = memory_of(scenario.chip)
     if margin is not None:
@@ -533,7 +528,7 @@ def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:
 
 
 def default_margin(scenario: Scenario) -> float:
-    """Return the share of the memory that is left free where nothing else is asked."""
+    """Return the share of the memory that is left free by default."""
     if isinstance(scenario.hardware, IpuChip):
         return 1.0 - FITS_BELOW
     return scenario.hardware.kernels.memory_margin

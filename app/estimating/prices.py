@@ -1,4 +1,4 @@
-"""Everything the cost of a system is computed from, in dollars and SI units, with its figures."""
+"""Prices and rates that the cost of a system is computed from, in dollars and SI units."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from app.estimating.request import AssumptionsInput
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DollarPrices:
-    """Everything the cost is computed from, in US dollars."""
+    """Prices and rates of a system, in US dollars."""
 
     terms: Terms
     defaults: CostDefaults
@@ -44,15 +44,15 @@ class DollarPrices:
     hourly: float | None
     """Rent of one system. [USD/h]"""
     rent: Figure | None
-    """The dated rent, where it is the catalogue's."""
+    """The catalogue's figure of the rent; None where the request states it."""
     on_demand: Figure | None
-    """What the catalogue asks for it on demand."""
+    """The catalogue's price on demand."""
     lifetime: float
-    """Term over which a bought system is written off, or a rented one kept. [year]"""
+    """Term over which a bought system is written off or a rented one is kept. [year]"""
     discount_rate: float
     """[1/year]"""
     residual: float
-    """Of the price, when the term ends."""
+    """Share of the price at the end of the term."""
     utilisation: float
     pue: float
     electricity: float
@@ -74,7 +74,7 @@ class DollarPrices:
     currency: str
     """Of the request, in which stated prices are."""
     figures: Mapping[str, list[Basis]]
-    """What each line rests on; under ``""`` what all of them do."""
+    """Figures behind each line; under ``""`` those behind all of them."""
 
     @property
     def owned(self) -> bool:
@@ -82,10 +82,12 @@ class DollarPrices:
 
     def paid_in(self, line: str) -> str:
         """Return the currency in which a line is paid."""
-        paying = self.figures.get("machines" if line in FOLLOWING else line, [])
-        if any(isinstance(one, Stated) and one.name in ("system_price", "hourly_price") for one in paying):
+        basis = self.figures.get("machines" if line in FOLLOWING else line, [])
+        if any(
+            isinstance(figure, Stated) and figure.name in ("system_price", "hourly_price") for figure in basis
+        ):
             return self.currency
-        units = {one.unit if isinstance(one, Stated) else one.unit.name for one in paying}
+        units = {figure.unit if isinstance(figure, Stated) else figure.unit.name for figure in basis}
         return next((name for name in ("KRW", "EUR") if any(unit.startswith(name) for unit in units)), "USD")
 
     @property
@@ -95,75 +97,82 @@ class DollarPrices:
 
 def prices(
     hardware: Hardware,
-    asked: AssumptionsInput,
+    assumptions: AssumptionsInput,
     currency: str,
     catalog: Catalog,
     warnings: list[CheckWarning],
     family: str | None = None,
 ) -> DollarPrices | None:
-    """Return prices and rates of a system; None where nobody publishes a price."""
-    check_assumptions(asked)
-    terms = terms_of(hardware, asked, catalog)
-    defaults = cost_defaults_of(hardware, asked, catalog)
+    """Return prices and rates of a system; None where no price is published."""
+    check_assumptions(assumptions)
+    terms = terms_of(hardware, assumptions, catalog)
+    defaults = cost_defaults_of(hardware, assumptions, catalog)
     won = defaults.won_per_dollar.si
     exchange = won if currency == "KRW" else 1.0
     rent = None if terms.owned else catalog.find(hardware.entry.id, "price_hour", terms.condition)
     hourly = (
-        asked.hourly_price / exchange if asked.hourly_price is not None else rent.si * HOUR if rent else None
+        assumptions.hourly_price / exchange
+        if assumptions.hourly_price is not None
+        else rent.si * HOUR
+        if rent
+        else None
     )
-    price = None if asked.system_price is None else asked.system_price / exchange
-    capital = capital_of(hardware, price, asked, terms, defaults, catalog) if terms.owned else NOTHING
+    price = None if assumptions.system_price is None else assumptions.system_price / exchange
+    capital = capital_of(hardware, price, assumptions, terms, defaults, catalog) if terms.owned else NOTHING
     if (terms.owned and not capital.lines) or (not terms.owned and hourly is None):
         warnings.append(_price_unknown(hardware, terms, catalog))
         return None
     counted = STORAGE in terms.include
-    utilisation = _or(asked.utilisation, defaults.utilisation.si)
-    found = DollarPrices(
+    utilisation = _or(assumptions.utilisation, defaults.utilisation.si)
+    rates = DollarPrices(
         terms=terms,
         defaults=defaults,
         capital=capital.lines,
         deviation=capital.deviation,
         hourly=hourly,
-        rent=rent if asked.hourly_price is None else None,
+        rent=rent if assumptions.hourly_price is None else None,
         on_demand=None if terms.owned else catalog.find(hardware.entry.id, "price_hour"),
-        lifetime=asked.amortisation_years or defaults.amortisation.si / YEAR,
-        discount_rate=_or(asked.discount_rate, defaults.capital_rate.value or 0.0),
-        residual=_or(asked.residual_share, defaults.residual.si),
+        lifetime=assumptions.amortisation_years or defaults.amortisation.si / YEAR,
+        discount_rate=_or(assumptions.discount_rate, defaults.capital_rate.value or 0.0),
+        residual=_or(assumptions.residual_share, defaults.residual.si),
         utilisation=utilisation,
-        pue=_or(asked.pue, defaults.pue.si),
+        pue=_or(assumptions.pue, defaults.pue.si),
         electricity=(
             in_dollars(defaults.tariff, defaults)
-            if asked.electricity_per_kwh is None
-            else asked.electricity_per_kwh / exchange / KILOWATT_HOUR
+            if assumptions.electricity_per_kwh is None
+            else assumptions.electricity_per_kwh / exchange / KILOWATT_HOUR
         ),
         power=mean_power(hardware, catalog, utilisation, family),
-        staff=_or(asked.staff, staff_posts(hardware.entry, hardware.count, defaults)),
+        staff=_or(assumptions.staff, staff_posts(hardware.entry, hardware.count, defaults)),
         staff_pay=in_dollars(defaults.staff_cost, defaults) * YEAR,
-        stored=stored_bytes(hardware, asked, defaults) if counted and not terms.owned else 0.0,
-        egress=0.0 if terms.owned else (asked.egress_gb or 0.0) * GIGABYTE / MONTH,
+        stored=stored_bytes(hardware, assumptions, defaults) if counted and not terms.owned else 0.0,
+        egress=0.0 if terms.owned else (assumptions.egress_gb or 0.0) * GIGABYTE / MONTH,
         egress_price=in_dollars(defaults.egress, defaults),
         rate=won,
         currency=currency,
-        figures={**capital.figures, **_figures(hardware, asked, terms, defaults, catalog, rent, currency)},
+        figures={
+            **capital.figures,
+            **_figures(hardware, assumptions, terms, defaults, catalog, rent, currency),
+        },
     )
-    warnings += _doubts(hardware, asked, found)
-    return found
+    warnings += _doubts(hardware, assumptions, rates)
+    return rates
 
 
 CLOUDS = ("aws", "azure", "gcp")
 """Clouds that publish the PUE of their sites."""
 
 
-def cost_defaults_of(hardware: Hardware, asked: AssumptionsInput, catalog: Catalog) -> CostDefaults:
-    """Return the defaults of the region, the tariff and the operator on whose terms a system is had."""
-    terms = terms_of(hardware, asked, catalog)
+def cost_defaults_of(hardware: Hardware, assumptions: AssumptionsInput, catalog: Catalog) -> CostDefaults:
+    """Return the cost defaults of a system's region, tariff and operator."""
+    terms = terms_of(hardware, assumptions, catalog)
     provider = hardware.entry.id.partition("-")[0]
     operator = "" if terms.owned else provider if provider in CLOUDS else "cloud"
     return catalog.cost_defaults(hardware.entry.chip_kind, terms.region, terms.tier, operator)
 
 
 def staff_posts(entry: SystemEntry, count: int, defaults: CostDefaults) -> float:
-    """Return the administrators of so many systems: of their servers, and of the machines hosts drive."""
+    """Return the full-time administrators of ``count`` systems."""
     if entry.chip_kind is not ChipKind.IPU:
         return defaults.staff_per_node.si * count * entry.machines
     posts = defaults.staff_per_node.si * entry.hosts + defaults.staff_per_appliance.si * entry.machines
@@ -173,8 +182,8 @@ def staff_posts(entry: SystemEntry, count: int, defaults: CostDefaults) -> float
 def training_power(hardware: Hardware, catalog: Catalog, family: str | None) -> Spread:
     """Return the power of the equipment while it trains a family of models. [W]
 
-    The typical power of GPU machines rests on the training of ResNet; other kinds of training draw more or
-    less, never more than the greatest power. Those of IPU machines say nothing of what was trained.
+    The typical power of GPU machines was measured training ResNet; other models draw more or less, at most
+    the greatest power. That of IPU machines does not depend on the model.
     """
     typical, most = hardware.entry.power_typical, hardware.entry.power_max.value
     if family is None or hardware.entry.chip_kind is ChipKind.IPU:
@@ -200,9 +209,9 @@ def mean_power(hardware: Hardware, catalog: Catalog, utilisation: float, family:
     training = training_power(hardware, catalog, family).value
     idle = 0.0
     for part in hardware.entry.bill:
-        known = catalog.idle_power(part.item)
+        idle_power = catalog.idle_power(part.item)
         steady = 0.0 if part.power_typical is None else part.power_typical.si
-        idle += (steady if known is None else known[0]) * part.count * hardware.count
+        idle += (steady if idle_power is None else idle_power[0]) * part.count * hardware.count
     return float(average_power(min(idle, training), training, utilisation))
 
 
@@ -213,15 +222,17 @@ def _or(value: float | None, usual: float) -> float:
 def _price_unknown(hardware: Hardware, terms: Terms, catalog: Catalog) -> CheckWarning:
     entry = hardware.entry
     field = "assumptions.system_price" if terms.owned else "assumptions.hourly_price"
-    known = ", ".join(condition or "on demand" for condition in catalog.conditions(entry.id, "price_hour"))
-    if not terms.owned and known:
+    published = ", ".join(
+        condition or "on demand" for condition in catalog.conditions(entry.id, "price_hour")
+    )
+    if not terms.owned and published:
         return caution(
             "price_unknown",
             field,
             "no {rental} price is published for {system}, only {known}; enter the rent per hour",
             system=entry.name,
             rental=str(terms.rental),
-            known=known,
+            known=published,
         )
     return caution(
         "price_unknown",
@@ -234,12 +245,12 @@ def _price_unknown(hardware: Hardware, terms: Terms, catalog: Catalog) -> CheckW
     )
 
 
-def _doubts(hardware: Hardware, asked: AssumptionsInput, found: DollarPrices) -> Iterator[CheckWarning]:
-    """Yield what has to be said of prices: from after the day asked for, or published by nobody."""
-    day = None if asked.price_date is None else asked.price_date.isoformat()
+def _doubts(hardware: Hardware, assumptions: AssumptionsInput, rates: DollarPrices) -> Iterator[CheckWarning]:
+    """Yield warnings of prices from after the requested day, and of estimated ones."""
+    day = None if assumptions.price_date is None else assumptions.price_date.isoformat()
     later = {
         figure.parameter
-        for figures in found.figures.values()
+        for figures in rates.figures.values()
         for figure in figures
         if isinstance(figure, Figure) and not figure.estimated and day is not None and figure.as_of > day
     }
@@ -251,13 +262,13 @@ def _doubts(hardware: Hardware, asked: AssumptionsInput, found: DollarPrices) ->
             day=day,
             figures=", ".join(sorted(later)),
         )
-    decisive = found.figures.get("machines" if found.owned else "instances", [])
+    decisive = rates.figures.get("machines" if rates.owned else "instances", [])
     estimated = [figure for figure in decisive if isinstance(figure, Figure) and figure.estimated]
     for figure in estimated[:1]:
         low, high = (figure.value if end is None else end for end in (figure.low, figure.high))
         yield info(
             "price_is_estimate",
-            "assumptions.system_price" if found.owned else "assumptions.hourly_price",
+            "assumptions.system_price" if rates.owned else "assumptions.hourly_price",
             "The price of {system} is an estimate: {price} {unit}, from {low} to {high}. Get a quote or "
             "enter the price before deciding."
             if low != high
@@ -273,17 +284,17 @@ def _doubts(hardware: Hardware, asked: AssumptionsInput, found: DollarPrices) ->
 
 def _figures(
     hardware: Hardware,
-    asked: AssumptionsInput,
+    assumptions: AssumptionsInput,
     terms: Terms,
     defaults: CostDefaults,
     catalog: Catalog,
     rent: Figure | None,
     currency: str,
 ) -> dict[str, list[Basis]]:
-    """Return what each line rests on beside the prices of what is bought."""
+    """Return the figures behind each line beside purchase prices."""
 
     def basis(name: str, unit: str, usual: Figure) -> Basis:
-        value = getattr(asked, name)
+        value = getattr(assumptions, name)
         return usual if value is None else Stated(name, value, unit)
 
     common = [
@@ -296,11 +307,11 @@ def _figures(
         machines = {part.item: part.power_typical for part in hardware.entry.bill}
         drawn: list[Basis] = [figure for figure in machines.values() if figure is not None]
         idle = [catalog.idle_power(item) for item in machines]
-        drawn += [known[1] for known in idle if known is not None]
+        drawn += [power_figure[1] for power_figure in idle if power_figure is not None]
         common[2:2] = [basis("residual_share", "1", defaults.residual)]
         staff: list[Basis] = [defaults.staff_per_node]
-        if asked.staff is not None:
-            staff = [Stated("staff", asked.staff, "1")]
+        if assumptions.staff is not None:
+            staff = [Stated("staff", assumptions.staff, "1")]
         elif hardware.entry.chip_kind is ChipKind.IPU:
             staff.append(defaults.staff_per_appliance)
         owned: dict[str, list[Basis]] = {
@@ -319,14 +330,14 @@ def _figures(
     lines: dict[str, list[Basis]] = {
         "instances": [
             rent
-            if asked.hourly_price is None and rent is not None
-            else Stated("hourly_price", asked.hourly_price or 0.0, f"{currency}/h")
+            if assumptions.hourly_price is None and rent is not None
+            else Stated("hourly_price", assumptions.hourly_price or 0.0, f"{currency}/h")
         ],
         STORAGE: [
-            storage_size(stored_bytes(hardware, asked, defaults), asked, defaults),
+            storage_size(stored_bytes(hardware, assumptions, defaults), assumptions, defaults),
             defaults.storage_object,
         ],
-        "egress": [Stated("egress_gb", asked.egress_gb or 0.0, "GB/month"), defaults.egress],
+        "egress": [Stated("egress_gb", assumptions.egress_gb or 0.0, "GB/month"), defaults.egress],
     }
     if terms.spot:
         lines["instances"].append(basis("spot_interruptions_per_month", "1/month", defaults.interruptions))

@@ -1,4 +1,4 @@
-"""Ranges: quantities with their 80 % interval, and the spread of what goes into them."""
+"""Quantities with their 80 % interval, and the samples behind them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from app.catalog.figures import Spread
 from app.catalog.own import PREFIX
-from app.catalog.software import OFFSET, SoftwareProfile
+from app.catalog.software import OFFSET
 from app.engine.plans import Plans
 from app.engine.records import Floats, GpuChip, GpuSoftware, IpuChip, IpuSoftware
 from app.engine.uncertainty import band, standard_normals, student_t_samples
@@ -32,7 +32,6 @@ def quantity(value: float, samples: Floats, unit: str) -> Quantity:
 
 
 def scaled(amount: Quantity, factor: float) -> Quantity:
-    """Return so many times an amount."""
     ends = (factor * end for end in (amount.value, amount.low, amount.high))
     return Quantity(**dict(zip(("value", "low", "high"), ends, strict=True)), unit=amount.unit)
 
@@ -42,20 +41,20 @@ def spread_quantity(spread: Spread) -> Quantity:
 
 
 MONEY = "{amount} {currency}"
-"""Template of an amount of money in a sentence, which every language writes in its own way."""
+"""Template of an amount of money in a sentence, localised by each language."""
 
 
 def money(value: float, currency: str) -> Message:
-    """Return an amount of money; readers get the whole of it, so that a sentence rounds as a cell does."""
+    """Return an amount of money with its unrounded value, so that a sentence rounds as a cell does."""
     return Message(MONEY, {"amount": significant(value), "currency": currency, "whole": value})
 
 
 LEAST_CHANCE = 0.01
-"""Probability below which, and below one less which, samples cannot tell how sure something is."""
+"""Smallest probability that samples can tell from 0, and its complement from 1."""
 
 
 def chance(probability: float) -> Message:
-    """Return a probability as a sentence shows it, never as impossible or certain: samples cannot tell."""
+    """Return a probability for a sentence, never as impossible or certain."""
     if probability < LEAST_CHANCE:
         return Message("below {share} %", {"share": 1})
     if probability > 1.0 - LEAST_CHANCE:
@@ -64,7 +63,6 @@ def chance(probability: float) -> Message:
 
 
 def significant(value: float, digits: int = 3) -> float:
-    """Return a value to a number of significant digits, as a sentence shows it."""
     return float(f"{value:.{digits}g}")
 
 
@@ -75,10 +73,10 @@ TIMES = (
     (2 * YEAR, DAY, "d"),
     (math.inf, YEAR, "years"),
 )
-"""Below this many seconds → this unit: its seconds and its sign in a figure."""
+"""Upper limit in seconds, seconds per unit and symbol of each unit."""
 
 COUNTS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
-"""From this count on → the word of a sentence."""
+"""Least count and word."""
 
 SENTENCES = {
     "s": "{number} seconds",
@@ -90,11 +88,11 @@ SENTENCES = {
     "billion": "{number} billion",
     "million": "{number} million",
 }
-"""Unit of a time or word of a count → how a sentence says it."""
+"""Wording by unit of time or word of a count."""
 
 
 def duration(seconds: float) -> Message:
-    """Return a time in the unit people would say it in.
+    """Return a time in its usual unit.
 
     >>> str(duration(4010 * DAY)), str(duration(5 * DAY))
     ('11 years', '5 days')
@@ -104,7 +102,7 @@ def duration(seconds: float) -> Message:
 
 
 def count_of(value: float) -> Message | float:
-    """Return a large count in words: 300 billion; a smaller one as it is.
+    """Return a large count in words, as 300 billion; a smaller one unchanged.
 
     >>> str(count_of(3.49e12)), str(count_of(1281167)), count_of(40_000.0)
     ('3.49 trillion', '1.28 million', 40000.0)
@@ -118,27 +116,27 @@ def count_of(value: float) -> Message | float:
 SAMPLES = 256
 """Samples of one estimate; the ends of an 80 % band then stand on 26 samples each."""
 SEED = 20_211_208
-"""One table of normal numbers for every estimate, so that options share what they have in common."""
+"""All estimates share one table of normals, so that options share their common errors."""
 TAILS = ("tail_1", "tail_2", "tail_3", "tail_4")
 """Columns that give residuals the tails of Student's t with as many degrees of freedom: a few measured
-runs miss by far more than a normal law allows, for reasons no column of theirs tells."""
+runs are missed by far more than a normal law allows."""
 OWN = tuple(f"own_{number:02d}" for number in range(32))
-"""Columns of what belongs to one option alone; two options with the same column are rare."""
+"""Columns of errors of one option alone; two options rarely share one."""
 SHARED = 0.5
 """Share of a residual's variance that runs of a regime have in common. In chains of measured runs of one
-model and software the offsets of the chains scatter about as much as what is left after them."""
+model and software the offsets of the chains scatter about as much as the runs around them."""
 WHOLLY_SHARED = frozenset({"gpu_software_unnamed"})
-"""Regimes whose error is the same for all options: whatever software it will be, they all run it."""
+"""Regimes whose error is the same for all options: they all run the same unnamed software."""
 SCATTER = "calibration_scatter"
 EXCHANGE = "exchange_rate"
-"""Normal of exchange rates, drawn apart so that the others stay as they were."""
+"""Column of exchange rates, drawn from a seed of its own so that adding it changed no other."""
 OTHERS = ("run_length", "failure_rate", "price", "power", SCATTER)
 
 NETWORK = (
     *("network_bandwidth", "network_latency"),
     *(f"{name}_{number:02d}" for name in ("bandwidth", "latency") for number in range(16)),
 )
-"""Columns of what networks reach: two that all networks of a cluster share, and two for each network."""
+"""Columns of network performance: two shared by all networks of a cluster, and two for each."""
 
 LATER = (
     *("gpu_software_unnamed", "gpu_adapters", "layer_overlap", "native_attention"),
@@ -147,7 +145,7 @@ LATER = (
     "expert_overhead",
     "input_bytes",
 )
-"""Regimes and figures that came after the networks."""
+"""Regimes and figures added after the networks."""
 
 COLUMNS = (
     *sorted(
@@ -164,8 +162,7 @@ COLUMNS = (
     *NETWORK,
     *LATER,
 )
-"""All that may be uncertain, in one fixed order whatever an option is made of; what came later stands last,
-so that the columns before it stay what they were."""
+"""Everything uncertain in one fixed order; later additions are appended so that earlier columns stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +196,7 @@ def _table(names: tuple[str, ...], samples: int, seed: int = SEED) -> dict[str, 
 
 
 def common_normals(samples: int = SAMPLES) -> Mapping[str, Floats]:
-    """Return standard normals by the name of whatever is uncertain; the same for every option."""
+    """Return standard normals by uncertain quantity, the same for every option."""
     return _table(COLUMNS, samples) | _table((EXCHANGE,), samples, SEED + 1)
 
 
@@ -234,31 +231,27 @@ def residual_samples(
 
 @lru_cache(maxsize=32)
 def residual_quantile(probability: float) -> float:
-    """Return the quantile of the residuals' law at deviation 1, on the samples that ranges are made of."""
+    """Return the quantile of residuals of deviation 1, on the samples behind the ranges."""
     normals = common_normals()
     mixing = np.stack([normals[name] for name in TAILS], axis=-1)
-    drawn = np.concatenate([student_t_samples(normals[own], mixing) for own in OWN])
-    return float(np.quantile(drawn, probability))
-
-
-def scatter_of(software: SoftwareProfile) -> float:
-    """Return how far the runs of a calibration disagree beyond what is known; none for other profiles."""
-    return 0.0 if software.calibration is None else software.calibration.scatter
+    samples = np.concatenate([student_t_samples(normals[own], mixing) for own in OWN])
+    return float(np.quantile(samples, probability))
 
 
 def own_column(chip: GpuChip | IpuChip, plans: Plans) -> str:
-    """Return the column of what belongs to one option alone: its chip, devices, batch and layout.
+    """Return the column of errors of one option alone, by its chip and plan.
 
-    A workspace's chip is what its figures say: two entries of one data sheet have the same range.
+    The identifier of a workspace's chip does not count: two entries of one data sheet have the same range.
     """
-    known = replace(chip, name=PREFIX) if chip.name.startswith(PREFIX) else chip.name
+    identity = replace(chip, name=PREFIX) if chip.name.startswith(PREFIX) else chip.name
     layout = [float(np.ravel(getattr(plans, entry.name))[0]) for entry in fields(Plans)]
-    return OWN[zlib.crc32(repr((known, layout)).encode()) % len(OWN)]
+    return OWN[zlib.crc32(repr((identity, layout)).encode()) % len(OWN)]
 
 
 def residual_factors(
     names: list[str], residuals: Residuals, normals: Mapping[str, Floats], scenario: Scenario, plans: Plans
 ) -> Floats:
-    """Return the residual samples of one plan: its regimes, its own column, the scatter of its software."""
-    column, scatter = own_column(scenario.chip, plans), scatter_of(scenario.software)
-    return residual_samples(names, residuals, normals, column, scatter)
+    """Return the residual samples of one plan."""
+    calibration = scenario.software.calibration
+    scatter = 0.0 if calibration is None else calibration.scatter
+    return residual_samples(names, residuals, normals, own_column(scenario.chip, plans), scatter)

@@ -1,7 +1,6 @@
-"""Regimes of a plan: what its error may come from beside the figures of the software.
+"""Regimes of a plan: sources of error beside the figures of the software, rows of data/residuals.csv.
 
-Each is a row of data/residuals.csv. Regimes that were never measured carry wider deviations, by which a
-search ranks a plan lower than its central time alone would.
+Regimes that were never measured have wider deviations, by which a search ranks their plans lower.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from app.estimating.chips import IPU_SERIES, chip_series
 from app.estimating.scenario import Scenario
 
 FITTED_FAMILIES = frozenset({"gpt", "llama", "bert", "resnet50", "resnext101", "efficientnet", "t5"})
-"""Families whose operators are known well enough that a misfit tells something of the software."""
+"""Families whose operators are known well enough that a misfit is due to the software."""
 CORE_FAMILIES = frozenset({"gpt", "llama", "bert", "resnet50"})
-"""Families with the most measured runs, on which the headline stands."""
+"""Families with the most measured runs, which the headline counts."""
 DECODERS = frozenset({"gpt", "llama"})
 SMALL_OPERATIONS = frozenset({"conformer", "efficientnet", "gnn", "tacotron2", "waveglow", "dlrm"})
-"""Families whose time on an IPU is mostly what each operation costs at all."""
+"""Families whose time on an IPU is mostly the fixed cost of operations."""
 TRANSFORMERS = frozenset({"gpt", "llama", "bert", "t5", "vit", "swin", "transformer-xl", "conformer"})
 
 CONVOLUTIONS = frozenset(
@@ -36,15 +35,14 @@ RECOMMENDERS = frozenset({"dlrm", "ncf"})
 
 
 def power_kind(family: str) -> str:
-    """Return the kind of training under which the power of machines is known."""
+    """Return the kind of training by which the power of machines is known."""
     kinds = {"transformer": TRANSFORMERS, "convolution": CONVOLUTIONS, "recommendation": RECOMMENDERS}
     return next((kind for kind, families in kinds.items() if family in families), "other")
 
 
 Mask = NDArray[np.bool_]
-
 OTHER_CHIP = "gpu_other_chip"
-"""Regime of a chip that no software was fitted on and no run of the workspace has measured."""
+"""Regime of a chip without measured runs."""
 
 REGIMES = (
     "gpu_profile_known",
@@ -81,8 +79,8 @@ REGIMES = (
     "gpu_software_unnamed",
     "gpu_inference",
 )
-"""What an error may come from beside the figures of the software; rows of data/residuals.csv. Each is
-one column of samples, so that two options share the errors of the regimes they are both in."""
+"""Rows of data/residuals.csv. Each is one column of samples, so that two options share the errors of the
+regimes they are both in."""
 
 ENDED = frozenset(
     {
@@ -93,10 +91,10 @@ ENDED = frozenset(
         *("ipu_known", "ipu_other_family"),
     }
 )
-"""Regimes that measured runs of the model on the chip put an end to."""
+"""Regimes that a calibration on the chip always replaces."""
 
 BEYOND = 8.0
-"""Times the measured devices from which a calibrated range is wider."""
+"""Multiple of the measured devices from which a calibrated range is wider."""
 FEW_SAMPLES = 8.0
 MANY_DEVICES = 512.0
 LARGE_GRADIENTS = 0.5e9
@@ -119,31 +117,31 @@ class MeasurementCoverage:
 
 
 def regimes(scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage) -> list[str]:
-    """Return the regimes a plan falls into, the base first."""
+    """Return the regimes of a plan, the base first."""
     return [name for name, mask in regime_masks(scenario, plans, family, measured).items() if np.any(mask)]
 
 
 def regime_masks(
     scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage
 ) -> dict[str, Mask]:
-    """Return which of many plans fall into which regime, the base first."""
+    """Return which plans are in each regime, the base first."""
     calibration = scenario.software.calibration
     if calibration is not None and calibration.holds_for(family, scenario.chip.name):
-        # What the runs were in has been measured; what lies beyond them widens the range as ever.
+        # The regimes of the calibration's runs are measured; others still widen the range.
         kind = "ipu" if scenario.is_ipu else "gpu"
         plain = replace(scenario, software=replace(scenario.software, calibration=None))
-        known = known_regimes(scenario, family)
-        found = {f"{kind}_calibrated": np.asarray(True)}
-        found |= {
+        measured_already = known_regimes(scenario, family)
+        masks = {f"{kind}_calibrated": np.asarray(True)}
+        masks |= {
             name: mask
             for name, mask in regime_masks(plain, plans, family, measured).items()
-            if name not in known
+            if name not in measured_already
         }
-        found[f"{kind}_beyond_calibration"] = plans.devices >= BEYOND * calibration.devices
-        return found
+        masks[f"{kind}_beyond_calibration"] = plans.devices >= BEYOND * calibration.devices
+        return masks
     if isinstance(scenario.hardware, IpuChip):
-        seen = (family, scenario.chip.name) in measured.pairs
-        return _ipu_masks(scenario, scenario.hardware, plans, family, seen)
+        is_measured = (family, scenario.chip.name) in measured.pairs
+        return _ipu_masks(scenario, scenario.hardware, plans, family, is_measured)
     return _gpu_masks(scenario, plans, family, measured)
 
 
@@ -151,24 +149,24 @@ def _gpu_masks(
     scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage
 ) -> dict[str, Mask]:
     assert not isinstance(scenario.hardware, IpuChip)
-    # What is presumed of a stack is known no better than its class.
+    # A presumed stack is known no better than its class.
     preset = scenario.software.is_preset or scenario.software.presumed
     assumed = "gpu_profile_known" if scenario.software.rests_on_runs else "gpu_profile_assumed"
     stack = "gpu_class_known" if preset else assumed
     series = chip_series(scenario.chip.name)
     machine, table = scenario.hardware.machine, scenario.table
-    known = family in {name for name, chip in measured.pairs if chip not in IPU_SERIES}
-    unfitted = known and family not in FITTED_FAMILIES
+    family_known = family in {name for name, chip in measured.pairs if chip not in IPU_SERIES}
+    unfitted = family_known and family not in FITTED_FAMILIES
     few = (plans.global_batch / plans.devices < FEW_SAMPLES) & (plans.tensor * plans.pipeline == 1)
     boards = machine.intra is Intra.PCIE and machine.devices >= PCIE_DEVICES
-    found: dict[str, Mask | bool] = {
+    masks: dict[str, Mask | bool] = {
         stack: True,
         "gpu_software_unnamed": scenario.software.presumed,
         "gpu_eager_assumed": stack == assumed == "gpu_profile_assumed"
         and scenario.software.preset == "eager",
         "gpu_newer_chip": series in measured.chips - measured.series,
         OTHER_CHIP: series not in measured.chips | measured.series,
-        "gpu_unmeasured_family": not known,
+        "gpu_unmeasured_family": not family_known,
         "gpu_unfitted_class" if preset else "gpu_unfitted_family": unfitted,
         "gpu_recommender": family in RECOMMENDERS,
         "gpu_pipeline": plans.pipeline > 1,
@@ -180,28 +178,30 @@ def _gpu_masks(
         "gpu_adapters": table.trained_parameters < table.parameters,
         "gpu_long_sequence": table.tokens > LONG_SEQUENCE,
     }
-    return {name: np.asarray(mask) for name, mask in found.items()}
+    return {name: np.asarray(mask) for name, mask in masks.items()}
 
 
-def _ipu_masks(scenario: Scenario, chip: IpuChip, plans: Plans, family: str, seen: bool) -> dict[str, Mask]:
+def _ipu_masks(
+    scenario: Scenario, chip: IpuChip, plans: Plans, family: str, is_measured: bool
+) -> dict[str, Mask]:
     phased = unusual_masks(scenario, plans)["ipu_phased"]
     decoder = family in DECODERS or (scenario.table.tokens > 1 and family == "t5")
     small = not decoder and family in SMALL_OPERATIONS
     plain = not decoder and not small
-    found: dict[str, Mask | bool] = {
+    masks: dict[str, Mask | bool] = {
         "ipu_phased": phased,
         "ipu_decoder": decoder & ~phased,
         "ipu_small_operations": small & ~phased,
-        "ipu_known": (plain and seen) & ~phased,
-        "ipu_other_family": (not decoder and not seen) & ~phased,
+        "ipu_known": (plain and is_measured) & ~phased,
+        "ipu_other_family": (not decoder and not is_measured) & ~phased,
         "ipu_few_accumulations": plans.accumulation < FEW_ACCUMULATIONS,
         "ipu_gateway": plans.devices > chip.pod_size,
     }
-    return {name: np.asarray(mask) for name, mask in found.items()}
+    return {name: np.asarray(mask) for name, mask in masks.items()}
 
 
 def unusual_masks(scenario: Scenario, plans: Plans) -> dict[str, Mask]:
-    """Return which of many plans are of a kind that no published run used."""
+    """Return which plans are of a kind that no published run used."""
     if isinstance(scenario.hardware, IpuChip):
         return {"ipu_phased": (plans.tensor > 1) | (plans.phases > 1)}
     return {

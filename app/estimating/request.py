@@ -1,4 +1,4 @@
-"""What is asked: the estimate request, one schema for JSON, HTML forms and files.
+"""The estimate request, one schema for JSON, HTML forms and files.
 
 These models check presence and type (422). Whether a value makes sense is checked where it is
 used, by name, with an error that says what is allowed (400, 404, 409).
@@ -29,7 +29,7 @@ Share = Annotated[float, Field(allow_inf_nan=False), InPercent()]
 
 
 class Quoted(str):
-    """Text out of a JSON body. It stands for no number there, as what is typed into a form does."""
+    """A string of a JSON body, which is not accepted as a number, unlike the input of a form."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ class Schema(Described):
     @model_validator(mode="before")
     @classmethod
     def no_text_for_an_object(cls, value: object) -> object:
-        """Refuse a text in the place of a request; pydantic would look for fields among its attributes."""
+        """Refuse a string in place of a request; pydantic would look for fields among its attributes."""
         if isinstance(value, Quoted):
             raise PydanticKnownError("model_type", {"class_name": cls.__name__})
         return value
@@ -50,12 +50,14 @@ class Schema(Described):
     @field_validator("*", mode="before")
     @classmethod
     def no_stand_ins(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse what pydantic would take for another type: true for 1, 0 for false, “2” for 2."""
+        """Refuse what pydantic would coerce: true for 1, 0 for false, “2” for 2."""
         if isinstance(value, bool | int | float | list | Quoted):
             kinds = _wanted(cast(Hashable, cls.model_fields[info.field_name or ""].annotation))
-            for one in value if isinstance(value, list) else [value]:
-                if type(one) in STAND_INS and kinds and not kinds & STAND_INS[type(one)]:
-                    raise PydanticKnownError(_complaint(kinds))
+            for item in value if isinstance(value, list) else [value]:
+                if type(item) in STAND_INS and kinds and not kinds & STAND_INS[type(item)]:
+                    raise PydanticKnownError(
+                        "int_type" if int in kinds else "float_type" if float in kinds else "bool_type"
+                    )
         return value
 
 
@@ -65,23 +67,18 @@ STAND_INS: dict[type, frozenset[type]] = {
     float: frozenset({int, float, str}),
     Quoted: frozenset({str}),
 }
-"""Types that JSON tells apart, with the types of fields they may be given for. A number for a text is
-left to pydantic, which says so better."""
-
-
-def _complaint(kinds: frozenset[object]) -> Literal["int_type", "float_type", "bool_type"]:
-    return "int_type" if int in kinds else "float_type" if float in kinds else "bool_type"
+"""Field types that each JSON type is accepted for. A number for a string is left to pydantic."""
 
 
 @functools.cache
 def _wanted(annotation: Hashable) -> frozenset[object]:
-    """Return the types an annotation takes, of one or of a list, where they are plain; else nothing."""
+    """Return the plain types that an annotation accepts, of one or of a list; else nothing."""
     kinds = frozenset(_kinds(annotation)) - {type(None)}
     return kinds if kinds & {bool, int, float} and kinds <= {bool, int, float, str} else frozenset()
 
 
 def _kinds(annotation: object) -> Iterator[object]:
-    """Yield the plain types of an annotation; objects are themselves, literals the types of their values."""
+    """Yield the plain types of an annotation, with the types of the values of literals."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         yield from {type(part) for part in parts}

@@ -1,4 +1,4 @@
-"""Runs of plans, central and as samples, and which inputs the range of their time comes from."""
+"""Runs of plans, central and as samples, and the inputs that the range of their time comes from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.estimating.workload import Training
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A run of a plan: its steps and all that adds to them. Times are in seconds."""
+    """A run of a plan: its steps and everything added to them. Times are in seconds."""
 
     step: StepTime
     """Central, arrays of length one."""
@@ -52,12 +52,11 @@ class Run:
 
     @property
     def goodput(self) -> float:
-        """Share of the time to train that steps take."""
+        """Share of steps in the time to train."""
         return self.training / self.total
 
 
 def samples_at_batch(target: ConvergenceTarget, batch: float) -> float:
-    """Return the samples to a target at a global batch, from its reference points and its law."""
     return samples_to_target(
         batch, target.batches, target.samples, target.law_samples, target.law_batch, target.law_exponent
     )
@@ -75,57 +74,54 @@ def runs_of(
     normals: Mapping[str, Floats],
     run_deviation: float,
 ) -> list[Run]:
-    """Return the run of each plan, on as many machines as each has, in one call of the engine.
-
-    Residual factors have one row of samples per plan.
-    """
+    """Return the run of each plan in one call of the engine; ``factors`` has a row of samples per plan."""
     batch = plans.global_batch
     step = scenario.step(plans)
     central = np.broadcast_to(step.total, batch.shape)
-    drawn = scenario.step(columns(plans), normals).total * np.atleast_2d(factors)
-    sampled = np.maximum(drawn, least_step(scenario, plans, central)[:, np.newaxis])
+    unbounded = scenario.step(columns(plans), normals).total * np.atleast_2d(factors)
+    sampled = np.maximum(unbounded, least_step(scenario, plans, central)[:, np.newaxis])
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
-    more = np.exp((run_deviation if training.target is not None else 0.0) * normals["run_length"])
+    length_factors = np.exp((run_deviation if training.target is not None else 0.0) * normals["run_length"])
     figures = run_figures(scenario, training, assumed, input_rate=input_rate)
-    used = np.atleast_1d(np.asarray(machines, dtype=float))
-    run = figures.runs(batch, used, central[:, np.newaxis], np.array([assumed.rate]), np.ones(1))
-    runs = figures.runs(batch, used, sampled, rates, np.broadcast_to(more, rates.shape))
+    machine_counts = np.atleast_1d(np.asarray(machines, dtype=float))
+    run = figures.runs(batch, machine_counts, central[:, np.newaxis], np.array([assumed.rate]), np.ones(1))
+    runs = figures.runs(batch, machine_counts, sampled, rates, np.broadcast_to(length_factors, rates.shape))
     parts = {name: np.broadcast_to(part, batch.shape) for name, part in step.parts.items()}
-    found = []
-    for place in range(batch.size):
-        times = {name: float(values[place, 0]) for name, values in run.items()}
+    result = []
+    for index in range(batch.size):
+        times = {name: float(values[index, 0]) for name, values in run.items()}
         steps = int(times.pop("steps"))
-        found.append(
+        result.append(
             Run(
                 **times,
                 steps=steps,
-                step=StepTime({name: part[place : place + 1] for name, part in parts.items()}),
-                step_samples=sampled[place] + runs["input_wait"][place],
-                total_samples=runs["total"][place],
-                training_samples=runs["training"][place],
+                step=StepTime({name: part[index : index + 1] for name, part in parts.items()}),
+                step_samples=sampled[index] + runs["input_wait"][index],
+                total_samples=runs["total"][index],
+                training_samples=runs["training"][index],
             )
         )
-    return found
+    return result
 
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
     case: RunCase
     batches: Floats
-    """Reference batches of the target; none where samples were asked for. [samples]"""
+    """Reference batches of the target; empty without one. [samples]"""
     points: Floats
-    """Samples to the target at them. [samples]"""
+    """Samples to the target at each. [samples]"""
 
     def totals(self, plans: Plans, step: Floats) -> Floats:
-        """Return how long whole runs of plans take. [s]"""
-        found = np.empty(len(plans.rows))
-        write_totals(self.case, self.batches, self.points, plans.rows, step, found)
-        return found
+        """Return the times of whole runs of plans. [s]"""
+        totals = np.empty(len(plans.rows))
+        write_totals(self.case, self.batches, self.points, plans.rows, step, totals)
+        return totals
 
     def runs(
         self, batch: Floats, machines: Floats, steps: Floats, rates: Floats, more: Floats
     ) -> dict[str, Floats]:
-        """Return runs of steps, (P, S), at the failures and the factor of each sample, by what they take."""
+        """Return the parts of runs of steps, (P, S), at the failure rate and length factor of each sample."""
         rows = np.empty((steps.size, len(RunTime._fields)))
         arrays = (
             np.ascontiguousarray(values, dtype=float) for values in (batch, machines, steps, rates, more)
@@ -173,10 +169,7 @@ def run_figures(
 
 
 def least_step(scenario: Scenario, plans: Plans, central: Floats) -> Floats:
-    """Return the least time of a step of each plan, below which no sample is physical. [s]
-
-    Where a calibration already puts the central time below that of a perfect step, the central time is it.
-    """
+    """Return the lower bound of each plan's step samples: a perfect step, or the central time if less. [s]"""
     return np.broadcast_to(np.minimum(scenario.perfect_step(plans), central), central.shape)
 
 
@@ -193,9 +186,9 @@ def evaluations_time(
     step: Floats,
     training_devices_evaluate: bool = True,
 ) -> Floats:
-    """Return the time of all evaluations of a run to a target, nothing where no rule asks for any.
+    """Return the time of all evaluations of a run to a target; 0 where it has none.
 
-    Where devices that do not train evaluate meanwhile, only handing them the weights takes its fixed time.
+    Where other devices evaluate meanwhile, only the fixed time of handing them the weights counts.
     """
     if target is None or target.evaluation_samples is None or target.evaluated_samples is None:
         return np.zeros_like(step)
@@ -207,9 +200,9 @@ def evaluations_time(
 
 
 RESIDUAL = "residual"
-"""What the figures of the software leave unexplained in measured runs, and what inputs do together."""
+"""Input that stands for unexplained errors and for interactions of inputs."""
 LEAST_WIDTH = 0.01
-"""Share of the range below which an input is not shown."""
+"""Share of the range below which an input is omitted."""
 
 
 def sensitivity_of(
@@ -258,23 +251,23 @@ def sensitivity_of(
     table = np.array(list(columns.values())).reshape(len(columns), logarithm.size)
     # A sample that was clipped at the perfect step no longer tells what moved it.
     free = run.step_samples > least_step(scenario, plans, run.step.total)[0] * (1.0 + 1e-9)
-    rest = logarithm - np.log(factors)
-    effects = linear_effects(rest[free], table[:, free]) if np.any(free) else np.zeros(len(columns))
-    moved = dict(zip(columns, map(float, effects), strict=True))
-    parts = {name: moved[name] * columns[name] for name in columns}
-    found = [
-        Sensitivity(input=name, low=low, high=high, share=share, effect=moved.get(name))
+    unexplained = logarithm - np.log(factors)
+    effects = linear_effects(unexplained[free], table[:, free]) if np.any(free) else np.zeros(len(columns))
+    effect_of = dict(zip(columns, map(float, effects), strict=True))
+    parts = {name: effect_of[name] * columns[name] for name in columns}
+    sensitivities = [
+        Sensitivity(input=name, low=low, high=high, share=share, effect=effect_of.get(name))
         for name, share, low, high in parts_of_range(run.total_samples, run.total, parts)
     ]
-    return sorted(found, key=lambda part: -part.share)
+    return sorted(sensitivities, key=lambda part: -part.share)
 
 
 def parts_of_range(
     samples: Floats, central: float, parts: Mapping[str, Floats]
 ) -> Iterator[tuple[str, float, float, float]]:
-    """Give inputs with their share of the variance and what each has of the range, the residual last.
+    """Yield inputs with their shares of variance and range, the residual last.
 
-    Parts are what each input adds to the logarithm of the samples.
+    ``parts`` are the contributions of the inputs to the logarithm of the samples.
     """
     table = np.array(list(parts.values())).reshape(len(parts), samples.size)
     low, high = band(samples, central)

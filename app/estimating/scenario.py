@@ -1,4 +1,4 @@
-"""A plan as it is asked for: its values as numbers and names, and what can never be."""
+"""Scenarios, the fields of a requested plan as numbers and names, and its faults."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from app.engine.gpu.evaluate import (
     step_of,
 )
 from app.engine.ipu.evaluate import (
+    Pipeline,
     ipu_forward_share,
     ipu_memory,
     ipu_operator_times,
@@ -64,9 +65,9 @@ class Scenario:
     expert_imbalance: float = 1.0
     """Tokens of the busiest rank over the mean, where experts are spread over ranks."""
     effects: tuple[Effect, ...] = ()
-    """What measured runs of the chip, the software and the family take beyond what is computed."""
+    """Factors between measured and computed times of the chip, the software and the family."""
     sampled: GpuSystem | None = None
-    """The same GPU system with samples of what is uncertain of its fabric; None where that is left out."""
+    """The same GPU system with samples of its uncertain fabric figures, if these are considered."""
 
     _cases: dict[str, GpuCase] = field(init=False, repr=False, compare=False, default_factory=dict)
 
@@ -89,7 +90,7 @@ class Scenario:
 
     @property
     def memory_elsewhere(self) -> float:
-        """Host or streaming memory of one device; 0 where it is not known. [B]"""
+        """Host or streaming memory of one device; 0 where unknown. [B]"""
         if isinstance(self.hardware, IpuChip):
             return self.hardware.streaming_capacity
         return self.hardware.host_memory
@@ -101,25 +102,17 @@ class Scenario:
         return replace(self.software.ipu(normals), **self.overrides)  # type: ignore[arg-type]
 
     def gpu_case(self, normals: Mapping[str, Floats] | None = None) -> GpuCase:
-        """Return model, system and software of a GPU as compiled code reads them, single or as samples."""
+        """Return model, system and software as compiled code reads them, central or as samples."""
         assert isinstance(self.hardware, GpuSystem)
         if normals is not None:
-            system = self.hardware if self.sampled is None else self.sampled
-            software = self.gpu_software(normals)
-            return self._case(system, software)
+            return self._case(self.sampled or self.hardware, self.gpu_software(normals))
         if "central" not in self._cases:
             self._cases["central"] = self._case(self.hardware, self.gpu_software())
         return self._cases["central"]
 
     def _case(self, system: GpuSystem, software: GpuSoftware) -> GpuCase:
         return GpuCase.of(
-            self.table,
-            system,
-            software,
-            self.precision,
-            self.optimizer,
-            self.context,
-            self.expert_imbalance,
+            self.table, system, software, self.precision, self.optimizer, self.context, self.expert_imbalance
         )
 
     @property
@@ -131,12 +124,11 @@ class Scenario:
     def step(self, plans: Plans, normals: Mapping[str, Floats] | None = None) -> StepTime:
         """Return the time of one step of each plan, or of each sample."""
         if isinstance(self.hardware, IpuChip):
-            software = self.ipu_software(normals)
             step = ipu_step(
                 self.table,
                 plans,
                 self.hardware,
-                software,
+                self.ipu_software(normals),
                 precision=self.precision,
                 optimizer=self.optimizer,
                 split=self.stage_layers,
@@ -149,7 +141,7 @@ class Scenario:
         return StepTime({part: seconds * factor for part, seconds in step.parts.items()})
 
     def perfect_step(self, plans: Plans) -> Floats:
-        """Return the time of one step of each plan below which nothing can be: products at the peak. [s]"""
+        """Return a lower bound on the step time of each plan: perfect software, products at the peak. [s]"""
         flop = 3.0 * float(np.sum(self.table.forward_flop)) * plans.global_batch
         passes = np.asarray(plans.accumulation) * plans.interleave
         bound = peak_bound_step_time(flop, self.peak, plans.devices, plans.pipeline, passes)
@@ -160,53 +152,44 @@ class Scenario:
         return np.maximum(bound, step)
 
     def forward_share(self, plans: Plans) -> Floats:
-        """Return the share of a micro-batch's time on a stage that its forward pass takes, of each plan."""
+        """Return the forward pass's share of a micro-batch's time on a stage, of each plan."""
         if isinstance(self.hardware, IpuChip):
-            software = self.ipu_software()
-            stages = pipeline_stages(
-                self.table,
-                plans,
-                self.hardware,
-                software,
-                precision=self.precision,
-                optimizer=self.optimizer,
-                split=self.stage_layers,
-            )
-            return ipu_forward_share(stages, software)
+            return ipu_forward_share(self._pipeline(plans, self.hardware), self.ipu_software())
         return gpu_forward_share(self.table, plans, self.hardware, self.gpu_software(), self.precision)
 
     def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
-        """Return what measured runs say that times are multiplied by; 1 without any."""
+        """Return the factor on times from measured runs; 1 without any."""
         return self.software.time_factor(normals) * effects_factor(self.effects)
 
     def memory(self, plans: Plans) -> MemoryUse:
         if isinstance(self.hardware, IpuChip):
-            software = self.ipu_software()
             return ipu_memory(
                 self.table,
                 plans,
                 self.hardware,
-                software,
+                self.ipu_software(),
                 precision=self.precision,
                 optimizer=self.optimizer,
                 split=self.stage_layers,
             )
         return memory_use(self.gpu_case(), plans)
 
-    def stage_lists(self, plans: Plans) -> list[tuple[float, ...]]:
-        """Return the layers of each stage of every plan, of shape (N,), on IPUs."""
-        if not isinstance(self.hardware, IpuChip) or not plans.pipeline.size:
-            return [() for _ in plans.pipeline]
-        found = pipeline_stages(
+    def _pipeline(self, plans: Plans, chip: IpuChip) -> Pipeline:
+        return pipeline_stages(
             self.table,
             plans,
-            self.hardware,
+            chip,
             self.ipu_software(),
             precision=self.precision,
             optimizer=self.optimizer,
             split=self.stage_layers,
         )
-        counts = found.counts
+
+    def stage_lists(self, plans: Plans) -> list[tuple[float, ...]]:
+        """Return the layers of each stage of every plan, of shape (N,), on IPUs."""
+        if not isinstance(self.hardware, IpuChip) or not plans.pipeline.size:
+            return [() for _ in plans.pipeline]
+        counts = self._pipeline(plans, self.hardware).counts
         shape = (counts.shape[0], plans.pipeline.size)
         by_plan = np.broadcast_to(counts.reshape(counts.shape[0], -1), shape).T
         return [
@@ -227,7 +210,7 @@ SHARDING = {"none": 0.0, "optimizer": 1.0, "gradients": 2.0, "parameters": 3.0}
 
 
 def as_stated(plans: Plans, context: int) -> Plans:
-    """Return plans as people state them: copies of the model, and micro-batches that a context shares."""
+    """Return plans as people state them: copies of the model, and micro-batches shared by a context."""
     if context == 1:
         return plans
     return replace(plans, data=plans.data / context, micro_batch=np.round(plans.micro_batch * context))
@@ -235,8 +218,8 @@ def as_stated(plans: Plans, context: int) -> Plans:
 
 def given_fields(plan: PlanInput) -> dict[str, float]:
     """Return the fields of a request's plan as numbers."""
-    given = {name: getattr(plan, name) for name in PlanInput.model_fields}
-    return {name: plan_number(name, value) for name, value in given.items() if value is not None}
+    values = {name: getattr(plan, name) for name in PlanInput.model_fields}
+    return {name: plan_number(name, value) for name, value in values.items() if value is not None}
 
 
 def plan_number(name: str, value: object) -> float:
@@ -253,7 +236,7 @@ def recompute_name(value: float) -> str:
 
 
 def recomputed_layers(value: float, depth: int) -> int | None:
-    """Return how many layers are recomputed whole where that is a part of them."""
+    """Return the number of fully recomputed layers; None where it is none or all of them."""
     share = value - Recompute.SELECTIVE
     return round(share * depth) if 0.0 < share < 1.0 else None
 
@@ -261,15 +244,14 @@ def recomputed_layers(value: float, depth: int) -> int | None:
 def with_recomputed_layers(
     allowed: Mapping[str, Sequence[float]], depth: int
 ) -> Mapping[str, Sequence[float]]:
-    """Return what a plan may be with a number of recomputed layers as a share of all."""
+    """Return the allowed values with a number of recomputed layers as a share of all layers."""
     if "recompute_layers" not in allowed:
         return allowed
-    others = {name: values for name, values in allowed.items() if name != "recompute_layers"}
-    return {**others, "recompute": (Recompute.SELECTIVE + allowed["recompute_layers"][0] / depth,)}
+    unchanged = {name: values for name, values in allowed.items() if name != "recompute_layers"}
+    return {**unchanged, "recompute": (Recompute.SELECTIVE + allowed["recompute_layers"][0] / depth,)}
 
 
 def layer_faults(allowed: Mapping[str, Sequence[float]], depth: int) -> Iterator[AppError]:
-    """Give what is wrong with a number of recomputed layers."""
     layers, field = int(allowed.get("recompute_layers", (0,))[0]), "plan.recompute_layers"
     if layers and tuple(allowed.get("recompute", (Recompute.FULL,))) != (Recompute.FULL,):
         yield BadInput.at(field, "applies to full recompute only; leave it empty, or choose recompute full")
@@ -286,17 +268,17 @@ GPU_ONLY = {
     **{"interleave": 1.0, "recompute_layers": 0.0, "sequence_parallel": 0.0, "sharding": 0.0},
     **{"expert": 1.0, "context": 1.0},
 }
-"""Fields of a plan that one kind of hardware has, with the value that changes nothing."""
+"""Fields of a plan for one kind of hardware only, with their neutral values."""
 
 
 def plan_faults(
     scenario: Scenario, allowed: Mapping[str, Sequence[float]], devices: int
 ) -> Iterator[AppError]:
-    """Give all that can never be right about what a plan may be."""
-    # Among several values those that cannot be are passed over; a single one is an order.
+    """Yield the faults of the allowed values of a plan."""
+    # Impossible values among several are skipped; a single value is an order.
     orders = {name: values[0] for name, values in allowed.items() if len(values) == 1}
-    other, kind = (GPU_ONLY, "GPU") if scenario.is_ipu else (IPU_ONLY, "IPU")
-    for name, neutral in other.items():
+    foreign, kind = (GPU_ONLY, "GPU") if scenario.is_ipu else (IPU_ONLY, "IPU")
+    for name, neutral in foreign.items():
         if any(value != neutral for value in allowed.get(name, ())):
             yield BadInput.at(
                 f"plan.{name}", "{name} applies to {kind} systems only; leave it empty", name=name, kind=kind
@@ -326,7 +308,7 @@ def plan_faults(
 
 
 def device_faults(orders: Mapping[str, float], context: int, devices: int) -> Iterator[AppError]:
-    """Give what is wrong with degrees whose product is more than there are devices."""
+    """Yield the fault of degrees whose product exceeds the devices."""
     tensor, pipeline, data = (int(orders.get(name, 1)) for name in ("tensor", "pipeline", "data"))
     needed = tensor * pipeline * data
     if needed > devices:
@@ -351,7 +333,7 @@ def device_faults(orders: Mapping[str, float], context: int, devices: int) -> It
 
 
 def share_faults(scenario: Scenario, tensor: int) -> Iterator[AppError]:
-    """Give what is wrong with the ranks that share the heads of a layer or the tokens of a sample."""
+    """Yield the faults of the ranks that share the heads of a layer or the tokens of a sample."""
     heads, context, tokens = int(scenario.table.attention_heads), scenario.context, int(scenario.table.tokens)
     if tensor > 1 and not heads:
         yield BadInput.at("plan.tensor", "tensor parallelism does not apply to this model; leave it empty")
@@ -374,7 +356,7 @@ def share_faults(scenario: Scenario, tensor: int) -> Iterator[AppError]:
 
 
 def nothing_legal(space: Space) -> BadInput:
-    asked = [
+    requested = [
         f"{name} {' | '.join(f'{value:g}' for value in values)}" for name, values in space.allowed.items()
     ]
     return BadInput.at(
@@ -384,5 +366,5 @@ def nothing_legal(space: Space) -> BadInput:
         "count and a batch divisible by the number of replicas",
         devices=space.devices,
         batch=space.global_batch,
-        given=", ".join(asked) or "-",
+        given=", ".join(requested) or "-",
     )

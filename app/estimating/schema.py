@@ -15,51 +15,50 @@ from pydantic_core import CoreSchema
 
 
 class Described(BaseModel):
-    """Base of models whose schemas describe fields by the texts below them."""
+    """Base of models whose JSON schemas take field descriptions from the docstrings below the fields."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Return the schema of a model with the texts put in where fields have no description."""
-        made = handler(core)
-        properties = handler.resolve_ref_schema(made).get("properties", {})
+        """Return the schema with descriptions added to the fields that have none."""
+        schema = handler(core)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
         for name, text in field_texts(cls).items():
-            known = properties.get(cls.model_fields[name].alias or name)
-            if known is not None:
-                known.setdefault("description", text)
-        return made
+            field = properties.get(cls.model_fields[name].alias or name)
+            if field is not None:
+                field.setdefault("description", text)
+        return schema
 
 
 def field_texts(model: type[BaseModel]) -> dict[str, str]:
-    """Return the text below each field of a model, of its own or of one it is made from."""
-    found: dict[str, str] = {}
-    for one in reversed(model.__mro__):
-        texts = texts_of_module(one.__module__).get(one.__name__, {})
-        for name in model.model_fields.keys() & inspect.get_annotations(one).keys():
-            found.pop(name, None)
+    """Return the docstring of each field of a model, its own or inherited."""
+    result: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        texts = texts_of_module(base.__module__).get(base.__name__, {})
+        for name in model.model_fields.keys() & inspect.get_annotations(base).keys():
+            result.pop(name, None)
             if name in texts:
-                found[name] = texts[name]
-    return found
+                result[name] = texts[name]
+    return result
 
 
 @functools.cache
 def texts_of_module(name: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the texts below the attributes of every class of a module."""
+    """Return the docstrings of the fields of every class of a module."""
     path = getattr(sys.modules.get(name), "__file__", None)
     if path is None:
         return {}
     classes = ast.parse(Path(path).read_text(encoding="utf-8")).body
-    return {one.name: texts_of_class(one) for one in classes if isinstance(one, ast.ClassDef)}
+    return {node.name: texts_of_class(node) for node in classes if isinstance(node, ast.ClassDef)}
 
 
-def texts_of_class(made: ast.ClassDef) -> dict[str, str]:
-    """Return the texts below the attributes of a class."""
-    found: dict[str, str] = {}
-    for field, below in zip(made.body, made.body[1:], strict=False):
+def texts_of_class(definition: ast.ClassDef) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for field, below in zip(definition.body, definition.body[1:], strict=False):
         if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
             continue
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-            found[field.target.id] = inspect.cleandoc(str(below.value.value))
-    return found
+            texts[field.target.id] = inspect.cleandoc(str(below.value.value))
+    return texts
 
 
 class Document(Described):

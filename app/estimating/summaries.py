@@ -60,7 +60,7 @@ def plan_summary(decision: Decision, plans: Plans) -> PlanSummary:
 
 
 def plan_summaries(decision: Decision, plans: Plans) -> list[PlanSummary]:
-    """Return every choice of each of some plans, and which of them were searched."""
+    """Return the fields of each plan, with those that were searched."""
     scenario, depth = decision.scenario, decision.scenario.table.depth
     stated = as_stated(plans, scenario.context)
     idle = decision.hardware.machines - decision.hardware.machines_used(plans)
@@ -70,30 +70,30 @@ def plan_summaries(decision: Decision, plans: Plans) -> list[PlanSummary]:
         if scenario.is_ipu
         else [_evenly(depth, int(stages)) for stages in plans.pipeline]
     )
-    found = []
-    for place, layers in enumerate(stage_layers):
-        whole = {name: round(float(getattr(stated, name)[place])) for name in WHOLE_FIELDS}
-        found.append(
+    rows = []
+    for index, layers in enumerate(stage_layers):
+        whole = {name: round(float(getattr(stated, name)[index])) for name in WHOLE_FIELDS}
+        rows.append(
             PlanSummary(
                 **whole,
                 context=scenario.context,
-                recompute=recompute_name(float(plans.recompute[place])),
-                recompute_layers=recomputed_layers(float(plans.recompute[place]), depth),
-                sequence_parallel=bool(plans.sequence_parallel[place] > 0),
-                sharding=sharding_name(float(plans.sharding[place])),
-                offload=bool(plans.offload[place] > 0),
+                recompute=recompute_name(float(plans.recompute[index])),
+                recompute_layers=recomputed_layers(float(plans.recompute[index]), depth),
+                sequence_parallel=bool(plans.sequence_parallel[index] > 0),
+                sharding=sharding_name(float(plans.sharding[index])),
+                offload=bool(plans.offload[index] > 0),
                 stage_layers=layers[: whole["pipeline"]],
-                idle_machines=int(idle[place]),
+                idle_machines=int(idle[index]),
                 searched=searched,
             )
         )
-    return found
+    return rows
 
 
 def _evenly(depth: int, stages: int) -> list[int]:
     """Return the layers of each stage, spread as evenly as they can be."""
-    whole, rest = divmod(depth, stages)
-    return [whole + (place < rest) for place in range(stages)]
+    whole, remainder = divmod(depth, stages)
+    return [whole + (index < remainder) for index in range(stages)]
 
 
 def memory_summary(decision: Decision) -> Memory:
@@ -101,7 +101,7 @@ def memory_summary(decision: Decision) -> Memory:
     memory = decision.choice.memory
     capacity = memory_of(decision.scenario.chip)
     streaming = float(np.ravel(memory.streaming)[0])
-    shown = bool(memory.streaming_capacity) or streaming > 0
+    has_streaming = bool(memory.streaming_capacity) or streaming > 0
     return Memory(
         per_device=Quantity.exact(float(memory.total[0]), "B"),
         capacity=Quantity.exact(capacity, "B"),
@@ -109,30 +109,26 @@ def memory_summary(decision: Decision) -> Memory:
         parts=[
             MemoryPart(part=name, value=float(np.ravel(value)[0])) for name, value in memory.parts.items()
         ],
-        streaming=Quantity.exact(streaming, "B") if shown else None,
-        streaming_capacity=Quantity.exact(memory.streaming_capacity, "B") if shown else None,
+        streaming=Quantity.exact(streaming, "B") if has_streaming else None,
+        streaming_capacity=Quantity.exact(memory.streaming_capacity, "B") if has_streaming else None,
     )
 
 
 def breakdown_of(run: Run) -> list[Part]:
     """Return the parts of the time to train; they add up to it."""
     parts = {name: float(np.ravel(value)[0]) * run.steps for name, value in run.step.parts.items()}
-    # A slow host of the stack is in the step; what the customer's storage cannot feed comes on top.
+    # The step already has the wait for a slow host; that for slow storage is added.
     parts["input"] = parts.get("input", 0.0) + run.input_wait * run.steps
-    parts |= {
-        "evaluation": run.evaluation,
-        "checkpoint": run.checkpoint,
-        "failures": run.failures,
-    }
+    parts |= {"evaluation": run.evaluation, "checkpoint": run.checkpoint, "failures": run.failures}
     return [Part(part=name, seconds=seconds) for name, seconds in parts.items() if seconds > 0]
 
 
 LOCKSTEP_PARTS = ("gemm", "attention", "memory_bound", "exchange", "sync", "tensor_comm", "pipeline_comm")
-"""Parts of a superstep: what stages do, what they exchange, and that they wait for one another."""
+"""Parts of a superstep: computation, exchange and synchronisation."""
 
 
 def schedule_of(scenario: Scenario, plans: Plans, run: Run) -> PipelineSchedule | None:
-    """Return how the micro-batches of a step go through the pipeline, as the step was priced."""
+    """Return the schedule of a step's micro-batches in the pipeline, as it was timed."""
     stages, micro_batches, chunks = (
         int(values[0]) for values in (plans.pipeline, plans.accumulation, plans.interleave)
     )
@@ -147,8 +143,10 @@ def schedule_of(scenario: Scenario, plans: Plans, run: Run) -> PipelineSchedule 
     kind = "lockstep" if scenario.is_ipu else "interleaved" if chunks > 1 else "one_forward_one_backward"
     superstep = None
     if scenario.is_ipu:
-        each = {name: parts.get(name, 0.0) / micro_batches for name in LOCKSTEP_PARTS}
-        superstep = [Part(part=name, seconds=seconds) for name, seconds in each.items() if seconds > 0]
+        seconds_by_part = {name: parts.get(name, 0.0) / micro_batches for name in LOCKSTEP_PARTS}
+        superstep = [
+            Part(part=name, seconds=seconds) for name, seconds in seconds_by_part.items() if seconds > 0
+        ]
     return PipelineSchedule(
         kind=kind,
         stages=stages,
@@ -165,12 +163,12 @@ def schedule_of(scenario: Scenario, plans: Plans, run: Run) -> PipelineSchedule 
 
 
 def startup_of(figure: Figure) -> Quantity:
-    """Return the time from the start of a job to its first step, which no published time to train counts."""
+    """Return the time from the start of a job to its first step, outside of published times to train."""
     return Quantity(value=figure.si, low=figure.si_low, high=figure.si_high, unit="s")
 
 
 def all_in_hours(run: Run, plans: Plans, share: Figure, normals: Mapping[str, Floats]) -> Quantity:
-    """Return the device hours of the project around a run: the steady time over a measured share."""
+    """Return the device hours of the project around a run: steady time over its measured share."""
     hours = float(plans.devices[0]) / HOUR / share.si
     spread = np.exp(log_deviation(share) * normals["failure_rate"])
     return quantity(run.steps * run.step_seconds * hours, run.training_samples * hours * spread, "h")
@@ -189,13 +187,13 @@ def roofline_of(scenario: Scenario, plans: Plans) -> dict[str, object]:
     points = [
         RooflinePoint(
             operator=name,
-            intensity=float(flop[place] / traffic[place]),
-            attained=float(flop[place] / seconds[place]),
-            bound=Bound(int(bound[place])).name.lower(),
-            seconds=float(seconds[place]),
+            intensity=float(flop[index] / traffic[index]),
+            attained=float(flop[index] / seconds[index]),
+            bound=Bound(int(bound[index])).name.lower(),
+            seconds=float(seconds[index]),
         )
-        for place, name in enumerate(scenario.table.names)
-        if seconds[place] > 0 and traffic[place] > 0 and flop[place] > 0
+        for index, name in enumerate(scenario.table.names)
+        if seconds[index] > 0 and traffic[index] > 0 and flop[index] > 0
     ]
     chip = scenario.chip
     if isinstance(chip, IpuChip):

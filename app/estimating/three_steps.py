@@ -1,4 +1,4 @@
-"""What a few measured steps of one's own would make of a range, before they are run."""
+"""How much a few measured steps would narrow a range, before they are run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from app.estimating.regimes import regimes
 
 Prediction = Callable[[SoftwareProfile, Mapping[str, Floats]], Floats]
 """Logarithm of a step time with a profile, from standard normals by figure."""
-
 STEPS = 3
 """Runs of a code from which a calibration is judged: `gpu_calibrated` of data/residuals.csv."""
 
@@ -36,9 +35,9 @@ def step_prediction(decision: Decision) -> Prediction:
 
 
 def case_regimes(decision: Decision, context: SizingContext) -> list[str]:
-    """Return the regimes of a case; the class's own is replaced by that of a profile.
+    """Return the regimes of a case, with that of a class replaced by that of a profile.
 
-    What sets a class apart from one stack is in the wider figures that calibrating starts from.
+    The wider figures that a calibration starts from already cover how stacks of a class differ.
     """
     names = regimes(decision.scenario, decision.choice.plans, decision.profile.family, context.measured)
     own = [name for name in names if name != "gpu_software_unnamed"]
@@ -46,7 +45,7 @@ def case_regimes(decision: Decision, context: SizingContext) -> list[str]:
 
 
 def after_three_steps(decision: Decision, context: SizingContext) -> tuple[Decision, Floats]:
-    """Return a case calibrated with three steps that take what is predicted, and its residual factors."""
+    """Return a case calibrated with three steps at the predicted time, and its residual factors."""
     scenario, plans, family = decision.scenario, decision.choice.plans, decision.profile.family
     predict, names = step_prediction(decision), case_regimes(decision, context)
     central = float(predict(scenario.software, {})[0])
@@ -63,7 +62,7 @@ def after_three_steps(decision: Decision, context: SizingContext) -> tuple[Decis
         chips=[decision.hardware.entry.chip],
         named=decision.request.software is not None,
     )
-    known = replace(scenario, software=fit.profile)
-    left = regimes(known, plans, family, context.measured)
-    factors = residual_factors(left, context.residuals, common_normals(), known, plans)
-    return replace(decision, scenario=known), factors
+    calibrated = replace(scenario, software=fit.profile)
+    remaining = regimes(calibrated, plans, family, context.measured)
+    factors = residual_factors(remaining, context.residuals, common_normals(), calibrated, plans)
+    return replace(decision, scenario=calibrated), factors

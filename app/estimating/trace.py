@@ -177,13 +177,13 @@ def _software(scenario: Scenario, catalog: Catalog) -> TraceStep:
 
 
 def measured_effects(scenario: Scenario, catalog: Catalog) -> list[MeasuredEffect]:
-    """Return the factors on the time of a step that measured runs tell of what it runs on, and with."""
+    """Return the factors of measured runs on the step time."""
     fitted = source_ref(catalog.source("rackline-fit"))
-    found = []
+    rows = []
     for effect in scenario.effects:
         template = EFFECTS[effect.kind, effect.factor > 1.0].template
         percent = significant(100.0 * abs(effect.factor - 1.0), 2)
-        found.append(
+        rows.append(
             MeasuredEffect(
                 kind=effect.kind,
                 name=effect.name,
@@ -195,7 +195,7 @@ def measured_effects(scenario: Scenario, catalog: Catalog) -> list[MeasuredEffec
                 source=fitted,
             )
         )
-    return found
+    return rows
 
 
 def _effects(scenario: Scenario, catalog: Catalog) -> list[TraceStep]:
@@ -265,7 +265,7 @@ def _flop(scenario: Scenario) -> TraceStep:
 
 
 def _adapters(scenario: Scenario, plans: Plans, training: Training) -> Iterator[TraceStep]:
-    """Yield what is trained where weights are frozen, and the time to turn them from 4 bit."""
+    """Yield the trained parameters where weights are frozen, and the time to dequantise them."""
     adapters, table = training.adapters, scenario.table
     if adapters is None:
         return

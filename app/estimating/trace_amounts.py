@@ -22,8 +22,7 @@ NAMED: Mapping[str, str] = {
     "peak": "FLOP/s",
     "stored_bytes": "B",
 }
-"""Inputs that are in SI units under their own name; what has neither a unit here nor one in the catalogue is
-a number or a share."""
+"""SI units of inputs by name; inputs without a unit here or in the catalogue are numbers or shares."""
 
 MONEY: Mapping[str, tuple[float, str]] = {
     "amortisation_years": (YEAR, "s"),
@@ -32,17 +31,21 @@ MONEY: Mapping[str, tuple[float, str]] = {
     **dict.fromkeys(("hourly_price", "cost_per_hour"), (1.0 / HOUR, "{currency}/s")),
     **dict.fromkeys(("price", "reserved", "on_demand"), (1.0 / HOUR, "USD/s")),
 }
-"""Amounts of money and terms → what turns them into their SI unit, and the unit."""
+"""Factor to SI units, and the unit, of amounts of money and terms."""
 
 
 def with_amounts(steps: Sequence[TraceStep], catalog: Catalog, cost: Cost | None) -> list[TraceStep]:
-    """Return steps whose inputs that are numbers also stand in SI units."""
+    """Return steps with their numeric inputs in SI units as well."""
     return [step.model_copy(update={"quantities": amounts_of(step, catalog, cost)}) for step in steps]
 
 
 def amounts_of(step: TraceStep, catalog: Catalog, cost: Cost | None) -> dict[str, Amount]:
-    figures = [] if cost is None else [*cost.figures, *(one for line in cost.lines for one in line.figures)]
-    stated = {f"{one.item}.{one.name}" if one.item else one.name: one.unit for one in figures}
+    figures = (
+        [] if cost is None else [*cost.figures, *(figure for line in cost.lines for figure in line.figures)]
+    )
+    stated = {
+        f"{figure.item}.{figure.name}" if figure.item else figure.name: figure.unit for figure in figures
+    }
     currency = "" if cost is None else cost.hourly.unit
     hourly = () if cost is None or step.name != "cost_per_hour" else [line.item for line in cost.lines]
 
@@ -55,13 +58,13 @@ def amounts_of(step: TraceStep, catalog: Catalog, cost: Cost | None) -> dict[str
             factor, unit = MONEY[name]
             return Amount(value=value * factor, unit=unit.format(currency=currency))
         item, _, parameter = name.rpartition(".")
-        found = catalog.find(item, parameter) if item else None
+        catalogued = catalog.find(item, parameter) if item else None
         field = catalog.fields.get(parameter)
-        unit = stated.get(name) or (found.unit.name if found else field.units[0] if field else "1")
-        known = catalog.units.get(unit)
-        if known is None or known.factor is None:
+        unit = stated.get(name) or (catalogued.unit.name if catalogued else field.units[0] if field else "1")
+        record = catalog.units.get(unit)
+        if record is None or record.factor is None:
             return Amount(value=value, unit=unit)
-        return Amount(value=value * known.factor, unit=known.si_unit)
+        return Amount(value=value * record.factor, unit=record.si_unit)
 
     return {
         name: amount(name, float(value))

@@ -1,4 +1,4 @@
-"""How far an estimate is from anything measured, and what of the same case was measured."""
+"""The distance of an estimate from measured runs, and the measured runs of the same case."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from app.estimating.validation.cases import THROUGHPUT, MeasurementCase
 from app.estimating.workload import is_convolutional
 
 ONE_IN = 5
-"""Of so many measured runs a range may miss one."""
+"""One in so many measured runs may lie outside an 80 % range."""
 ALIKE = 0.1
-"""Relative difference in tokens of a sample up to which runs train the same samples."""
+"""Relative difference in tokens per sample up to which samples count as the same."""
 SAME_SIZE = 0.02
-"""Relative difference of parameters up to which two models of a family are one."""
+"""Relative difference in parameters up to which models of a family count as the same."""
 OTHER_BATCH = 1.5
-"""Factor between two global batches from which they are told apart."""
+"""Ratio of global batches from which they count as different."""
 WIDE_FORMATS = frozenset({"tf32", "fp32"})
 
 
 def family_error_of(decision: Decision, context: SizingContext) -> float | None:
-    """Return the median error of measured runs of a family on a chip with software as it was decided."""
+    """Return the median error of measured runs of the family on the chip with the software."""
     entry = decision.hardware.entry
     usual = default_software(
         decision.profile.family,
@@ -63,24 +63,24 @@ def reach_of(decision: Decision, context: SizingContext) -> float:
 
 
 def measurable(decision: Decision, run: Run) -> dict[str, Quantity]:
-    """Return the range of an estimate by the metric of a measured run."""
+    """Return the ranges of an estimate by metric of measured runs."""
     training, batch = decision.training, float(decision.choice.plans.global_batch[0])
     step = run.step_samples
-    found = {
+    ranges = {
         "samples_per_s": quantity(batch / run.step_seconds, batch / step, "samples/s"),
         "step_time_s": quantity(run.step_seconds, step, "s"),
         "time_to_train_min": quantity(run.total / 60.0, run.total_samples / 60.0, "min"),
     }
     if training.tokens is not None:
         tokens = batch * training.tokens.mean
-        found["tokens_per_s"] = quantity(tokens / run.step_seconds, tokens / step, "tokens/s")
-    return found
+        ranges["tokens_per_s"] = quantity(tokens / run.step_seconds, tokens / step, "tokens/s")
+    return ranges
 
 
 def validation_summary(
     decision: Decision, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
 ) -> Validation:
-    """Return how far an estimate is from anything measured; figures are its ranges by metric."""
+    """Return the validation of an estimate; ``figures`` are its ranges by metric."""
     software, profile = decision.scenario.software, decision.profile
     chip, devices = decision.hardware.entry.chip, int(decision.choice.plans.devices[0])
     same = {software.id} if software.calibration is None else {software.id, software.calibration.prior}
@@ -98,8 +98,12 @@ def validation_summary(
         if figure.low <= measured <= figure.high:
             continue
         outside_count += 1
-        named = context.software.profiles.get(case.profile or "")
-        other = named if named is not None and named.complete and named.id not in same else None
+        case_profile = context.software.profiles.get(case.profile or "")
+        other = (
+            case_profile
+            if case_profile is not None and case_profile.complete and case_profile.id not in same
+            else None
+        )
         reasons = _reasons(case, decision, other)
         own_outside += counts and "global_batch" not in reasons
         run = OutsideRun(
@@ -114,15 +118,15 @@ def validation_summary(
             reasons=reasons,
         )
         outside.setdefault(case.profile or "", []).append(run)
-    # The fewer reasons, the better a run tells what its software makes of the case.
-    shown = sorted((min(runs, key=_telling) for runs in outside.values()), key=_telling)
+    # A run with fewer differences tells more about its software.
+    clearest = sorted((min(runs, key=_telling) for runs in outside.values()), key=_telling)
     contradicted = ONE_IN * own_outside > own
     error, family, parameters = family_error_of(decision, context), profile.family, profile.parameters
     basis = basis_of(
         context.runs, software, regimes, family=family, chip=chip, devices=devices, parameters=parameters
     )
     left_out = basis_error(basis, context.left_out, family_set(family), chip_set(chip, context.measured))
-    said = basis_sentence(basis, left_out, software)
+    sentence = basis_sentence(basis, left_out, software)
     return Validation(
         nearest_measured=nearest_runs(
             context.runs,
@@ -136,13 +140,13 @@ def validation_summary(
         family_error=error,
         status=status_of(regimes, reach_of(decision, context), error, contradicted),
         basis=basis,
-        basis_text=None if said is None else Text.of(said),
+        basis_text=None if sentence is None else Text.of(sentence),
         basis_error=left_out,
         software_presumed=software.presumed,
         compared=compared,
         outside_count=outside_count,
         contradicted=contradicted,
-        outside=shown[:SHOWN],
+        outside=clearest[:SHOWN],
     )
 
 
@@ -186,7 +190,7 @@ def _reasons(case: MeasurementCase, decision: Decision, other: SoftwareProfile |
         and max(batch / decision.batch, decision.batch / batch) >= OTHER_BATCH,
         "plan": (case.tensor, case.pipeline) != (plans.tensor[0], plans.pipeline[0]),
     }
-    return [reason for reason, apart in reasons.items() if apart]
+    return [reason for reason, differs in reasons.items() if differs]
 
 
 def _telling(run: OutsideRun) -> tuple[bool, int, float, str]:
@@ -195,7 +199,7 @@ def _telling(run: OutsideRun) -> tuple[bool, int, float, str]:
 
 
 Apart = Literal["software", "global_batch", "plan"]
-"""What sets a run apart from an estimate."""
+"""How a run differs from an estimate."""
 
 UNITS = {
     "samples_per_s": "samples/s",
@@ -203,7 +207,7 @@ UNITS = {
     "step_time_s": "s",
     "time_to_train_min": "min",
 }
-"""Unit of the metrics that an estimate has a range of; keys of the catalogues."""
+"""Unit of each metric of an estimate; a key of the translation catalogues."""
 
 SENTENCES: Mapping[tuple[Apart, ...], str] = {
     ("software",): "software differs",
@@ -214,11 +218,11 @@ SENTENCES: Mapping[tuple[Apart, ...], str] = {
     ("plan",): "plan differs",
     ("global_batch", "plan"): "batch size and plan differ",
 }
-"""What sets a run apart from an estimate, by its reasons."""
+"""Wording of the differences."""
 
 
 def outside_checks(validation: Validation) -> Iterator[CheckWarning]:
-    """Yield the warning that measured runs of the same case lie outside the range, and why."""
+    """Yield the warning of measured runs of the same case outside the range."""
     if not validation.outside:
         return
     first = validation.outside[0]

@@ -1,4 +1,4 @@
-"""The model of a request, whichever way it was given."""
+"""Model, samples, precision and optimizer of a request, and the defaults taken for what it leaves open."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ from app.profiles.samples import LengthSample
 from app.profiles.transformer import figure_profile, transformer_profile
 
 GREATEST = 1e18
-"""Amount of training at most: ten thousand times the largest runs, and steps are still counted exactly."""
+"""Largest amount of training: ten thousand times the largest runs, yet steps still count exactly."""
 LONGEST = 1_048_576
 LARGEST_IMAGE = 16_384
 OPTIMIZERS = {"bert": "lamb", "dlrm": "sgd"}
 """Optimizers of the published recipes of these families; momentum for convolutions, else Adam."""
-
 MIXED = (Precision.BF16, Precision.FP16, Precision.FP16_16, Precision.FP32)
 
 NEAREST = {
@@ -63,18 +62,18 @@ ADAPTER_PAPERS = {
     "lora": (8, ("q_proj", "v_proj"), "Hu et al. 2021, arXiv 2106.09685, appendix D.4"),
     "qlora": (64, "all", "Dettmers et al. 2023, arXiv 2305.14314, section 4"),
 }
-"""Rank and modules of adapters by kind of workload, and the paper whose they are."""
+"""Rank and modules of adapters by kind of workload, and the paper they are from."""
 
 HIGHEST_RANK = 4096
 
 
 @dataclass(slots=True)
 class Training:
-    """A workload with all that was taken for granted."""
+    """A workload with the defaults that were filled in."""
 
     profile: ModelProfile
     samples: float | None
-    """None where a target says it by batch."""
+    """None where a target gives them by batch."""
     target: ConvergenceTarget | None
     seq_len: int | None
     image_size: int | None
@@ -83,9 +82,9 @@ class Training:
     precision: Precision
     optimizer: str
     kind: str = "pretrain"
-    """Kind of the workload, which says what is trained and in which batches."""
+    """Kind of the workload."""
     adapters: Adapters | None = None
-    """What is trained of a frozen model; None where all weights are."""
+    """None where all weights are trained."""
     defaults: list[Default] = field(default_factory=list)
     warnings: list[CheckWarning] = field(default_factory=list)
 
@@ -102,33 +101,33 @@ class Training:
 def resolve_training(
     request: EstimateRequest, profile: ModelProfile, chip: GpuChip | IpuChip, context: SizingContext
 ) -> Training:
-    """Return the workload of a request; what is missing or contradictory is refused by name."""
-    asked = request.workload
-    _positive(asked)
+    """Return the workload of a request; refuse the field that is missing or contradictory."""
+    workload = request.workload
+    _positive(workload)
     defaults: list[Default] = []
     warnings: list[CheckWarning] = []
     target = None
-    adapters = _adapters(asked, profile, chip, defaults)
-    if asked.target is not None:
-        if asked.kind not in FROM_SCRATCH:
+    adapters = _adapters(workload, profile, chip, defaults)
+    if workload.target is not None:
+        if workload.kind not in FROM_SCRATCH:
             raise BadInput.at(
                 "workload.target",
                 "targets exist for pre-training, not for kind {kind}; enter samples, tokens, "
                 "or epochs with dataset_samples",
-                kind=asked.kind,
+                kind=workload.kind,
             )
-        known = known_id(context.catalog, "target", asked.target, "workload.target")
-        target = _own_target(known, profile, context.catalog)
-    _useless(asked, profile)
-    seq_len, image_size = _size(asked, profile, target, defaults)
-    tokens = _tokens(asked, profile, target, seq_len, context, defaults)
+        target_id = known_id(context.catalog, "target", workload.target, "workload.target")
+        target = _own_target(target_id, profile, context.catalog)
+    _useless(workload, profile)
+    seq_len, image_size = _size(workload, profile, target, defaults)
+    tokens = _tokens(workload, profile, target, seq_len, context, defaults)
     per_sample = tokens.mean if tokens else 1.0
-    samples = _samples(asked, profile, target, per_sample, tokens is not None)
+    samples = _samples(workload, profile, target, per_sample, tokens is not None)
     table = profile.operators(tokens, image_size)
     precision = precision_on(
-        asked.precision, profile, table, chip, context.catalog, "workload.precision", defaults, warnings
+        workload.precision, profile, table, chip, context.catalog, "workload.precision", defaults, warnings
     )
-    optimizer: str | None = asked.optimizer
+    optimizer: str | None = workload.optimizer
     if optimizer is None:
         convolutional = is_convolutional(table)
         optimizer = OPTIMIZERS.get(profile.family, "momentum" if convolutional else "adam")
@@ -141,10 +140,10 @@ def resolve_training(
         seq_len=seq_len,
         image_size=image_size,
         tokens=tokens,
-        global_batch=asked.global_batch,
+        global_batch=workload.global_batch,
         precision=precision,
         optimizer=optimizer,
-        kind=asked.kind,
+        kind=workload.kind,
         adapters=adapters,
         defaults=defaults,
         warnings=warnings,
@@ -152,21 +151,21 @@ def resolve_training(
 
 
 FROM_SCRATCH = frozenset({"pretrain", "continue"})
-"""Kinds that reference points of convergence are known for."""
+"""Kinds of training that convergence targets apply to."""
 
 
 def _adapters(
-    asked: WorkloadInput, profile: ModelProfile, chip: GpuChip | IpuChip, defaults: list[Default]
+    workload: WorkloadInput, profile: ModelProfile, chip: GpuChip | IpuChip, defaults: list[Default]
 ) -> Adapters | None:
-    """Return the adapters asked for, with those of the method's paper where nothing is said."""
-    if asked.kind not in ADAPTER_PAPERS:
+    """Return the requested adapters; rank and modules default to those of the method's paper."""
+    if workload.kind not in ADAPTER_PAPERS:
         for name in ("lora_rank", "lora_modules"):
-            if getattr(asked, name) is not None:
+            if getattr(workload, name) is not None:
                 raise BadInput.at(
                     f"workload.{name}",
                     "kind {kind} trains all weights and has no adapters; set kind to lora or "
                     "qlora, or leave this empty",
-                    kind=asked.kind,
+                    kind=workload.kind,
                 )
         return None
     if isinstance(chip, IpuChip):
@@ -174,19 +173,19 @@ def _adapters(
             "workload.kind",
             "LoRA and QLoRA are computed on GPUs only; choose a GPU system, or set kind to finetune",
         )
-    known = adaptable_modules(profile.operators())
-    if not known:
+    adaptable = adaptable_modules(profile.operators())
+    if not adaptable:
         raise BadInput.at(
             "workload.kind",
             "{model} has no transformer layers for adapters; set kind to finetune",
             model=profile.name,
         )
-    rank, modules, paper = ADAPTER_PAPERS[asked.kind]
-    if asked.lora_rank is None:
+    rank, modules, paper = ADAPTER_PAPERS[workload.kind]
+    if workload.lora_rank is None:
         why = Message("rank from {paper}", {"paper": paper})
         defaults.append(Default.of("workload.lora_rank", rank, why))
     else:
-        rank = asked.lora_rank
+        rank = workload.lora_rank
         if not 1 <= rank <= HIGHEST_RANK:
             raise BadInput.at(
                 "workload.lora_rank",
@@ -194,28 +193,28 @@ def _adapters(
                 value=rank,
                 most=HIGHEST_RANK,
             )
-    if asked.lora_modules is None:
-        chosen = tuple(modules) if modules != "all" and set(modules) <= set(known) else known
+    if workload.lora_modules is None:
+        chosen = tuple(modules) if modules != "all" and set(modules) <= set(adaptable) else adaptable
         why = Message("target modules from {paper}", {"paper": paper})
         defaults.append(Default.of("workload.lora_modules", ", ".join(chosen), why))
     else:
-        chosen = _chosen_modules(asked.lora_modules, known)
-    return Adapters(rank, chosen, quantised=asked.kind == "qlora")
+        chosen = _chosen_modules(workload.lora_modules, adaptable)
+    return Adapters(rank, chosen, quantised=workload.kind == "qlora")
 
 
-def _chosen_modules(asked: str | list[str], known: tuple[str, ...]) -> tuple[str, ...]:
-    groups = {"all": known, "attention": tuple(name for name in ATTENTION_MODULES if name in known)}
-    names = [name.strip() for name in asked.split(",")] if isinstance(asked, str) else asked
+def _chosen_modules(requested: str | list[str], adaptable: tuple[str, ...]) -> tuple[str, ...]:
+    groups = {"all": adaptable, "attention": tuple(name for name in ATTENTION_MODULES if name in adaptable)}
+    names = [name.strip() for name in requested.split(",")] if isinstance(requested, str) else requested
     chosen = {module for name in names for module in groups.get(name, (name,))}
-    wrong = sorted(chosen - set(known))
-    if wrong or not chosen:
+    unknown = sorted(chosen - set(adaptable))
+    if unknown or not chosen:
         raise BadInput.at(
             "workload.lora_modules",
             "this model has no module {value}; choose all, attention, or some of {known}",
-            value=", ".join(wrong) or "-",
-            known=", ".join(known),
+            value=", ".join(unknown) or "-",
+            known=", ".join(adaptable),
         )
-    return tuple(name for name in known if name in chosen)
+    return tuple(name for name in adaptable if name in chosen)
 
 
 def trained(training: Training, samples: float) -> Message:
@@ -250,18 +249,18 @@ def is_convolutional(table: OperatorTable) -> bool:
 
 
 LEAST = {"samples": 1, "tokens": 1, "epochs": 1e-6, "dataset_samples": 1, "mean_tokens": 1, "global_batch": 1}
-"""Amounts of a workload, with the least that means something."""
+"""Least value of each amount of a workload."""
 
 
-def _positive(asked: WorkloadInput) -> None:
+def _positive(workload: WorkloadInput) -> None:
     for name, least in LEAST.items():
-        value = getattr(asked, name)
+        value = getattr(workload, name)
         if value is not None:
             check_between(f"workload.{name}", value, least, GREATEST)
-    if asked.global_batch is not None and asked.global_batch > LARGEST_BATCH:
+    if workload.global_batch is not None and workload.global_batch > LARGEST_BATCH:
         raise BadInput.at(
             "workload.global_batch", "a step has at most {most} samples, not {value}",
-            value=asked.global_batch, most=LARGEST_BATCH,
+            value=workload.global_batch, most=LARGEST_BATCH,
         )  # fmt: skip
 
 
@@ -274,9 +273,9 @@ def targets_of(profile: ModelProfile, catalog: Catalog) -> list[str]:
 
 
 UNNAMED = frozenset({"custom", "cnn"})
-"""Families of uploads that do not say what they are; their size tells."""
+"""Families of uploads that do not name their model; they are matched by size."""
 SAME_SIZE = 0.1
-"""Largest gap of parameters at which a network is still the one that a target is defined for."""
+"""Relative difference of parameters up to which a network counts as a target's model."""
 
 
 def _is_of(target: ConvergenceTarget, profile: ModelProfile) -> bool:
@@ -287,7 +286,7 @@ def _is_of(target: ConvergenceTarget, profile: ModelProfile) -> bool:
 
 
 def _own_target(name: str, profile: ModelProfile, catalog: Catalog) -> ConvergenceTarget:
-    """Return a target, which must be one of the model's: that of another says nothing of its samples."""
+    """Return a target; refuse that of another model, which says nothing of this one's samples."""
     target = catalog.convergence(name)
     if _is_of(target, profile):
         return target
@@ -304,60 +303,51 @@ def _own_target(name: str, profile: ModelProfile, catalog: Catalog) -> Convergen
     )
 
 
-def _useless(asked: WorkloadInput, profile: ModelProfile) -> None:
-    """Refuse a length or an image size that the model has no use for."""
+def _useless(workload: WorkloadInput, profile: ModelProfile) -> None:
+    """Refuse a length or an image size that does not apply to the model."""
     if profile.default_seq_len is None:
         for name in ("seq_len", "mean_tokens", "workload_id"):
-            if getattr(asked, name) is not None:
+            if getattr(workload, name) is not None:
                 raise BadInput.at(
                     f"workload.{name}", "{model} does not take a sequence length; leave it "
                                         "empty",
                     model=profile.name,
                 )  # fmt: skip
-    _imbalance(asked, profile)
-    if asked.image_size is not None and profile.default_image_size is None:
+    _imbalance(workload, profile)
+    if workload.image_size is not None and profile.default_image_size is None:
         raise BadInput.at(
             "workload.image_size", "{model} does not take an image size; leave it empty",
             model=profile.name,
         )  # fmt: skip
 
 
-def _imbalance(asked: WorkloadInput, profile: ModelProfile) -> None:
+def _imbalance(workload: WorkloadInput, profile: ModelProfile) -> None:
     """Refuse an imbalance of a model without experts, or one that their number does not allow."""
-    given = asked.expert_imbalance
-    if given is None:
+    imbalance = workload.expert_imbalance
+    if imbalance is None:
         return
     experts = profile.operators().experts
     if experts == 1:
         raise BadInput.at(
             "workload.expert_imbalance", "{model} has no experts; leave it empty", model=profile.name
         )
-    if not 1.0 <= given <= experts:
+    if not 1.0 <= imbalance <= experts:
         raise BadInput.at(
             "workload.expert_imbalance",
             "must be between 1 (balanced) and {most}, the number of experts, not {value}",
-            value=given,
+            value=imbalance,
             most=experts,
         )
 
 
 def _samples(
-    asked: WorkloadInput,
+    workload: WorkloadInput,
     profile: ModelProfile,
     target: ConvergenceTarget | None,
     per_sample: float,
     sequence: bool,
 ) -> float | None:
-    ways = [
-        name
-        for name, present in (
-            ("samples", asked.samples),
-            ("tokens", asked.tokens),
-            ("epochs", asked.epochs),
-            ("target", asked.target),
-        )
-        if present is not None
-    ]
+    ways = [name for name in ("samples", "tokens", "epochs", "target") if getattr(workload, name) is not None]
     if len(ways) > 1:
         raise BadInput.at(
             f"workload.{ways[1]}",
@@ -366,22 +356,22 @@ def _samples(
         )
     if target is not None:
         return None
-    if asked.samples is not None:
-        return asked.samples
-    if asked.tokens is not None:
+    if workload.samples is not None:
+        return workload.samples
+    if workload.tokens is not None:
         if not sequence:
             raise BadInput.at(
                 "workload.tokens", "this model has no sequences; enter samples or epochs instead"
             )
-        return asked.tokens / per_sample
-    if asked.epochs is not None:
-        if asked.dataset_samples is None:
+        return workload.tokens / per_sample
+    if workload.epochs is not None:
+        if workload.dataset_samples is None:
             raise BadInput.at("workload.dataset_samples", "epochs need the number of samples in the dataset")
-        samples = asked.epochs * asked.dataset_samples
+        samples = workload.epochs * workload.dataset_samples
         if samples > GREATEST:
             raise BadInput.at(
                 "workload.epochs", "{epochs} epochs of {samples} samples are more than {most} samples",
-                epochs=asked.epochs, samples=asked.dataset_samples, most=GREATEST,
+                epochs=workload.epochs, samples=workload.dataset_samples, most=GREATEST,
             )  # fmt: skip
         return samples
     if profile.published.amount is None:
@@ -401,9 +391,9 @@ WAYS = Message("enter tokens, samples, epochs with dataset_samples, or a target"
 
 
 def _size(
-    asked: WorkloadInput, profile: ModelProfile, target: ConvergenceTarget | None, defaults: list[Default]
+    workload: WorkloadInput, profile: ModelProfile, target: ConvergenceTarget | None, defaults: list[Default]
 ) -> tuple[int | None, int | None]:
-    seq_len, image_size = asked.seq_len, asked.image_size
+    seq_len, image_size = workload.seq_len, workload.image_size
     if seq_len is not None and not 1 <= seq_len <= LONGEST:
         raise BadInput.at(
             "workload.seq_len", "must be between 1 and {most}, not {value}", value=seq_len, most=LONGEST
@@ -444,7 +434,7 @@ def _why_length(profile: ModelProfile) -> Message:
 
 
 def _tokens(
-    asked: WorkloadInput,
+    workload: WorkloadInput,
     profile: ModelProfile,
     target: ConvergenceTarget | None,
     seq_len: int | None,
@@ -453,8 +443,8 @@ def _tokens(
 ) -> Tokens | None:
     if seq_len is None or profile.default_seq_len is None:
         return None
-    if asked.workload_id is not None:
-        mean, mean_square = lengths_at(context.find_workload(asked.workload_id), seq_len)
+    if workload.workload_id is not None:
+        mean, mean_square = lengths_at(context.find_workload(workload.workload_id), seq_len)
         defaults.append(
             Default.of(
                 "workload.mean_tokens",
@@ -466,8 +456,8 @@ def _tokens(
             )
         )
         return profile.tokens(seq_len, mean, mean_square)
-    if asked.mean_tokens is not None:
-        return profile.tokens(seq_len, asked.mean_tokens)
+    if workload.mean_tokens is not None:
+        return profile.tokens(seq_len, workload.mean_tokens)
     if target is not None and target.mean_tokens and target.seq_len == seq_len:
         square = target.mean_square_share
         defaults.append(
@@ -482,7 +472,7 @@ def _tokens(
 
 
 def lengths_at(sample: LengthSample, seq_len: int) -> tuple[float, float]:
-    """Return mean and mean square of a sample's lengths once they are cut at a length."""
+    """Return mean and mean square of a sample's lengths truncated at ``seq_len``."""
     if sample.seq_len == seq_len:
         return sample.mean_used, sample.mean_squared
     bins = np.array(sample.histogram, dtype=float)
@@ -491,18 +481,18 @@ def lengths_at(sample: LengthSample, seq_len: int) -> tuple[float, float]:
 
 
 def nearest_format(wanted: Precision, available: Collection[Precision], table: OperatorTable) -> Precision:
-    """Return the format that stands in best for another on a chip and in a network.
+    """Return the available format closest to the one wanted.
 
-    Formats below 16 bit are those of products inside layers; a network without any runs in none of them.
+    Formats below 16 bit apply to products inside layers only, so a network without any never uses them.
     """
-    formats = [form for form in NEAREST[wanted] if form in available]
+    formats = [precision for precision in NEAREST[wanted] if precision in available]
     if not np.any((table.kind == Kind.MATMUL) & (table.section == Section.LAYER)):
-        formats = [form for form in formats if form not in NARROW_BYTES]
+        formats = [precision for precision in formats if precision not in NARROW_BYTES]
     return next(iter(formats), Precision.FP32)
 
 
 def precision_on(
-    asked: str | None,
+    requested: str | None,
     profile: ModelProfile,
     table: OperatorTable,
     chip: GpuChip | IpuChip,
@@ -511,12 +501,12 @@ def precision_on(
     defaults: list[Default],
     warnings: list[CheckWarning],
 ) -> Precision:
-    """Return the format that a network runs in on a chip, in place of the one asked for."""
+    """Return the format that a network runs in on a chip: the requested one, or its substitute."""
     ipu = {Precision.FP16_16, Precision.FP32}
     available = ipu if isinstance(chip, IpuChip) else set(chip.matrix_peak)
-    wanted = Precision(asked) if asked else Precision.BF16
+    wanted = Precision(requested) if requested else Precision.BF16
     used = nearest_format(wanted, available, table)
-    if asked is None:
+    if requested is None:
         defaults.append(
             Default.of(field, used.value, Message("this chip is normally used with mixed precision"))
         )
@@ -549,8 +539,8 @@ def precision_on(
 def largest_batch(training: Training, context: SizingContext) -> int:
     """Return the largest global batch at which a workload is known to converge. [samples]
 
-    To a target half the largest batch of its reference points. Else what published recipes of the family or
-    the model's own used; for a language model never more than the critical batch of so many tokens.
+    With a target: half the largest batch of its reference points. Else the batch of published recipes of the
+    family or of the model; for a language model at most the critical batch of so many tokens.
     """
     if training.target is not None:
         return max(int(float(training.target.batches[-1]) / 2.0), 1)
@@ -570,31 +560,30 @@ def largest_batch(training: Training, context: SizingContext) -> int:
     return max(int(most), 1)
 
 
-def resolve_model(asked: ModelInput, context: SizingContext) -> ModelProfile:
-    """Return the profile a request means; exactly one way of giving it is allowed."""
-    given = [name for name in ModelInput.model_fields if getattr(asked, name) is not None]
-    if len(given) != 1:
+def resolve_model(model: ModelInput, context: SizingContext) -> ModelProfile:
+    """Return the profile of a request, which must give it in exactly one way."""
+    stated = [name for name in ModelInput.model_fields if getattr(model, name) is not None]
+    if len(stated) != 1:
         raise Unprocessable.at(
             "model",
             "enter exactly one of {ways}; given: {given}",
             ways=", ".join(ModelInput.model_fields),
-            given=", ".join(given) or "-",
+            given=", ".join(stated) or "-",
         )
-    if asked.preset is not None:
-        return preset(asked.preset)
-    if asked.profile_id is not None:
-        return context.find_profile(asked.profile_id)
-    if asked.config is not None:
-        return config_profile(asked.config, where="model.config")
-    if asked.transformer is not None:
-        return transformer_profile(asked.transformer.model_dump(exclude_none=True))
-    if asked.layers is not None:
-        return layers_profile(asked.layers)
-    return figure_profile(asked.total_flop)
+    if model.preset is not None:
+        return preset(model.preset)
+    if model.profile_id is not None:
+        return context.find_profile(model.profile_id)
+    if model.config is not None:
+        return config_profile(model.config, where="model.config")
+    if model.transformer is not None:
+        return transformer_profile(model.transformer.model_dump(exclude_none=True))
+    if model.layers is not None:
+        return layers_profile(model.layers)
+    return figure_profile(model.total_flop)
 
 
 def summarise(training: Training, table: OperatorTable) -> ModelSummary:
-    """Return what an answer says of its model, and of what is trained of it."""
     profile = training.profile
     return ModelSummary(
         id=profile.id,

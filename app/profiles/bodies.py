@@ -1,4 +1,4 @@
-"""What a profile holds of a model: a transformer's shape, a published architecture, or operators.
+"""The body of a profile: a transformer's shape, a published architecture, operators, or a bare figure.
 
 Each body is hashable, so that its operator table is built once per length and image size.
 """
@@ -39,7 +39,7 @@ class ArchitectureBody:
 
 @dataclass(frozen=True, slots=True)
 class OperatorBody:
-    """Operators as an upload lists them, at the size the file was written for."""
+    """Operators listed by an upload, at the size the file was written for."""
 
     operators: tuple[Operator, ...]
     depth: int = 1
@@ -54,8 +54,6 @@ class OperatorBody:
 
 @dataclass(frozen=True, slots=True)
 class FigureBody:
-    """A bare training compute figure, when that is all there is."""
-
     total_flop: float
 
 
@@ -63,14 +61,14 @@ Body: TypeAlias = TransformerBody | ArchitectureBody | OperatorBody | FigureBody
 
 
 def merge_equal(operators: list[Operator]) -> list[Operator]:
-    """Return one row for equal operators, with the sum of their counts, in order of appearance."""
+    """Return equal operators as one row with the sum of their counts, in order of appearance."""
     counts: Counter[Operator] = Counter()
-    named: dict[Operator, str] = {}
+    names: dict[Operator, str] = {}
     for operator in operators:
         key = replace(operator, name="", count=1.0)
         counts[key] += int(operator.count)
-        named.setdefault(key, operator.name)
-    return [replace(key, name=named[key], count=float(count)) for key, count in counts.items()]
+        names.setdefault(key, operator.name)
+    return [replace(key, name=names[key], count=float(count)) for key, count in counts.items()]
 
 
 def patch_shape(body: TransformerBody, image_size: int) -> tuple[TransformerShape, Tokens]:
@@ -92,7 +90,7 @@ def patch_shape(body: TransformerBody, image_size: int) -> tuple[TransformerShap
 
 
 def scaled_target(shape: TransformerShape, rows: float, default_rows: float) -> TransformerShape:
-    """Return an encoder-decoder whose target length follows its input length."""
+    """Return an encoder-decoder with its target length scaled by its input length."""
     if not shape.target_tokens or rows == default_rows or not default_rows:
         return shape
     return replace(shape, target_tokens=shape.target_tokens * rows / default_rows)
@@ -128,9 +126,7 @@ def _built(body: Body, tokens: Tokens | None, image_size: int | None, default_ro
 
 LARGE = 1_000
 """Operators of a body whose tables are kept for few models only: each takes megabytes."""
-
 _table = lru_cache(maxsize=512)(_built)
-
 _large_table = lru_cache(maxsize=8)(_built)
 
 _ENUMS: Mapping[str, type[Kind] | type[Pointwise] | type[Section] | type[Split]] = {

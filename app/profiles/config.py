@@ -48,17 +48,11 @@ class Traits:
 
 
 LLAMA = Traits(family="llama", gated=True, rotary=True, biases=False, rms_norm=True, tied=False)
-
-GEMMA = Traits(family="llama", gated=True, rotary=True, biases=False, rms_norm=True)
-
+GEMMA = replace(LLAMA, tied=True)
 QWEN3 = replace(LLAMA, head_norms=True)
-
 DEEPSEEK = replace(LLAMA, prediction=True)
-
 NEMOTRON = Traits(family="gpt", rotary=True, biases=False, tied=False)
-
 NEOX = Traits(family="gpt", rotary=True, tied=False)
-
 GPT2 = Traits(family="gpt", positions=True)
 
 BERT = Traits(
@@ -72,20 +66,8 @@ BERT = Traits(
     pooler=True,
 )
 
-ROBERTA = Traits(
-    family="bert",
-    stack=Stack.ENCODER,
-    positions=True,
-    segments=True,
-    embedding_norm=True,
-    final_norm=False,
-    masked=True,
-)
-
-RELATIVE = Traits(
-    family="bert", stack=Stack.ENCODER, segments=True, embedding_norm=True, final_norm=False, masked=True
-)
-
+ROBERTA = replace(BERT, pooler=False)
+RELATIVE = replace(ROBERTA, positions=False)
 T5 = Traits(family="t5", stack=Stack.ENCODER_DECODER, biases=False, rms_norm=True)
 
 BART = Traits(
@@ -125,7 +107,7 @@ MODEL_TYPES: dict[str, Traits] = {
     "phi3": LLAMA,
     "gemma": GEMMA,
     "gemma2": GEMMA,
-    "stablelm": Traits(family="llama", gated=True, rotary=True, biases=False, tied=False),
+    "stablelm": replace(LLAMA, rms_norm=False),
     "gpt_neox": NEOX,
     "gptj": NEOX,
     "codegen": NEOX,
@@ -142,9 +124,7 @@ MODEL_TYPES: dict[str, Traits] = {
     "roberta": ROBERTA,
     "xlm-roberta": ROBERTA,
     "camembert": ROBERTA,
-    "distilbert": Traits(
-        family="bert", stack=Stack.ENCODER, positions=True, embedding_norm=True, final_norm=False, masked=True
-    ),
+    "distilbert": replace(ROBERTA, segments=False),
     "deberta": RELATIVE,
     "deberta-v2": RELATIVE,
     "t5": T5,
@@ -228,7 +208,7 @@ MAY_BE_NONE = frozenset({"dense_layers", "shared_feed_forward", "prediction_laye
 
 
 class Reader:
-    """Fields of one configuration under whatever name they carry."""
+    """Reads the fields of a configuration under any of their names."""
 
     def __init__(self, document: Mapping[str, object], where: str) -> None:
         self.document = document
@@ -245,7 +225,7 @@ class Reader:
         return None
 
     def need(self, dimension: str) -> int:
-        """Return a dimension that every model has."""
+        """Return a required dimension."""
         value = self.get(dimension)
         if value is None:
             names = ALIASES[dimension]
@@ -425,7 +405,7 @@ def _latent(reader: Reader) -> dict[str, int]:
 
 
 def _full_every(reader: Reader, layers: int) -> int:
-    """Return that each so many-th layer attends without the window; 0 where all have it."""
+    """Return the period of layers that attend without the window; 0 where all have it."""
     pattern = whole(reader.document, "sliding_window_pattern", where=reader.where, most=1e4)
     kinds = reader.document.get("layer_types")
     if isinstance(kinds, list) and kinds:
@@ -532,17 +512,17 @@ def _pattern(reader: Reader, letters: str, names: str, usual: str | None = None)
     """Return the layers of a hybrid as letters, from either of the fields that hold them."""
     listed = reader.document.get(names)
     if isinstance(listed, list):
-        found = "".join(BLOCKS.get(str(name), "?") for name in listed)
+        pattern = "".join(BLOCKS.get(str(name), "?") for name in listed)
     else:
-        found = str(reader.document.get(letters) or usual or "")
-    if not 1 <= len(found) <= MOST["layers"] or not set(found) <= LETTERS:
+        pattern = str(reader.document.get(letters) or usual or "")
+    if not 1 <= len(pattern) <= MOST["layers"] or not set(pattern) <= LETTERS:
         raise Unprocessable.at(
             f"{reader.where}.{letters}",
             "{field} must name every layer by one of {letters}",
             field=letters,
             letters=" ".join(sorted(LETTERS)),
         )
-    return found
+    return pattern
 
 
 def _hybrid(reader: Reader, title: str) -> ModelProfile:
@@ -597,7 +577,7 @@ def _hybrid(reader: Reader, title: str) -> ModelProfile:
 
 
 def _by_fields(reader: Reader, model_type: str | None) -> Traits:
-    """Return the traits of a model type that is not listed, from what its fields say."""
+    """Return the traits of an unlisted model type, inferred from its fields."""
     document = reader.document
     architectures = str(document.get("architectures", ""))
     activation = str(document.get("hidden_act") or document.get("activation_function") or "")

@@ -1,4 +1,4 @@
-"""Reading text and JSON that strangers wrote, within bounds.
+"""Reading untrusted text and JSON within bounds.
 
 JSON is read with a bound on size, depth and digits; it refuses ``NaN``, infinities and keys that
 occur twice. Text is decoded as UTF-8 (with or without its mark) or as UTF-16 with its mark, and
@@ -85,7 +85,7 @@ def flag(document: Mapping[str, object], name: str, default: bool, *, where: str
 
 
 def shown(value: object) -> str:
-    """Return a value as an error may repeat it: short, on one line, never a whole document."""
+    """Return a value for an error message: short, on one line, never a whole document."""
     if isinstance(value, str):
         return f"“{printable(value)}”"
     if isinstance(value, bool) or value is None:
@@ -99,28 +99,26 @@ def shown(value: object) -> str:
 
 def printable(text: str, most: int = 60) -> str:
     """Return text cut to a readable length, without control characters."""
-    kept = "".join(character if character.isprintable() else "�" for character in text[: most + 1])
-    return kept if len(kept) <= most else kept[: most - 1] + "…"
+    cleaned = "".join(character if character.isprintable() else "�" for character in text[: most + 1])
+    return cleaned if len(cleaned) <= most else cleaned[: most - 1] + "…"
 
 
 DEPTH = 64
 """Levels of nesting in JSON."""
-
 DIGITS = 400
 """Digits of one number in JSON."""
-
 FIELD = "file"
 """Field that errors about an uploaded file point at."""
 
 
 def unreadable(template: str, **values: object) -> Unprocessable:
-    """Return the error for a file that cannot be read; its message names file and place."""
+    """Return the error of an unreadable file; its message names file and position."""
     message = Message(template, values)
     return Unprocessable(message, [FieldError(FIELD, message)])
 
 
 def too_large(template: str, **values: object) -> TooLarge:
-    """Return the error for a file beyond a limit, which the message states."""
+    """Return the error of a file beyond a limit."""
     message = Message(template, values)
     return TooLarge(message, [FieldError(FIELD, message)])
 
@@ -130,14 +128,12 @@ def check_size(name: str, size: int, most: int) -> None:
         raise unreadable("{file} is empty", file=name)
     if size > most:
         raise too_large(
-            "{file} exceeds the limit of {most} MB; leave out weights and data",
-            file=name,
-            most=most / 1e6,
+            "{file} exceeds the limit of {most} MB; leave out weights and data", file=name, most=most / 1e6
         )
 
 
 class Deadline:
-    """A budget of time for reading one file."""
+    """A time limit for reading one file."""
 
     def __init__(self, name: str, seconds: float) -> None:
         self._name = name
@@ -174,7 +170,7 @@ def decode(name: str, data: bytes) -> str:
 
 
 def parse_json(name: str, text: str, *, line: int | None = None) -> object:
-    """Return the value of a JSON text; ``line`` is its place in a file of many."""
+    """Return the value of a JSON text; ``line`` is its position in a file of many."""
     try:
         value: object = json.loads(
             text,

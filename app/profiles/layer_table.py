@@ -25,19 +25,15 @@ from app.profiles.documents import flag, number, printable, shown, unreadable, w
 from app.profiles.model import ModelProfile
 
 MOST_ROWS = 10_000
-
 MOST_PRODUCT = 1e21
 """Largest product of dimensions in one row; beyond it no machine exists."""
-
 POINTWISE = {kind.name.lower(): kind for kind in Pointwise if kind <= Pointwise.ELEMENTWISE}
-"""What the column ``op`` may say of norms and elementwise rows; later kinds belong to single programs."""
-
-
+"""Values of the column ``op`` of norms and elementwise rows; later kinds belong to single programs."""
 Number = TypeVar("Number", int, float)
 
 
 class LayerRow:
-    """One row of a table; what has no default must be given, and errors name the row and the column."""
+    """One row of a table; fields without a default are required, and errors name the row and the column."""
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
         self.values = values
@@ -59,11 +55,11 @@ class LayerRow:
     def flag(self, name: str, default: bool) -> bool:
         return flag(self.values, name, default, where=self.where)
 
-    def choice(self, name: str, known: Iterable[str], default: str) -> str:
+    def choice(self, name: str, accepted: Iterable[str], default: str) -> str:
         value = self.values.get(name)
         if value is None:
             return default
-        if value not in (names := sorted(known)):
+        if value not in (names := sorted(accepted)):
             raise Unprocessable.at(
                 f"{self.where}.{name}",
                 "{field} is {value}; accepted: {known}",
@@ -164,7 +160,7 @@ KINDS: dict[str, tuple[Callable[[str, LayerRow], list[Operator]], frozenset[str]
 }  # fmt: skip
 
 KINDS["depthwise"] = KINDS["conv"]
-"""What each kind reads beside ``name``, ``kind`` and ``count``."""
+"""Builder and columns of each kind, beside ``name``, ``kind`` and ``count``."""
 
 
 def layers_profile(
@@ -205,15 +201,15 @@ def _layer(layer: object, index: int, path: str) -> list[Operator]:
         raise Unprocessable.at(
             f"{path}.kind", "kind is {value}; accepted: {known}", value=shown(kind), known=", ".join(KINDS)
         )
-    build, known = KINDS[kind]
+    build, fields_known = KINDS[kind]
     for field in layer:
-        if field not in known and field not in {"name", "kind", "count"}:
+        if field not in fields_known and field not in {"name", "kind", "count"}:
             raise Unprocessable.at(
                 f"{path}.{printable(str(field))}",
                 "{field} is not a column of a {kind} row; accepted: {known}",
                 field=shown(field),
                 kind=kind,
-                known=", ".join(("name", "kind", "count", *sorted(known))),
+                known=", ".join(("name", "kind", "count", *sorted(fields_known))),
             )
     row = LayerRow(layer, path)
     title = layer.get("name")
@@ -235,7 +231,7 @@ def _at_line(error: AppError, file: str, line: int) -> AppError:
 
 
 def read_layer_csv(name: str, text: str) -> ModelProfile:
-    """Return the profile of a layer table in CSV, whose first row names the columns."""
+    """Return the profile of a layer table in CSV with a header row."""
     layers: list[dict[str, object]] = []
     lines: list[int] = []
     reader = csv.reader(io.StringIO(text, newline=""), dialect=_dialect(text), strict=True)

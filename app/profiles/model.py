@@ -28,9 +28,8 @@ from app.profiles.bodies import (
 
 FORMAT = 1
 """Version of the stored form."""
-
 LONGEST_TAKEN = 4096
-"""Length up to which the positions that a configuration allows are taken for a training length. [tokens]"""
+"""Largest number of positions of a configuration that is taken for a training length. [tokens]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +41,13 @@ class DimensionSource:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What was published of a model: its parameter count, and how it was trained."""
+    """Published parameter count and training of a model."""
 
     parameters: float | None = None
     note: str = ""
-    """How the authors count the parameters where that differs."""
+    """How the authors count the parameters, where that differs."""
     training: tuple[Figure, ...] = field(default=(), compare=False)
-    """Figures of the training: lengths, amount and batch. What nobody published is an assumption, marked
-    by its source."""
+    """Lengths, amount and batch of the training; assumptions are marked by their source."""
 
     @property
     def seq_len(self) -> int | None:
@@ -81,9 +79,9 @@ class Published:
 
     @property
     def target(self) -> str | None:
-        """Quality at which the training stops: a convergence target of the catalogue."""
-        found = self._figure("target")
-        return found.text if found else None
+        """Convergence target of the catalogue at which the training stops."""
+        figure = self._figure("target")
+        return figure.text if figure else None
 
     @property
     def global_batch(self) -> int | None:
@@ -94,22 +92,22 @@ class Published:
 
     @property
     def amount(self) -> Figure | None:
-        """The figure that says how long the training was."""
+        """The figure of the length of the training."""
         return next(filter(None, map(self._figure, ("target", "tokens", "epochs", "samples"))), None)
 
     @property
     def source(self) -> Source | None:
-        """Where the length of the training was read."""
+        """Source of the length of the training."""
         return self.amount.source if self.amount else None
 
     @property
     def assumed(self) -> bool:
-        """True where nobody published how long the model was trained."""
+        """True where the length of the training is an assumption."""
         return self.amount is not None and self.amount.source.id == ASSUMED
 
     @property
     def workload(self) -> dict[str, str | int | float]:
-        """The fields of a request that repeat that training; the batch is left to the search."""
+        """The fields of a request that repeat the training; the batch is left to the search."""
         fields = {
             name: value
             for name in ("seq_len", "image_size", "tokens", "epochs", "dataset_samples", "samples")
@@ -124,8 +122,8 @@ class Published:
         return next((figure for figure in self.training if figure.parameter == parameter), None)
 
     def _value(self, parameter: str) -> float | None:
-        found = self._figure(parameter)
-        return found.value if found else None
+        figure = self._figure(parameter)
+        return figure.value if figure else None
 
     def _whole(self, parameter: str) -> int | None:
         value = self._value(parameter)
@@ -133,7 +131,7 @@ class Published:
 
 
 ASSUMED = "rackline-assumption"
-"""Source of the figures of a training that nobody published."""
+"""Source of assumed figures of a training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +172,16 @@ class ModelProfile:
 
     @property
     def usual_seq_len(self) -> int | None:
-        """Length of a sample where none is stated: a limit on positions is no training length. [tokens]"""
+        """Default length of a sample: a limit on positions is not a training length. [tokens]"""
         return LONGEST_TAKEN if self.limited else self.default_seq_len
 
     @property
     def limited(self) -> bool:
-        """True where the default length is a limit on positions, above what is taken for granted."""
+        """True where the default length is a limit on positions above :data:`LONGEST_TAKEN`."""
         return self.origin == "config" and (self.default_seq_len or 0) > LONGEST_TAKEN
 
     def operators(self, tokens: Tokens | None = None, image_size: int | None = None) -> OperatorTable:
-        """Return the operators of one sample; what is left out takes the profile's usual size."""
+        """Return the operators of one sample, by default at the profile's usual size."""
         if tokens is None and self.usual_seq_len is not None:
             tokens = self.tokens(self.usual_seq_len)
         if image_size is None:
@@ -221,7 +219,7 @@ class ModelProfile:
 
     @property
     def total_flop(self) -> float | None:
-        """Training compute, where the profile is that bare figure. [FLOP]"""
+        """Training compute of a bare figure. [FLOP]"""
         return self.body.total_flop if isinstance(self.body, FigureBody) else None
 
     @cached_property
@@ -285,7 +283,7 @@ class ModelProfile:
 
     @classmethod
     def from_json(cls, document: Mapping[str, object]) -> ModelProfile:
-        """Return the profile of a document that :meth:`to_json` or a preset file wrote."""
+        """Return the profile of a document written by :meth:`to_json` or of a preset file."""
         source = cast("Mapping[str, str] | None", document.get("source"))
         published = cast("Mapping[str, object] | None", document.get("published"))
         scored = cast("Mapping[str, object]", document.get("scored") or {})

@@ -20,13 +20,10 @@ from app.profiles.sandbox import bound_memory, read_apart
 
 MOST_BYTES = 25_000_000
 """Largest file. [B]"""
-
 MOST_MEMORY = 1_000_000_000
 """Address space of the reading process. [B]"""
-
 SECONDS = 15.0
 """Time of the reading process, its start included. [s]"""
-
 REFUSALS: Mapping[str, type[AppError]] = {kind.__name__: kind for kind in (BadInput, TooLarge, Unprocessable)}
 
 
@@ -63,7 +60,7 @@ def refusal_from_json(document: Mapping[str, object]) -> AppError:
     )
 
 
-def told(name: str, data: bytes) -> dict[str, object]:
+def answer_of(name: str, data: bytes) -> dict[str, object]:
     from app.profiles.onnx_graph import read_onnx
 
     try:
@@ -74,4 +71,4 @@ def told(name: str, data: bytes) -> dict[str, object]:
 
 if __name__ == "__main__":
     bound_memory(MOST_MEMORY)
-    sys.stdout.write(json.dumps(told(sys.argv[1], sys.stdin.buffer.read()), allow_nan=False))
+    sys.stdout.write(json.dumps(answer_of(sys.argv[1], sys.stdin.buffer.read()), allow_nan=False))

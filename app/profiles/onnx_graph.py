@@ -22,30 +22,22 @@ from app.profiles.onnx_file import MOST_BYTES
 from app.profiles.onnx_operators import Converter, Graph
 
 MOST_NODES = 20_000
-
 MOST_DIMENSION = 10**9
-
 MOST_ELEMENTS = 10**15
-
 SECONDS = 10.0
-
 VALUES_KEPT = 1024
 """Initializers up to this many elements keep their values: they may be shapes and axes."""
-
 ASSUMED_LENGTH = 512
-
 ASSUMED_SIDE = 224
-
 FLOATS = frozenset(
     (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 )
-
 CONTROL_FLOW = frozenset(("If", "Loop", "Scan"))
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Sizes of the graph's inputs after symbolic ones are settled."""
+    """Batch size of the graph, and the assumptions on its symbolic input sizes."""
 
     batch: int
     assumptions: tuple[Message, ...]
@@ -79,9 +71,9 @@ def read_onnx(name: str, data: bytes) -> ModelProfile:
 
 
 def _check_names(graph: onnx.GraphProto) -> None:
-    """Refuse names that are no text: the parser hands on bytes that are not UTF-8 as they are."""
-    named = (*graph.initializer, *graph.input, *graph.node)
-    texts: list[object] = [entry.name for entry in named]
+    """Refuse names that are not text: the parser passes bytes that are not UTF-8 through."""
+    entries = (*graph.initializer, *graph.input, *graph.node)
+    texts: list[object] = [entry.name for entry in entries]
     for node in graph.node:
         texts += [node.op_type, node.domain, *node.input, *node.output]
         texts += [attribute.name for attribute in node.attribute]
@@ -127,7 +119,7 @@ def _check(name: str, model: onnx.ModelProto) -> None:
 
 
 def elements(name: str, tensor: str, dimensions: tuple[int, ...]) -> int:
-    """Return the elements of a tensor, or say that its size cannot be meant."""
+    """Return the elements of a tensor; refuse an invalid size."""
     if any(not 0 <= size <= MOST_DIMENSION for size in dimensions) or math.prod(dimensions) > MOST_ELEMENTS:
         raise unreadable(
             "{file}: tensor {tensor} has an invalid size, {size}",
@@ -139,12 +131,12 @@ def elements(name: str, tensor: str, dimensions: tuple[int, ...]) -> int:
 
 
 def _set_weights_aside(name: str, graph: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
-    """Return the sizes of the weights, and declare those that carry values as inputs instead.
+    """Return the sizes of the weights, and declare those with values as inputs instead.
 
-    Shape inference then sees sizes alone and never touches weights, inside the file or outside.
+    Shape inference then sees only sizes and never reads weights, inside the file or outside.
     """
     parameters: dict[str, tuple[int, ...]] = {}
-    kept: list[onnx.TensorProto] = []
+    initializers: list[onnx.TensorProto] = []
     declared = {entry.name for entry in graph.input}
     for tensor in graph.initializer:
         dimensions = tuple(tensor.dims)
@@ -159,7 +151,7 @@ def _set_weights_aside(name: str, graph: onnx.GraphProto) -> dict[str, tuple[int
                 )
             parameters.setdefault(tensor.name, dimensions)
         else:
-            kept.append(tensor)
+            initializers.append(tensor)
     for node in graph.node:
         # Some exporters write weights as constants.
         for attribute in node.attribute:
@@ -169,8 +161,8 @@ def _set_weights_aside(name: str, graph: onnx.GraphProto) -> dict[str, tuple[int
                 if elements(name, node.output[0], dimensions) > 1:
                     parameters[node.output[0]] = dimensions
     del graph.initializer[:]
-    graph.initializer.extend(kept)
-    constants = {tensor.name for tensor in kept}
+    graph.initializer.extend(initializers)
+    constants = {tensor.name for tensor in initializers}
     inputs = [entry for entry in graph.input if entry.name not in constants]
     del graph.input[:]
     graph.input.extend(inputs)
@@ -178,7 +170,7 @@ def _set_weights_aside(name: str, graph: onnx.GraphProto) -> dict[str, tuple[int
 
 
 def _settle_inputs(name: str, graph: onnx.GraphProto, parameters: Mapping[str, tuple[int, ...]]) -> Sizes:
-    """Give symbolic sizes a value: 1 for the batch, a stated one for lengths and sides."""
+    """Set symbolic sizes: 1 for the batch, an assumed one for lengths and sides."""
     batch = 0
     assumptions: list[Message] = []
     for entry in graph.input:
@@ -218,13 +210,12 @@ def _settle_inputs(name: str, graph: onnx.GraphProto, parameters: Mapping[str, t
 
 
 def _shapes(name: str, model: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
-    """Return the size of every tensor that shape inference can tell."""
+    """Return the sizes of tensors that shape inference can determine."""
     try:
         inferred = shape_inference.infer_shapes(model, data_prop=True).graph
     except Exception as error:  # whatever the native code raises on a malformed graph
         raise unreadable(
-            "{file}: tensor sizes cannot be inferred; check the model with onnx.checker",
-            file=name,
+            "{file}: tensor sizes cannot be inferred; check the model with onnx.checker", file=name
         ) from error
     shapes: dict[str, tuple[int, ...]] = {}
     for entry in (*inferred.input, *inferred.value_info, *inferred.output):

@@ -20,7 +20,6 @@ from app.profiles.architectures.common import LAUNCH_SHARE
 from app.profiles.documents import Deadline, printable, unreadable
 
 Shape = tuple[int, ...]
-
 ALIASES = frozenset((
     "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Dropout", "Expand",
 ))  # fmt: skip
@@ -102,11 +101,11 @@ class KernelChain:
     types: set[str] = field(default_factory=set)
 
     def as_operator(self) -> Operator:
-        found = {ACTIVATIONS[kind] for kind in self.types & set(ACTIVATIONS)}
+        activations = {ACTIVATIONS[kind] for kind in self.types & set(ACTIVATIONS)}
         if self.types >= {"ReduceMean", "Sqrt"}:
             pointwise = Pointwise.LAYER_NORM
-        elif len(found) == 1:
-            pointwise = found.pop()
+        elif len(activations) == 1:
+            pointwise = activations.pop()
         elif self.types == {"Add"}:
             pointwise = Pointwise.BIAS if self.weights else Pointwise.ADD
         else:
@@ -120,7 +119,7 @@ class KernelChain:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The product of queries and keys, on its way through scaling and softmax to the values."""
+    """The product of queries and keys, until its softmax and the product with the values."""
 
     operator: Operator
     softmax: bool = False
@@ -138,7 +137,7 @@ def integers(node: onnx.NodeProto, name: str) -> list[int]:
 
 
 class Converter:
-    """Walks a graph once and collects its operators, in numbers per sample."""
+    """Collects the operators of a graph in one pass, in numbers per sample."""
 
     def __init__(self, graph: Graph, batch: int, deadline: Deadline) -> None:
         self._graph = graph
@@ -173,7 +172,7 @@ class Converter:
             self._sources.add(target)
 
     def _parameters(self, names: Sequence[str]) -> int:
-        """Return the elements of the weights among ``names`` that no node counted before."""
+        """Return the elements of the weights among ``names`` that were not counted before."""
         total = 0
         for name in names:
             origin = self._origin.get(name)
@@ -328,9 +327,9 @@ class Converter:
         self._scores[node.output[0]] = pending
 
     def _join(self, scores: Scores, target: str) -> None:
-        """Turn the pending product of queries and keys into one attention operator."""
+        """Replace the pending product of queries and keys by one attention operator."""
         first = scores.operator
-        place = next(
+        position = next(
             (
                 index
                 for index, entry in enumerate(self._operators)
@@ -338,10 +337,10 @@ class Converter:
             ),
             None,
         )
-        if place is None:
+        if position is None:
             return
         heads, rows, keys, inner = first.batch, first.rows, first.columns, first.inner
-        self._operators[place] = attention_layer(first.name, heads, rows, keys, inner)
+        self._operators[position] = attention_layer(first.name, heads, rows, keys, inner)
         self._scores.pop(target, None)
 
     def _attention(self, node: onnx.NodeProto, name: str) -> None:
@@ -378,11 +377,11 @@ class Converter:
         steps = source[1 if integer(node, "layout", 0) else 0]
         state = self._parameters(node.input[2:3])
         bias = self._parameters(node.input[3:4]) / 2
-        taken, stepped, gated = recurrent_layer(
+        inputs, stepped, gated = recurrent_layer(
             name, node.op_type.lower(), weights[2], hidden, float(steps), directions=directions
         )
         self._operators += [
-            replace(taken, weights=self._parameters(node.input[1:2]) + bias),
+            replace(inputs, weights=self._parameters(node.input[1:2]) + bias),
             replace(stepped, weights=state + bias),
             gated,
         ]

@@ -23,13 +23,10 @@ from app.profiles.sandbox import bound_memory, read_apart
 
 MOST_MEMORY = 4_000_000_000
 """Address space of the measuring process. [B]"""
-
 SECONDS = 15.0
 """Time of the measuring process for a small file. [s]"""
-
 MORE_SECONDS = 1.8e-6
 """Time of it for each byte of the file: one of 25 MB has a minute. [s/B]"""
-
 MOST_SECONDS = 60.0
 
 
@@ -73,14 +70,14 @@ SLICE = 8_192
 
 
 def measure(path: str) -> dict[str, object]:
-    """Return samples by length, or the columns of the file where none of them can be measured."""
+    """Return samples by length, or the columns of the file if none can be measured."""
     import polars
 
     frame = polars.scan_parquet(path)
     schema = frame.collect_schema()
-    known = {name.lower(): name for name in schema.names()}
+    columns = {name.lower(): name for name in schema.names()}
     column = next(
-        (known[name] for name in (*LENGTH_COLUMNS, *LIST_COLUMNS, *TEXT_COLUMNS) if name in known), None
+        (columns[name] for name in (*LENGTH_COLUMNS, *LIST_COLUMNS, *TEXT_COLUMNS) if name in columns), None
     )
     if column is None:
         return {"columns": schema.names()[:50]}
@@ -108,7 +105,7 @@ def measure(path: str) -> dict[str, object]:
     return {
         "lengths": [
             [length, int(count), low / count, high / count] for length, (count, low, high) in counts.items()
-        ],
+        ]
     }
 
 

@@ -12,9 +12,9 @@ from app.errors import CatalogError, Message, NotFound
 from app.profiles.model import ModelProfile
 
 
-def beside(place: str) -> Path:
-    """Return a file or folder that goes with the package: it lies beside ``app`` wherever that is."""
-    return Path(__file__).resolve().parents[2] / place
+def beside(folder: str) -> Path:
+    """Return a file or folder beside the ``app`` package."""
+    return Path(__file__).resolve().parents[2] / folder
 
 
 def models_directory() -> Path:
@@ -23,7 +23,7 @@ def models_directory() -> Path:
 
 @lru_cache(maxsize=1)
 def presets() -> dict[str, ModelProfile]:
-    found: dict[str, ModelProfile] = {}
+    profiles: dict[str, ModelProfile] = {}
     training = load_training(models_directory().parent)
     for path in sorted(models_directory().glob("*.json")):
         for entry in json.loads(path.read_text(encoding="utf-8"))["models"]:
@@ -36,7 +36,7 @@ def presets() -> dict[str, ModelProfile]:
                         {"file": path.name, "id": str(entry.get("id")), "reason": str(error)},
                     )
                 ) from error
-            if profile.source is None or profile.id in found:
+            if profile.source is None or profile.id in profiles:
                 raise CatalogError(
                     Message(
                         "{file}: model {id} has no source or appears twice",
@@ -44,13 +44,13 @@ def presets() -> dict[str, ModelProfile]:
                     )
                 )
             published = replace(profile.published, training=training.get(profile.id, ()))
-            found[profile.id] = replace(profile, published=published)
-    return found
+            profiles[profile.id] = replace(profile, published=published)
+    return profiles
 
 
 def preset(identifier: str) -> ModelProfile:
-    """Return one preset; an unknown identifier is answered with the nearest ones."""
-    known = presets()
-    if identifier not in known:
-        raise NotFound.named("model preset", identifier, known, "model.preset")
-    return known[identifier]
+    """Return a preset; raise NotFound with close identifiers."""
+    profiles = presets()
+    if identifier not in profiles:
+        raise NotFound.named("model preset", identifier, profiles, "model.preset")
+    return profiles[identifier]

@@ -1,4 +1,4 @@
-"""Reading an uploaded model: what a file is follows from its content, not from its name."""
+"""Reading an uploaded model, whose format follows from its content, not from its name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_profile(name: str, data: bytes) -> ModelProfile:
 
 
 def foreign_kind(data: bytes) -> str:
-    """Return what a file is that cannot be read, or nothing."""
+    """Return the kind of a file that cannot be read, or an empty string."""
     for start, kind in (
         (b"PK\x03\x04", "an archive (a PyTorch checkpoint is one)"),
         (b"\x80\x02", "a Python pickle, which is never opened"),
@@ -61,7 +61,7 @@ def foreign_kind(data: bytes) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    """Return True for content that starts like a serialised ONNX model rather than like text."""
+    """Return whether content starts like a serialised ONNX model rather than like text."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
         return False
     # A model starts with its version or another field of the message; text has no such bytes.

@@ -31,19 +31,13 @@ _WIDE = re.compile(
 )
 
 _SPACE = re.compile(r"\s+")
-
 NARROW_TOKENS = 1 / 4
 """Tokens of one character outside the wide scripts, spaces included."""
-
 NARROW_LOW = 1 / 5
-
 NARROW_HIGH = 1 / 3
-
 WIDE_TOKENS = 1.0
 """Tokens of one Chinese, Japanese or Korean character."""
-
 WIDE_LOW = 0.6
-
 WIDE_HIGH = 1.8
 
 RULE = Message(
@@ -59,7 +53,7 @@ RULE = Message(
 
 @dataclass(frozen=True, slots=True)
 class TokenEstimate:
-    """Tokens of a text: central, and the range that vocabularies span."""
+    """Estimated tokens of a text, with the range over vocabularies."""
 
     tokens: int
     low: float
@@ -85,16 +79,12 @@ def estimated_tokens(text: str) -> TokenEstimate:
 
 MOST_LINE = 4_000_000
 """Longest line read. [B]"""
-
 LENGTH_COLUMNS = ("length", "num_tokens", "n_tokens", "token_count", "tokens_count", "seq_len", "len")
 """Columns that give the length of a sample in tokens."""
-
 LIST_COLUMNS = ("input_ids", "token_ids", "tokens", "ids")
 """Columns that list the tokens of a sample, or give their number."""
-
 TEXT_COLUMNS = ("text", "content", "document", "body", "sentence", "article", "prompt", "question", "input")
 """Columns that hold the text of a sample, the usual one first."""
-
 ACCEPTED = Message("JSON lines, CSV, plain text with one sample per line, or Parquet")
 
 
@@ -113,7 +103,7 @@ class Sample:
 
 
 def open_samples(name: str, stream: io.RawIOBase) -> Iterator[Sample]:
-    """Return the samples of a file, whose format is told by its content, then by its name."""
+    """Return the samples of a file, whose format follows from its content, then from its name."""
     buffered: io.BufferedReader = io.BufferedReader(stream, 1 << 16)
     start = buffered.peek(1 << 16)[: 1 << 16]
     if not start:
@@ -143,7 +133,7 @@ def open_samples(name: str, stream: io.RawIOBase) -> Iterator[Sample]:
 
 
 def text_lines(name: str, stream: io.BufferedReader) -> Iterator[tuple[int, str]]:
-    """Return the lines of a text with their numbers, each within bounds."""
+    """Yield the lines of a text with their numbers; refuse those that are too long."""
     marked = stream.peek(4)[:2] in {b"\xff\xfe", b"\xfe\xff"}
     if marked:
         raise unreadable("{file} is UTF-16; save it as UTF-8", file=name)
@@ -213,7 +203,7 @@ def object_sample(name: str, line: int, value: Mapping[str, object]) -> Sample:
 
 
 def _strings(value: object, depth: int = 0) -> Iterator[str]:
-    """Return the texts of nested messages, as conversations store them."""
+    """Yield the texts of nested messages, as conversations store them."""
     if isinstance(value, str):
         yield value
     elif depth < DEPTH and isinstance(value, Mapping | list):

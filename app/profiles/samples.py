@@ -1,7 +1,4 @@
-"""Samples of a workload: from a file of data, the lengths of its samples and nothing else.
-
-Text is read, measured and forgotten; what is kept is a count for every length.
-"""
+"""Lengths of the samples of a data file. Their text is not kept."""
 
 from __future__ import annotations
 
@@ -84,7 +81,7 @@ def read_sample(name: str, data: bytes | BinaryIO, *, seq_len: int | None = None
 
 
 class StreamLimit(io.RawIOBase):
-    """A stream that stops with an error beyond a number of bytes."""
+    """A stream that raises an error beyond a number of bytes."""
 
     def __init__(self, name: str, stream: BinaryIO, most: int) -> None:
         super().__init__()
@@ -189,10 +186,9 @@ class Tally:
 def packed_rows(lengths: Mapping[int, int], row: int) -> int:
     """Return the rows that first-fit-decreasing packing fills.
 
-    Works on counts, not on samples: equal lengths are placed together, so that five million
-    samples take as long as their distinct lengths. Of more than :data:`MOST_DISTINCT`, long ones
-    are rounded up by less than one part in :data:`PRECISION`, so that there are about as
-    many rows too many at most.
+    Equal lengths are placed together, so that the time depends on distinct lengths, not on samples. Beyond
+    :data:`MOST_DISTINCT`, long ones are rounded up by less than one part in :data:`PRECISION`, which adds at
+    most about as large a share of rows.
 
     >>> packed_rows({512: 1, 300: 2, 200: 2}, 512)
     3
@@ -200,31 +196,31 @@ def packed_rows(lengths: Mapping[int, int], row: int) -> int:
     if len(lengths) > MOST_DISTINCT:
         lengths = rounded_up(lengths, row)
     free: Counter[int] = Counter()
+
+    def fill(room: int, length: int, count: int) -> None:
+        """Put samples of one length into rows with so much room, and note the room that is left."""
+        full, rest = divmod(count, room // length)
+        free[room - room // length * length] += full
+        if rest:
+            free[room - rest * length] += 1
+
     rows = 0
     for length, count in sorted(lengths.items(), reverse=True):
-        left = count
+        remaining = count
         # The fullest rows that still have room come first, which is best fit; it never needs more.
         for room in sorted(space for space in free if space >= length):
-            if not left:
+            if not remaining:
                 break
-            each = room // length
-            used = min(free[room], -(-left // each))
-            placed = min(left, used * each)
+            per_row = room // length
+            used = min(free[room], -(-remaining // per_row))
+            placed = min(remaining, used * per_row)
             free[room] -= used
             if not free[room]:
                 del free[room]
-            full, rest = divmod(placed, each)
-            free[room - each * length] += full
-            if rest:
-                free[room - rest * length] += 1
-            left -= placed
-        each = row // length
-        opened = -(-left // each)
-        rows += opened
-        full, rest = divmod(left, each)
-        free[row - each * length] += full
-        if rest:
-            free[row - rest * length] += 1
+            fill(room, length, placed)
+            remaining -= placed
+        rows += -(-remaining // (row // length))
+        fill(row, length, remaining)
         del free[0]
     return rows
 
@@ -232,8 +228,8 @@ def packed_rows(lengths: Mapping[int, int], row: int) -> int:
 def rounded_up(lengths: Mapping[int, int], row: int) -> Counter[int]:
     """Return counts of lengths that are rounded up to a few significant bits, none beyond the row.
 
-    >>> rounded_up({5: 1, 1001: 2, 1002: 1}, 2000)
-    Counter({1004: 3, 5: 1})
+    >>> rounded_up({5: 1, 2001: 2, 2002: 1}, 4000)
+    Counter({2002: 3, 5: 1})
     """
     coarse: Counter[int] = Counter()
     for length, count in lengths.items():

@@ -19,21 +19,17 @@ from app.profiles.documents import too_large
 
 AT_ONCE = 2
 """Processes that read at the same time: each may take as much memory as its bound."""
-
 PATIENCE = 5.0
 """How long a file waits for its turn before it is refused. [s]"""
-
 AGAIN = 20
 """When a refused file may be sent again. [s]"""
-
 MOST_WRITTEN = 256_000_000
 """Largest answer of a reader. [B]"""
-
 _turns = BoundedSemaphore(AT_ONCE)
 
 
 def bound_memory(most: int) -> None:
-    """Bound the process that calls it, before it looks at a file: memory, files, no image of a crash."""
+    """Limit memory and file sizes of the calling process and disable core dumps, before it reads a file."""
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_WRITTEN, MOST_WRITTEN))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -42,7 +38,7 @@ def bound_memory(most: int) -> None:
 def read_apart(
     name: str, module: str, *arguments: str, content: bytes = b"", seconds: float
 ) -> object | None:
-    """Return what a module of ours, run as a program, says of a file."""
+    """Return the answer of one of our modules, run as a program on a file."""
     package = str(Path(__file__).resolve().parents[2])
     environment = {"PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1", "POLARS_MAX_THREADS": "1"}
     if not _turns.acquire(timeout=PATIENCE):

@@ -21,23 +21,16 @@ from app.profiles.layer_table import MOST_PRODUCT, MOST_ROWS
 from app.profiles.model import ModelProfile
 
 TORCHINFO = "Layer (type"
-
 FVCORE = re.compile(r"^\|\s*module\s*\|.*#parameters", re.MULTILINE)
-
 _ROW = re.compile(r"^(?P<tree>[\s│├└─|+-]*)(?P<type>\w+)(?: \((?P<name>[^)]*)\))?(?:: (?P<depth>\d+)-\d+)?\s")
 
-# What is taken is not given back (++, *+): no line makes the pattern try one way after the other.
+# Possessive quantifiers (++, *+) keep the pattern from backtracking on any line.
 _SHAPE = re.compile(r"[\[(]\s*+(?:\d++\s*+,\s*+)*+\d*+\s*+,?\s*+[\])]")
-
 _COUNT = re.compile(r"(?<![\w.\[,])(\d{1,3}(?:,\d{3})+|\d+)(?![\w.\],])")
-
 _SCALED = re.compile(r"^(\d+(?:\.\d+)?)([KMGTP]?)$")
-
 _SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-
 HEAD = 64
 """Width of an attention head where a summary does not print it."""
-
 NORMS = {"BatchNorm": Pointwise.BATCH_NORM, "GroupNorm": Pointwise.GROUP_NORM,
          "InstanceNorm": Pointwise.GROUP_NORM, "LayerNorm": Pointwise.LAYER_NORM,
          "RMSNorm": Pointwise.LAYER_NORM}  # fmt: skip
@@ -107,18 +100,18 @@ def _torchinfo(name: str, text: str) -> Iterator[Operator]:
     for number, line in _numbered(name, text):
         if line.startswith(("=", "Total", "Layer (", "Input size", "Forward/", "Params size", "Trainable")):
             continue
-        found = _ROW.match(line + " ")
-        if found is None:
+        match = _ROW.match(line + " ")
+        if match is None:
             continue
-        rest = line[found.end() :]
-        sizes = tuple(_sizes(shape) for shape in _SHAPE.findall(rest))
-        counts = [float(count.replace(",", "")) for count in _COUNT.findall(_SHAPE.sub(" ", rest))]
+        details = line[match.end() :]
+        sizes = tuple(_sizes(shape) for shape in _SHAPE.findall(details))
+        counts = [float(count.replace(",", "")) for count in _COUNT.findall(_SHAPE.sub(" ", details))]
         modules.append(
             Module(
                 line=number,
-                depth=int(found["depth"] or 0),
-                type=found["type"],
-                name=found["name"] or found["type"],
+                depth=int(match["depth"] or 0),
+                type=match["type"],
+                name=match["name"] or match["type"],
                 sizes=sizes,
                 parameters=min(counts[0], 1e15) if counts else 0.0,
             )
@@ -206,8 +199,8 @@ def _sizes(shape: str) -> tuple[int, ...]:
 
 
 def _scaled(cell: str) -> float | None:
-    found = _SCALED.match(cell.strip())
-    return None if found is None else min(float(found[1]), 1e9) * _SCALES[found[2]]
+    match = _SCALED.match(cell.strip())
+    return None if match is None else min(float(match[1]), 1e9) * _SCALES[match[2]]
 
 
 def _fvcore(name: str, text: str) -> Iterator[Operator]:

@@ -12,31 +12,17 @@ from app.profiles.model import ModelProfile, Scored
 
 FAMILIES = {Stack.DECODER: "gpt", Stack.ENCODER: "bert", Stack.ENCODER_DECODER: "t5"}
 """Family whose measured runs come nearest; a gated decoder is nearest to ``llama``."""
-
 VOCABULARIES = {Stack.DECODER: 50257, Stack.ENCODER: 30522, Stack.ENCODER_DECODER: 32128}
 """Vocabularies of GPT-2, BERT and T5."""
-
 TARGET_SHARE = 114 / 512
 """Target over input tokens of T5's span corruption (Raffel et al. 2020, section 3.1.4)."""
-
 MASKED = Scored(0.15, ((128, 20), (512, 80)))
 """Tokens that BERT's masked language model scores (Devlin et al. 2019)."""
 
-_KNOWN = frozenset(
-    (
-        "layers",
-        "hidden",
-        "heads",
-        "kv_heads",
-        "ffn",
-        "vocab",
-        "seq_len",
-        "kind",
-        "gated",
-        "experts",
-        "experts_per_token",
-    )
-)
+_KNOWN = frozenset((
+    "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq_len", "kind", "gated", "experts",
+    "experts_per_token",
+))  # fmt: skip
 
 
 def required(document: Mapping[str, object], name: str, *, where: str, most: float) -> int:
@@ -47,7 +33,7 @@ def required(document: Mapping[str, object], name: str, *, where: str, most: flo
 
 
 def must_divide(whole_value: int, part: int, *, field_name: str, whole_name: str) -> int:
-    """Return the quotient, or say that the division does not come out even."""
+    """Return the quotient; refuse a remainder."""
     if whole_value % part:
         raise BadInput.at(
             field_name,
@@ -61,9 +47,9 @@ def must_divide(whole_value: int, part: int, *, field_name: str, whole_name: str
 
 
 def transformer_profile(document: Mapping[str, object], *, where: str = "model.transformer") -> ModelProfile:
-    """Return the profile of ``{layers, hidden, heads, seq_len, kind, …}`` as a request gives it.
+    """Return the profile of ``{layers, hidden, heads, seq_len, kind, …}`` of a request.
 
-    Everything that is assumed beyond the fields is listed in the profile's assumptions.
+    All further assumptions are listed in the profile.
     """
     for name in document:
         if name not in _KNOWN:

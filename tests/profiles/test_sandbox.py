@@ -6,7 +6,7 @@ import pytest
 
 from app.errors import TooLarge, TooMany, Unprocessable
 from app.profiles import onnx_file, sandbox
-from app.profiles.onnx_file import read_onnx_file, refusal_from_json, told
+from app.profiles.onnx_file import answer_of, read_onnx_file, refusal_from_json
 from app.profiles.onnx_graph import read_onnx
 from app.profiles.sandbox import read_apart
 from tests.profiles.graphs import encoder, resnet50
@@ -29,7 +29,7 @@ def test_a_refusal_arrives_as_it_was_meant() -> None:
         read_onnx("m.onnx", b"\x08\xff\xff")
     assert apart_from_here.value.message == here.value.message
     assert apart_from_here.value.errors == here.value.errors
-    refused = told("m.onnx", b"\x08\xff\xff")["refused"]
+    refused = answer_of("m.onnx", b"\x08\xff\xff")["refused"]
     assert isinstance(refused, dict) and isinstance(refusal_from_json(refused), Unprocessable)
 
 

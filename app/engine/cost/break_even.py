@@ -132,7 +132,6 @@ def full_month(growth: FloatLike, fullest: FloatLike) -> Floats:
 
 GRID = np.concatenate([np.arange(601.0), 600.0 * 2.0 ** np.arange(1, 31)])
 """Months between which a break-even is looked for: every month of fifty years, then doubled. [month]"""
-
 HALVINGS = 52
 """Halvings of the stretch that holds the break-even; as many as a double has digits."""
 
@@ -327,8 +326,10 @@ def required_bill(terms: BuildOrRent) -> Floats:
     ...     capital=4800.0, own_monthly=50.0, cloud_monthly=300.0, horizon=48.0)))
     150.0
     """
-    one = replace(terms, cloud_monthly=1.0)
-    return np.maximum(own_cost_worth(terms, terms.horizon) / replaced_bill_worth(one, terms.horizon), 0.0)
+    unit_bill = replace(terms, cloud_monthly=1.0)
+    return np.maximum(
+        own_cost_worth(terms, terms.horizon) / replaced_bill_worth(unit_bill, terms.horizon), 0.0
+    )
 
 
 def _discount(rate: FloatLike, months: FloatLike) -> Floats:
@@ -354,7 +355,7 @@ def _check(terms: BuildOrRent) -> None:
 
 def _steady(terms: BuildOrRent) -> Floats:
     still = (np.asarray(terms.cloud_growth) == 0.0) & (np.asarray(terms.own_growth) == 0.0)
-    return np.broadcast_to(still, np.broadcast_shapes(*(np.shape(_value(terms, one)) for one in NAMES)))
+    return np.broadcast_to(still, np.broadcast_shapes(*(np.shape(_value(terms, name)) for name in NAMES)))
 
 
 def _steady_month(terms: BuildOrRent) -> Floats:
@@ -373,23 +374,23 @@ def _steady_month(terms: BuildOrRent) -> Floats:
 
 
 def _enclosed_month(terms: BuildOrRent) -> Floats:
-    """First month at which the saving makes up for the capital, by enclosing and halving."""
-    shape = np.broadcast_shapes(*(np.shape(_value(terms, one)) for one in NAMES))
-    spread = {one: np.broadcast_to(_value(terms, one), shape)[..., np.newaxis] for one in NAMES}
+    """First month at which the saving makes up for the capital, by bracketing and bisection."""
+    shape = np.broadcast_shapes(*(np.shape(_value(terms, name)) for name in NAMES))
+    spread = {name: np.broadcast_to(_value(terms, name), shape)[..., np.newaxis] for name in NAMES}
     wide = replace(terms, **spread)
     covered = _saving(wide, GRID) >= wide.capital
-    found = np.any(covered, axis=-1)
+    is_enclosed = np.any(covered, axis=-1)
     first = np.argmax(covered, axis=-1)
     low, high = GRID[np.maximum(first - 1, 0)], GRID[first]
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
         enough = _saving(terms, middle) >= np.asarray(terms.capital)
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.where(found, high, np.inf)
+    return np.where(is_enclosed, high, np.inf)
 
 
 def _saving(terms: BuildOrRent, months: Floats) -> Floats:
-    """Bills replaced less running costs; where both are beyond all numbers, the faster one decides."""
+    """Bills replaced less running costs; where both overflow, the faster-growing one decides."""
     bills = replaced_bill_worth(terms, months)
     running = growing_payments_worth(terms.own_monthly, terms.own_growth, terms.discount_rate, months)
     limited = np.isfinite(full_month(terms.cloud_growth, terms.fullest))

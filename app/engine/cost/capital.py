@@ -177,10 +177,9 @@ def monthly_payment(principal: FloatLike, discount_rate: FloatLike, months: Floa
 
 
 def accelerator_hour_cost(hourly_cost: FloatLike, accelerators: FloatLike) -> Floats:
-    """Return the cost of one accelerator, with all that surrounds it, for one useful hour [currency/h].
+    """Return the cost of a useful hour per accelerator, from that of the whole system [currency/h].
 
-    ``hourly_cost`` is that of the whole system [currency/h]. Without accelerators it raises
-    :class:`BadInput`.
+    Without accelerators it raises :class:`BadInput`.
     """
     count = np.asarray(accelerators, dtype=float)
     if not np.all(count >= 1):

@@ -65,7 +65,7 @@ def average_power(lower_power: FloatLike, upper_power: FloatLike, share: FloatLi
 
 
 def facility_power(equipment_power: FloatLike, power_usage_effectiveness: FloatLike) -> Floats:
-    """Return the draw at the meter of the building, cooling and conversion included [W].
+    """Return the power at the meter, building, cooling and conversion included [W].
 
     ``power_usage_effectiveness`` is the energy of the facility over that of its equipment (PUE, ISO/IEC
     30134-2), a mean over a year; below 1 it raises :class:`BadInput`.
@@ -77,7 +77,7 @@ def facility_power(equipment_power: FloatLike, power_usage_effectiveness: FloatL
 
 
 def run_energy(power: FloatLike, seconds: FloatLike) -> Floats:
-    """Return the energy [J] of a run at a constant mean power [W] over so many seconds [s]."""
+    """Return the energy of a run at a constant mean power [J]."""
     return np.asarray(np.asarray(power, dtype=float) * seconds)
 
 
@@ -92,9 +92,8 @@ def electricity_cost(energy: FloatLike, electricity_price: FloatLike) -> Floats:
 def emissions(energy: FloatLike, carbon_intensity: FloatLike) -> Floats:
     """Return the carbon dioxide [kg] of generating energy [J] at the grid's mean intensity [kg/J].
 
-    By location: what the grid emits on average, whatever contract the site has (GHG Protocol, "Scope 2
-    guidance," 2015). What it took to make the machines is not counted. An intensity below zero raises
-    :class:`BadInput`.
+    Location-based: the mean of the grid, whatever the contract of the site (GHG Protocol, "Scope 2 guidance,"
+    2015), without manufacturing. A negative intensity raises :class:`BadInput`.
     """
     intensity = np.asarray(carbon_intensity, dtype=float)
     if not np.all(intensity >= 0):
@@ -195,18 +194,18 @@ def reservation_threshold(reserved_price: FloatLike, on_demand_price: FloatLike)
 
 
 def storage_cost(stored_bytes: FloatLike, storage_price: FloatLike, seconds: FloatLike) -> Floats:
-    """Return the cost of so many bytes kept so long [s] at a rent in [currency/(B s)]."""
+    """Return the cost of storing bytes for a time [s] at a rent [currency/(B s)]."""
     return np.asarray(np.asarray(stored_bytes, dtype=float) * storage_price * seconds)
 
 
 def transfer_cost(transferred_bytes: FloatLike, transfer_price: FloatLike) -> Floats:
-    """Return the cost of so many bytes moved out of a cloud at a price in [currency/B]."""
+    """Return the cost of moving bytes out of a cloud at a price [currency/B]."""
     return np.asarray(np.asarray(transferred_bytes, dtype=float) * transfer_price)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedSystem:
-    """What has to be known of a bought system to price an hour of it. Fields may be arrays."""
+    """What the hourly price of a bought system depends on. Fields may be arrays."""
 
     equipment: Mapping[str, FloatLike]
     """Price by line: machines, hosts, fabric, storage. [currency]"""

@@ -41,7 +41,6 @@ Shampoo keeps a moment, a grafting moment and two preconditioners of about the w
 
 MASTER_BYTES = 4.0
 """Single-precision copy of a half-precision weight. Micikevicius et al. 2018."""
-
 GRADIENT_BYTES = 4.0
 """Gradients are summed over micro-batches in single precision. Narayanan et al. 2021, appendix."""
 
@@ -53,7 +52,7 @@ def devices_of(plan: Plan) -> float:
 
 
 class MicroBatch(NamedTuple):
-    """What the work of one micro-batch on one tensor rank depends on."""
+    """The fields of a plan that the work of one micro-batch on one tensor rank depends on."""
 
     samples: float
     """A part of one where a sample is cut. [-]"""
@@ -69,7 +68,7 @@ def micro_batch_of(plan: Plan) -> MicroBatch:
 
 
 class Software(NamedTuple):
-    """A software stack on a network: figures of ``GpuSoftware``, of which samples may be drawn."""
+    """Figures of ``GpuSoftware`` on a network, central or one sample."""
 
     matrix_efficiency: float
     attention_efficiency: float
@@ -94,7 +93,7 @@ class Software(NamedTuple):
 
 
 class GpuOperator(NamedTuple):
-    """One operator, as a table has it, with the passes of memory-bound operators."""
+    """One operator of a table, with the passes of memory-bound operators."""
 
     kind: float
     section: float
@@ -241,23 +240,21 @@ OF_KERNELS, OF_SOFTWARE = (
 NARROW_BYTES = {Precision.FP8: 1.0, Precision.MXFP8: 1.0 + 1.0 / 32.0, Precision.NVFP4: 0.5 + 1.0 / 16.0}
 """Bytes of an operand in 8 or 4 bit with its scale: one for a tensor, one of 8 bit for each 32 elements, or
 for each 16 (Rouhani et al. 2023; NVIDIA 2025, "Pretraining large language models with NVFP4")."""
-
 WIDE_SHARE = {Precision.NVFP4: 0.15}
 """Share of the layers whose products stay in 16 bit while a model is trained, because training diverges where
 all of them have 4 bit (NVIDIA 2025, arXiv:2509.25149, section 4: about 15 %, most at the end)."""
-
 NARROWING_READINGS = {Precision.NVFP4: 2.0}
 """Times that a tensor is read to be turned: its second scale is that of the whole tensor, whose largest
 element must be known first (arXiv:2509.25149, section 2)."""
 
 
 def element_bytes(precision: Precision) -> float:
-    """Return the bytes of an activation; what stands around products in 8 or 4 bit has 16."""
+    """Return the bytes of an activation; around products in 8 or 4 bit they have 16 bit."""
     return 4.0 if precision in (Precision.TF32, Precision.FP32) else 2.0
 
 
 def trained_bytes(optimizer: str, size: float, master_weights: float = 1.0) -> tuple[float, float]:
-    """Bytes that a device keeps for a weight because it is trained: optimizer state and gradient.
+    """Optimizer state and gradient that a device keeps per trained weight. [B]
 
     Half-precision weights have a master copy and a gradient in single precision unless they are adapters,
     which are kept in one format (Micikevicius et al. 2018; Dettmers et al. 2023, equation 5).
@@ -274,8 +271,8 @@ def model_figures(table: OperatorTable) -> dict[str, Any]:
     """Return the fields of :class:`Case` that come from a table."""
     inner_split = table.split == Split.INNER
     reduced = inner_split & (table.section == Section.LAYER)
-    elements, which = np.unique((table.rows * table.batch * table.columns)[reduced], return_inverse=True)
-    counts = np.bincount(which.ravel(), weights=table.count[reduced], minlength=elements.size)
+    elements, message = np.unique((table.rows * table.batch * table.columns)[reduced], return_inverse=True)
+    counts = np.bincount(message.ravel(), weights=table.count[reduced], minlength=elements.size)
     routed = inner_split & (table.active < 1.0)
     halo = halo_elements(table)
     wide = halo > 0
@@ -332,30 +329,30 @@ def _operators(table: OperatorTable) -> Matrix:
 def weight_sums(table: OperatorTable) -> Matrix:
     """Return the weights of all, of trained and of 4-bit operators, (3, 14).
 
-    Twelve of each by section (embedding, layers, head), by whether they are experts' and by whether tensor
-    ranks share them; then the experts' weights that tensor ranks share, and those that they do not.
+    Twelve each: by section (embedding, layers, head), whether they are experts' and whether tensor ranks
+    share them; then the experts' weights that tensor ranks share, and those that they do not.
     """
     divided = np.isin(table.split, (Split.COLUMNS, Split.INNER, Split.BATCH))
     shared = divided | (table.kind == Kind.EMBEDDING)
     routed = table.active < 1.0
     dense = np.where(table.sparse > 0, 0.0, table.weights * table.count)
-    found = np.empty((3, 14))
+    sums = np.empty((3, 14))
     for row, counted in enumerate((np.ones(len(table)), table.trained, table.quantised)):
-        place = 0
+        column = 0
         for section in Section:
             for of_experts in (False, True):
                 for by_tensor in (False, True):
                     chosen = (table.section == section) & (routed == of_experts) & (shared == by_tensor)
-                    found[row, place] = np.sum(dense[chosen] * counted[chosen])
-                    place += 1
+                    sums[row, column] = np.sum(dense[chosen] * counted[chosen])
+                    column += 1
         experts = np.where(routed, table.weights * table.count, 0.0) * counted
-        found[row, 12:] = experts[divided].sum(), experts[~divided].sum()
-    return found
+        sums[row, 12:] = experts[divided].sum(), experts[~divided].sum()
+    return sums
 
 
 @dataclass(frozen=True, slots=True)
 class GpuCase:
-    """A case with the software it runs, ready for compiled loops."""
+    """A case with its software, ready for compiled loops."""
 
     case: Case
     stacks: Matrix
@@ -383,7 +380,7 @@ class GpuCase:
 
     @property
     def software(self) -> Software:
-        """The software, of several samples the first."""
+        """The software; the first of several samples."""
         return record(Software, self.stacks, 0)
 
 
@@ -405,14 +402,16 @@ def _case(
     size = element_bytes(precision)
     traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
     state, gradient = trained_bytes(optimizer, size, table.master_weights)
-    named: dict[str, Any] = {name: getattr(kernels, name) for name in OF_KERNELS}
-    named |= {name: float(getattr(software, name)) for name in OF_SOFTWARE}
+    figures: dict[str, Any] = {name: getattr(kernels, name) for name in OF_KERNELS}
+    figures |= {name: float(getattr(software, name)) for name in OF_SOFTWARE}
     return Case(
-        **named,
+        **figures,
         **model_figures(table),
         peak=peak * chip.sustained_clock,
         bandwidth=chip.memory_bandwidth * chip.achieved_bandwidth,
-        attention_peak=peak * chip.sustained_clock * _attention_share(chip, software),
+        attention_peak=peak
+        * chip.sustained_clock
+        * (1.0 if software.native_attention else chip.older_kernels_share),
         multiprocessors=float(chip.multiprocessors),
         launch=chip.kernel_overhead,
         host_memory_bandwidth=system.host_memory_bandwidth,
@@ -444,10 +443,6 @@ def _narrow_figures(chip: GpuChip, precision: Precision, size: float, training: 
     }
 
 
-def _attention_share(chip: GpuChip, software: GpuSoftware) -> float:
-    return 1.0 if software.native_attention else chip.older_kernels_share
-
-
 def software_rows(
     software: GpuSoftware, fabric: Fabric, precision: Precision
 ) -> tuple[Matrix, tuple[int, ...]]:
@@ -465,6 +460,6 @@ def software_rows(
     ]
     shape = np.broadcast_shapes(*(np.shape(column) for column in columns))
     rows = np.empty((max(int(np.prod(shape)), 1), len(columns)))
-    for place, column in enumerate(columns):
-        rows[:, place] = np.broadcast_to(column, shape).ravel()
+    for index, column in enumerate(columns):
+        rows[:, index] = np.broadcast_to(column, shape).ravel()
     return rows, shape

@@ -56,7 +56,7 @@ def _section(case: Case, counted: int, section: int, tensor: float, expert: floa
 
 @inner
 def rank_weights(case: Case, plan: Plan, counted: int) -> tuple[float, float, float, float]:
-    """Return the weights of a stage's layers, of its ends, of its experts, and all as they are shared.
+    """Return the weights on one rank of a stage's layers, its ends and its experts, and of all when sharded.
 
     Experts spread over ranks have as many times fewer copies, which at most as many ranks share (Rajbhandari
     et al. 2020, section 5; Lepikhin et al. 2021, section 3).
@@ -74,7 +74,7 @@ def rank_weights(case: Case, plan: Plan, counted: int) -> tuple[float, float, fl
 
 @inner
 def device_weights(case: Case, plan: Plan) -> Weights:
-    """Return the weights of the fullest device, whole and as ranks share them."""
+    """Return the weights of the fullest device, whole and sharded."""
     layers, outside, experts, sharded = rank_weights(case, plan, ALL)
     of_layers, of_ends, trained_experts, trained_sharded = rank_weights(case, plan, TRAINED)
     quantised, _, quantised_experts, quantised_sharded = rank_weights(case, plan, QUANTISED)
@@ -111,7 +111,7 @@ class CopyCollectives(NamedTuple):
 
 
 class MessageGroup(NamedTuple):
-    """Weights that are copied over the same ranks, and what these exchange of them."""
+    """Weights copied over the same ranks, and the messages these exchange."""
 
     gradients: float
     """Gradients of one device. [B]"""
@@ -131,7 +131,7 @@ class MessageGroup(NamedTuple):
 
 @inner
 def message_group(case: Case, plan: Plan, weights: Weights, of_experts: bool) -> MessageGroup:
-    """Return what is exchanged of the weights that every rank copies, or of experts spread over ranks.
+    """Return the messages of the weights that every rank copies, or of experts spread over ranks.
 
     Experts spread over ranks have as many times fewer copies (Rajbhandari et al. 2022, section 5);
     experts that every rank holds travel with the others. Buckets: Li et al. 2020.
@@ -155,19 +155,19 @@ def message_group(case: Case, plan: Plan, weights: Weights, of_experts: bool) ->
 
 @inner
 def gradient_collectives(case: Case, plan: Plan, weights: Weights, network: Network) -> CopyCollectives:
-    """Time of the collectives that keep the copies of a device's weights alike (Rajbhandari et al. 2020)."""
+    """Time of the collectives that keep the copies of a device's weights equal (Rajbhandari et al. 2020)."""
     layers = max(case.depth, 1.0) * weights.share
-    found = _group_collectives(message_group(case, plan, weights, False), layers, case.links, network)
+    collectives = _group_collectives(message_group(case, plan, weights, False), layers, case.links, network)
     if plan.expert == 1.0 or weights.experts == 0.0:
-        return found
+        return collectives
     more = _group_collectives(message_group(case, plan, weights, True), layers, case.links, network)
     return CopyCollectives(
-        found.reduced + more.reduced,
-        found.scattered + more.scattered,
-        found.scattered_once + more.scattered_once,
-        found.gathered + more.gathered,
-        found.streamed + more.streamed,
-        found.between + more.between,
+        collectives.reduced + more.reduced,
+        collectives.scattered + more.scattered,
+        collectives.scattered_once + more.scattered_once,
+        collectives.gathered + more.gathered,
+        collectives.streamed + more.streamed,
+        collectives.between + more.between,
     )
 
 

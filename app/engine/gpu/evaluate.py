@@ -22,17 +22,13 @@ from app.engine.plans import PLAN_FIELDS, MemoryUse, OperatorTimes, Plan, Plans,
 from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision
 
 KEYS = 5
-"""Numbers before what is kept of them."""
-
+"""Numbers of a key."""
 ACTIVATIONS = KEYS + len(Work._fields)
-"""Place of what is kept of the activations of a micro-batch, behind its work."""
-
+"""Column of the cached activations of a micro-batch, behind its work."""
 COLLECTIVES = KEYS + len(Weights._fields)
-"""Place of what is kept of the collectives of copies, behind their weights."""
-
-KEPT_WORKS, KEPT_COLLECTIVES = 1024, 256
-"""Micro-batches and copies of weights that are kept."""
-
+"""Column of the cached collectives of copies, behind their weights."""
+CACHED_WORKS, CACHED_COLLECTIVES = 1024, 256
+"""Slots of the caches of micro-batches and of copies of weights."""
 SHARED = [
     PLAN_FIELDS.index(name) for name in ("sequence_parallel", "recompute", "expert", "micro_batch", "tensor")
 ]
@@ -67,27 +63,24 @@ Key = tuple[float, float, float, float, float]
 
 @inner
 def _slot(slots: int, key: Key) -> int:
-    """Return where what five numbers lead to is kept."""
+    """Return the slot of a key in a cache."""
     code = int(key[0])
-    for place in range(1, len(key)):
+    for index in range(1, len(key)):
         # Parts of a sample are no whole numbers.
-        code = ((code * 31) ^ int(key[place] * 4.0)) * 0x9E3779B1
+        code = ((code * 31) ^ int(key[index] * 4.0)) * 0x9E3779B1
         code ^= code >> 15
     return code & (slots - 1)
 
 
 @inner
-def _holds(kept: Matrix, slot: int, key: Key) -> bool:
-    """Return whether a slot holds what five numbers lead to."""
-    same = kept[slot, 0] == key[0] and kept[slot, 1] == key[1] and kept[slot, 2] == key[2]
-    return same and kept[slot, 3] == key[3] and kept[slot, 4] == key[4]
+def _holds(cache: Matrix, slot: int, key: Key) -> bool:
+    """Return whether a slot of a cache holds a key."""
+    same = cache[slot, 0] == key[0] and cache[slot, 1] == key[1] and cache[slot, 2] == key[2]
+    return same and cache[slot, 3] == key[3] and cache[slot, 4] == key[4]
 
 
-class Kept(NamedTuple):
-    """What many plans share, behind the five numbers of a plan that it follows from.
-
-    It holds for one case and may be used again for it.
-    """
+class PlanCache(NamedTuple):
+    """Results that many plans share, each behind its key of five numbers; valid for one case."""
 
     works: Matrix
     collectives: Matrix
@@ -95,18 +88,17 @@ class Kept(NamedTuple):
     """Of the operators of the last micro-batch."""
 
     @classmethod
-    def none(cls, case: Case) -> Kept:
-        """Return room in which nothing is kept yet."""
-        works = np.zeros((KEPT_WORKS, ACTIVATIONS + len(Activations._fields)))
+    def empty(cls, case: Case) -> PlanCache:
+        works = np.zeros((CACHED_WORKS, ACTIVATIONS + len(Activations._fields)))
         return cls(
             works,
-            np.zeros((KEPT_COLLECTIVES, COLLECTIVES + len(CopyCollectives._fields))),
+            np.zeros((CACHED_COLLECTIVES, COLLECTIVES + len(CopyCollectives._fields))),
             room_for_costs(case),
         )
 
 
 class Evaluated(NamedTuple):
-    """What evaluating plans gives for each of them."""
+    """Memory and step time of plans."""
 
     memory: Vector
     """Bytes on the fullest device. [B]"""
@@ -121,12 +113,10 @@ class Evaluated(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Evaluated]) -> Evaluated:
-        """Return what was found of several sets of plans, one after the other."""
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     @property
     def fits(self) -> NDArray[np.bool_]:
-        """True where a plan fits. [-]"""
         return np.isfinite(self.seconds)
 
 
@@ -136,7 +126,7 @@ def put_work(
 ) -> None:
     """Write the work of a micro-batch into a slot.
 
-    ``costs`` keeps those of the operators of the last micro-batch, and behind them what they depend on.
+    ``costs`` caches the costs of the operators of the last micro-batch, and behind them their key.
     """
     last = costs.shape[0] - 1
     if costs[last, 0] != micro.tensor or costs[last, 1] != micro.samples or costs[last, 2] != micro.expert:
@@ -156,41 +146,41 @@ def evaluate_rows(
     software: Software,
     plans: Matrix,
     count: int,
-    kept: Kept,
+    cache: PlanCache,
     limit: float,
     host_memory: float,
-    found: Evaluated,
+    evaluated: Evaluated,
 ) -> None:
-    """Write memory and step time of the first plans of a matrix."""
-    works, collectives, costs = kept
-    memory, elsewhere, seconds = found
-    at, to = 0, 0
-    for place in range(count):
-        plan = record(Plan, plans, place)
+    """Write memory and step time of the first ``count`` plans of a matrix."""
+    works, collectives, costs = cache
+    memory, elsewhere, seconds = evaluated
+    work_slot, copies_slot = 0, 0
+    for index in range(count):
+        plan = record(Plan, plans, index)
         micro = micro_batch_of(plan)
         # Neighbours often share both.
-        if not _holds(works, at, micro):
-            at = _slot(works.shape[0], micro)
-            if not _holds(works, at, micro):
-                put_work(case, software, micro, works, at, costs)
-                store(works, at, ACTIVATIONS, micro_batch_activations(case, micro))
+        if not _holds(works, work_slot, micro):
+            work_slot = _slot(works.shape[0], micro)
+            if not _holds(works, work_slot, micro):
+                put_work(case, software, micro, works, work_slot, costs)
+                store(works, work_slot, ACTIVATIONS, micro_batch_activations(case, micro))
         copies = (plan.data, plan.pipeline, plan.tensor, plan.expert, plan.sharding_ranks)
-        if not _holds(collectives, to, copies):
-            to = _slot(collectives.shape[0], copies)
-            if not _holds(collectives, to, copies):
-                made = device_weights(case, plan)
-                store(collectives, to, 0, copies)
-                store(collectives, to, KEYS, made)
-                sent = gradient_collectives(case, plan, made, software.network)
-                store(collectives, to, COLLECTIVES, sent)
-        weights = record(Weights, collectives, to, KEYS)
-        use = device_memory(case, plan, weights, record(Activations, works, at, ACTIVATIONS))
+        if not _holds(collectives, copies_slot, copies):
+            copies_slot = _slot(collectives.shape[0], copies)
+            if not _holds(collectives, copies_slot, copies):
+                device = device_weights(case, plan)
+                store(collectives, copies_slot, 0, copies)
+                store(collectives, copies_slot, KEYS, device)
+                sent = gradient_collectives(case, plan, device, software.network)
+                store(collectives, copies_slot, COLLECTIVES, sent)
+        weights = record(Weights, collectives, copies_slot, KEYS)
+        use = device_memory(case, plan, weights, record(Activations, works, work_slot, ACTIVATIONS))
         total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
-        memory[place], elsewhere[place], seconds[place] = total, use.elsewhere, np.inf
+        memory[index], elsewhere[index], seconds[index] = total, use.elsewhere, np.inf
         if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
-            work = record(Work, works, at, KEYS)
-            sent = record(CopyCollectives, collectives, to, COLLECTIVES)
-            seconds[place] = step_total(step_time(case, plan, software, weights, work, sent))
+            work = record(Work, works, work_slot, KEYS)
+            sent = record(CopyCollectives, collectives, copies_slot, COLLECTIVES)
+            seconds[index] = step_total(step_time(case, plan, software, weights, work, sent))
 
 
 @kernel
@@ -198,13 +188,13 @@ def write_steps(
     case: Case,
     software: Software,
     plans: Matrix,
-    kept: Kept,
+    cache: PlanCache,
     limit: float,
     host_memory: float,
-    found: Evaluated,
+    evaluated: Evaluated,
 ) -> None:
     """Write memory and step time of every plan; infinite where it does not fit."""
-    evaluate_rows(case, software, plans, plans.shape[0], kept, limit, host_memory, found)
+    evaluate_rows(case, software, plans, plans.shape[0], cache, limit, host_memory, evaluated)
 
 
 @kernel
@@ -220,7 +210,7 @@ def sampled_steps(
 ) -> None:
     """Write the parts of a step for pairs of a plan and a sample of the software, plan by plan.
 
-    ``works`` keeps the last micro-batch of each sample, which plans beside one another often share.
+    ``works`` caches the last micro-batch of each sample, which neighbouring plans often share.
     """
     for pair in range(of_plan.size):
         plan, sample = record(Plan, plans, of_plan[pair]), of_sample[pair]
@@ -235,10 +225,10 @@ def sampled_steps(
 
 @kernel
 def memory_of_plans(case: Case, plans: Matrix, parts: Matrix) -> None:
-    for place in range(plans.shape[0]):
-        plan = record(Plan, plans, place)
+    for index in range(plans.shape[0]):
+        plan = record(Plan, plans, index)
         activations = micro_batch_activations(case, micro_batch_of(plan))
-        store(parts, place, 0, device_memory(case, plan, device_weights(case, plan), activations))
+        store(parts, index, 0, device_memory(case, plan, device_weights(case, plan), activations))
 
 
 @kernel
@@ -249,18 +239,18 @@ def times_of_operators(
     of_plan: Places,
     of_sample: Places,
     costs: Matrix,
-    found: Matrix,
+    rows: Matrix,
     shares: Vector,
 ) -> None:
-    """Write time, arithmetic, traffic and limit of every operator, and the share of the forward pass."""
+    """Write time, FLOP, traffic and bound of every operator, and the share of the forward pass."""
     for pair in range(of_plan.size):
         micro = micro_batch_of(record(Plan, plans, of_plan[pair]))
         software = record(Software, stacks, of_sample[pair])
         operator_costs(case, micro, costs)
-        for place in range(case.operators.shape[0]):
-            row = record(GpuOperator, case.operators, place)
-            forward, backward = operator_time(case, software, row, costs, place)
-            flop, traffic, bound = operator_loads(case, software, row, micro, costs, place)
+        for index in range(case.operators.shape[0]):
+            row = record(GpuOperator, case.operators, index)
+            forward, backward = operator_time(case, software, row, costs, index)
+            flop, traffic, bound = operator_loads(case, software, row, micro, costs, index)
             values = (
                 forward * row.repeats,
                 backward * row.repeats,
@@ -268,28 +258,28 @@ def times_of_operators(
                 traffic * row.repeats,
                 bound,
             )
-            store(found, pair, 5 * place, values)
+            store(rows, pair, 5 * index, values)
         shares[pair] = forward_share(case, software, micro, costs)
 
 
 class Pairs:
-    """Plans and samples of software that broadcast against each other, a row for each pair, plan by plan."""
+    """Pairs of plans and samples of software, which broadcast against each other; plan by plan."""
 
     def __init__(self, plans: Plans, case: GpuCase) -> None:
         self.plans, shape = plans.rows, plans.shape
         self.shape = np.broadcast_shapes(shape, case.shape)
         of_plan = np.broadcast_to(np.arange(len(self.plans)).reshape(shape), self.shape).ravel()
         of_sample = np.broadcast_to(np.arange(len(case.stacks)).reshape(case.shape), self.shape).ravel()
-        # Plans that share their micro-batch stand beside one another.
+        # Plans that share their micro-batch are placed next to each other.
         ranks = np.argsort(np.lexsort(self.plans[:, SHARED].T))
         self.order = np.argsort(ranks[of_plan], kind="stable")
         self.of_plan, self.of_sample = of_plan[self.order], of_sample[self.order]
 
     def restored(self, rows: Floats) -> Floats:
         """Return columns of rows, (C, …), in the order and shape of the pairs."""
-        found = np.empty_like(rows)
-        found[self.order] = rows
-        return found.T.reshape(-1, *self.shape)
+        ordered = np.empty_like(rows)
+        ordered[self.order] = rows
+        return ordered.T.reshape(-1, *self.shape)
 
 
 def gpu_step(
@@ -321,11 +311,11 @@ def perfect_gpu_step(
     precision: Precision,
     optimizer: str,
 ) -> Floats:
-    """Return the time of one step if its software were perfect: none can be faster on the same plan. [s]
+    """Return the step time with perfect software: a lower bound for the same plan. [s]
 
-    Every share that software reaches of a peak or a bandwidth, and the hidden share of communication, is one;
-    there is no traffic beyond that of fused kernels and no fixed time. What the plan itself costs stays:
-    the pipeline bubble, recomputation, tiles, collectives that cannot be hidden.
+    All efficiencies and the hidden share of communication are one; there is no traffic beyond that of fused
+    kernels and no fixed time. What the plan costs stays: the pipeline bubble, recomputation, tiles,
+    collectives that cannot be hidden.
     """
     perfect = replace(software, **PERFECT)
     return gpu_step(table, plans, system, perfect, precision, optimizer).total
@@ -362,13 +352,13 @@ def memory_use(case: GpuCase, plans: Plans) -> MemoryUse:
 def gpu_operator_times(
     table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, precision: Precision
 ) -> OperatorTimes:
-    """Return the time of every operator for one micro-batch, all repeats, on one of the tensor ranks.
+    """Return the time of every operator for one micro-batch, all repeats, on one tensor rank, (O, …).
 
-    Forward and backward, without launches and without repeated forward passes; arrays (O, …).
+    Forward and backward, without launches and without repeated forward passes.
     """
     case = GpuCase.of(table, system, software, precision, "adam")
-    pairs, found, _ = _operators(case, plans)
-    by_operator = found.reshape(len(found), len(table), 5).transpose(2, 1, 0)
+    pairs, rows, _ = _operators(case, plans)
+    by_operator = rows.reshape(len(rows), len(table), 5).transpose(2, 1, 0)
     restored = [pairs.restored(column.T) for column in by_operator]
     return OperatorTimes(*restored)
 
@@ -376,7 +366,7 @@ def gpu_operator_times(
 def gpu_forward_share(
     table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, precision: Precision
 ) -> Floats:
-    """Return the share of a micro-batch's time in the layers that its forward pass takes. [-]"""
+    """Return the forward pass's share of a micro-batch's time in the layers. [-]"""
     pairs, _, shares = _operators(GpuCase.of(table, system, software, precision, "adam"), plans)
     return pairs.restored(shares[:, np.newaxis])[0]
 
@@ -384,7 +374,7 @@ def gpu_forward_share(
 def _operators(case: GpuCase, plans: Plans) -> tuple[Pairs, Matrix, Vector]:
     pairs = Pairs(plans, case)
     costs, of_pairs = room_for_costs(case.case), (pairs.plans, pairs.of_plan, pairs.of_sample)
-    found = np.empty((pairs.of_plan.size, 5 * len(case.case.operators)))
+    rows = np.empty((pairs.of_plan.size, 5 * len(case.case.operators)))
     shares = np.empty(pairs.of_plan.size)
-    times_of_operators(case.case, case.stacks, *of_pairs, costs, found, shares)
-    return pairs, found, shares
+    times_of_operators(case.case, case.stacks, *of_pairs, costs, rows, shares)
+    return pairs, rows, shares

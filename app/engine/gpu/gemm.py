@@ -8,13 +8,10 @@ from app.compiled import Matrix, formula, inner
 
 MOST_SPLITS = 32.0
 """Largest number of parts, a power of two, into which kernel libraries cut the inner dimension."""
-
 SHORTEST_SPLIT = 256.0
 """Inner positions below which a split is not tried."""
-
 MOST_WAVES = 4.0
 """Waves of tiles beyond which a split gains nothing and is not tried."""
-
 FASTEST_SPLIT_ELEMENT_BYTES = 8.0
 """One partial sum is written and read in single precision."""
 
@@ -89,8 +86,8 @@ def tiled_gemm_time(
     """
     adding = FASTEST_SPLIT_ELEMENT_BYTES * rows * columns * batch / split_bandwidth
     fastest = math.inf
-    for place in range(tiles.shape[1]):
-        tile_rows, tile_columns, efficiency = tiles[0, place], tiles[1, place], tiles[2, place]
+    for index in range(tiles.shape[1]):
+        tile_rows, tile_columns, efficiency = tiles[0, index], tiles[1, index], tiles[2, index]
         whole = math.ceil(rows / tile_rows) * math.ceil(columns / tile_columns) * batch
         position = 2.0 * tile_rows * tile_columns / (peak / multiprocessors * efficiency)
         splits = 1.0
@@ -144,7 +141,7 @@ def roofline_time(compute: float, efficiency: float, traffic: float, bandwidth: 
 
 @formula
 def misalignment(columns: float, inner: float, penalty: float) -> float:
-    """Slow-down of a product whose columns or inner positions the matrix units cannot load in whole words.
+    """Slow-down of a product whose columns or inner positions are not loaded in whole words.
 
     1 where both are multiples of 8 (NVIDIA, "Matrix multiplication background user's guide," 2023, 2.2):
 

@@ -107,7 +107,7 @@ class Generation:
         return self._pass(visited_by(table, tokens), software, np.array([1.0]), recorded=False)
 
     def token_time(self, software: GpuSoftware, batches: Sequence[int], tokens: float) -> PassTime:
-        """Return the time of a step in which every sequence of a batch gets one token behind so many.
+        """Return the time of a step that gives every sequence of a batch one more token behind ``context``.
 
         Weights are read once, the cache of each sequence once, and the kernels of a step are launched as one
         recorded graph. Arrays (B, …) over batches and samples of software.
@@ -119,10 +119,10 @@ class Generation:
             parts = [
                 self._pass(visited_by(table, batch), software, np.array([float(batch)])) for batch in batches
             ]
-            made = PassTime(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+            times = PassTime(*(np.concatenate(part) for part in zip(*parts, strict=True)))
         else:
-            made = self._pass(table, software, np.asarray(batches, dtype=float))
-        return made._replace(attention=made.attention + attention)
+            times = self._pass(table, software, np.asarray(batches, dtype=float))
+        return times._replace(attention=times.attention + attention)
 
     def _pass(
         self, table: OperatorTable, software: GpuSoftware, batches: Floats, *, recorded: bool = True
@@ -163,5 +163,5 @@ class Generation:
         )
 
     def _rows(self, values: Floats, software: GpuSoftware) -> Floats:
-        """Return values of batches so that they broadcast against samples of software."""
+        """Return values of batches, shaped to broadcast against samples of software."""
         return values[:, np.newaxis] if np.ndim(software.matrix_efficiency) else values

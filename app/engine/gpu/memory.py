@@ -19,7 +19,7 @@ OPTIMIZER, GRADIENTS, PARAMETERS = (
 
 
 class Activations(NamedTuple):
-    """What one micro-batch leaves for its backward pass on one tensor rank, over the whole model."""
+    """Activations of one micro-batch, kept for its backward pass on one tensor rank, over the whole model."""
 
     layers: float
     """Of all layers, with what is recomputed left out. [B]"""
@@ -33,7 +33,7 @@ class Activations(NamedTuple):
 
 @inner
 def micro_batch_activations(case: Case, micro: MicroBatch) -> Activations:
-    """Return the activations that one micro-batch leaves for its backward pass, over the whole model.
+    """Return the activations kept for the backward pass of one micro-batch, over the whole model.
 
     Full recomputation keeps the input of each layer and the inside of one; selective recomputation keeps one
     attention matrix at a time, fused attention none (Korthikanti et al. 2023, equations 2 to 5).
@@ -42,8 +42,8 @@ def micro_batch_activations(case: Case, micro: MicroBatch) -> Activations:
     fused = case.fused_attention > 0.0
     selective = SELECTIVE <= micro.recompute < FULL
     layers, outside, head, largest = 0.0, 0.0, 0.0, 0.0
-    for place in range(case.operators.shape[0]):
-        row = record(GpuOperator, case.operators, place)
+    for index in range(case.operators.shape[0]):
+        row = record(GpuOperator, case.operators, index)
         by_tensor = row.saved_split in (COLUMNS, INNER, BATCH)
         divided = by_tensor or (row.saved_split == SEQUENCE and micro.sequence_parallel > 0.0)
         ranks = micro.tensor if divided else 1.0
@@ -52,16 +52,16 @@ def micro_batch_activations(case: Case, micro: MicroBatch) -> Activations:
             matrix = row.batch * row.squared
             if fused or selective:
                 saved, masks = saved - size * 2.0 * matrix, 0.0
-            held = (2.0 * size + 1.0) * matrix * micro.samples / (micro.tensor if by_tensor else 1.0)
-            largest = max(largest, held)
-        kept = (saved + masks) * micro.samples / ranks * row.repeats
-        kept *= busiest_share(case, row, micro.expert)
+            live = (2.0 * size + 1.0) * matrix * micro.samples / (micro.tensor if by_tensor else 1.0)
+            largest = max(largest, live)
+        stored = (saved + masks) * micro.samples / ranks * row.repeats
+        stored *= busiest_share(case, row, micro.expert)
         if row.section == LAYER:
-            layers += kept
+            layers += stored
         else:
-            outside += kept
+            outside += stored
             if row.section == HEAD:
-                head += kept
+                head += stored
     recomputed = largest if selective and not fused else 0.0
     share = full_share(micro.recompute)
     if share > 0.0:
@@ -86,16 +86,16 @@ def activation_bytes(case: Case, plan: Plan, share: float, activations: Activati
     if plan.interleave > 1.0:
         waiting *= 1.0 + (plan.pipeline - 1.0) / (plan.pipeline * plan.interleave)
     # A stage never holds more micro-batches than the step has.
-    kept = activations.layers * (min(waiting, plan.accumulation) * share)
+    in_flight = activations.layers * (min(waiting, plan.accumulation) * share)
     # The last stage holds one micro-batch of its layers and of the head.
     transient = activations.outside
     if plan.pipeline > 1.0:
-        transient = max(activations.layers * share + activations.head - kept, 0.0)
-    return kept * case.fragmentation, (activations.recomputed + transient) * case.fragmentation
+        transient = max(activations.layers * share + activations.head - in_flight, 0.0)
+    return in_flight * case.fragmentation, (activations.recomputed + transient) * case.fragmentation
 
 
 class Memory(NamedTuple):
-    """Memory of the fullest device by part, and what it keeps in its host's memory. [B]"""
+    """Memory of the fullest device by part, and of its host. [B]"""
 
     weights: float
     gradients: float
@@ -110,11 +110,11 @@ class Memory(NamedTuple):
 def device_memory(case: Case, plan: Plan, weights: Weights, activations: Activations) -> Memory:
     """Return the memory of the fullest GPU (Rajbhandari et al. 2020, section 3; Micikevicius et al. 2018)."""
     size = case.size
-    kept, transient = activation_bytes(case, plan, weights.share, activations)
+    in_flight, transient = activation_bytes(case, plan, weights.share, activations)
     stream = plan.sharding >= PARAMETERS
     packed = weights.quantised_sharded if stream else weights.quantised
-    held = weights.sharded if stream else weights.layers + weights.outside
-    stored = (held - packed) * size + packed * QUANTISED_BYTES
+    on_device = weights.sharded if stream else weights.layers + weights.outside
+    stored = (on_device - packed) * size + packed * QUANTISED_BYTES
     buffers = transient + case.unpacked * size / plan.tensor
     if stream:
         # Two layers at a time are gathered whole, each with what lies outside the layers.
@@ -126,7 +126,7 @@ def device_memory(case: Case, plan: Plan, weights: Weights, activations: Activat
         stored + case.spread / devices_of(plan) * size,
         (sharded if plan.sharding >= GRADIENTS else trained) * case.kept_gradient_bytes,
         0.0 if plan.offload > 0.0 else optimizer,
-        kept,
+        in_flight,
         buffers,
         case.framework_memory,
         optimizer if plan.offload > 0.0 else 0.0,

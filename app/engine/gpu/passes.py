@@ -1,4 +1,4 @@
-"""One sample spread over several GPUs: what the parts exchange."""
+"""Memory passes of pointwise operators, and halos of samples spread over several GPUs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ WEIGHT_GRADIENT_PASSES = {
 
 EMBEDDING_PASSES = (2.0, 3.0)
 """Gather and write forward; read, add and write the touched rows backward."""
-
 SOFTMAX_PASSES = (4.5, 5.5)
 """Mask, softmax and dropout over the attention matrix where attention is not fused."""
 
@@ -69,7 +68,6 @@ def pointwise_passes(pointwise: Floats, trained: FloatLike = 1.0) -> Floats:
 
 STATISTICS_BYTES = 8.0
 """Sum and sum of squares of one channel in single precision."""
-
 NORMS = (Pointwise.BATCH_NORM, Pointwise.GROUP_NORM)
 
 

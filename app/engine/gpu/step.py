@@ -185,7 +185,7 @@ def stage_message_size(case: Case, plan: Plan) -> float:
 
 @inner
 def between_stages_time(case: Case, plan: Plan, software: Software) -> float:
-    """Time that a stage waits for what stages send each other. [s]"""
+    """Time that a stage waits for transfers between stages. [s]"""
     directions = 2.0 if case.blocking_pipeline > 0.0 else 1.0
     links, network = case.links, software.network
     size = stage_message_size(case, plan)
@@ -240,15 +240,15 @@ def row_exchange_time(case: Case, plan: Plan, software: Software) -> float:
 def exposed_collective_time(
     case: Case, plan: Plan, software: Software, collectives: CopyCollectives, stage_time: float, after: float
 ) -> float:
-    """Time of gradient reduction and parameter gathering that computation does not hide. [s]"""
+    """Time of gradient reduction and parameter gathering not hidden by computation. [s]"""
     overlap, accumulation = software.overlap, plan.accumulation
     window = case.overlap_window * (stage_time + after)
     if plan.sharding < OPTIMIZER:
         return exposed_time(collectives.reduced, overlap, window)
     gathered = collectives.gathered * (1.0 - overlap)
     if plan.sharding < GRADIENTS:
-        each = plan.sharding_ranks * software.broadcast_latency if plan.data > 1.0 else 0.0
-        return exposed_time(collectives.scattered, overlap, window) + gathered + each
+        per_broadcast = plan.sharding_ranks * software.broadcast_latency if plan.data > 1.0 else 0.0
+        return exposed_time(collectives.scattered, overlap, window) + gathered + per_broadcast
     # Groups that each hold a copy sum their shares of the gradients once a step.
     between = 0.0
     if plan.data > plan.sharding_ranks:

@@ -1,4 +1,4 @@
-"""What one micro-batch costs on one tensor rank, over the whole model.
+"""The work of one micro-batch on one tensor rank, over the whole model.
 
 It depends on few of a plan's coordinates: tensor ranks, micro-batch, experts' ranks, recomputation and
 whether tokens are split, and its operators on the first three alone. A search over many thousand plans has a
@@ -24,11 +24,8 @@ from app.engine.plans import Recompute
 
 EXCHANGES_OF_EXPERTS = 2.0
 """Tokens travel to their experts and back."""
-
 SELECTIVE, FULL = float(Recompute.SELECTIVE), float(Recompute.FULL)
-
 LAYER, HEAD = float(Section.LAYER), float(Section.HEAD)
-
 SEQUENCE = float(Split.SEQUENCE)
 
 
@@ -57,7 +54,7 @@ class Work(NamedTuple):
 
 @inner
 def full_share(recompute: float) -> float:
-    """Return the share of the layers that are computed again whole: what is beyond selective recomputation.
+    """Return the share of layers that are fully recomputed.
 
     >>> full_share(0.0), full_share(1.0), full_share(1.25), full_share(2.0)
     (0.0, 0.0, 0.25, 1.0)
@@ -67,7 +64,7 @@ def full_share(recompute: float) -> float:
 
 @inner
 def repeated(case: Case, row: GpuOperator, recompute: float) -> float:
-    """Return how much of a forward pass runs again for the backward pass (Korthikanti et al. 2023)."""
+    """Return the share of a forward pass that runs again for the backward pass (Korthikanti et al. 2023)."""
     share = full_share(recompute) if row.section == LAYER else 0.0
     if recompute >= SELECTIVE and row.kind == ATTENTION and case.fused_attention == 0.0:
         return 1.0
@@ -76,7 +73,7 @@ def repeated(case: Case, row: GpuOperator, recompute: float) -> float:
 
 @inner
 def passes_of(recompute: float) -> float:
-    """Return how often a micro-batch passes a layer and exchanges, repeated passes included."""
+    """Return the passes of a micro-batch through a layer, each with its exchange, repeated ones included."""
     return 2.0 + full_share(recompute)
 
 
@@ -84,9 +81,9 @@ def passes_of(recompute: float) -> float:
 def micro_batch_work(case: Case, software: Software, micro: MicroBatch, costs: Matrix) -> Work:
     """Return the work of one micro-batch over the whole model, from the costs of its operators."""
     lg, la, lm, eg, ea, em, hg, ha, hm = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for place in range(case.operators.shape[0]):
-        row = record(GpuOperator, case.operators, place)
-        forward, backward = operator_time(case, software, row, costs, place)
+    for index in range(case.operators.shape[0]):
+        row = record(GpuOperator, case.operators, index)
+        forward, backward = operator_time(case, software, row, costs, index)
         seconds = forward + backward
         seconds += forward * repeated(case, row, micro.recompute)
         seconds *= row.repeats
@@ -115,9 +112,9 @@ def micro_batch_work(case: Case, software: Software, micro: MicroBatch, costs: M
             eg += seconds
     kernels = kernel_count(case, micro.recompute, software)
     exchanged = layer_exchange_time(case, software, micro)
-    apart = split_sample_time(case, micro.samples)
-    apart += max(context_exchange_time(case, software, micro) - la, 0.0)
-    return Work(lg, la, lm, eg, ea, em, hg, ha, hm, kernels, exchanged, apart)
+    within_sample = split_sample_time(case, micro.samples)
+    within_sample += max(context_exchange_time(case, software, micro) - la, 0.0)
+    return Work(lg, la, lm, eg, ea, em, hg, ha, hm, kernels, exchanged, within_sample)
 
 
 @inner
@@ -133,7 +130,7 @@ def kernel_count(case: Case, recompute: float, software: Software) -> float:
 
 @inner
 def layer_exchange_time(case: Case, software: Software, micro: MicroBatch) -> float:
-    """Time that tensor ranks and experts exchange for one micro-batch, in both directions. [s]"""
+    """Time of exchanges between tensor ranks and experts for one micro-batch, in both directions. [s]"""
     return tensor_parallel_time(case, software, micro) + expert_exchange_time(case, software, micro)
 
 
@@ -141,18 +138,18 @@ def layer_exchange_time(case: Case, software: Software, micro: MicroBatch) -> fl
 def tensor_parallel_time(case: Case, software: Software, micro: MicroBatch) -> float:
     """Time of two all-reduces a layer forward and two backward, none of it hidden. [s]
 
-    Once more for the forward passes that are repeated (Narayanan et al. 2021, section 3.2).
+    Forward passes that are repeated repeat theirs (Narayanan et al. 2021, section 3.2).
     """
     if micro.tensor == 1.0:
         return 0.0
     total = 0.0
-    for place in range(case.messages.shape[1]):
-        size = micro.samples * case.size * case.messages[0, place]
+    for index in range(case.messages.shape[1]):
+        size = micro.samples * case.size * case.messages[0, index]
         if micro.tensor > case.links.devices:
-            each = collective_time(size, micro.tensor, case.links.devices, case.links, software.network, 2.0)
+            once = collective_time(size, micro.tensor, case.links.devices, case.links, software.network, 2.0)
         else:
-            each = intra_node_allreduce_time(size, micro.tensor, case.links)
-        total += each * case.messages[1, place] * passes_of(micro.recompute)
+            once = intra_node_allreduce_time(size, micro.tensor, case.links)
+        total += once * case.messages[1, index] * passes_of(micro.recompute)
     return total * case.sequence_parallel_volume if micro.sequence_parallel > 0.0 else total
 
 
@@ -160,7 +157,7 @@ def tensor_parallel_time(case: Case, software: Software, micro: MicroBatch) -> f
 def expert_exchange_time(case: Case, software: Software, micro: MicroBatch) -> float:
     """Time of the all-to-all of tokens to their experts and back, none of it hidden. [s]
 
-    What the busiest rank takes in decides.
+    The busiest rank decides.
     """
     if micro.expert == 1.0 or case.expert_layers == 0.0:
         return 0.0
@@ -180,7 +177,7 @@ GRADIENT_EXCHANGES = 1.0
 
 @inner
 def context_exchange_time(case: Case, software: Software, micro: MicroBatch) -> float:
-    """Time that keys and values travel between the ranks of a context in one micro-batch. [s]
+    """Time of passing keys and values between the ranks of a context in one micro-batch. [s]
 
     Attention to one part hides the transfer of the next. Ranks of a context lie next to those of a tensor.
     """
@@ -242,8 +239,8 @@ def split_sample_time(case: Case, micro_batch: float) -> float:
     start = intra_node_allreduce_time(1.0, local, links)
     exchange = case.cut_convolutions * start + case.halo * case.size / links.bus_bandwidth
     statistics = 0.0
-    for place in range(case.norms.shape[1]):
-        statistics += case.norms[1, place] * intra_node_allreduce_time(case.norms[0, place], local, links)
+    for index in range(case.norms.shape[1]):
+        statistics += case.norms[1, index] * intra_node_allreduce_time(case.norms[0, index], local, links)
     return 2.0 * (exchange + statistics) + EDGE_KERNELS * case.cut_convolutions * case.launch
 
 
@@ -287,17 +284,17 @@ def forward_share(case: Case, software: Software, micro: MicroBatch, costs: Matr
     ``tests/engine/gpu/test_directions.py`` holds worked values: about a third, a quarter where layers are
     computed again.
     """
-    ahead, back = 0.0, 0.0
-    for place in range(case.operators.shape[0]):
-        row = record(GpuOperator, case.operators, place)
+    ahead, behind = 0.0, 0.0
+    for index in range(case.operators.shape[0]):
+        row = record(GpuOperator, case.operators, index)
         if row.section != LAYER:
             continue
-        forward, backward = operator_time(case, software, row, costs, place)
+        forward, backward = operator_time(case, software, row, costs, index)
         share = row.repeats
         if micro.sequence_parallel > 0.0 and row.split == SEQUENCE:
             share /= micro.tensor
         ahead += forward * share
-        back += (forward * repeated(case, row, micro.recompute) + backward) * share
+        behind += (forward * repeated(case, row, micro.recompute) + backward) * share
     exchanged = layer_exchange_time(case, software, micro)
-    whole = ahead + back + exchanged
+    whole = ahead + behind + exchanged
     return (ahead + exchanged / passes_of(micro.recompute)) / (whole if whole > 0.0 else 1.0)

@@ -1,4 +1,4 @@
-"""What kernels are given: figures of a case, plans and operators as flat records of numbers."""
+"""The inputs of kernels: figures of a case, plans and operators as flat records of numbers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ matrices of about the weights' size (Anil et al. 2020). [B]"""
 
 
 class IpuCase(NamedTuple):
-    """Figures of chip, software and model that all plans share; those of the chip as it names them."""
+    """Figures of chip, software and model that all plans share."""
 
     tiles: float
     clock: float
@@ -91,7 +91,7 @@ class IpuCase(NamedTuple):
 
 @inner
 def recomputes(plan: Plan) -> bool:
-    """Return whether a backward pass computes activations again: in phases it always does."""
+    """Return whether the backward pass recomputes activations, as it always does in phases."""
     return plan.recompute > 0.0 or plan.phases > 1.0
 
 
@@ -190,11 +190,11 @@ def model_of(table: OperatorTable) -> IpuModel:
     unlike = has_unlike_layers(table)
     units = model_units(table)
     if unlike:
-        place, share = units.unit.astype(float), table.count / table.block_repeats
+        section, share = units.unit.astype(float), table.count / table.block_repeats
     else:
         # One layer is a share of all of them; embedding and head are taken whole.
-        place = table.section
-        share = table.count / np.where(place == Section.LAYER, table.depth, 1.0)
+        section = table.section
+        share = table.count / np.where(section == Section.LAYER, table.depth, 1.0)
     checkpoints, live = chain_elements(table)
     columns = {
         **{name: getattr(table, name) for name in IpuOperator._fields if hasattr(table, name)},
@@ -219,11 +219,11 @@ def model_of(table: OperatorTable) -> IpuModel:
         ),
         "divided": np.isin(table.split, (Split.COLUMNS, Split.INNER, Split.BATCH)) | lookup,
         "number": table.count,
-        "place": place,
+        "place": section,
         "share": share,
         "recomputed": recomputed_uncut(table),
     }
-    kept = np.bincount(units.unit, table.saved * table.count / table.block_repeats)
+    saved = np.bincount(units.unit, table.saved * table.count / table.block_repeats)
     chain = np.repeat(np.arange(len(units.repeats)), units.repeats)
     entering, skipping = handed_on(table, units)
     sent = products & (table.input_gradient <= 0.0)
@@ -242,7 +242,7 @@ def model_of(table: OperatorTable) -> IpuModel:
         places=len(units.repeats) if unlike else len(Section),
         chain=chain.astype(np.int64),
         counted=units.layers[chain].astype(float),
-        saved=np.asarray(kept[chain], dtype=float),
+        saved=np.asarray(saved[chain], dtype=float),
         entering=entering[chain],
         skipping=skipping[chain],
         input_elements=float(np.sum(input_elements(table)[sent])),
@@ -255,7 +255,7 @@ def element_bytes(precision: Precision) -> float:
 
 
 def usable_tiles(chip: IpuChip, software: IpuSoftware) -> int:
-    """Return the tiles left for computation when some are set aside for input and output."""
+    """Return the tiles left for computation beside those for input and output."""
     return chip.tiles - software.io_tiles
 
 

@@ -1,4 +1,4 @@
-"""What a table of operators says of its layers: like or unlike, checkpoints, runs that are not cut.
+"""The layers of a table of operators: like or unlike, checkpoints, units that are not cut.
 
 Repeated layers keep one checkpoint each, their input, and while a layer's backward pass runs the
 activations of that layer alone. A network without repeated layers (image networks, whose layers
@@ -33,7 +33,7 @@ class Units:
 
 
 def has_unlike_layers(table: OperatorTable) -> bool:
-    """Return whether a pipeline is cut between blocks that differ: operators belong to more than one."""
+    """Return whether a pipeline is cut between differing blocks: operators belong to more than one."""
     return len(np.unique(table.block[table.block >= 0])) > 1
 
 
@@ -55,7 +55,7 @@ def model_units(table: OperatorTable) -> Units:
 
 
 def stated_cut(counted: Floats, split: Sequence[float]) -> Indices:
-    """Return the stage of each repeat of each unit from the numbers of layers a configuration states.
+    """Return the stage of each repeat of each unit from the layers per stage of a configuration.
 
     What precedes the first block is on the first stage, what lies between or behind blocks on that of the
     block before (Graphcore, examples repository, ``pipeline_splits``).
@@ -69,14 +69,14 @@ def stated_cut(counted: Floats, split: Sequence[float]) -> Indices:
 
 
 def input_elements(table: OperatorTable) -> Floats:
-    """Return the elements that each operator is given, per sample, (O,).
+    """Return the input elements of each operator, per sample, (O,).
 
-    An operator that joins what was kept to the path counts what comes along the path alone.
+    An operator that joins a skip connection counts only its input along the path.
     """
     product = np.isin(table.kind, PRODUCTS)
-    given = np.where(product, table.rows * table.inner * table.batch, table.elements)
-    given = np.where(table.input_elements > 0.0, table.input_elements, given)
-    return np.asarray(given + np.minimum(table.skip, 0.0))
+    elements = np.where(product, table.rows * table.inner * table.batch, table.elements)
+    elements = np.where(table.input_elements > 0.0, table.input_elements, elements)
+    return np.asarray(elements + np.minimum(table.skip, 0.0))
 
 
 def handed_on(table: OperatorTable, units: Units) -> tuple[Floats, Floats]:
@@ -91,19 +91,19 @@ def handed_on(table: OperatorTable, units: Units) -> tuple[Floats, Floats]:
     ([1.0, 64.0, 32.0, 128.0], [0.0, 64.0, 64.0, 0.0])
     """
     starts = np.flatnonzero(np.diff(units.unit, prepend=-1))
-    kept = np.cumsum(table.skip * table.count)
-    return input_elements(table)[starts], np.append(0.0, kept)[starts]
+    skipped = np.cumsum(table.skip * table.count)
+    return input_elements(table)[starts], np.append(0.0, skipped)[starts]
 
 
 def repeats_layers(table: OperatorTable) -> bool:
-    """Return whether a model is a stack of like layers: not one alone, nor convolutions without attention."""
+    """Return whether a model is a stack of like layers, other than convolutions without attention."""
     layers = table.kind[table.section == Section.LAYER]
     convolutional = np.isin(layers, (Kind.CONVOLUTION, Kind.DEPTHWISE)).any()
     return table.depth > 1 and bool(not convolutional or (layers == Kind.ATTENTION).any())
 
 
 def head_shares_embedding(table: OperatorTable) -> bool:
-    """Return whether a product of the head has fewer weights than its matrix: those of the embedding."""
+    """Return whether a product of the head has fewer weights than its matrix: it shares the embedding's."""
     products = (table.section == Section.HEAD) & (table.kind == Kind.MATMUL)
     return bool(np.any(products & (table.weights < table.inner * table.columns * table.batch)))
 
@@ -125,17 +125,17 @@ def chain_elements(table: OperatorTable) -> tuple[float, float]:
     if not product.any():
         return 0.0, float(np.sum(table.saved * table.count))
     owner = _owner(product)
-    kept = np.zeros(int(product.sum()))
-    np.add.at(kept, owner, table.saved * table.count / np.maximum(table.count[product][owner], 1.0))
+    live = np.zeros(int(product.sum()))
+    np.add.at(live, owner, table.saved * table.count / np.maximum(table.count[product][owner], 1.0))
     inputs = table.saved[product]
     runs = _runs(table, product)
-    kept, inputs = np.repeat(kept, runs), np.repeat(inputs, runs)
-    starts = _segment_starts(len(kept))
-    return float(inputs[starts[1:]].sum()), float(np.add.reduceat(kept, starts).max())
+    live, inputs = np.repeat(live, runs), np.repeat(inputs, runs)
+    starts = _segment_starts(len(live))
+    return float(inputs[starts[1:]].sum()), float(np.add.reduceat(live, starts).max())
 
 
 def recomputed_uncut(table: OperatorTable) -> Floats:
-    """Return the share of each operator's repeats that one device alone computes again, (O,).
+    """Return the share of each operator's repeats that one device alone recomputes, (O,).
 
     What follows the last checkpoint is not recomputed, because its backward pass starts where its
     forward pass ends: the head and one of like layers, or the last segment of a chain of unlike ones.
@@ -159,7 +159,7 @@ def recomputed_uncut(table: OperatorTable) -> Floats:
 
 
 def _owner(product: NDArray[np.bool_]) -> Indices:
-    """Return the product each row belongs to: rows up to the next product go with the one before."""
+    """Return the product each row belongs to: its own, or the one before."""
     return np.asarray(np.maximum(np.cumsum(product) - 1, 0), dtype=np.intp)
 
 
@@ -169,6 +169,6 @@ def _runs(table: OperatorTable, product: NDArray[np.bool_]) -> Indices:
 
 
 def _segment_starts(length: int) -> Indices:
-    """Return where the segments of a chain start, as many as the root of its length."""
+    """Return the starts of the segments of a chain, as many as the root of its length."""
     segments = max(round(math.sqrt(length)), 1)
     return np.unique(np.rint(np.arange(segments) * length / segments).astype(np.intp))

@@ -1,4 +1,4 @@
-"""What the rest of Rackline asks of plans on IPUs: memory, step time, phases, single operators."""
+"""Memory, step time, phases and operator times of plans on IPUs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.compiled import Matrix, Places, Vector, inner, kernel, record
 from app.engine.arrays import distinct_columns
 from app.engine.ipu.case import IpuCase, IpuModel, figures_of, ipu_capacity, model_of
 from app.engine.ipu.chains import recomputed_uncut, stated_cut
-from app.engine.ipu.layout import CHAIN, KINDS, STAGE, Laid, lay_like_layers, lay_unlike_layers, stage_of
+from app.engine.ipu.layout import CHAIN, KINDS, STAGE, LaidModel, lay_like_layers, lay_unlike_layers, stage_of
 from app.engine.ipu.phases import PHASES, count_phases
 from app.engine.ipu.stage_memory import (
     Stage,
@@ -31,12 +31,9 @@ from app.engine.records import Floats, Indices, IpuChip, IpuSoftware, Precision
 
 KEY = [PLAN_FIELDS.index(name) for name in ("tensor", "micro_batch", "sequence_parallel")]
 """Fields of a plan that its micro-batch depends on."""
-
 NUMBER = Stage._fields.index("number")
 """Place of the layers by number among the columns of a stage."""
-
 PIPELINE, RECOMPUTE = (PLAN_FIELDS.index(name) for name in ("pipeline", "recompute"))
-
 BOUNDS = (Bound.COMPUTE, Bound.COMPUTE, Bound.MEMORY, Bound.EXCHANGE, Bound.LATENCY)
 """What limits an operator by the part of its cycles that is largest, as in the cycles' order."""
 
@@ -47,7 +44,7 @@ class Pipeline:
 
     shape: tuple[int, ...]
     """Shape of the plans. [-]"""
-    laid: Laid
+    laid: LaidModel
 
     @property
     def counts(self) -> Floats:
@@ -69,8 +66,8 @@ def pipeline_stages(
 ) -> Pipeline:
     """Return a model laid over the stages of every plan.
 
-    A split states the layers of each stage as a configuration has them; it holds for models of as many
-    layers on as many stages, and all others are balanced by time. The software's factors are not applied.
+    ``split`` states the layers of each stage; it applies if their numbers and that of the stages match, and
+    layers are balanced by time otherwise. The software's factors are not applied.
     """
     model, rows = model_of(table), plans.rows
     case = figures_of(model, chip, software, precision, optimizer)
@@ -86,11 +83,11 @@ def pipeline_stages(
         slowest = np.empty((len(keys), 2 * PARTS))
         layers = np.array(stated, dtype=float)
         lay_like_layers(case, rows, keys, times, loads, layers, np.empty(2 * PARTS), stages, slowest)
-    return Pipeline(plans.shape, Laid(case, rows, keys, loads, layouts, stages, slowest))
+    return Pipeline(plans.shape, LaidModel(case, rows, keys, loads, layouts, stages, slowest))
 
 
 def distinct_keys(rows: Floats) -> tuple[Indices, Floats]:
-    """Return which key each plan has, and the distinct ones: what a micro-batch depends on, (K, 3)."""
+    """Return the key of each plan, and the distinct keys, (K, 3): what a micro-batch depends on."""
     of_plans = rows[:, KEY]
     first, keys = distinct_columns(of_plans.T)
     return keys, of_plans[first]
@@ -99,7 +96,7 @@ def distinct_keys(rows: Floats) -> tuple[Indices, Floats]:
 def _unlike(
     model: IpuModel, plans: Floats, keys: Indices, times: Floats, loads: Floats, split: Sequence[float]
 ) -> tuple[Indices, Floats, Floats]:
-    """Return layouts of a network of unlike layers: which each plan has, their stages and the slowest."""
+    """Return the layout of each plan of a network of unlike layers, their stages and the slowest."""
     recomputes = (plans[:, RECOMPUTE] > 0) | (plans[:, PHASES] > 1)
     columns = np.stack([keys, plans[:, PIPELINE], recomputes])
     first, layouts = distinct_columns(columns)
@@ -119,66 +116,66 @@ def _unlike(
 @inner
 def heaviest(loads: Loads, stages: Matrix, c: int) -> float:
     """Return the parameters of the heaviest stage. [-]"""
-    found = 0.0
+    weights = 0.0
     for g in range(stages.shape[1] // STAGE):
         stage = stage_of(stages, c, g)
         if stage.present > 0.0:
-            found = max(found, stage_weights(loads, stage.layers, stage.embedding, stage.head))
-    return found
+            weights = max(weights, stage_weights(loads, stage.layers, stage.embedding, stage.head))
+    return weights
 
 
 @inner
 def widest(stages: Matrix, c: int) -> float:
-    """Return what passes over the widest cut between stages, over what one layer hands to the next. [-]"""
-    found = 0.0
+    """Return the elements over the widest cut between stages, over what one layer hands to the next. [-]"""
+    width = 0.0
     for g in range(1, stages.shape[1] // STAGE):
         stage = stage_of(stages, c, g)
         if stage.present > 0.0:
-            found = max(found, stage.received + stage.passing)
-    return found
+            width = max(width, stage.received + stage.passing)
+    return width
 
 
 @inner
 def fullest(case: IpuCase, loads: Loads, plan: Plan, stages: Matrix, c: int) -> StageMemory:
     """Return the memory of the fullest stage."""
-    found = stage_memory(case, loads, plan, stage_of(stages, c, 0))
+    memory = stage_memory(case, loads, plan, stage_of(stages, c, 0))
     for g in range(1, stages.shape[1] // STAGE):
         stage = stage_of(stages, c, g)
         if stage.present > 0.0:
-            held = stage_memory(case, loads, plan, stage)
-            if total_memory(held) > total_memory(found):
-                found = held
-    return found
+            candidate = stage_memory(case, loads, plan, stage)
+            if total_memory(candidate) > total_memory(memory):
+                memory = candidate
+    return memory
 
 
 @kernel
-def write_memory(laid: Laid, parts: Matrix) -> None:
-    """Write the memory of each plan's fullest IPU by part (a row each), and what it streams."""
+def write_memory(laid: LaidModel, parts: Matrix) -> None:
+    """Write the memory of each plan's fullest IPU by part (a row each), and its streaming memory."""
     for i in range(laid.plans.shape[0]):
         plan, loads, c = record(Plan, laid.plans, i), record(Loads, laid.loads, laid.keys[i]), laid.layouts[i]
-        held = fullest(laid.case, loads, plan, laid.stages, c)
-        for part in range(len(held)):
-            parts[part, i] = held[part]
-        parts[len(held), i] = streamed_memory(laid.case, loads, plan, heaviest(loads, laid.stages, c))
+        memory = fullest(laid.case, loads, plan, laid.stages, c)
+        for part in range(len(memory)):
+            parts[part, i] = memory[part]
+        parts[len(memory), i] = streamed_memory(laid.case, loads, plan, heaviest(loads, laid.stages, c))
 
 
 @kernel
 def write_ipu_steps(
-    laid: Laid, which: Places, speeds: Vector, returns: Vector, inputs: Vector, parts: Matrix
+    laid: LaidModel, indices: Places, speeds: Vector, returns: Vector, inputs: Vector, parts: Matrix
 ) -> None:
     """Write steps of plans with samples of software by part (a row each), and their forward share."""
-    for place in range(which.shape[0]):
-        i = which[place]
+    for row in range(indices.shape[0]):
+        i = indices[row]
         plan, loads, c = record(Plan, laid.plans, i), record(Loads, laid.loads, laid.keys[i]), laid.layouts[i]
         slowest, weights = laid.slowest[c], heaviest(loads, laid.stages, c)
-        turns = turns_of(laid.case, plan, loads, slowest, widest(laid.stages, c), speeds[place])
+        turns = turns_of(laid.case, plan, loads, slowest, widest(laid.stages, c), speeds[row])
         step = step_of(
-            laid.case, plan, loads, slowest, turns, weights, speeds[place], returns[place], inputs[place]
+            laid.case, plan, loads, slowest, turns, weights, speeds[row], returns[row], inputs[row]
         )
         for part in range(len(step)):
-            parts[part, place] = step[part]
+            parts[part, row] = step[part]
         ahead = turns.forward + turns.moved / 2.0
-        parts[len(step), place] = ahead / (turns.forward + turns.backward + turns.moved)
+        parts[len(step), row] = ahead / (turns.forward + turns.backward + turns.moved)
 
 
 def ipu_memory(
@@ -191,13 +188,13 @@ def ipu_memory(
     optimizer: str = "lamb",
     split: Sequence[float] = (),
 ) -> MemoryUse:
-    """Return the memory of the fullest IPU, by part, and what it keeps in streaming memory."""
-    found = pipeline_stages(
+    """Return the memory of the fullest IPU, by part, and its streaming memory."""
+    pipeline = pipeline_stages(
         table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
     )
-    *held, streaming = _memory(found.laid).reshape(-1, *found.shape)
+    *parts, streaming = _memory(pipeline.laid).reshape(-1, *pipeline.shape)
     return MemoryUse(
-        parts=dict(zip(StageMemory._fields, held, strict=True)),
+        parts=dict(zip(StageMemory._fields, parts, strict=True)),
         capacity=ipu_capacity(chip, software),
         streaming=streaming,
         streaming_capacity=chip.streaming_capacity,
@@ -215,35 +212,35 @@ def ipu_step(
     split: Sequence[float] = (),
 ) -> StepTime:
     """Return the time of one training step by part; the software's factors may be arrays of samples."""
-    found = pipeline_stages(
+    pipeline = pipeline_stages(
         table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
     )
-    *parts, _ = _samples(found, software)
+    *parts, _ = _samples(pipeline, software)
     return StepTime(dict(zip(IpuStep._fields, parts, strict=True)))
 
 
-def ipu_forward_share(found: Pipeline, software: IpuSoftware) -> Floats:
-    """Return the share of both supersteps that the forward one takes. [-]"""
-    return np.asarray(_samples(found, software)[-1])
+def ipu_forward_share(pipeline: Pipeline, software: IpuSoftware) -> Floats:
+    """Return the forward superstep's share of both. [-]"""
+    return np.asarray(_samples(pipeline, software)[-1])
 
 
-def _samples(found: Pipeline, software: IpuSoftware) -> Floats:
+def _samples(pipeline: Pipeline, software: IpuSoftware) -> Floats:
     """Return parts of the step and forward share of every plan with every sample of the software, (13, …)."""
-    plans = np.arange(len(found.laid.keys)).reshape(found.shape)
-    return _steps(found.laid, plans, software)
+    plans = np.arange(len(pipeline.laid.keys)).reshape(pipeline.shape)
+    return _steps(pipeline.laid, plans, software)
 
 
-def _steps(laid: Laid, which: Indices, software: IpuSoftware) -> Floats:
+def _steps(laid: LaidModel, indices: Indices, software: IpuSoftware) -> Floats:
     """Return parts of the step and forward share of some plans with every sample of the software, (13, …)."""
     speed = software.sdk_factor * software.framework_factor
     figures = (speed, software.host_returns_per_update, software.input_time_per_sample)
-    plans, *samples = np.broadcast_arrays(which, *(np.asarray(figure, dtype=float) for figure in figures))
+    plans, *samples = np.broadcast_arrays(indices, *(np.asarray(figure, dtype=float) for figure in figures))
     parts = np.empty((len(IpuStep._fields) + 1, plans.size))
     write_ipu_steps(laid, plans.ravel(), *(values.ravel() for values in samples), parts)
     return parts.reshape(len(parts), *plans.shape)
 
 
-def _memory(laid: Laid) -> Floats:
+def _memory(laid: LaidModel) -> Floats:
     """Return parts of the memory of the fullest IPU of each plan, and its streaming memory, (7, N)."""
     parts = np.empty((len(StageMemory._fields) + 1, len(laid.keys)))
     write_memory(laid, parts)
@@ -259,12 +256,12 @@ def phases_needed(
     precision: Precision = Precision.FP16_16,
     optimizer: str = "lamb",
 ) -> Floats:
-    """Return the phases a stage needs over the SRAM that is really free; those of the plans do not matter."""
+    """Return the phases a stage needs for the SRAM that is free, whatever those of the plans."""
     resident = replace(plans, phases=np.ones(np.shape(plans.phases)))
-    found = pipeline_stages(table, resident, chip, software, precision=precision, optimizer=optimizer)
-    phases = np.empty(len(found.laid.keys))
-    count_phases(found.laid, phases)
-    return phases.reshape(found.shape)
+    pipeline = pipeline_stages(table, resident, chip, software, precision=precision, optimizer=optimizer)
+    phases = np.empty(len(pipeline.laid.keys))
+    count_phases(pipeline.laid, phases)
+    return phases.reshape(pipeline.shape)
 
 
 def evaluate_ipu_plans(
@@ -280,7 +277,7 @@ def evaluate_ipu_plans(
 ) -> tuple[Floats, Floats, Floats]:
     """Return memory, streaming memory and step time of plans, (N,); infinite where one does not fit.
 
-    The limit is on the memory of one device; the software has single figures.
+    ``limit`` is on the memory of one device; the software has single figures.
     """
     laid = pipeline_stages(
         table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
@@ -291,8 +288,8 @@ def evaluate_ipu_plans(
     if chip.streaming_capacity:
         fits &= streaming <= chip.streaming_capacity
     seconds = np.full(len(memory), math.inf)
-    kept = np.flatnonzero(fits)
-    seconds[kept] = _steps(laid, kept, software)[:-1].sum(axis=0)
+    fitting = np.flatnonzero(fits)
+    seconds[fitting] = _steps(laid, fitting, software)[:-1].sum(axis=0)
     return memory, streaming, seconds
 
 
@@ -304,10 +301,10 @@ def ipu_operator_times(
     *,
     precision: Precision = Precision.FP16_16,
 ) -> OperatorTimes:
-    """Return time, arithmetic, exchange and limit of each operator for one micro-batch, (O, …).
+    """Return time, FLOP, exchange and bound of each operator for one micro-batch, (O, …).
 
-    All repeats on one device; the backward pass includes recomputation. Parts of an operator's time add up
-    rather than hide one another, so its limit is the largest.
+    All repeats on one device; the backward pass includes recomputation. The parts of an operator's time add
+    up without overlap, so its bound is the largest.
     """
     shape, model = plans.shape, model_of(table)
     case = figures_of(model, chip, software, precision, "sgd")
@@ -326,7 +323,7 @@ def ipu_operator_times(
     recomputed = np.where((plans.recompute > 0) | (plans.phases > 1), repeated, 0.0)
     backward = backward + recomputed * forward
     scale = column(table.count) * (software.sdk_factor * software.framework_factor / chip.clock)
-    both = forward + backward
+    total_cycles = forward + backward
     width = chip.exchange_bytes_per_cycle * case.usable
     ways = np.array([[split_ways(kind, key[0], key[2]) for key in distinct] for kind in table.split])
     flop = column(table.forward_flop * (2.0 + table.input_gradient)) + column(table.forward_flop) * recomputed
@@ -334,6 +331,6 @@ def ipu_operator_times(
         forward=forward.sum(axis=0) * scale,
         backward=backward.sum(axis=0) * scale,
         flop=flop * plans.micro_batch / ways[:, keys].reshape(len(table), *shape),
-        traffic=column(table.count) * both[CYCLE_PARTS.index("exchange")] * width,
-        bound=np.asarray(BOUNDS, dtype=float)[np.argmax(both, axis=0)],
+        traffic=column(table.count) * total_cycles[CYCLE_PARTS.index("exchange")] * width,
+        bound=np.asarray(BOUNDS, dtype=float)[np.argmax(total_cycles, axis=0)],
     )

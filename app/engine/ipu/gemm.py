@@ -18,20 +18,14 @@ from app.engine.operators.table import Split
 
 AMP_GROUP = 16.0
 """Input and output channels one pass of the matrix unit takes (poplibs, convolution planner)."""
-
 CHANNEL_GRAIN = 4.0
 """Channels and kernel columns that the narrow convolution vertex takes at a time (poplibs, SLIC)."""
-
 FULL_PRECISION_SLOWDOWN = 4.0
 """Cycles of an fp32 product over one in fp16.16 (Graphcore data sheets: 62.4 against 249.7 TFLOP/s)."""
-
 COLUMNS = float(Split.COLUMNS)
-
 BATCH = float(Split.BATCH)
-
 FORWARD_GEMMS = 2
 """Products forward: attention has scores and context."""
-
 GEMMS = 6
 """Products forward and backward: attention has gradients of probabilities, values, queries and keys, every
 other operator one of its input and one of its weights."""
@@ -65,7 +59,7 @@ class Gemm(NamedTuple):
 
 @inner
 def operator_shapes(row: IpuOperator, micro_batch: float, tensor: float) -> Shapes:
-    """Return the sides of an operator's product once micro-batch and tensor degree are known.
+    """Return the sides of an operator's product at a micro-batch and a tensor degree.
 
     Grouped convolutions with fewer than 16 channels a group run sixteen output channels at a time,
     their kernel columns padded to four; a plain convolution pads its input channels to four
@@ -89,7 +83,7 @@ def operator_shapes(row: IpuOperator, micro_batch: float, tensor: float) -> Shap
 
 
 @inner
-def gemm_of(row: IpuOperator, shapes: Shapes, place: int) -> Gemm:
+def gemm_of(row: IpuOperator, shapes: Shapes, index: int) -> Gemm:
     """Return one of the products of an operator: two forward, then four backward.
 
     The input gradient of a strided convolution meets each output as often as the stride lets it
@@ -98,22 +92,22 @@ def gemm_of(row: IpuOperator, shapes: Shapes, place: int) -> Gemm:
     positions, channels, outputs, groups, side = shapes
     keys, spread, area = row.keys, row.spread, row.area
     if row.attends > 0.0:
-        if place == 0:
+        if index == 0:
             return Gemm(positions, channels, keys, groups, area, 1.0)
-        if place == 2:
+        if index == 2:
             return Gemm(positions, channels, keys, groups, max(area / spread, 1.0), 1.0)
-        if place == 3:
+        if index == 3:
             return Gemm(keys, positions, channels, groups, area, 1.0)
-        if place == 5:
+        if index == 5:
             return Gemm(keys, positions, channels, groups, 1.0, 1.0)
         return Gemm(positions, keys, channels, groups, 1.0, 1.0)
-    if place == 0:
+    if index == 0:
         return Gemm(positions, side, outputs, groups, area, row.runs * row.steps)
-    if place == 2:
+    if index == 2:
         side = outputs * side / channels / spread
-        wanted = row.runs * row.input_gradient * row.steps
-        return Gemm(positions * spread, side, channels, groups, max(area / spread, 1.0), wanted)
-    if place == 3:
+        repeats = row.runs * row.input_gradient * row.steps
+        return Gemm(positions * spread, side, channels, groups, max(area / spread, 1.0), repeats)
+    if index == 3:
         return Gemm(side, positions * row.steps, outputs, groups, area, row.runs)
     return Gemm(1.0, 1.0, 1.0, 1.0, 1.0, 0.0)
 
@@ -237,8 +231,8 @@ def gemm_cycles(case: IpuCase, gemm: Gemm) -> tuple[float, float]:
     serial = np.sqrt(max(surface * case.size / (case.available_memory * case.sram_per_tile), 1.0))
     runs = gemm.repeats * np.ceil(gemm.groups / case.usable)
     matrix = runs * m * k * n / case.products_per_cycle * padding * slowdown / case.amp_efficiency
-    brought = surface * case.size / case.exchange_bytes_per_cycle * serial
-    return matrix, runs * case.exchange_multiplier * brought
+    fetched = surface * case.size / case.exchange_bytes_per_cycle * serial
+    return matrix, runs * case.exchange_multiplier * fetched
 
 
 @inner

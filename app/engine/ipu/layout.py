@@ -35,7 +35,7 @@ ROUNDING = 1e-9
 """Room for the rounding of sums: of a level that is whole layers plus a share of one, of a stage's time."""
 
 
-class Laid(NamedTuple):
+class LaidModel(NamedTuple):
     """A model laid over the stages of plans."""
 
     case: IpuCase
@@ -67,11 +67,11 @@ def stage_layers(
 ) -> Stages:
     """Return the layers on the first stage, on the fullest between, and on the last.
 
-    The limit is the layers that fit beside the embedding on the first stage, the extras are the time of
-    what else is on the first and on the last over that of one layer. Without a stage between, its entry
-    repeats the last's, and a pipeline of one stage has all layers on the first. The least level is an
-    integer, or one plus an extra, at most two above the level that layers cut at will would reach. Where
-    even no layer fits beside the embedding the plan is kept and the memory verdict refuses it.
+    ``limit`` is the layers that fit beside the embedding on the first stage, the extras are the times of
+    what else is on the first and the last over that of one layer. Without a stage between, its entry repeats
+    the last's; a pipeline of one stage has all layers on the first. The least level is an integer, or one
+    plus an extra, at most two above that of layers that can be cut anywhere. Where no layer fits beside the
+    embedding the plan is kept, and refused by its memory.
 
     >>> tuple(float(layers) for layers in stage_layers(24.0, 4.0, 5.0, 0.6, 0.0))
     (3.0, 7.0, 7.0)
@@ -102,20 +102,19 @@ def stage_layers(
 
 @inner
 def whole_layers(level: float) -> float:
-    """Return the layers that fit a stage's time."""
+    """Return the whole layers within a stage's time."""
     return max(float(np.floor(level + ROUNDING)), 0.0)
 
 
 @inner
 def held_at(level: float, between: float, limit: float, first_extra: float, last_extra: float) -> float:
-    """Return the layers that all stages take together up to a level."""
+    """Return the layers that all stages take together at a level."""
     ends = min(limit, whole_layers(level - first_extra)) + whole_layers(level - last_extra)
     return between * float(np.floor(level + ROUNDING)) + ends
 
 
 @inner
 def quotient(layers: float, stages: float) -> float:
-    """Return layers over stages, infinite without any."""
     return layers / stages if stages > 0.0 else math.inf
 
 
@@ -134,8 +133,8 @@ def level_of_cut_layers(
         quotient(depth + last_extra, between + 1.0),
         quotient(depth + first_extra + last_extra, between + 2.0),
     )
-    left = max(depth - limit, 0.0)
-    return max(free, min(quotient(left, between), quotient(left + last_extra, between + 1.0)))
+    remaining = max(depth - limit, 0.0)
+    return max(free, min(quotient(remaining, between), quotient(remaining + last_extra, between + 1.0)))
 
 
 def stage_list(counts: Sequence[float], depth: int, pipeline: int) -> tuple[float, ...]:
@@ -146,12 +145,12 @@ def stage_list(counts: Sequence[float], depth: int, pipeline: int) -> tuple[floa
     >>> stage_list((3.0, 7.0, 7.0), 24, 4)
     (3.0, 7.0, 7.0, 7.0)
     """
-    each = tuple(float(layers) for layers in np.ravel(counts))
+    layers_by_stage = tuple(float(layers) for layers in np.ravel(counts))
     if pipeline <= 1:
         return (float(depth),)
-    if sum(each[:pipeline]) == depth and len(each) >= pipeline:
-        return each[:pipeline]
-    first, last = each[0], each[-1]
+    if sum(layers_by_stage[:pipeline]) == depth and len(layers_by_stage) >= pipeline:
+        return layers_by_stage[:pipeline]
+    first, last = layers_by_stage[0], layers_by_stage[-1]
     between = pipeline - 2
     if between == 0:
         return (first, depth - first)
@@ -162,20 +161,15 @@ def stage_list(counts: Sequence[float], depth: int, pipeline: int) -> tuple[floa
 
 STAGE = len(Stage._fields)
 """Columns of one stage."""
-
 KINDS = 3
 """Kinds of stages that like layers need: the first, the fullest between, the last."""
-
 CHAIN = 6
 """Rows on the layers of a chain of unlike ones."""
-
 HALVINGS = 40
 """Halvings of the interval in which the slowest stage's time lies: exact to rounding."""
-
 TIMELESS = 1e6
 """Layers that embedding or head take at most where layers take no time. A model without layers has one
 stage; the ratio then decides nothing but stays finite."""
-
 TINY = float(np.finfo(float).tiny)
 
 
@@ -220,9 +214,9 @@ def balanced_layers(case: IpuCase, loads: Loads, plan: Plan, times: Matrix, k: i
     if plan.phases <= 1.0:
         bare = Stage(0.0, 0.0, 1.0, case.tied, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0)
         single = Stage(1.0, 1.0 / case.depth, 1.0, case.tied, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0)
-        taken = total_memory(stage_memory(case, loads, plan, bare))
-        more = total_memory(stage_memory(case, loads, plan, single)) - taken
-        limit = (FITS_BELOW * (case.usable * case.sram_per_tile) - taken) / max(more, 1.0)
+        occupied = total_memory(stage_memory(case, loads, plan, bare))
+        per_layer = total_memory(stage_memory(case, loads, plan, single)) - occupied
+        limit = (FITS_BELOW * (case.usable * case.sram_per_tile) - occupied) / max(per_layer, 1.0)
     recompute = recomputes(plan)
     embedding, head = end_layers(times, k, 0, recompute), end_layers(times, k, 2, recompute)
     if case.tied > 0.0:
@@ -246,11 +240,11 @@ def like_stage(case: IpuCase, plan: Plan, layers: Stages, kind: int) -> Stage:
 
 
 @inner
-def stated_stage(case: IpuCase, split: Vector, place: int) -> Stage:
+def stated_stage(case: IpuCase, split: Vector, stage: int) -> Stage:
     last = 0 if case.tied > 0.0 else split.shape[0] - 1
-    embedding, head = 1.0 if place == 0 else 0.0, 1.0 if place == last else 0.0
-    held = split[place]
-    return Stage(held, held / case.depth, embedding, head, 1.0 * place, 1.0, held, 1.0, 0.0, 0.0)
+    embedding, head = 1.0 if stage == 0 else 0.0, 1.0 if stage == last else 0.0
+    layers = split[stage]
+    return Stage(layers, layers / case.depth, embedding, head, 1.0 * stage, 1.0, layers, 1.0, 0.0, 0.0)
 
 
 @inner
@@ -333,16 +327,16 @@ def fill_stages(times: Vector, last: Vector, level: float, most: float, cut: Pla
     ``cut`` is how many stages before the last each layer lies.
     """
     limit = level * (1.0 + ROUNDING)
-    place, filled = 0, 0.0
+    stage, filled = 0, 0.0
     for layer in range(times.shape[0] - 1, -1, -1):
-        added = filled + (last[layer] if place == 0 else times[layer])
+        added = filled + (last[layer] if stage == 0 else times[layer])
         if added > limit and filled > 0.0:
-            place += 1
+            stage += 1
             added = times[layer]
-        if added > limit or place >= most:
+        if added > limit or stage >= most:
             return False
         filled = added
-        cut[layer] = place
+        cut[layer] = stage
     return True
 
 
@@ -398,11 +392,11 @@ def lay_unlike_layers(
     once, repeated = layers[4], layers[5]
     for c in range(cases.shape[1]):
         k, pipeline, recompute = int(cases[0, c]), cases[1, c], cases[2, c]
-        kept = 0.0
+        total_saved = 0.0
         for layer in range(chain.shape[0]):
             once[layer] = whole_time(times, k, chain[layer], False)
             repeated[layer] = whole_time(times, k, chain[layer], recompute > 0.0)
-            kept += saved[layer]
+            total_saved += saved[layer]
         if not stated:
             balance(repeated, once, pipeline, cut)
         for g in range(stages.shape[1] // STAGE):
@@ -422,7 +416,7 @@ def lay_unlike_layers(
                     behind = skipping[layer + 1] if layer + 1 < chain.shape[0] else 0.0
                     passing, most = min(passing, behind), max(most, behind)
                     weights += times[k, start + WEIGHTS]
-                    share += saved[layer] / max(kept, 1.0)
+                    share += saved[layer] / max(total_saved, 1.0)
                     number += counted[layer]
                     for part in range(PARTS):
                         parts[part] += times[k, start + FORWARD_TIME + part]

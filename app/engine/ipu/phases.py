@@ -1,4 +1,4 @@
-"""Arithmetic of laying a model over IPUs, from parameters and degrees alone."""
+"""Phases of a stage whose weights do not fit into the processor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from app.compiled import Vector, formula, kernel, record
 from app.engine.ipu.case import ipu_capacity
-from app.engine.ipu.layout import STAGE, Laid, stage_of
+from app.engine.ipu.layout import STAGE, LaidModel, stage_of
 from app.engine.ipu.stage_memory import Stage, stage_memory, stage_weights, total_memory
 from app.engine.ipu.work import Loads
 from app.engine.plans import PLAN_FIELDS, Plan
@@ -53,14 +53,14 @@ def phases_of_layers(layers: float, layer_bytes: float, free: float) -> float:
     """
     if free <= 0.0:
         return math.inf
-    each = np.floor(free / max(layer_bytes, 1.0))
-    if each >= 1.0:
-        return max(float(np.ceil(layers / each)), 1.0)
+    per_phase = np.floor(free / max(layer_bytes, 1.0))
+    if per_phase >= 1.0:
+        return max(float(np.ceil(layers / per_phase)), 1.0)
     return max(float(np.ceil(layers * layer_bytes / max(free, 1.0))), 1.0)
 
 
 @kernel
-def count_phases(laid: Laid, phases: Vector) -> None:
+def count_phases(laid: LaidModel, phases: Vector) -> None:
     """Write the phases that each plan needs; plans are given, and laid over their stages, in one.
 
     1 where the whole stage fits; else the phases of its layers with weights, gradient accumulator and
@@ -69,7 +69,7 @@ def count_phases(laid: Laid, phases: Vector) -> None:
     case, stages = laid.case, laid.stages
     capacity = case.usable * case.sram_per_tile
     for i in range(laid.plans.shape[0]):
-        plan, brought, c = (
+        plan, loads, c = (
             record(Plan, laid.plans, i),
             record(Loads, laid.loads, laid.keys[i]),
             laid.layouts[i],
@@ -78,22 +78,22 @@ def count_phases(laid: Laid, phases: Vector) -> None:
         for g in range(stages.shape[1] // STAGE):
             stage = stage_of(stages, c, g)
             if stage.present > 0.0:
-                fullest = max(fullest, total_memory(stage_memory(case, brought, plan, stage)))
+                fullest = max(fullest, total_memory(stage_memory(case, loads, plan, stage)))
                 layers = max(layers, stage.layers)
-                ends = max(ends, stage_weights(brought, 0.0, stage.embedding, stage.head))
+                ends = max(ends, stage_weights(loads, 0.0, stage.embedding, stage.head))
         if fullest <= capacity:
             phases[i] = 1.0
             continue
         # One layer at a time, nothing stashed: the least that a phase has beside its weights.
         laid.plans[i, PHASES] = 2.0
-        one = Stage(1.0, 1.0 / case.depth, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0)
-        beside = stage_memory(case, brought, record(Plan, laid.plans, i), one)
+        one_layer = Stage(1.0, 1.0 / case.depth, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0)
+        beside = stage_memory(case, loads, record(Plan, laid.plans, i), one_layer)
         # A layer that does not fit beside its own activations is cut, and they with it.
         room = capacity - beside.buffers - beside.framework
         free = room - beside.activations
         accumulator = case.size if plan.accumulation > 1.0 else 0.0
         per_weight = case.size + accumulator + case.state / plan.rts_optimizer
-        layer = per_weight * max(brought.layer_weights, 1.0)
+        layer = per_weight * max(loads.layer_weights, 1.0)
         if free >= layer:
             of_layers = phases_of_layers(layers, layer, free)
         else:
@@ -158,8 +158,10 @@ def planned_phases(
     >>> float(planned_phases(175e9, 96, 8, 8, 4, BOW, POPART))
     31.0
     """
-    taken = (software.available_memory + chip.code_share) * (chip.tiles * chip.sram_per_tile)
+    occupied = (software.available_memory + chip.code_share) * (chip.tiles * chip.sram_per_tile)
     weights = parameters * weight_fraction(tensor, pipeline)
     stage_layers = max(layers_per_stage(layers, pipeline), 1.0)
-    each = weights * (2.0 * HALF + state_bytes / sharding) / stage_layers
-    return phases_of_layers(float(np.ceil(stage_layers)), each, ipu_capacity(chip, software) - taken)
+    layer_bytes = weights * (2.0 * HALF + state_bytes / sharding) / stage_layers
+    return phases_of_layers(
+        float(np.ceil(stage_layers)), layer_bytes, ipu_capacity(chip, software) - occupied
+    )

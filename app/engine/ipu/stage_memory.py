@@ -16,7 +16,6 @@ from app.engine.plans import Plan
 
 FITS_BELOW = 0.95
 """Filled share up to which a plan is said to fit."""
-
 REFUSED_ABOVE = 1.05
 """Filled share above which a plan is said not to fit. The band between is as wide as the spread of
 the code share over published configurations (Graphcore examples repository)."""
@@ -157,12 +156,12 @@ def total_memory(m: StageMemory) -> float:
 @inner
 def stored_between_phases(case: IpuCase, plan: Plan, weights: float) -> float:
     """Return the bytes the heaviest stage keeps in streaming memory whatever the micro-batches of a step."""
-    kept = 0.0
+    stored = 0.0
     if plan.offload > 0.0 or plan.phases > 1.0:
-        kept = case.state * weights / plan.rts_optimizer
+        stored = case.state * weights / plan.rts_optimizer
     if plan.phases > 1.0:
-        kept += 2.0 * case.size * weights / plan.rts
-    return kept
+        stored += 2.0 * case.size * weights / plan.rts
+    return stored
 
 
 @inner
@@ -181,19 +180,19 @@ def phase_rounds(case: IpuCase, loads: Loads, plan: Plan, weights: float) -> flo
     """
     if plan.phases <= 1.0 or case.streaming_capacity == 0.0:
         return 1.0
-    each = plan.phases * loads.boundary / plan.tensor
+    per_micro_batch = plan.phases * loads.boundary / plan.tensor
     room = case.streaming_capacity - stored_between_phases(case, plan, weights)
-    if each <= 0.0 or room < each:
+    if per_micro_batch <= 0.0 or room < per_micro_batch:
         # Nothing waits, or not even one micro-batch has room: the plan does not fit.
         return 1.0
-    return float(math.ceil(plan.accumulation / math.floor(room / each)))
+    return float(math.ceil(plan.accumulation / math.floor(room / per_micro_batch)))
 
 
 @inner
 def streamed_memory(case: IpuCase, loads: Loads, plan: Plan, weights: float) -> float:
     """Return the bytes the heaviest stage keeps in streaming memory."""
-    kept = stored_between_phases(case, plan, weights)
+    stored = stored_between_phases(case, plan, weights)
     if plan.phases > 1.0:
         waiting = math.ceil(plan.accumulation / phase_rounds(case, loads, plan, weights))
-        kept += waiting * plan.phases * loads.boundary / plan.tensor
-    return kept
+        stored += waiting * plan.phases * loads.boundary / plan.tensor
+    return stored

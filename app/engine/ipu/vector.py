@@ -70,23 +70,16 @@ POINTWISE_COUNTS: dict[Pointwise, Count] = {
 SOFTMAX_COUNTS: Count = (5, 6, 3, 5)
 """Over the scores: scale and mask, softmax, dropout; backward dropout, product, row sum,
 difference, scale."""
-
 EMBEDDING_COUNTS: Count = (3, 3, 7, 6)
 """Over the looked-up rows: look-ups of words, positions and segments, their sum, dropout."""
-
 EMBEDDING_UPDATE_SHARE = 0.5
 """Passes over an embedding table per micro-batch: gradients are scattered into the accumulator."""
-
 CTC_OPERATIONS_PER_FRAME = 2.0
 """Forward and backward variables go frame by frame (Graves et al. 2006)."""
-
 RECURRENT_OPERATIONS_PER_STEP = 2.0
 """Sum of the two products and gate arithmetic of one time step."""
-
 INNER = float(Split.INNER)
-
 REPLICATED = float(Split.REPLICATED)
-
 SEQUENCE = float(Split.SEQUENCE)
 
 

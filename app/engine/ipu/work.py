@@ -1,4 +1,4 @@
-"""One micro-batch: cycles of each operator, seconds of each section, and what it brings to an IPU."""
+"""One micro-batch: cycles of each operator, seconds of each section, and its loads on an IPU."""
 
 from __future__ import annotations
 
@@ -33,22 +33,16 @@ class Cycles(NamedTuple):
 
 
 CYCLE_PARTS = Cycles._fields
-
 STAGE_TIME_PARTS = (*CYCLE_PARTS, "tensor_comm")
-"""What one micro-batch spends its time on inside a stage."""
-
+"""Parts of the time of one micro-batch in a stage."""
 ON_CHIP = LINKS = len(CYCLE_PARTS)
-"""Place of what waits for other devices among the parts of a stage time."""
-
+"""Index of the part that waits for other devices."""
 PARTS = len(STAGE_TIME_PARTS)
-
 FORWARD_TIME, BACKWARD_TIME, RECOMPUTE_TIME, WEIGHTS = 0, PARTS, 2 * PARTS, 3 * PARTS
 """Places of one section's columns: seconds forward, backward, and forward once more of what one device alone
 recomputes, by part; then the parameters that unlike layers bring to a stage, without those of the head."""
-
 PLACE = 3 * PARTS + 1
 """Columns of one section."""
-
 EMBEDDING, LAYER, HEAD = float(Section.EMBEDDING), float(Section.LAYER), float(Section.HEAD)
 
 
@@ -151,12 +145,12 @@ def operator_cycles(
     [16282, 0, 427, 18354, 6220]
     """
     matrix, exchange, products = 0.0, 0.0, 0.0
-    for place in range(FORWARD_GEMMS if backward else 0, GEMMS if backward else FORWARD_GEMMS):
-        gemm = gemm_of(row, shapes, place)
+    for index in range(FORWARD_GEMMS if backward else 0, GEMMS if backward else FORWARD_GEMMS):
+        gemm = gemm_of(row, shapes, index)
         if gemm.repeats > 0.0:
-            units, brought = gemm_cycles(case, gemm)
+            units, fetched = gemm_cycles(case, gemm)
             matrix += units
-            exchange += brought
+            exchange += fetched
             products += gemm.repeats
     elements = case.element_cycles * (case.size / 2.0) * passes / case.usable
     sync = case.operation_cycles * products + case.elementwise_operation_cycles * operations
@@ -239,22 +233,22 @@ def loads_with(
         row = record(IpuOperator, operators, o)
         shapes = operator_shapes(row, micro_batch, tensor)
         needed = 0.0
-        for place in range(FORWARD_GEMMS):
-            gemm = gemm_of(row, shapes, place)
+        for index in range(FORWARD_GEMMS):
+            gemm = gemm_of(row, shapes, index)
             if gemm.repeats > 0.0:
                 needed = max(needed, temporaries(case, gemm) * case.size)
         buffers = min(needed * case.usable, limit)
         weights = row.weights * row.number / (tensor if row.divided > 0.0 else 1.0)
         ways = split_ways(row.saved_split, tensor, sequence_parallel)
-        kept = (case.size * row.saved + row.masks) * row.number / ways
+        saved = (case.size * row.saved + row.masks) * row.number / ways
         if row.section == LAYER:
             layer_weights += weights
             layer_buffers = max(layer_buffers, buffers)
-            layer += kept
+            layer += saved
         elif row.section == EMBEDDING:
             embedding_weights += weights
             embedding_buffers = max(embedding_buffers, buffers)
-            embedding += kept
+            embedding += saved
         else:
             head_weights += weights
             head_buffers = max(head_buffers, buffers)

@@ -17,16 +17,12 @@ from app.engine.operators.table import COLUMNS, Kind, Operator, OperatorTable, P
 
 ATTENTION_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj")
 """Products of an attention block: queries, keys, values, output."""
-
 MODULES = (*ATTENTION_MODULES, "gate_proj", "up_proj", "down_proj")
 """Products of a transformer layer that may have an adapter, named as in Hugging Face's LLaMA."""
-
 PRODUCT_KERNELS = 3.0
 """Kernels of an adapter's product: forward, and the gradients of its input and of its weights."""
-
 SUM_KERNELS = 4.0
 """Kernels that scale an adapter's output and add it, forward, and its input's gradient, backward."""
-
 DEQUANTISE_KERNELS = 2.0
 """Kernels that turn the weights of a product from 4 bit, forward and backward."""
 
@@ -43,18 +39,18 @@ class _Target:
 def _targets(table: OperatorTable) -> Iterator[_Target]:
     """Yield the products of the layers by module, or by operator where no transformer's names are found."""
     products = [
-        place
-        for place, weights in enumerate(table.weights)
-        if weights > 0 and table.kind[place] == Kind.MATMUL and table.section[place] == Section.LAYER
+        index
+        for index, weights in enumerate(table.weights)
+        if weights > 0 and table.kind[index] == Kind.MATMUL and table.section[index] == Section.LAYER
     ]
-    named = [target for place in products for target in _modules(table, place)]
-    unnamed = (_Target(place, table.names[place], float(table.columns[place])) for place in products)
-    yield from named or unnamed
+    targets = [target for index in products for target in _modules(table, index)]
+    unnamed = (_Target(index, table.names[index], float(table.columns[index])) for index in products)
+    yield from targets or unnamed
 
 
-def _modules(table: OperatorTable, place: int) -> Iterator[_Target]:
+def _modules(table: OperatorTable, index: int) -> Iterator[_Target]:
     """Yield what a transformer's operator holds; nothing where it is none."""
-    name, columns = table.names[place], float(table.columns[place])
+    name, columns = table.names[index], float(table.columns[index])
     where = {other: number for number, other in enumerate(table.names)}
     if name.endswith("qkv") and (attention := where.get(f"{name.removesuffix('qkv')}attention")) is not None:
         queries = float(table.batch[attention] * table.inner[attention])
@@ -73,7 +69,7 @@ def _modules(table: OperatorTable, place: int) -> Iterator[_Target]:
         widths = {"down_proj": columns}
     else:
         widths = {}
-    yield from (_Target(place, module, width) for module, width in widths.items())
+    yield from (_Target(index, module, width) for module, width in widths.items())
 
 
 def adaptable_modules(table: OperatorTable) -> tuple[str, ...]:
@@ -151,17 +147,17 @@ def adapted(
     for target in _targets(table):
         if target.module in modules:
             chosen.setdefault(target.operator, []).append(target)
-    held = {target.operator for target in _targets(table)} if quantised else set()
+    quantised_operators = {target.operator for target in _targets(table)} if quantised else set()
     rows: list[Operator] = []
-    for place in range(len(table)):
-        operator = _operator(table, place)
+    for index in range(len(table)):
+        operator = _operator(table, index)
         product = operator.kind == Kind.MATMUL
-        needed = not product or place in chosen or operator.name.endswith("attention_out")
+        needed = not product or index in chosen or operator.name.endswith("attention_out")
         saved = operator.saved if needed else 0.0
-        rows.append(replace(operator, trained=False, quantised=place in held, saved=saved))
-        if place in held:
+        rows.append(replace(operator, trained=False, quantised=index in quantised_operators, saved=saved))
+        if index in quantised_operators:
             rows.append(_dequantise(operator))
-        for target in chosen.get(place, []):
+        for target in chosen.get(index, []):
             rows += _adapter(operator, target, rank)
     return OperatorTable.of(
         rows,
@@ -173,9 +169,9 @@ def adapted(
     )
 
 
-def _operator(table: OperatorTable, place: int) -> Operator:
-    values: dict[str, Any] = {name: float(getattr(table, name)[place]) for name in COLUMNS}
-    return Operator(name=table.names[place], **values)
+def _operator(table: OperatorTable, index: int) -> Operator:
+    values: dict[str, Any] = {name: float(getattr(table, name)[index]) for name in COLUMNS}
+    return Operator(name=table.names[index], **values)
 
 
 def _adapter(operator: Operator, target: _Target, rank: float) -> list[Operator]:

@@ -124,7 +124,7 @@ def _attention_core(
 ) -> list[Operator]:
     """Return what attention is between its projections, and the product behind it."""
     width = heads * value_dimension
-    kept = queries * heads * key_dimension + keys * key_heads * (key_dimension + value_dimension)
+    saved = queries * heads * key_dimension + keys * key_heads * (key_dimension + value_dimension)
     attention = Operator(
         name=f"{prefix}attention",
         kind=Kind.ATTENTION,
@@ -136,7 +136,7 @@ def _attention_core(
         squared=squared,
         causal=0.5 * (1.0 + min(1.0, CAUSAL_TILE / keys)) if causal else 1.0,
         split=Split.BATCH,
-        saved=kept + 2 * heads * squared,
+        saved=saved + 2 * heads * squared,
         masks=heads * squared,
         keys_values=keys * key_heads * (key_dimension + value_dimension),
         saved_split=Split.BATCH,

@@ -142,12 +142,7 @@ def dense_layer(
         "convolution_launches": 0.5,
     }
     return Operator(
-        name=name,
-        kind=Kind.MATMUL,
-        rows=rows,
-        inner=float(inputs),
-        columns=float(outputs),
-        **(values | more),
+        name=name, kind=Kind.MATMUL, rows=rows, inner=float(inputs), columns=float(outputs), **(values | more)
     )
 
 

@@ -297,9 +297,9 @@ def layer_kinds(shape: TransformerShape, tokens: float) -> dict[tuple[bool, bool
     {(True, True): 31, (False, True): 30}
     """
     kinds: Counter[tuple[bool, bool]] = Counter()
-    for place in range(1, shape.layers + 1):
-        windowed = 0 < shape.window < tokens and not (shape.full_every and place % shape.full_every == 0)
-        routed = shape.experts > 1 and place > shape.dense_layers and place % shape.expert_every == 0
+    for number in range(1, shape.layers + 1):
+        windowed = 0 < shape.window < tokens and not (shape.full_every and number % shape.full_every == 0)
+        routed = shape.experts > 1 and number > shape.dense_layers and number % shape.expert_every == 0
         kinds[windowed, routed] += 1
     return dict(kinds)
 

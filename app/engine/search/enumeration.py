@@ -15,27 +15,23 @@ from app.engine.search.space import Space, divisors, layouts, whole
 from app.errors import FieldError, Message, TooLarge
 
 MODES = [float(mode) for mode in Recompute]
-
 STAGES = [float(stage) for stage in Sharding]
-
 SWITCH = [0.0, 1.0]
-
 RANK_CHOICES = 2
 """Shards over all copies, or over those of one machine."""
-
 MOST_PLANS = 2_000_000
 """Twice the plans of the largest mixtures on the largest clusters; they take about a gigabyte."""
 
 
 def gpu_plans(space: Space) -> tuple[Plans, int]:
-    """Return every legal plan of a space on GPUs, and how many combinations it was taken from.
+    """Return every legal plan of a space on GPUs, and the number of combinations.
 
     Options without effect are left out: shards of one copy, recomputed attention where nothing is kept of it,
     split tokens of one rank. Gradients and parameters are sharded without a pipeline only, for its stages
     would exchange them for every micro-batch.
     """
-    found = layouts(space)
-    return plans_of(spread_of(space, found)), combinations(space, len(found))
+    degrees = layouts(space)
+    return plans_of(spread_of(space, degrees)), combinations(space, len(degrees))
 
 
 def plans_of(spread: Options) -> Plans:
@@ -45,7 +41,7 @@ def plans_of(spread: Options) -> Plans:
 
 
 def plan_count(spread: Options) -> tuple[int, int]:
-    """Return how many plans layouts have, and how many the layout that has most."""
+    """Return the number of plans of all layouts, and of the layout with the most."""
     count = np.zeros(2, dtype=np.int64)
     spread_options(spread, np.empty((0, len(Plans.__slots__))), count)
     if count[0] > MOST_PLANS:
@@ -58,25 +54,27 @@ def plan_count(spread: Options) -> tuple[int, int]:
     return int(count[0]), int(count[1])
 
 
-def spread_of(space: Space, found: Floats) -> Options:
-    """Return what layouts, (L, 5), are spread over."""
-    ranks = _ranks(space, found)
-    pipelines = sorted(set(found[:, 1].astype(int).tolist()))
+def spread_of(space: Space, degrees: Floats) -> Options:
+    """Return the options that layouts, (L, 5), are spread over."""
+    ranks = _ranks(space, degrees)
+    pipelines = sorted(set(degrees[:, 1].astype(int).tolist()))
     parts = [_chunks(space, pipeline) for pipeline in pipelines]
     chunks = np.zeros((len(parts), max(map(len, parts), default=1)))
     for row, values in enumerate(parts):
         chunks[row, : len(values)] = values
     # Layouts of the same traits have the same options.
-    traits = np.count_nonzero(ranks, axis=0) * 8 + (found[:, :3] > 1) @ [4, 2, 1]
+    traits = np.count_nonzero(ranks, axis=0) * 8 + (degrees[:, :3] > 1) @ [4, 2, 1]
     occurring = set(traits.tolist())
     options = [
         _options(space, trait & 4 > 0, trait & 2 > 0, trait & 1 > 0, trait >> 3) if trait in occurring else []
         for trait in range(8 * len(ranks) + 8)
     ]
     starts = whole([0, *itertools.accumulate(map(len, options))])
-    every = np.array([option for trait in options for option in trait], dtype=float).reshape(-1, 5).T.copy()
+    option_rows = (
+        np.array([option for trait in options for option in trait], dtype=float).reshape(-1, 5).T.copy()
+    )
     experts = whole(space.choices("expert", divisors(space.experts)))
-    return Options(found, ranks, whole(pipelines), chunks, experts, space.experts, every, starts)
+    return Options(degrees, ranks, whole(pipelines), chunks, experts, space.experts, option_rows, starts)
 
 
 def _chunks(space: Space, pipeline: int) -> list[int]:
@@ -92,24 +90,24 @@ def _chunks(space: Space, pipeline: int) -> list[int]:
     ]
 
 
-def _ranks(space: Space, found: Floats) -> Floats:
-    """Return over how many copies shards may lie, (R, L): all of them, or those of one machine.
+def _ranks(space: Space, degrees: Floats) -> Floats:
+    """Return the copies over which shards may lie, (R, L): all, or those of one machine.
 
     Plans that share nothing take the first: all copies where that is allowed.
     """
-    tensor, data = found[:, 0], found[:, 2]
+    tensor, data = degrees[:, 0], degrees[:, 2]
     if "sharding_ranks" in space.allowed:
-        given = sorted(space.allowed["sharding_ranks"])
-        ranks = np.array([np.where(data % value == 0, value, 0.0) for value in given])
+        requested = sorted(space.allowed["sharding_ranks"])
+        ranks = np.array([np.where(data % value == 0, value, 0.0) for value in requested])
         order = np.argsort(np.where(ranks == 0, 2, np.where(ranks == data, 0, 1)), axis=0, kind="stable")
         return np.ascontiguousarray(np.take_along_axis(ranks, order, axis=0))
-    near = np.maximum(min(space.devices_per_node, space.devices) // tensor, 1.0)
-    inside = (near > 1) & (near < data) & (data % near == 0)
-    return np.stack([data, np.where(inside, near, 0.0)])
+    machine_copies = np.maximum(min(space.devices_per_node, space.devices) // tensor, 1.0)
+    inside = (machine_copies > 1) & (machine_copies < data) & (data % machine_copies == 0)
+    return np.stack([data, np.where(inside, machine_copies, 0.0)])
 
 
 def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int) -> list[tuple[float, ...]]:
-    """Return recomputation, sequence parallelism, sharding, where shards lie, and offload."""
+    """Return recomputation, sequence parallelism, sharding, sharding ranks and offload."""
     transformer = space.heads > 0
     modes = MODES if transformer and not space.fused_attention else [Recompute.NONE, Recompute.FULL]
     stages = STAGES if not pipeline else STAGES[: Sharding.OPTIMIZER + 1]
@@ -132,8 +130,8 @@ def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int)
     ]
 
 
-def combinations(space: Space, found: int) -> int:
-    """Return the combinations of all values of all dimensions, whether or not they have an effect."""
+def combinations(space: Space, layout_count: int) -> int:
+    """Return the combinations of all values of all dimensions, with or without effect."""
     sizes = (
         len(space.choices("interleave", divisors(space.depth))),
         len(space.choices("expert", divisors(space.experts))),
@@ -143,52 +141,49 @@ def combinations(space: Space, found: int) -> int:
         len(space.choices("sharding_ranks", range(RANK_CHOICES))),
         len(space.choices("offload", SWITCH)),
     )
-    return found * math.prod(sizes)
+    return layout_count * math.prod(sizes)
 
 
 NEUTRAL = [Plans.__slots__.index(name) for name in ("sequence_parallel", "sharding")]
-
 RANKS = Plans.__slots__.index("sharding_ranks")
-
 PHASES = Plans.__slots__.index("phases")
-
 OPTIONS = [Plans.__slots__.index(name) for name in ("recompute", "offload", "phases", "rts", "rts_optimizer")]
 
 
 def ipu_plans(space: Space) -> tuple[Plans, int]:
-    """Return every legal plan of a space on IPUs, and how many combinations it was taken from.
+    """Return every legal plan of a space on IPUs, and the number of combinations.
 
     Weights may be sharded over a power of two of the replicas, the optimizer's state over none or all of
-    them, and weights no wider than the state. Phases are those that are given, else one (:func:`phased`
-    cuts further).
+    them, and weights no wider than the state. Plans have the allowed phases, else one (:func:`phased`
+    adds more).
     """
-    found = layouts(space)
+    degrees = layouts(space)
     modes = space.choices("recompute", [float(Recompute.NONE), float(Recompute.FULL)])
     offload, phases = space.choices("offload", SWITCH), space.choices("phases", [1.0])
     enumerated = 0
-    blocks, places = [], []
-    for data in np.unique(found[:, 2]):
-        mine = np.flatnonzero(found[:, 2] == data)
+    blocks, positions = [], []
+    for data in np.unique(degrees[:, 2]):
+        mine = np.flatnonzero(degrees[:, 2] == data)
         shares = _shares(space, int(data))
-        every = [(*one, *share) for one in itertools.product(modes, offload, phases) for share in shares]
+        options = [(*mode, *share) for mode in itertools.product(modes, offload, phases) for share in shares]
         ways = len(space.choices("rts", range(int(data).bit_length())))
         ways *= len(space.choices("rts_optimizer", range(2)))
         enumerated += mine.size * len(modes) * len(offload) * len(phases) * ways
-        block = np.ones((mine.size, len(every), len(Plans.__slots__)))
-        block[..., :5] = found[mine, np.newaxis]
+        block = np.ones((mine.size, len(options), len(Plans.__slots__)))
+        block[..., :5] = degrees[mine, np.newaxis]
         block[..., NEUTRAL] = 0.0
         block[..., RANKS] = data
-        block[..., OPTIONS] = np.array(every, dtype=float).reshape(-1, 5)
+        block[..., OPTIONS] = np.array(options, dtype=float).reshape(-1, 5)
         blocks.append(block.reshape(-1, len(Plans.__slots__)))
-        places.append(np.repeat(mine, len(every)))
+        positions.append(np.repeat(mine, len(options)))
     if not blocks:
         return Plans.of_rows(np.empty((0, len(Plans.__slots__)))), 0
-    order = np.argsort(np.concatenate(places), kind="stable")
+    order = np.argsort(np.concatenate(positions), kind="stable")
     return Plans.of_rows(np.concatenate(blocks)[order]), enumerated
 
 
 def _shares(space: Space, data: int) -> list[tuple[float, float]]:
-    """Return over how many replicas weights and optimizer state may be sharded."""
+    """Return the replicas over which weights and optimizer state may be sharded."""
     powers = [float(1 << power) for power in range(data.bit_length()) if data % (1 << power) == 0]
     return [
         (weights, state)
@@ -201,7 +196,7 @@ def _shares(space: Space, data: int) -> list[tuple[float, float]]:
 
 
 def phased(plans: Plans, phases: Floats, depth: int, multiples: Sequence[float]) -> Plans:
-    """Return plans that keep their optimizer off chip, cut into the phases they need and into more.
+    """Return plans that keep their optimizer off chip, with the phases they need and with more.
 
     ``phases`` are the fewest of each plan, infinite where none suffice; multiples of them make shorter
     phases, which leave room where the fewest only just fit. A phase holds at least one layer, the embedding

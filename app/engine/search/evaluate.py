@@ -1,4 +1,4 @@
-"""Memory of every plan, the time of those that fit, and which are kept."""
+"""Memory of every plan and the time of those that fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from app.compiled import Matrix, Places, Vector, called, kernel
 from app.engine.gpu.case import Case, GpuCase, Software
-from app.engine.gpu.evaluate import Evaluated, Kept, evaluate_rows, write_steps
+from app.engine.gpu.evaluate import Evaluated, PlanCache, evaluate_rows, write_steps
 from app.engine.plans import PLAN_FIELDS, Plans
 from app.engine.records import Floats
 from app.engine.search.enumeration import plan_count
@@ -17,7 +17,7 @@ from app.engine.search.shares import Options, plans_of_layout
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """The plans that fit, or the one that comes closest where none does."""
+    """The plans that fit, or the one closest to fitting."""
 
     plans: Plans
     evaluated: Evaluated
@@ -28,49 +28,49 @@ class Fitting:
 
     @classmethod
     def of(cls, rows: Floats, evaluated: Evaluated, ends: Vector, counts: Places) -> Fitting:
-        """Return what :func:`keep_rows` left of plans."""
-        width, kept, count = len(PLAN_FIELDS), int(counts[0]), int(counts[1])
-        if kept == 0 < count:
+        """Return the result of :func:`keep_rows`."""
+        width, fitting_count, count = len(PLAN_FIELDS), int(counts[0]), int(counts[1])
+        if fitting_count == 0 < count:
             closest = Evaluated(ends[width : width + 1], ends[width + 1 : width + 2], np.array([np.inf]))
             return cls(Plans.of_rows(ends[np.newaxis, :width]), closest, count, float(ends[-2]))
-        found = Evaluated(*(values[:kept] for values in evaluated))
-        return cls(Plans.of_rows(rows[:kept]), found, count, float(ends[-2]))
+        fitted = Evaluated(*(values[:fitting_count] for values in evaluated))
+        return cls(Plans.of_rows(rows[:fitting_count]), fitted, count, float(ends[-2]))
 
 
 class GpuEvaluator:
-    """Evaluates plans of one case, and keeps from one call to the next what many plans share."""
+    """Evaluates plans of one case, and caches what many plans share."""
 
     def __init__(self, case: GpuCase) -> None:
         self._case, self._software, self._host_memory = case.case, case.software, case.host_memory
-        self._kept = Kept.none(case.case)
+        self._cache = PlanCache.empty(case.case)
 
     def __call__(self, plans: Plans, limit: float) -> Evaluated:
-        """Return the memory of plans, and the step time of those that fit into so many bytes of a device."""
-        found = Evaluated.room(len(plans.rows))
-        write_steps(self._case, self._software, plans.rows, self._kept, limit, self._host_memory, found)
-        return found
+        """Return the memory of plans, and the step time of those within ``limit`` bytes of a device."""
+        evaluated = Evaluated.room(len(plans.rows))
+        write_steps(self._case, self._software, plans.rows, self._cache, limit, self._host_memory, evaluated)
+        return evaluated
 
     def fitting(self, spread: Options, limit: float) -> Fitting:
-        """Return the plans of layouts with every option that fit into so many bytes of a device."""
+        """Return the plans of layouts with every option that fit into ``limit`` bytes of a device."""
         total, most = plan_count(spread)
-        rows, found = np.empty((total, len(PLAN_FIELDS))), Evaluated.room(total)
+        rows, evaluated = np.empty((total, len(PLAN_FIELDS))), Evaluated.room(total)
         size = max(most, BLOCK)
         ends, counts = _nothing_kept()
         search_layouts(
             self._case,
             self._software,
             spread,
-            self._kept,
+            self._cache,
             limit,
             self._host_memory,
             np.empty((size, len(PLAN_FIELDS))),
             Evaluated.room(size),
             rows,
-            found,
+            evaluated,
             ends,
             counts,
         )
-        return Fitting.of(rows, found, ends, counts)
+        return Fitting.of(rows, evaluated, ends, counts)
 
 
 def fitting(plans: Plans, evaluated: Evaluated, *, limit: float, elsewhere_limit: float) -> Fitting:
@@ -98,7 +98,7 @@ def _nothing_kept() -> tuple[Vector, Places]:
 def keep_rows(
     plans: Matrix,
     count: int,
-    found: Evaluated,
+    evaluated: Evaluated,
     limit: float,
     elsewhere_limit: float,
     to_plans: Matrix,
@@ -108,40 +108,40 @@ def keep_rows(
 ) -> None:
     """Append plans of finite time to others, which may be the same rows, and count both.
 
-    ``ends`` takes the fields of the plan that is least full, its memory here and elsewhere, the least memory
-    of any, and how full that plan is.
+    ``ends`` receives the fields of the least full plan, its memory and memory elsewhere, the least memory of
+    any plan, and how full the least full one is.
     """
-    kept, width = counts[0], plans.shape[1]
-    memory, elsewhere, seconds = found
+    fitting_count, width = counts[0], plans.shape[1]
+    memory, elsewhere, seconds = evaluated
     least, fullness = ends[width + 2], ends[width + 3]
-    for place in range(count):
-        if seconds[place] < np.inf:
+    for index in range(count):
+        if seconds[index] < np.inf:
             for field in range(width):
-                to_plans[kept, field] = plans[place, field]
-            to.memory[kept], to.elsewhere[kept] = memory[place], elsewhere[place]
-            to.seconds[kept] = seconds[place]
-            kept += 1
-            least = min(least, memory[place])
+                to_plans[fitting_count, field] = plans[index, field]
+            to.memory[fitting_count], to.elsewhere[fitting_count] = memory[index], elsewhere[index]
+            to.seconds[fitting_count] = seconds[index]
+            fitting_count += 1
+            least = min(least, memory[index])
             continue
-        full = memory[place] / limit
+        full = memory[index] / limit
         if elsewhere_limit > 0.0:
-            full = max(full, elsewhere[place] / elsewhere_limit)
-        least = min(least, memory[place])
+            full = max(full, elsewhere[index] / elsewhere_limit)
+        least = min(least, memory[index])
         if full < fullness:
             fullness = full
             for field in range(width):
-                ends[field] = plans[place, field]
-            ends[width], ends[width + 1] = memory[place], elsewhere[place]
+                ends[field] = plans[index, field]
+            ends[width], ends[width + 1] = memory[index], elsewhere[index]
     ends[width + 2], ends[width + 3] = least, fullness
-    counts[0], counts[1] = kept, counts[1] + count
+    counts[0], counts[1] = fitting_count, counts[1] + count
 
 
 @kernel
 def keep_fitting(
-    plans: Matrix, found: Evaluated, limit: float, elsewhere_limit: float, ends: Vector, counts: Places
+    plans: Matrix, evaluated: Evaluated, limit: float, elsewhere_limit: float, ends: Vector, counts: Places
 ) -> None:
     """Move plans of finite time to the front, in their order."""
-    keep_rows(plans, plans.shape[0], found, limit, elsewhere_limit, plans, found, ends, counts)
+    keep_rows(plans, plans.shape[0], evaluated, limit, elsewhere_limit, plans, evaluated, ends, counts)
 
 
 @kernel
@@ -149,26 +149,26 @@ def search_layouts(
     case: Case,
     software: Software,
     spread: Options,
-    kept: Kept,
+    cache: PlanCache,
     limit: float,
     host_memory: float,
     block: Matrix,
     of_block: Evaluated,
     plans: Matrix,
-    found: Evaluated,
+    evaluated: Evaluated,
     ends: Vector,
     counts: Places,
 ) -> None:
-    """Write the plans of layouts that fit, with memory and step time, block after block."""
+    """Write the plans of layouts that fit, with memory and step time, in blocks."""
     count, layouts = 0, spread.layouts.shape[0]
-    for place in range(layouts + 1):
+    for index in range(layouts + 1):
         more = count
-        if place < layouts:
-            more = plans_of_layout(spread, place, block, count)
-        if more > block.shape[0] or place == layouts:
-            evaluate_rows(case, software, block, count, kept, limit, host_memory, of_block)
-            keep_rows(block, count, of_block, limit, host_memory, plans, found, ends, counts)
+        if index < layouts:
+            more = plans_of_layout(spread, index, block, count)
+        if more > block.shape[0] or index == layouts:
+            evaluate_rows(case, software, block, count, cache, limit, host_memory, of_block)
+            keep_rows(block, count, of_block, limit, host_memory, plans, evaluated, ends, counts)
             more = 0
-            if place < layouts:
-                more = plans_of_layout(spread, place, block, 0)
+            if index < layouts:
+                more = plans_of_layout(spread, index, block, 0)
         count = more

@@ -1,4 +1,4 @@
-"""Plans around good ones: fewer copies, other micro-batches, other batches, the rest as it is."""
+"""Plans around good ones: with fewer copies, other micro-batches and other batches."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from app.engine.plans import PLAN_FIELDS, Plan, Plans
 from app.engine.records import Indices
 from app.engine.search.shares import (
     MOST_SHARES,
+    Allowed,
     Bounds,
-    Given,
     add_new,
     bit_length,
     copies_of,
@@ -24,13 +24,10 @@ from app.engine.search.space import MICRO_BATCHES, Space, divisors, filled, whol
 
 BATCHES = tuple(2.0 ** (power / 4.0) for power in range(-6, 7))
 """Multiples of a batch that are tried between it and its neighbours by quartering."""
-
 SIXTEENTHS = (9, 16)
 """Sixteenths of the copies that are tried with the same micro-batch, from the first to below the last."""
-
 FEWER_COPIES = 4
 """Numbers of copies that are tried below the largest."""
-
 FINE = 16
 """Parts into which the distance between micro-batches that are powers of two is divided."""
 
@@ -42,7 +39,7 @@ DATA, MICRO_BATCH, ACCUMULATION, INTERLEAVE, SHARDING_RANKS, RTS_OPTIMIZER = (
 
 
 class Free(NamedTuple):
-    """Choices of plans that are not given, and what bounds them."""
+    """Fields of plans that are not fixed, and their bounds."""
 
     interleave: bool
     sharding_ranks: bool
@@ -52,7 +49,7 @@ class Free(NamedTuple):
 
 
 class Nearby(NamedTuple):
-    """Plans that are being written."""
+    """The output rows, and how many are written."""
 
     plans: Matrix
     number: Places
@@ -73,40 +70,35 @@ def _is_legal(plan: Plan, devices: int) -> bool:
 
 @called
 def _like(
-    bounds: Bounds,
-    found: Nearby,
-    seed: Plan,
-    share: tuple[int, int, int],
-    interleave: float,
-    ranks: float,
+    bounds: Bounds, nearby: Nearby, seed: Plan, share: tuple[int, int, int], interleave: float, ranks: float
 ) -> None:
     """Write a plan like a seed with another share, chunks and ranks, if it is legal."""
-    place, plans = found.number[0], found.plans
+    number, plans = nearby.number[0], nearby.plans
     # What does not fit is counted, and written again with more room.
-    at = min(place, plans.shape[0] - 1)
-    store(plans, at, 0, seed)
-    plans[at, DATA], plans[at, MICRO_BATCH], plans[at, ACCUMULATION] = share
-    plans[at, INTERLEAVE], plans[at, SHARDING_RANKS] = interleave, ranks
+    row = min(number, plans.shape[0] - 1)
+    store(plans, row, 0, seed)
+    plans[row, DATA], plans[row, MICRO_BATCH], plans[row, ACCUMULATION] = share
+    plans[row, INTERLEAVE], plans[row, SHARDING_RANKS] = interleave, ranks
     if seed.rts_optimizer == seed.data:
-        plans[at, RTS_OPTIMIZER] = share[0]
-    if _is_legal(record(Plan, plans, at), bounds.devices):
-        found.number[0] = place + 1
+        plans[row, RTS_OPTIMIZER] = share[0]
+    if _is_legal(record(Plan, plans, row), bounds.devices):
+        nearby.number[0] = number + 1
 
 
 @called
-def _emit(bounds: Bounds, free: Free, found: Nearby, seed: Plan, data: int, size: int, rounds: int) -> None:
-    """Write the plan of a seed with another share, with its shards elsewhere, and in more chunks."""
+def _emit(bounds: Bounds, free: Free, nearby: Nearby, seed: Plan, data: int, size: int, rounds: int) -> None:
+    """Write the plan of a seed with another share, also with its shards elsewhere and in more chunks."""
     share = data, size, rounds
     own, pipeline = seed.interleave, int(seed.pipeline)
     # What lies over all copies still does.
     ranks = float(data) if seed.sharding_ranks == seed.data else seed.sharding_ranks
-    _like(bounds, found, seed, share, own, ranks)
+    _like(bounds, nearby, seed, share, own, ranks)
     if seed.sharding > 0.0 and free.sharding_ranks:
         # Whether shards are better kept inside a machine is another matter on other numbers of copies.
         inside = max(math.floor(bounds.devices_per_node / seed.tensor), 1.0)
-        other = float(data) if ranks < data else inside
-        if 1.0 < other <= data:
-            _like(bounds, found, seed, share, own, other)
+        other_ranks = float(data) if ranks < data else inside
+        if 1.0 < other_ranks <= data:
+            _like(bounds, nearby, seed, share, own, other_ranks)
     layers = free.depth // pipeline
     if not free.interleave or pipeline == 1 or own != 1.0 or layers == 1:
         return
@@ -114,77 +106,72 @@ def _emit(bounds: Bounds, free: Free, found: Nearby, seed: Plan, data: int, size
         return
     # The fewest chunks, the next more and the most.
     tried = 0
-    for place in range(1, free.divisors.size):
-        chunks = free.divisors[place]
+    for index in range(1, free.divisors.size):
+        chunks = free.divisors[index]
         if layers % chunks == 0 and (tried < 2 or chunks == layers):
-            _like(bounds, found, seed, share, float(chunks), ranks)
+            _like(bounds, nearby, seed, share, float(chunks), ranks)
             tried += 1
 
 
 @called
 def _rounds(
-    bounds: Bounds, given: Given, free: Free, found: Nearby, seed: Plan, data: int, size: int
+    bounds: Bounds, allowed: Allowed, free: Free, nearby: Nearby, seed: Plan, data: int, size: int
 ) -> None:
-    """Write plans of so many copies with the largest batch, and with the batch of the seed."""
-    if given.accumulation.size > 0:
-        for place in range(given.accumulation.size):
-            _emit(bounds, free, found, seed, data, size, given.accumulation[place])
+    """Write plans of a number of copies with the largest batch, and with the batch of the seed."""
+    if allowed.accumulation.size > 0:
+        for index in range(allowed.accumulation.size):
+            _emit(bounds, free, nearby, seed, data, size, allowed.accumulation[index])
         return
     pipeline = int(seed.pipeline)
     batch = seed.data * seed.micro_batch * seed.accumulation
     largest = max(bounds.global_batch // (data * size), 1)
     alike = min(max(int(np.rint(batch / (data * size))), 1), largest)
     for value in (largest, alike):
-        _emit(bounds, free, found, seed, data, size, value)
+        _emit(bounds, free, nearby, seed, data, size, value)
         even = value - value % pipeline
         if pipeline > 1 and not bounds.ipu and 0 < even < value:
-            _emit(bounds, free, found, seed, data, size, even)
+            _emit(bounds, free, nearby, seed, data, size, even)
         if largest == alike:
             break
 
 
 @inner
 def _fewer_copies(
-    bounds: Bounds,
-    given: Given,
-    free: Free,
-    found: Nearby,
-    seed: Plan,
-    rungs: Places,
+    bounds: Bounds, allowed: Allowed, free: Free, nearby: Nearby, seed: Plan, rungs: Places
 ) -> None:
     """Write plans of fewer copies with the same micro-batch.
 
-    Rungs are round numbers, the same however many copies there are, or divisors of the batch, of which the
-    largest of each octave is taken so that few are left of many.
+    Rungs are round numbers, the same for any number of copies, or divisors of the batch, of which only the
+    largest of each octave is taken.
     """
     data, size = int(seed.data), int(seed.micro_batch)
-    for place in range(rungs.size):
-        copies = rungs[place]
+    for index in range(rungs.size):
+        copies = rungs[index]
         if copies >= data:
             break
         if bounds.ipu and not is_power_of_two(copies):
             continue
         if bounds.any_batch:
-            _rounds(bounds, given, free, found, seed, copies, size)
+            _rounds(bounds, allowed, free, nearby, seed, copies, size)
             continue
-        last = place + 1 == rungs.size or rungs[place + 1] >= data
-        if not last and bit_length(rungs[place + 1]) == bit_length(copies):
+        last = index + 1 == rungs.size or rungs[index + 1] >= data
+        if not last and bit_length(rungs[index + 1]) == bit_length(copies):
             continue
         if bounds.global_batch % (copies * size) == 0:
             rounds = bounds.global_batch // (copies * size)
-            allowed = given.accumulation.size == 0
-            for at in range(given.accumulation.size):
-                allowed |= given.accumulation[at] == rounds
-            if allowed:
-                _emit(bounds, free, found, seed, copies, size, rounds)
+            is_allowed = allowed.accumulation.size == 0
+            for position in range(allowed.accumulation.size):
+                is_allowed |= allowed.accumulation[position] == rounds
+            if is_allowed:
+                _emit(bounds, free, nearby, seed, copies, size, rounds)
 
 
 @inner
 def _close(
     bounds: Bounds,
-    given: Given,
+    allowed: Allowed,
     free: Free,
-    found: Nearby,
+    nearby: Nearby,
     seed: Plan,
     multiples: Vector,
     batches: Vector,
@@ -199,61 +186,65 @@ def _close(
     # Copies that fill whole machines.
     full = bounds.devices_per_node // math.gcd(devices, bounds.devices_per_node)
     batch = seed.data * seed.micro_batch * seed.accumulation
-    for place in range(_sizes(bounds, given, size, most, sizes)):
-        other = sizes[place]
-        rounds = bounds.global_batch // other
+    for index in range(_sizes(bounds, allowed, size, most, sizes)):
+        micro_batch = sizes[index]
+        rounds = bounds.global_batch // micro_batch
         if rounds == 0:
             continue
         tried = 0
-        if given.data.size > 0:
-            for at in range(given.data.size):
-                if given.data[at] <= most:
-                    tried = add_new(copies, tried, given.data[at])
+        if allowed.data.size > 0:
+            for position in range(allowed.data.size):
+                if allowed.data[position] <= most:
+                    tried = add_new(copies, tried, allowed.data[position])
         else:
             tried = copies_of(bounds, pipeline, most, rounds, FEWER_COPIES, copies)
-            if other == size and not bounds.ipu:
+            if micro_batch == size and not bounds.ipu:
                 top = copies[0]
                 for part in range(SIXTEENTHS[0], SIXTEENTHS[1]):
                     tried = add_new(copies, tried, top * part // 16)
-        for at in range(tried):
-            tried = add_new(copies, tried, copies[at] - copies[at] % full)
-        for at in range(tried):
-            _rounds(bounds, given, free, found, seed, copies[at], other)
-        if bounds.quarterings > 0 and given.accumulation.size == 0 and tried > 0:
+        for position in range(tried):
+            tried = add_new(copies, tried, copies[position] - copies[position] % full)
+        for position in range(tried):
+            _rounds(bounds, allowed, free, nearby, seed, copies[position], micro_batch)
+        if bounds.quarterings > 0 and allowed.accumulation.size == 0 and tried > 0:
             largest = max(rounds // copies[0], 1)
-            for at in range(multiples.size + batches.size):
-                wanted = batch * multiples[at] if at < multiples.size else batches[at - multiples.size]
-                each = int(np.rint(wanted / (copies[0] * other)))
-                if 0 < each < largest:
-                    _emit(bounds, free, found, seed, copies[0], other, each)
+            for position in range(multiples.size + batches.size):
+                target_batch = (
+                    batch * multiples[position]
+                    if position < multiples.size
+                    else batches[position - multiples.size]
+                )
+                accumulation = int(np.rint(target_batch / (copies[0] * micro_batch)))
+                if 0 < accumulation < largest:
+                    _emit(bounds, free, nearby, seed, copies[0], micro_batch, accumulation)
 
 
 @inner
-def _sizes(bounds: Bounds, given: Given, size: int, most: int, sizes: Places) -> int:
-    """Write micro-batches near a size, finely, and those that fill the batch in few rounds."""
-    found = 0
-    if given.micro_batch.size > 0:
-        for place in range(given.micro_batch.size):
-            found = add_new(sizes, found, given.micro_batch[place])
-        return found
-    other = max(size // 2, 1)
-    while other < 2 * size and other <= bounds.largest_micro_batch:
-        found = add_new(sizes, found, other)
-        step = max((1 << (bit_length(other) - 1)) // FINE, 1)
-        other += step - other % step
+def _sizes(bounds: Bounds, allowed: Allowed, size: int, most: int, sizes: Places) -> int:
+    """Write micro-batches near a size in fine steps, and those that fill the batch in few rounds."""
+    count = 0
+    if allowed.micro_batch.size > 0:
+        for index in range(allowed.micro_batch.size):
+            count = add_new(sizes, count, allowed.micro_batch[index])
+        return count
+    candidate = max(size // 2, 1)
+    while candidate < 2 * size and candidate <= bounds.largest_micro_batch:
+        count = add_new(sizes, count, candidate)
+        step = max((1 << (bit_length(candidate) - 1)) // FINE, 1)
+        candidate += step - candidate % step
     if size <= bounds.largest_micro_batch:
-        found = add_new(sizes, found, size)
+        count = add_new(sizes, count, size)
     for rounds in range(1, 5):
-        other = bounds.global_batch // (most * rounds)
-        if size // 2 < other < 2 * size and other <= bounds.largest_micro_batch:
-            found = add_new(sizes, found, other)
-    return found
+        candidate = bounds.global_batch // (most * rounds)
+        if size // 2 < candidate < 2 * size and candidate <= bounds.largest_micro_batch:
+            count = add_new(sizes, count, candidate)
+    return count
 
 
 @kernel
 def write_nearby(
     bounds: Bounds,
-    given: Given,
+    allowed: Allowed,
     free: Free,
     rungs: Places,
     multiples: Vector,
@@ -265,20 +256,20 @@ def write_nearby(
     count: Places,
 ) -> None:
     """Write the plans around seeds, (S, 15); those marked in ``near`` are also varied closely."""
-    found = Nearby(plans, count)
+    nearby = Nearby(plans, count)
     count[0] = 0
-    for place in range(seeds.shape[0]):
-        seed = record(Plan, seeds, place)
-        if given.data.size == 0:
-            _fewer_copies(bounds, given, free, found, seed, rungs)
-        if near[place] > 0 and bounds.any_batch:
-            _close(bounds, given, free, found, seed, multiples, batches, scratch)
+    for index in range(seeds.shape[0]):
+        seed = record(Plan, seeds, index)
+        if allowed.data.size == 0:
+            _fewer_copies(bounds, allowed, free, nearby, seed, rungs)
+        if near[index] > 0 and bounds.any_batch:
+            _close(bounds, allowed, free, nearby, seed, multiples, batches, scratch)
 
 
 def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
-    """Return plans like given ones on fewer devices, some also with other micro-batches and batches.
+    """Return plans like given ones on fewer devices, and with other micro-batches and batches.
 
-    Some come more than once. ``closely`` says of which plans micro-batches and batches are varied finely.
+    Some come more than once. ``closely`` are the indices of plans whose micro-batches and batches are varied.
     """
     near = np.zeros(plans.tensor.size, dtype=np.int64)
     near[closely] = 1
@@ -289,7 +280,7 @@ def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
         depth=space.depth,
         divisors=whole(divisors(space.depth)),
     )
-    found = filled(
+    rows = filled(
         lambda written, count: write_nearby(
             *space.bounds,
             free,
@@ -305,4 +296,4 @@ def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
         width=len(Plans.__slots__),
         expected=64 * near.size,
     )
-    return Plans.of_rows(found)
+    return Plans.of_rows(rows)

@@ -12,13 +12,12 @@ from app.compiled import Matrix, Places, inner, kernel
 
 FEW_ROUNDS = 128
 """Micro-batches a copy up to which rounding them down wastes much of a batch."""
-
 MOST_SHARES = 512
 """Shares of a layout at most; more are left out."""
 
 
 class Bounds(NamedTuple):
-    """What bounds the shares of a space, as whole numbers."""
+    """Bounds of the shares of a space, as whole numbers."""
 
     devices: int
     devices_per_node: int
@@ -31,8 +30,8 @@ class Bounds(NamedTuple):
     lean: bool
 
 
-class Given(NamedTuple):
-    """Values that are allowed; of no length where all are."""
+class Allowed(NamedTuple):
+    """Allowed values; empty where all are allowed."""
 
     data: Places
     micro_batch: Places
@@ -46,19 +45,19 @@ def is_power_of_two(number: int) -> bool:
 
 @inner
 def bit_length(number: int) -> int:
-    found = 0
+    length = 0
     while number > 0:
         number >>= 1
-        found += 1
-    return found
+        length += 1
+    return length
 
 
 @inner
 def _allows(values: Places, value: int) -> bool:
-    found = values.size == 0
-    for place in range(values.size):
-        found |= values[place] == value
-    return found
+    allowed = values.size == 0
+    for index in range(values.size):
+        allowed |= values[index] == value
+    return allowed
 
 
 @inner
@@ -70,38 +69,38 @@ def _add(shares: Matrix, count: int, data: int, micro_batch: int, accumulation: 
 
 @inner
 def copies_of(bounds: Bounds, pipeline: int, most: int, rounds: int, fewer: int, copies: Places) -> int:
-    """Write numbers of copies worth trying for so many micro-batches a step, and return how many.
+    """Write the numbers of copies worth trying for a number of micro-batches a step; return their count.
 
-    As many as there may be; the most of them whose micro-batches go through the stages in whole rounds
-    (Narayanan et al. 2021, section 2.2); and some fewer, each of which has a micro-batch more, so that less
-    of the batch is lost where they are few. Those of nothing, and repeated ones, are left out.
+    The most possible; the most whose micro-batches go through the stages in whole rounds (Narayanan et al.
+    2021, section 2.2); and some fewer, each with one micro-batch more per copy, so that less of the batch is
+    lost where there are few. Zeros and repeated numbers are left out.
     """
     top = min(most, rounds)
     if bounds.ipu:
         copies[0] = 1 << (bit_length(top) - 1)
         return 1
-    each = rounds // top
-    found = 0
-    for place in range(2 + fewer):
-        if place == 0:
+    per_copy = rounds // top
+    count = 0
+    for index in range(2 + fewer):
+        if index == 0:
             value = top
-        elif place == 1:
-            value = min(rounds // (-(-each // pipeline) * pipeline), most)
-        elif each < FEW_ROUNDS:
-            value = rounds // (each + place - 1)
+        elif index == 1:
+            value = min(rounds // (-(-per_copy // pipeline) * pipeline), most)
+        elif per_copy < FEW_ROUNDS:
+            value = rounds // (per_copy + index - 1)
         else:
             break
-        found = add_new(copies, found, value)
-    return found
+        count = add_new(copies, count, value)
+    return count
 
 
 @inner
 def add_new(values: Places, count: int, value: int) -> int:
-    """Write a value above zero that is not there yet, and return how many there are."""
+    """Append a positive value that is not there yet; return the count."""
     if value <= 0:
         return count
-    for place in range(count):
-        if values[place] == value:
+    for index in range(count):
+        if values[index] == value:
             return count
     values[count] = value
     return count + 1
@@ -109,102 +108,104 @@ def add_new(values: Places, count: int, value: int) -> int:
 
 @inner
 def rounds_of(bounds: Bounds, pipeline: int, most: int, rounds: Places) -> int:
-    """Write micro-batches a copy worth trying: the most, its quarters, whole rounds of a pipeline."""
-    found = 0
+    """Write the micro-batches per copy worth trying: the most, its quarters, whole rounds of a pipeline."""
+    count = 0
     for whole in range(1 if bounds.ipu else 2):
         for quartered in range(bounds.quarterings + 1):
             value = most >> (2 * quartered)
             if whole > 0:
                 value -= value % pipeline
-            found = add_new(rounds, found, value)
-    return found
+            count = add_new(rounds, count, value)
+    return count
 
 
 @inner
 def free_shares(
-    bounds: Bounds, given: Given, sizes: Places, pipeline: int, most: int, scratch: Places, shares: Matrix
+    bounds: Bounds, allowed: Allowed, sizes: Places, pipeline: int, most: int, scratch: Places, shares: Matrix
 ) -> int:
-    """Write the shares that come near the largest global batch, and return how many."""
+    """Write the shares that come near the largest global batch; return their count."""
     half = scratch.size // 2
-    copies, each = scratch[:half], scratch[half:]
+    copies, accumulations = scratch[:half], scratch[half:]
     count = 0
-    for place in range(sizes.size):
-        micro_batch = sizes[place]
+    for index in range(sizes.size):
+        micro_batch = sizes[index]
         rounds = max(bounds.global_batch // micro_batch, 1)
-        if given.data.size > 0:
+        if allowed.data.size > 0:
             tried = 0
-            for at in range(given.data.size):
-                if given.data[at] <= most:
-                    copies[tried] = given.data[at]
+            for position in range(allowed.data.size):
+                if allowed.data[position] <= most:
+                    copies[tried] = allowed.data[position]
                     tried += 1
-        elif given.micro_batch.size > 0 and given.accumulation.size > 0:
+        elif allowed.micro_batch.size > 0 and allowed.accumulation.size > 0:
             copies[0], tried = most, 1
         else:
             tried = copies_of(bounds, pipeline, most, rounds, 0 if bounds.lean else 1, copies)
         for copy in range(tried):
             data = copies[copy]
-            if given.accumulation.size > 0:
-                for at in range(given.accumulation.size):
-                    count = _add(shares, count, data, micro_batch, given.accumulation[at])
+            if allowed.accumulation.size > 0:
+                for position in range(allowed.accumulation.size):
+                    count = _add(shares, count, data, micro_batch, allowed.accumulation[position])
                 continue
-            for at in range(rounds_of(bounds, pipeline, max(rounds // data, 1), each)):
-                count = _add(shares, count, data, micro_batch, each[at])
+            for position in range(rounds_of(bounds, pipeline, max(rounds // data, 1), accumulations)):
+                count = _add(shares, count, data, micro_batch, accumulations[position])
     return count
 
 
 @inner
-def whole_shares(bounds: Bounds, given: Given, divisors: Places, most: int, shares: Matrix) -> int:
-    """Write the shares that make up the global batch, and return how many.
+def whole_shares(bounds: Bounds, allowed: Allowed, divisors: Places, most: int, shares: Matrix) -> int:
+    """Write the shares that make up the global batch; return their count.
 
-    Where devices may idle, the most copies that the batch allows and, unless only usual options are asked
-    for, the number before.
+    Where devices may idle, the most copies that the batch allows and, unless the space is lean, the number
+    before.
     """
-    count, left = 0, 1 if bounds.ipu or bounds.lean else 2
-    for place in range(divisors.size):
-        at = divisors.size - 1 - place
-        data = divisors[at] if bounds.spare else most
-        if data > most or bounds.global_batch % data != 0 or not _allows(given.data, data):
+    count, remaining = 0, 1 if bounds.ipu or bounds.lean else 2
+    for index in range(divisors.size):
+        position = divisors.size - 1 - index
+        data = divisors[position] if bounds.spare else most
+        if data > most or bounds.global_batch % data != 0 or not _allows(allowed.data, data):
             if bounds.spare:
                 continue
             break
         if bounds.spare and bounds.ipu and not is_power_of_two(data):
             continue
-        count = _shares_of(bounds, given, divisors, data, shares, count)
-        left -= 1
-        if not bounds.spare or (given.data.size == 0 and left == 0):
+        count = _shares_of(bounds, allowed, divisors, data, shares, count)
+        remaining -= 1
+        if not bounds.spare or (allowed.data.size == 0 and remaining == 0):
             break
     return count
 
 
 @inner
-def _shares_of(bounds: Bounds, given: Given, divisors: Places, data: int, shares: Matrix, count: int) -> int:
+def _shares_of(
+    bounds: Bounds, allowed: Allowed, divisors: Places, data: int, shares: Matrix, count: int
+) -> int:
     """Write the micro-batches that divide the samples of one copy."""
     share = bounds.global_batch // data
-    if given.micro_batch.size > 0:
-        for place in range(given.micro_batch.size):
-            size = given.micro_batch[place]
-            if share % size == 0 and _allows(given.accumulation, share // size):
+    if allowed.micro_batch.size > 0:
+        for index in range(allowed.micro_batch.size):
+            size = allowed.micro_batch[index]
+            if share % size == 0 and _allows(allowed.accumulation, share // size):
                 count = _add(shares, count, data, size, share // size)
         return count
-    for place in range(divisors.size):
-        size = divisors[place]
+    for index in range(divisors.size):
+        size = divisors[index]
         if size > share or share % size != 0 or size > bounds.largest_micro_batch:
             continue
-        if bounds.lean and size >= 8 and not _largest_of_octave(divisors, place, share):
+        if bounds.lean and size >= 8 and not _largest_of_octave(divisors, index, share):
             continue
-        if _allows(given.accumulation, share // size):
+        if _allows(allowed.accumulation, share // size):
             count = _add(shares, count, data, size, share // size)
     return count
 
 
 @inner
-def _largest_of_octave(divisors: Places, place: int, share: int) -> bool:
+def _largest_of_octave(divisors: Places, index: int, share: int) -> bool:
     """Return whether no larger divisor of a share has as many binary digits."""
-    octave = bit_length(divisors[place])
-    for after in range(place + 1, divisors.size):
-        if divisors[after] > share or bit_length(divisors[after]) > octave:
+    octave = bit_length(divisors[index])
+    for larger in range(index + 1, divisors.size):
+        if divisors[larger] > share or bit_length(divisors[larger]) > octave:
             break
-        if share % divisors[after] == 0:
+        if share % divisors[larger] == 0:
             return False
     return True
 
@@ -212,38 +213,38 @@ def _largest_of_octave(divisors: Places, place: int, share: int) -> bool:
 @kernel
 def shares_of_layouts(
     bounds: Bounds,
-    given: Given,
+    allowed: Allowed,
     sizes: Places,
     divisors: Places,
     layouts: Matrix,
     scratch: Places,
     shares: Matrix,
-    found: Matrix,
+    rows: Matrix,
     count: Places,
 ) -> None:
-    """Write tensor, pipeline and data degree, micro-batch and rounds of every layout, and how many there are.
+    """Write tensor, pipeline and data degree, micro-batch and rounds of every layout, and their count.
 
-    ``layouts`` has tensor and pipeline degrees, (2, L); what does not fit into ``found``, (N, 5), is counted.
+    ``layouts`` has tensor and pipeline degrees, (2, L); what does not fit into ``rows``, (N, 5), is counted.
     """
     total = 0
-    for place in range(layouts.shape[1]):
-        tensor, pipeline = int(layouts[0, place]), int(layouts[1, place])
+    for index in range(layouts.shape[1]):
+        tensor, pipeline = int(layouts[0, index]), int(layouts[1, index])
         most = bounds.devices // (tensor * pipeline)
         if bounds.any_batch:
-            made = free_shares(bounds, given, sizes, pipeline, most, scratch, shares)
+            written = free_shares(bounds, allowed, sizes, pipeline, most, scratch, shares)
         else:
-            made = whole_shares(bounds, given, divisors, most, shares)
-        for share in range(min(made, shares.shape[1])):
-            if total < found.shape[0]:
-                found[total, 0], found[total, 1] = tensor, pipeline
+            written = whole_shares(bounds, allowed, divisors, most, shares)
+        for share in range(min(written, shares.shape[1])):
+            if total < rows.shape[0]:
+                rows[total, 0], rows[total, 1] = tensor, pipeline
                 for row in range(3):
-                    found[total, 2 + row] = shares[row, share]
+                    rows[total, 2 + row] = shares[row, share]
             total += 1
     count[0] = total
 
 
 class Options(NamedTuple):
-    """What layouts are spread over."""
+    """The options that layouts are spread over."""
 
     layouts: Matrix
     """Tensor, pipeline and data degree, micro-batch and rounds, (L, 5)."""
@@ -263,13 +264,13 @@ class Options(NamedTuple):
 
 
 @inner
-def plans_of_layout(spread: Options, place: int, plans: Matrix, count: int) -> int:
-    """Write the plans of a layout behind others, (N, 15), and return how many there are, room or not."""
-    layout, total = spread.layouts[place], count
+def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> int:
+    """Append the plans of a layout to others, (N, 15); return their count, whether there was room or not."""
+    layout, total = spread.layouts[index], count
     tensor, pipeline, data = int(layout[0]), int(layout[1]), int(layout[2])
     several = 0
     for row in range(spread.ranks.shape[0]):
-        several += 1 if spread.ranks[row, place] > 0.0 else 0
+        several += 1 if spread.ranks[row, index] > 0.0 else 0
     if several == 0:
         return total
     trait = several * 8 + (4 if tensor > 1 else 0) + (2 if pipeline > 1 else 0) + (1 if data > 1 else 0)
@@ -277,13 +278,13 @@ def plans_of_layout(spread: Options, place: int, plans: Matrix, count: int) -> i
     while spread.pipelines[degree] != pipeline:
         degree += 1
     first, last = spread.starts[trait], spread.starts[trait + 1]
-    for at in range(spread.chunks.shape[1]):
-        parts = spread.chunks[degree, at]
+    for column in range(spread.chunks.shape[1]):
+        parts = spread.chunks[degree, column]
         # Chunks need rounds of one micro-batch per stage.
         if parts == 0.0 or (parts > 1.0 and int(layout[4]) % pipeline != 0):
             continue
-        for which in range(spread.experts.size):
-            expert = spread.experts[which]
+        for choice in range(spread.experts.size):
+            expert = spread.experts[choice]
             if data % expert != 0 or (expert != 1 and spread.expert_count % expert != 0):
                 continue
             if total + last - first > plans.shape[0]:
@@ -296,7 +297,7 @@ def plans_of_layout(spread: Options, place: int, plans: Matrix, count: int) -> i
                 plan[5], plan[14] = parts, expert
                 plan[6], plan[7] = spread.options[0, option], spread.options[1, option]
                 plan[8], plan[10] = spread.options[2, option], spread.options[4, option]
-                plan[9] = spread.ranks[int(spread.options[3, option]), place]
+                plan[9] = spread.ranks[int(spread.options[3, option]), index]
                 plan[11], plan[12], plan[13] = 1.0, 1.0, 1.0
                 total += 1
     return total
@@ -306,11 +307,11 @@ def plans_of_layout(spread: Options, place: int, plans: Matrix, count: int) -> i
 def spread_options(spread: Options, plans: Matrix, count: Places) -> None:
     """Write every plan of layouts, (N, 15), as far as there is room.
 
-    ``count`` takes how many there are, and how many of the layout that has most.
+    ``count`` receives the number of plans, and that of the layout with the most.
     """
     total, most = 0, 0
-    for place in range(spread.layouts.shape[0]):
+    for index in range(spread.layouts.shape[0]):
         before = total
-        total = plans_of_layout(spread, place, plans, total)
+        total = plans_of_layout(spread, index, plans, total)
         most = max(most, total - before)
     count[0], count[1] = total, most

@@ -1,4 +1,4 @@
-"""What spans the plans of one model on one system at one global batch."""
+"""The space of plans of one model on one system at one global batch."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.records import Floats
-from app.engine.search.shares import MOST_SHARES, Bounds, Given, is_power_of_two, shares_of_layouts
+from app.engine.search.shares import MOST_SHARES, Allowed, Bounds, is_power_of_two, shares_of_layouts
 
 LARGEST_MICRO_BATCH = 1024
 """Samples of a micro-batch beyond which kernels of usual samples gain nothing."""
-
 MICRO_BATCHES = tuple(sorted({base << power for base in (2, 3) for power in range(24)} | {1}))
 """Micro-batches that are tried where no global batch has to be divided."""
-
-
 Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """What spans the plans of one model on one system."""
+    """The bounds and options of the plans of one model on one system."""
 
     devices: int
     devices_per_node: int
@@ -62,7 +59,7 @@ class Space:
     def effective(self, name: str, natural: Sequence[float]) -> Sequence[float]:
         """Return the values of a field that make a difference.
 
-        Of several that are allowed those without effect are left out; a single one is an order.
+        Allowed values without effect are left out unless there is only one.
         """
         values = self.choices(name, natural)
         if len(values) == 1:
@@ -75,7 +72,6 @@ class Space:
 
     @property
     def micro_batches(self) -> Sequence[float]:
-        """Micro-batches that are tried where no global batch has to be divided."""
         bound = min(self.largest_micro_batch, self.global_batch)
         tried = [float(size) for size in MICRO_BATCHES if size <= bound]
         if self.lean:
@@ -83,10 +79,9 @@ class Space:
         return self.choices("micro_batch", tried)
 
     @property
-    def bounds(self) -> tuple[Bounds, Given]:
-        """What bounds shares, and the copies, micro-batches and rounds that are allowed."""
+    def bounds(self) -> tuple[Bounds, Allowed]:
         bounds = Bounds(**{name: getattr(self, name) for name in Bounds._fields})
-        return bounds, Given(*(whole(self.allowed.get(name, ())) for name in Given._fields))
+        return bounds, Allowed(*(whole(self.allowed.get(name, ())) for name in Allowed._fields))
 
     def allows(self, name: str, value: float) -> bool:
         return name not in self.allowed or value in self.allowed[name]
@@ -105,9 +100,8 @@ def _divisors(number: int) -> tuple[int, ...]:
 def tensor_degrees(space: Space) -> list[int]:
     """Degrees of tensor parallelism that the heads and the machines allow.
 
-    On GPUs groups fill a part of a machine or whole machines, for a group across the edge of a machine would
-    send over the fabric what it need not (Narayanan et al. 2021, section 3.2); on IPUs they are powers of
-    two.
+    On GPUs a group fills a part of a machine or whole machines, so that it sends no more over the fabric than
+    needed (Narayanan et al. 2021, section 3.2); on IPUs degrees are powers of two.
 
     >>> space = Space(devices=32, devices_per_node=8, global_batch=1, depth=12, heads=48, ipu=False,
     ...     allowed={})
@@ -115,8 +109,8 @@ def tensor_degrees(space: Space) -> list[int]:
     [1, 2, 4, 8, 16]
     """
     if "tensor" in space.allowed:
-        asked = (int(t) for t in space.allowed["tensor"])
-        return [t for t in asked if _uses(space, space.devices, t) and _splits(space, t)]
+        requested = (int(t) for t in space.allowed["tensor"])
+        return [t for t in requested if _uses(space, space.devices, t) and _splits(space, t)]
     if not space.heads:
         return [1]
     node = min(space.devices_per_node, space.devices)
@@ -129,12 +123,12 @@ def tensor_degrees(space: Space) -> list[int]:
 
 
 def _uses(space: Space, devices: int, degree: int) -> bool:
-    """Return whether a degree uses devices as it should: all of them, or some where others may idle."""
+    """Return whether a degree uses all devices, or some of them where others may idle."""
     return degree <= devices if space.spare else devices % degree == 0
 
 
 def _splits(space: Space, tensor: int) -> bool:
-    """Return whether tensor ranks can share the heads; those of an IPU need not come out even."""
+    """Return whether tensor ranks can share the heads, which need not divide evenly on IPUs."""
     return tensor == 1 or (space.heads > 0 and (space.ipu or space.heads % tensor == 0))
 
 
@@ -147,23 +141,20 @@ def pipeline_degrees(space: Space, tensor: int) -> list[int]:
     >>> pipeline_degrees(space, 2)
     [1, 2, 4]
     """
-    left = space.devices // tensor
+    remaining = space.devices // tensor
     if "pipeline" in space.allowed:
-        asked = (int(p) for p in space.allowed["pipeline"])
-        return [p for p in asked if _uses(space, left, p) and p <= space.depth]
+        requested = (int(p) for p in space.allowed["pipeline"])
+        return [p for p in requested if _uses(space, remaining, p) and p <= space.depth]
     if not space.heads and not space.ipu:
         return [1]
     if space.ipu:
-        return [p for p in _powers_of_two(min(left, space.depth)) if _uses(space, left, p)]
+        powers = (1 << power for power in range(min(remaining, space.depth).bit_length()))
+        return [p for p in powers if _uses(space, remaining, p)]
     if space.spare:
         # More stages than the fewest with as many layers each shorten none of them.
         fewest = {-(-space.depth // layers) for layers in range(1, space.depth + 1)}
-        return sorted(p for p in fewest if p <= left)
-    return [p for p in divisors(left) if p <= space.depth]
-
-
-def _powers_of_two(most: int) -> list[int]:
-    return [1 << power for power in range(most.bit_length())]
+        return sorted(p for p in fewest if p <= remaining)
+    return [p for p in divisors(remaining) if p <= space.depth]
 
 
 def layouts(space: Space) -> Floats:
@@ -191,23 +182,23 @@ def layouts(space: Space) -> Floats:
     [[1.0, 1.0, 2.0, 0.5, 2.0], [1.0, 1.0, 2.0, 1.0, 1.0]]
     """
     if space.context > 1:
-        found = layouts(space.of_groups())
-        found[:, 2] *= space.context
-        found[:, 3] /= space.context
-        return found
+        rows = layouts(space.of_groups())
+        rows[:, 2] *= space.context
+        rows[:, 3] /= space.context
+        return rows
     pairs = [
         (tensor, pipeline) for tensor in tensor_degrees(space) for pipeline in pipeline_degrees(space, tensor)
     ]
     degrees = np.array(pairs, dtype=float).reshape(-1, 2).T.copy()
     return filled(
-        lambda found, count: shares_of_layouts(
+        lambda rows, count: shares_of_layouts(
             *space.bounds,
             whole(space.micro_batches),
             whole(divisors(space.global_batch)),
             degrees,
             np.empty(2 * MOST_SHARES, dtype=np.int64),
             np.empty((3, MOST_SHARES)),
-            found,
+            rows,
             count,
         ),
         width=5,
@@ -216,12 +207,12 @@ def layouts(space: Space) -> Floats:
 
 
 def filled(write: Callable[[Floats, Whole], None], *, width: int, expected: int) -> Floats:
-    """Return the rows of so many numbers that a kernel writes, how many only it knows."""
+    """Return the rows that a kernel writes, calling it again with more room if needed."""
     count = np.zeros(1, dtype=np.int64)
-    found = np.empty((max(expected, 64), width))
-    write(found, count)
+    rows = np.empty((max(expected, 64), width))
+    write(rows, count)
     length = int(count[0])
-    return found[:length] if length <= len(found) else filled(write, width=width, expected=length)
+    return rows[:length] if length <= len(rows) else filled(write, width=width, expected=length)
 
 
 def whole(values: Sequence[float]) -> Whole:

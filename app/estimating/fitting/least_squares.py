@@ -61,15 +61,15 @@ class Solution:
 
     def without(self, left_out: Mask) -> Floats:
         """Return the coordinates when some runs are left out, by one Newton step from the solution."""
-        kept = self.weights * ~left_out
+        weights = self.weights * ~left_out
         scaled = self.slopes / SCALE
-        curvature = scaled.T @ (scaled * kept[:, np.newaxis]) + _prior_curvature(self.figures)
-        gradient = scaled.T @ (kept * self.errors / SCALE) + self._prior_gradient()
+        curvature = scaled.T @ (scaled * weights[:, np.newaxis]) + _prior_curvature(self.figures)
+        gradient = scaled.T @ (weights * self.errors / SCALE) + self._prior_gradient()
         free = _inside(self.figures, self.point, gradient)
         return self.figures.clipped(self.point - _solve(curvature, gradient, free))
 
     def tied(self, number: int) -> Floats:
-        """Return the coordinates when one figure is held at what it is expected to be like."""
+        """Return the coordinates with one figure held at its expectation."""
         row = self.figures.pulls[number]
         off = self.figures.distances(self.point)[number]
         inverse = np.linalg.inv(self.curvature)
@@ -110,22 +110,22 @@ def linearised(runs: Sequence[FitRun], figures: Figures, point: Floats) -> tuple
     """Return the error of each run, (R,), and its derivatives, (R, K)."""
     errors, slopes = np.empty(len(runs)), np.zeros((len(runs), len(figures.keys)))
     for row, run in enumerate(runs):
-        places = [figures.place[key] for key in run.keys if key in figures.place]
-        samples = np.tile(point, (2 * len(places) + 1, 1))
-        for number, place in enumerate(places):
-            samples[2 * number + 1, place] += NUDGE
-            samples[2 * number + 2, place] -= NUDGE
+        columns = [figures.place[key] for key in run.keys if key in figures.place]
+        samples = np.tile(point, (2 * len(columns) + 1, 1))
+        for number, column in enumerate(columns):
+            samples[2 * number + 1, column] += NUDGE
+            samples[2 * number + 2, column] -= NUDGE
         samples = figures.clipped(samples)
-        found = predicted(run, figures, samples)
-        errors[row] = found[0]
-        for number, place in enumerate(places):
-            moved = samples[2 * number + 1, place] - samples[2 * number + 2, place]
-            slopes[row, place] = (found[2 * number + 1] - found[2 * number + 2]) / moved
+        values = predicted(run, figures, samples)
+        errors[row] = values[0]
+        for number, column in enumerate(columns):
+            moved = samples[2 * number + 1, column] - samples[2 * number + 2, column]
+            slopes[row, column] = (values[2 * number + 1] - values[2 * number + 2]) / moved
     return errors, cut(runs, slopes)
 
 
 def cut(runs: Sequence[FitRun], slopes: Floats) -> Floats:
-    """Return derivatives without those by which a less well known family would bend figures of others."""
+    """Return derivatives without those by which a less well known family would change figures of others."""
     fitted = np.array([run.family in FITTED_FAMILIES for run in runs], dtype=bool)
     informed = np.any(slopes[fitted] != 0, axis=0)
     return np.where(~fitted[:, np.newaxis] & informed, 0.0, slopes)
@@ -135,8 +135,8 @@ def predicted(run: FitRun, figures: Figures, coordinates: Floats) -> Floats:
     """Return ln(predicted / measured time) of a run at samples of coordinates, (S, K)."""
     values = figures.values(np.atleast_2d(coordinates))
     chosen = {key[1]: values[:, figures.place[key]] for key in run.keys if key in figures.place}
-    found = run.predict(chosen)
-    return np.asarray(np.broadcast_to(found, (values.shape[0],)))
+    errors = run.predict(chosen)
+    return np.asarray(np.broadcast_to(errors, (values.shape[0],)))
 
 
 def _robust(errors: Floats) -> Floats:
@@ -154,7 +154,7 @@ def _prior_curvature(figures: Figures) -> Floats:
 
 
 def _inside(figures: Figures, point: Floats, gradient: Floats) -> Mask:
-    """Return which coordinates may move: all but those that press against a bound."""
+    """Return which coordinates may move: all but those pressed against a bound."""
     low = (point <= figures.least) & (gradient > 0)
     high = (point >= figures.most) & (gradient < 0)
     return np.asarray(~(low | high))
@@ -173,23 +173,23 @@ SMALL = 8
 
 @dataclass(frozen=True, slots=True)
 class LogErrors:
-    """Log-errors of some runs under one way to leave runs out; not a number where there is none."""
+    """Log-errors of runs under one way to leave runs out; NaN where there is none."""
 
     name: str
     runs: tuple[FitRun, ...]
     values: Floats
 
     def part(self, name: str, chosen: Callable[[FitRun], bool]) -> ErrorSummary:
-        """Return the summary of the runs that a condition holds for."""
-        kept = [
+        """Return the summary of the runs that meet a condition."""
+        rows = [
             (run.group, value)
             for run, value in zip(self.runs, self.values, strict=True)
             if chosen(run) and np.isfinite(value)
         ]
-        part = ErrorSummary(name, len(kept), len(kept))
-        if not kept:
+        part = ErrorSummary(name, len(rows), len(rows))
+        if not rows:
             return part
-        return with_errors(part, np.array([value for _, value in kept]), [group for group, _ in kept])
+        return with_errors(part, np.array([value for _, value in rows]), [group for group, _ in rows])
 
 
 def core(run: FitRun) -> bool:
@@ -213,8 +213,8 @@ def by_group(solution: Solution) -> LogErrors:
     for name in dict.fromkeys(names):
         out = names == name
         point = solution.without(out)
-        for place in np.flatnonzero(out):
-            values[place] = predicted(solution.runs[place], solution.figures, point)[0]
+        for index in np.flatnonzero(out):
+            values[index] = predicted(solution.runs[index], solution.figures, point)[0]
     return LogErrors("left out by group", solution.runs, values)
 
 
@@ -233,9 +233,9 @@ def by_profile(
 ) -> LogErrors:
     """Return the error of each run when its software is unknown.
 
-    The profile and all that extends it are taken out of the rules and its runs out of the fit; the
-    run then gets what the rules say of the rest of its text, in most cases a class, and is answered
-    as a run of that. IPU runs are left aside: their software is one vendor's.
+    The profile and all that extends it are removed from the rules, and its runs from the fit; the run then
+    gets what the rules make of the rest of its text, mostly a class. IPU runs are left aside: their software
+    is one vendor's.
     """
     owners = {run.profile: _owner(run.profile, context) for run in solution.runs}
     names = np.array([owners[run.profile] for run in solution.runs])
@@ -244,20 +244,20 @@ def by_profile(
         out = names == name
         point = solution.without(out)
         unknown = without_profile(context, name)
-        for place in np.flatnonzero(out):
-            run = run_of(rows[solution.runs[place].id], unknown)
+        for index in np.flatnonzero(out):
+            run = run_of(rows[solution.runs[index].id], unknown)
             if run is not None:
-                runs[place], values[place] = run, predicted(run, solution.figures, point)[0]
+                runs[index], values[index] = run, predicted(run, solution.figures, point)[0]
     return LogErrors("software unknown", tuple(runs), values)
 
 
 def without_profile(context: SizingContext, name: str) -> SizingContext:
-    kept = tuple(rule for rule in context.rules.software if _owner(rule.result["profile"], context) != name)
-    return replace(context, rules=replace(context.rules, software=kept))
+    rules = tuple(rule for rule in context.rules.software if _owner(rule.result["profile"], context) != name)
+    return replace(context, rules=replace(context.rules, software=rules))
 
 
 def _owner(profile: str, context: SizingContext) -> str:
-    """Return the first of a line of profiles that is not a class."""
+    """Return the first ancestor of a profile that is not a class."""
     for parent in context.software.profiles[profile].extends:
         if not context.software.profiles[parent].is_preset:
             return _owner(parent, context)
@@ -265,21 +265,21 @@ def _owner(profile: str, context: SizingContext) -> str:
 
 
 def worth(solution: Solution, errors: LogErrors) -> dict[tuple[str, str], float]:
-    """Return by how much the left-out error grows when a figure is tied to what it is expected like.
+    """Return the growth of the left-out error when a figure is tied to its expectation.
 
     In the linearised model, with all others refitted: the growth of the absolute errors of all runs, groups
-    counted once, over the number of groups that depend on the figure. One that is not above zero did
-    not pay for itself out of sample.
+    counted once, over the number of groups that depend on the figure. A figure whose growth is not positive
+    does not pay for itself out of sample.
     """
     weights = group_weights([run.group for run in solution.runs])
-    found = {}
+    growths = {}
     for number, key in enumerate(solution.figures.keys):
         touched = solution.slopes[:, number] != 0
         if np.any(touched):
             tied = errors.values + solution.slopes @ (solution.tied(number) - solution.point)
             growth = weights * (np.abs(tied) - np.abs(errors.values))
-            found[key] = float(np.sum(growth) / np.sum(weights[touched]))
-    return found
+            growths[key] = float(np.sum(growth) / np.sum(weights[touched]))
+    return growths
 
 
 PRIOR = 0.08
@@ -293,7 +293,7 @@ TRIES = 61
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """One left-out run: by how much it was missed, and how far the fitted figures explain that."""
+    """The error of a left-out run, and its variance from the fitted figures."""
 
     run: FitRun
     error: float
@@ -302,35 +302,39 @@ class Miss:
 
 
 def misses(errors: LogErrors, solution: Solution, deviations: Floats) -> list[Miss]:
-    """Return left-out errors with the variance that the figures of each run give."""
-    kept = [(run, value) for run, value in zip(errors.runs, errors.values, strict=True) if np.isfinite(value)]
-    _, slopes = linearised([run for run, _ in kept], solution.figures, solution.point)
+    """Return left-out errors with the variances from the figures of each run."""
+    rows = [(run, value) for run, value in zip(errors.runs, errors.values, strict=True) if np.isfinite(value)]
+    _, slopes = linearised([run for run, _ in rows], solution.figures, solution.point)
     variances = np.square(slopes) @ np.square(deviations)
     return [
         Miss(run, float(value), float(variance))
-        for (run, value), variance in zip(kept, variances, strict=True)
+        for (run, value), variance in zip(rows, variances, strict=True)
     ]
 
 
-def fit_residuals(found: Sequence[Miss], held: Mapping[str, float], free: Sequence[str]) -> dict[str, float]:
-    weights = _independent([miss.run for miss in found])
-    errors = np.array([miss.error for miss in found])
-    known = np.array(
+def fit_residuals(
+    missed: Sequence[Miss], widths: Mapping[str, float], free: Sequence[str]
+) -> dict[str, float]:
+    weights = _independent([miss.run for miss in missed])
+    errors = np.array([miss.error for miss in missed])
+    fixed = np.array(
         [
-            miss.variance + sum(held.get(name, 0.0) ** 2 for name in miss.run.regimes if name not in free)
-            for miss in found
+            miss.variance + sum(widths.get(name, 0.0) ** 2 for name in miss.run.regimes if name not in free)
+            for miss in missed
         ]
     )
-    inside = np.array([[name in miss.run.regimes for name in free] for miss in found], dtype=float)
+    inside = np.array([[name in miss.run.regimes for name in free] for miss in missed], dtype=float)
     tries = np.exp(np.linspace(math.log(SMALLEST), math.log(LARGEST), TRIES))
     deviations = np.full(len(free), PRIOR)
     for _ in range(SWEEPS):
-        for place in range(len(free)):
-            others = known + inside @ np.square(deviations) - inside[:, place] * deviations[place] ** 2
-            variance = others + inside[:, place] * np.square(tries)[:, np.newaxis]
+        for index in range(len(free)):
+            other_variance = (
+                fixed + inside @ np.square(deviations) - inside[:, index] * deviations[index] ** 2
+            )
+            variance = other_variance + inside[:, index] * np.square(tries)[:, np.newaxis]
             likelihood = _log_likelihood(errors, variance) @ weights
             prior = -0.5 * np.square(np.log(tries / PRIOR) / PRIOR_WIDTH)
-            deviations[place] = tries[int(np.argmax(likelihood + prior))]
+            deviations[index] = tries[int(np.argmax(likelihood + prior))]
     return {name: float(f"{value:.2g}") for name, value in zip(free, deviations, strict=True)}
 
 

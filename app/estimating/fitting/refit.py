@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 
 import numpy as np
 
@@ -33,7 +32,6 @@ from app.estimating.fitting.least_squares import (
     worth,
 )
 from app.estimating.fitting.runs import Figures, FitRun, Key, runs_of
-from app.estimating.regimes import MeasurementCoverage
 
 LEAST_DEVIATION = 0.01
 """No figure is known better than to one per cent, however many runs agree."""
@@ -61,7 +59,6 @@ KNOWN_REGIMES = (
 
 CLASS_REGIMES = ("gpu_class_known", "gpu_unfitted_class")
 """Regimes judged by runs whose software was taken as unknown."""
-
 UNSEEN_REGIMES = ("gpu_other_chip",)
 """Regimes judged by runs of chips left out."""
 
@@ -80,7 +77,7 @@ class FigureFit:
 
 @dataclass(frozen=True, slots=True)
 class Refit:
-    """All fitted figures, the widths of the bands and the errors they stand on."""
+    """All fitted figures and deviations of bands, with the errors they are based on."""
 
     figures: Mapping[Key, FigureFit]
     residuals: Mapping[str, float]
@@ -91,7 +88,7 @@ class Refit:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Errors of runs under one way to leave some out, and the half 80 % bands they are answered with."""
+    """Errors of runs under one way to leave some out, and half their 80 % bands."""
 
     column: str
     errors: LogErrors
@@ -112,35 +109,40 @@ def refit(
     groups = by_group(solution)
     profiles = by_profile(solution, {row["id"]: row for row in rows}, context)
     runs = (*solution.runs, *runs_of(newer, context))
-    found = np.array([predicted(run, solution.figures, solution.point)[0] for run in runs])
+    errors = np.array([predicted(run, solution.figures, solution.point)[0] for run in runs])
     effects = fit_effects(
         runs,
-        found,
+        errors,
         lambda run: chip_series(run.chip) in context.measured.series,
         context.catalog.architecture,
     )
     laboratories = without(solution, effects, "laboratory left out", lambda run: run.laboratory)
-    chips = without(solution, effects, "chip left out", partial(newer_series, context.measured))
+    chips = without(
+        solution,
+        effects,
+        "chip left out",
+        lambda run: None if chip_series(run.chip) in context.measured.series else series(run.chip),
+    )
     scales = without(solution, effects, "scale left out", lambda run: "large" if at_scale(run) else None)
-    held = dict(context.residuals.deviations)
-    strangers = misses(profiles, solution, spread)
-    unknown = [miss for miss in strangers if set(miss.run.regimes) & set(CLASS_REGIMES)]
-    held |= fit_residuals(unknown, held, CLASS_REGIMES)
-    known = misses(laboratories, solution, spread)
-    held |= fit_residuals(known, held, KNOWN_REGIMES)
-    unseen = [_unseen(miss) for miss in misses(chips, solution, spread)]
-    held |= fit_residuals(unseen, held, UNSEEN_REGIMES)
+    widths = dict(context.residuals.deviations)
+    profile_misses = misses(profiles, solution, spread)
+    class_misses = [miss for miss in profile_misses if set(miss.run.regimes) & set(CLASS_REGIMES)]
+    widths |= fit_residuals(class_misses, widths, CLASS_REGIMES)
+    known_misses = misses(laboratories, solution, spread)
+    widths |= fit_residuals(known_misses, widths, KNOWN_REGIMES)
+    unseen_misses = [_unseen(miss) for miss in misses(chips, solution, spread)]
+    widths |= fit_residuals(unseen_misses, widths, UNSEEN_REGIMES)
     return Refit(
         figures=_fitted(solution, spread, worth(solution, groups)),
-        residuals={name: held[name] for name in (*KNOWN_REGIMES, *CLASS_REGIMES, *UNSEEN_REGIMES)},
+        residuals={name: widths[name] for name in (*KNOWN_REGIMES, *CLASS_REGIMES, *UNSEEN_REGIMES)},
         effects=effects.effects,
         left_out=(
-            LeftOut("in_sample", LogErrors("in sample", runs, found + effects.shifts()), {}),
+            LeftOut("in_sample", LogErrors("in sample", runs, errors + effects.shifts()), {}),
             LeftOut("group_left_out", groups, {}),
-            LeftOut("laboratory_left_out", laboratories, _widths(known, held)),
-            LeftOut("chip_left_out", chips, _widths(unseen, held)),
-            LeftOut("scale_left_out", scales, _widths(misses(scales, solution, spread), held)),
-            LeftOut("software_unknown", profiles, _widths(strangers, held)),
+            LeftOut("laboratory_left_out", laboratories, _widths(known_misses, widths)),
+            LeftOut("chip_left_out", chips, _widths(unseen_misses, widths)),
+            LeftOut("scale_left_out", scales, _widths(misses(scales, solution, spread), widths)),
+            LeftOut("software_unknown", profiles, _widths(profile_misses, widths)),
             LeftOut("fitted_on_one_machine", by_scale(solution), {}),
         ),
     )
@@ -154,16 +156,15 @@ def without(
     labels = [label(run) for run in runs]
     of_figures = np.array([label(run) for run in solution.runs], dtype=object)
     values = effects.shifts_without(labels)
-    points = {one: solution.without(of_figures == one) for one in set(labels) if one is not None}
-    for place, (run, one) in enumerate(zip(runs, labels, strict=True)):
-        if one is not None:
-            values[place] += predicted(run, solution.figures, points[one])[0]
+    points = {
+        run_label: solution.without(of_figures == run_label)
+        for run_label in set(labels)
+        if run_label is not None
+    }
+    for index, (run, run_label) in enumerate(zip(runs, labels, strict=True)):
+        if run_label is not None:
+            values[index] += predicted(run, solution.figures, points[run_label])[0]
     return LogErrors(name, runs, values)
-
-
-def newer_series(measured: MeasurementCoverage, run: FitRun) -> str | None:
-    """Return the series of a chip that no profile was fitted on; None for the others."""
-    return None if chip_series(run.chip) in measured.series else series(run.chip)
 
 
 LARGE = 1000
@@ -180,12 +181,12 @@ def newer_chip(run: FitRun) -> bool:
 
 def _unseen(miss: Miss) -> Miss:
     """Return a run as if its chip had never been measured."""
-    names = tuple("gpu_other_chip" if name == "gpu_newer_chip" else name for name in miss.run.regimes)
-    return replace(miss, run=replace(miss.run, regimes=names))
+    regimes = tuple("gpu_other_chip" if name == "gpu_newer_chip" else name for name in miss.run.regimes)
+    return replace(miss, run=replace(miss.run, regimes=regimes))
 
 
-def _widths(found: Sequence[Miss], held: Mapping[str, float]) -> dict[str, float]:
-    return {miss.run.id: half_width(miss, held) for miss in found}
+def _widths(missed: Sequence[Miss], widths: Mapping[str, float]) -> dict[str, float]:
+    return {miss.run.id: half_width(miss, widths) for miss in missed}
 
 
 def fit_software(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Solution:
@@ -196,9 +197,9 @@ def fit_software(rows: Sequence[Mapping[str, str]], context: SizingContext) -> S
 
 
 def deviations(solution: Solution) -> Floats:
-    """Return how well each coordinate is known while the others rest.
+    """Return the deviation of each coordinate with the others fixed.
 
-    Figures that make up for one another are drawn one by one; their joint deviation would count twice.
+    Figures that compensate each other are sampled independently; their joint deviation would count twice.
     """
     return np.asarray(np.maximum(np.diag(solution.curvature) ** -0.5, LEAST_DEVIATION))
 
@@ -207,47 +208,47 @@ def _fitted(solution: Solution, spread: Floats, value: Mapping[Key, float]) -> d
     figures = solution.figures
     values = figures.values(solution.point)
     distances = figures.distances(solution.point)
-    found = {}
-    for place, key in enumerate(figures.keys):
+    fits = {}
+    for index, key in enumerate(figures.keys):
         used = [run for run in solution.runs if rests_on(run, key, figures)]
-        found[key] = FigureFit(
-            value=float(f"{values[place]:.4g}"),
-            deviation=float(f"{spread[place]:.2g}"),
+        fits[key] = FigureFit(
+            value=float(f"{values[index]:.4g}"),
+            deviation=float(f"{spread[index]:.2g}"),
             runs=len(used),
             groups=len({run.group for run in used}),
-            prior=float(distances[place]),
+            prior=float(distances[index]),
             worth=value.get(key, 0.0),
         )
-    return found
+    return fits
 
 
 def rests_on(run: FitRun, key: Key, figures: Figures) -> bool:
-    """Return True where a figure depends on a run: by itself, or as the middle of those that do."""
-    place = figures.place[key]
+    """Return whether a figure depends on a run: directly, or as an ancestor of a figure that does."""
+    index = figures.place[key]
     for own in run.keys:
-        at = figures.place.get(own, -1)
-        while at >= 0:
-            if at == place:
+        ancestor = figures.place.get(own, -1)
+        while ancestor >= 0:
+            if ancestor == index:
                 return True
-            at = int(figures.parents[at])
+            ancestor = int(figures.parents[ancestor])
     return False
 
 
 def software_text(text: str, fitted: Mapping[Key, FigureFit]) -> str:
-    """Return the text of software.csv with the fitted values, deviations and the runs they rest on."""
+    """Return software.csv with the fitted values, deviations and numbers of runs."""
 
     def change(row: dict[str, str]) -> dict[str, str]:
-        found = fitted.get((row["profile"], row["parameter"]))
-        if found is None or row["status"] != "fitted":
+        figure = fitted.get((row["profile"], row["parameter"]))
+        if figure is None or row["status"] != "fitted":
             return row
-        note = f"{found.runs} runs in {found.groups} groups"
-        return row | {"value": f"{found.value:g}", "deviation": f"{found.deviation:g}", "note": note}
+        note = f"{figure.runs} runs in {figure.groups} groups"
+        return row | {"value": f"{figure.value:g}", "deviation": f"{figure.deviation:g}", "note": note}
 
     return _changed(text, change)
 
 
 def residuals_text(text: str, residuals: Mapping[str, float]) -> str:
-    """Return the text of residuals.csv with the fitted deviations."""
+    """Return residuals.csv with the fitted deviations."""
     return _changed(
         text,
         lambda row: (
@@ -268,25 +269,28 @@ def effects_text(effects: Sequence[Effect]) -> str:
     return out.getvalue()
 
 
-def held_out_text(found: Refit) -> str:
+def held_out_text(result: Refit) -> str:
     """Return data/validation/held_out.csv: the log-error of the time of each run, left out in each way.
 
-    Behind it stand half the 80 % bands that the runs are answered with where they are left out.
+    Further columns have half the 80 % bands of the runs where they are left out.
     """
     columns: dict[str, Mapping[str, float]] = {}
-    for one in found.left_out:
-        columns[one.column] = {
+    for way in result.left_out:
+        columns[way.column] = {
             run.id: value
-            for run, value in zip(one.errors.runs, one.errors.values, strict=True)
+            for run, value in zip(way.errors.runs, way.errors.values, strict=True)
             if np.isfinite(value)
         }
-    columns |= {f"{one.column}_half_width": one.widths for one in found.left_out if one.widths}
+    columns |= {f"{way.column}_half_width": way.widths for way in result.left_out if way.widths}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["id", *columns])
-    for run in found.left_out[0].errors.runs:
+    for run in result.left_out[0].errors.runs:
         writer.writerow(
-            [run.id, *("" if run.id not in held else f"{held[run.id]:.4f}" for held in columns.values())]
+            [
+                run.id,
+                *("" if run.id not in column else f"{column[run.id]:.4f}" for column in columns.values()),
+            ]
         )
     return out.getvalue()
 
@@ -304,16 +308,16 @@ SAME = 0.01
 """Relative difference up to which two fits count as one; other processors round otherwise."""
 
 
-def differences(found: Refit, context: SizingContext) -> list[str]:
-    """Return what of the files is not what a refit gives, one line each."""
-    stated = {key: context.software.profiles[key[0]].figures[key[1]].value for key in found.figures} | {
-        ("residuals", name): context.residuals[name] for name in found.residuals
+def differences(result: Refit, context: SizingContext) -> list[str]:
+    """Return the differences between the files and a refit, one line each."""
+    stated = {key: context.software.profiles[key[0]].figures[key[1]].value for key in result.figures} | {
+        ("residuals", name): context.residuals[name] for name in result.residuals
     }
-    fitted = {key: one.value for key, one in found.figures.items()} | {
-        ("residuals", name): value for name, value in found.residuals.items()
+    fitted = {key: figure.value for key, figure in result.figures.items()} | {
+        ("residuals", name): value for name, value in result.residuals.items()
     }
     stated |= {(row.kind, row.name): row.factor for row in context.effects.rows}
-    fitted |= {(row.kind, row.name): row.factor for row in found.effects}
+    fitted |= {(row.kind, row.name): row.factor for row in result.effects}
     return [
         f"{owner} {name} is {stated.get((owner, name), 0.0):g}, the fit gives {value:g}"
         for (owner, name), value in sorted(fitted.items())
@@ -332,40 +336,40 @@ PARTS: tuple[tuple[str, Callable[[FitRun], bool]], ...] = (
 )
 
 
-def figure_cells(found: Refit) -> list[tuple[str, ...]]:
+def figure_cells(result: Refit) -> list[tuple[str, ...]]:
     """Return every fitted figure, a heading first."""
     heading = ("profile", "figure", "value", "deviation", "runs", "groups", "from prior", "worth")
     lines = [
         (
             owner,
             name,
-            f"{one.value:g}",
-            f"± {one.deviation:g}",
-            str(one.runs),
-            str(one.groups),
-            f"{one.prior:+.1f}",
-            f"{one.worth:+.4f}",
+            f"{figure.value:g}",
+            f"± {figure.deviation:g}",
+            str(figure.runs),
+            str(figure.groups),
+            f"{figure.prior:+.1f}",
+            f"{figure.worth:+.4f}",
         )
-        for (owner, name), one in sorted(found.figures.items())
+        for (owner, name), figure in sorted(result.figures.items())
     ]
     lines += [
         (row.kind, row.name, f"{row.factor:g}", f"± {row.deviation:g}", row.note, "", "", "")
-        for row in found.effects
+        for row in result.effects
     ]
     lines += [
-        ("residuals", name, f"{value:g}", "", "", "", "", "") for name, value in found.residuals.items()
+        ("residuals", name, f"{value:g}", "", "", "", "", "") for name, value in result.residuals.items()
     ]
     return [heading, *lines]
 
 
-def error_cells(found: Refit) -> list[tuple[str, ...]]:
+def error_cells(result: Refit) -> list[tuple[str, ...]]:
     """Return median and 90th percentile of the errors, in sample and left out, a heading first."""
     lines: list[tuple[str, ...]] = [("error", "of", "runs", "groups", "median", "90 %", "bias")]
-    for errors in (one.errors for one in found.left_out):
+    for errors in (way.errors for way in result.left_out):
         for name, chosen in PARTS:
             part = errors.part(name, chosen)
             if part.rows:
                 shares = (part.median or 0.0, part.ninetieth or 0.0)
-                shown = (*(f"{share:.1%}" for share in shares), f"{part.bias or 0.0:+.1%}")
-                lines.append((errors.name, name, str(part.rows), str(part.groups), *shown))
+                cells = (*(f"{share:.1%}" for share in shares), f"{part.bias or 0.0:+.1%}")
+                lines.append((errors.name, name, str(part.rows), str(part.groups), *cells))
     return lines

@@ -60,21 +60,21 @@ SUBMITTER = re.compile(r"submitter ([^,;]+)")
 
 
 def laboratory_of(source: str) -> str:
-    """Return who measured a run: the submitter of a benchmark, else the owner of what was published.
+    """Return who measured a run: the submitter of a benchmark, else the owner of the publication.
 
     >>> laboratory_of("MLCommons, MLPerf Training v2.0, submitter Dell, system XE8545; mlcommons/results")
     'Dell'
     >>> laboratory_of("mosaicml/llm-foundry scripts/train/benchmarking/README.md")
     'mosaicml'
     """
-    named = SUBMITTER.search(source)
-    if named is not None:
-        return named.group(1).strip()
+    match = SUBMITTER.search(source)
+    if match is not None:
+        return match.group(1).strip()
     return re.split(r"[/,:@ ]", source.strip())[0]
 
 
 def free_keys(profile: SoftwareProfile) -> tuple[Key, ...]:
-    """Return the fitted figures that a profile uses, by the profile that states them."""
+    """Return the fitted figures of a profile, by the profile that states them."""
     return tuple(
         (figure.profile, name)
         for name, figure in sorted(profile.figures.items())
@@ -84,12 +84,12 @@ def free_keys(profile: SoftwareProfile) -> tuple[Key, ...]:
 
 def runs_of(rows: Sequence[Mapping[str, str]], context: SizingContext) -> list[FitRun]:
     """Return the measured throughputs and steps that can be predicted."""
-    found = (run_of(row, context) for row in rows)
-    return [run for run in found if run is not None]
+    runs = (run_of(row, context) for row in rows)
+    return [run for run in runs if run is not None]
 
 
 def run_of(row: Mapping[str, str], context: SizingContext) -> FitRun | None:
-    """Return a row of measured.csv as a run; None where it has no rate or cannot be predicted."""
+    """Return a row of measured.csv as a run; None without a rate or a prediction."""
     measured = number(row.get("value", ""))
     if measured is None or measured <= 0 or row.get("metric") not in THROUGHPUT:
         return None
@@ -127,12 +127,12 @@ def _log_error(
     measured: float,
     figures: Mapping[str, Floats],
 ) -> Floats:
-    held: dict[str, FloatLike] = dict(scenario.overrides)
+    overrides: dict[str, FloatLike] = dict(scenario.overrides)
     for name, samples in figures.items():
-        known = scenario.software.figures[name].value
+        stated = scenario.software.figures[name].value
         # A rule may have scaled a figure for the machine of the run; the scale stays.
-        held[name] = samples * (held[name] / known) if name in held else samples
-    changed = replace(scenario, overrides=held)
+        overrides[name] = samples * (overrides[name] / stated) if name in overrides else samples
+    changed = replace(scenario, overrides=overrides)
     value = np.ravel(conversion(case, changed, plans, context)(changed.step(plans).total))
     return np.asarray(sign * (np.log(value) - measured))
 
@@ -141,7 +141,7 @@ SMALLEST = 1e-12
 
 
 class Figures:
-    """Coordinates of the free figures: logarithms, or the plain value for shares."""
+    """Coordinates of the free figures: logarithms, or plain values of shares."""
 
     def __init__(self, software: SoftwareCatalog, keys: Sequence[Key]) -> None:
         self.keys = tuple(sorted(_with_ancestors(software, keys)))
@@ -168,12 +168,12 @@ class Figures:
         return np.where(self.plain, coordinates, np.exp(np.where(self.plain, 0.0, coordinates)))
 
     def clipped(self, coordinates: Floats) -> Floats:
-        """Return coordinates within what is plausible at all."""
+        """Return coordinates within their plausible bounds."""
         return np.clip(coordinates, self.least, self.most)
 
     @property
     def pulls(self) -> Floats:
-        """Rows of (K, K): each figure minus the one it is expected like, in deviations."""
+        """Rows of (K, K): each figure minus its parent, in deviations."""
         rows = np.eye(len(self.keys))
         for index, parent in enumerate(self.parents):
             if parent >= 0:
@@ -181,12 +181,12 @@ class Figures:
         return np.asarray(rows / self.width[:, np.newaxis])
 
     def distances(self, coordinates: Floats) -> Floats:
-        """Return how far each figure is from its expectation, in deviations."""
+        """Return the distance of each figure from its expectation, in deviations."""
         fixed = np.where(self.parents >= 0, 0.0, self.expected) / self.width
         return np.asarray(self.pulls @ coordinates - fixed)
 
     def start(self) -> Floats:
-        """Return the expectation of every figure, the parents' where they are free."""
+        """Return the expectation of every figure, that of the parent where it is free."""
         point = self.expected.copy()
         for _ in self.keys:
             point = np.where(self.parents >= 0, point[self.parents], point)
@@ -194,28 +194,28 @@ class Figures:
 
 
 def _with_ancestors(software: SoftwareCatalog, keys: Sequence[Key]) -> set[Key]:
-    found: set[Key] = set()
+    ancestors: set[Key] = set()
     waiting = list(keys)
     while waiting:
         key = waiting.pop()
-        found.add(key)
+        ancestors.add(key)
         above = _above(software, key)
         if above is not None and software.profiles[above[0]].figures[above[1]].status == "fitted":
             waiting.append(above)
-    return found
+    return ancestors
 
 
 def _above(software: SoftwareCatalog, key: Key) -> Key | None:
-    """Return the figure of what the profile extends."""
+    """Return the figure that the profile inherits from what it extends."""
     owner, name = key
-    found = None
+    inherited = None
     for parent in software.profiles[owner].extends:
         figure = software.profiles[parent].figures.get(name)
-        found = (figure.profile, name) if figure is not None else found
-    return found
+        inherited = (figure.profile, name) if figure is not None else inherited
+    return inherited
 
 
 def _expected(software: SoftwareCatalog, key: Key, above: Key | None) -> float:
-    """Return the figure of what the profile extends; the prior where that is nothing, or not there."""
+    """Return the inherited figure, or the prior where it is missing or 0."""
     stated = software.profiles[above[0]].figures[key[1]].value if above is not None else 0.0
     return stated if stated > 0 else software.ranges[key[1]].value

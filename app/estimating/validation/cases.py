@@ -20,7 +20,7 @@ from app.profiles.presets import presets
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row of a table: patterns that must all be found, and what follows."""
+    """One row of a table: patterns that must all match, and the result."""
 
     patterns: Mapping[str, re.Pattern[str]]
     result: Mapping[str, str]
@@ -54,25 +54,25 @@ class Rules:
 
     def completed(self, facts: Mapping[str, str]) -> dict[str, str]:
         """Return the fields that all matching rules fill in, later rules last."""
-        found: dict[str, str] = {}
+        fields: dict[str, str] = {}
         for rule in self.completion:
             if rule.matches(facts):
-                found[rule.result["field"]] = rule.result["value"]
-        return {name: value for name, value in found.items() if value}
+                fields[rule.result["field"]] = rule.result["value"]
+        return {name: value for name, value in fields.items() if value}
 
 
 KEYS = (
     *("family", "chip", "software", "model", "form_factor", "interconnect", "seq_len", "precision"),
     *("metric", "micro_batch", "global_batch"),
 )
-"""Facts that patterns are about, the soonest told apart first."""
+"""Facts that patterns match, the most selective first."""
 
 WHOLE = frozenset({"family", "chip", "seq_len", "micro_batch", "global_batch"})
-"""Facts that a pattern must match from end to end."""
+"""Facts that a pattern must match in full."""
 
 
 def rule_of(row: Mapping[str, str], keys: Collection[str] = KEYS, whole: Collection[str] = WHOLE) -> Rule:
-    """Return a row as a rule; columns that are no keys are what follows."""
+    """Return a row as a rule; columns that are not keys are its result."""
     patterns = {
         name: re.compile(f"^(?:{row[name]})$" if name in whole else row[name], re.IGNORECASE)
         for name in keys
@@ -104,9 +104,8 @@ def load_rules(directory: Path) -> Rules:
 
 
 ANSWER_COLUMNS = frozenset({"value", "model_tflops_per_accel", "mfu_pct", "mfu_basis", "notes", "source"})
-"""Columns that hold or betray the measured value; a case never sees them, but for what the
-notes say of what a rate counts (see :attr:`MeasurementCase.includes_evaluation`) and of the layout
-(:data:`DEGREES`)."""
+"""Columns that reveal the measured value, which a case never reads. Of the notes it reads what a rate
+counts (see :attr:`MeasurementCase.includes_evaluation`) and the layout (:data:`DEGREES`)."""
 
 
 def without_answers(row: Mapping[str, str]) -> dict[str, str]:
@@ -116,7 +115,6 @@ def without_answers(row: Mapping[str, str]) -> dict[str, str]:
 
 THROUGHPUT = frozenset({"samples_per_s", "tokens_per_s", "step_time_s", "tflops_per_accel"})
 """Metrics of a rate or a step, without the length of a run."""
-
 EVALUATION_INCLUDED = re.compile(r"INCLUDES evaluation", re.IGNORECASE)
 
 DEGREES = {
@@ -124,7 +122,7 @@ DEGREES = {
     "expert": re.compile(r"\bEP (\d+)"),
     "interleave": re.compile(r"\b(?:virtual stages|VP) (\d+)"),
 }
-"""Degrees of a layout that stand in the notes, because no column holds them."""
+"""Degrees of a layout that are stated in the notes, as they have no column."""
 
 
 class Unsupported(Exception):
@@ -139,8 +137,8 @@ def number(text: str) -> float | None:
     if not match:
         return None
     factor = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}[match.group(2)]
-    found = float(match.group(1).replace(",", "")) * factor
-    return found if math.isfinite(found) else None
+    value = float(match.group(1).replace(",", "")) * factor
+    return value if math.isfinite(value) else None
 
 
 LARGEST = {
@@ -159,31 +157,31 @@ LARGEST = {
     "dp": 1e7,
     "samples_or_tokens_total": 1e30,
 }
-"""Greatest value of each column that is computed with."""
+"""Largest value accepted in each numeric column."""
 
 SMALLEST = 1e-3
 
 
 def bounded(row: Mapping[str, str], column: str) -> float | None:
-    """Return a number of a row, None where there is none or 0; refuse one that cannot be."""
-    found = number(row.get(column, ""))
-    if not found:
+    """Return a number of a row, None where it is missing or 0; refuse one out of bounds."""
+    value = number(row.get(column, ""))
+    if not value:
         return None
-    if not SMALLEST <= found <= LARGEST[column]:
+    if not SMALLEST <= value <= LARGEST[column]:
         raise Unsupported(
             "{column} must be between {least} and {most}, not {value}",
             column=column,
-            value=found,
+            value=value,
             least=SMALLEST,
             most=LARGEST[column],
         )
-    return found
+    return value
 
 
 def whole(row: Mapping[str, str], column: str) -> int | None:
     """Return a cell as a whole number above 0, or None."""
-    found = bounded(row, column)
-    return int(found) if found is not None and found >= 1 else None
+    value = bounded(row, column)
+    return int(value) if value is not None and value >= 1 else None
 
 
 FORMATS = re.compile(r"mxfp8|nvfp4|fp8|(?:fp)?(?:16\.(?:16|32)|32\.32)|tf32|fp32|bf16|fp16", re.IGNORECASE)
@@ -196,21 +194,20 @@ def precision_of(text: str) -> str:
     >>> [precision_of(text) for text in ("fp8+bf16", "bf16 (fp32 grad accum)", "FP16.16", "32.32")]
     ['fp8', 'bf16', 'fp16.16', 'fp32']
     """
-    found = FORMATS.search(text)
-    if found is None:
+    match = FORMATS.search(text)
+    if match is None:
         return "fp16"
-    name = found.group().lower()
+    name = match.group().lower()
     if "32." in name:
         return "fp32"
     return "fp16.16" if "16." in name else name
 
 
 SHARDING = (("3", 3.0), ("FSDP", 3.0), ("HSDP", 3.0), ("2", 2.0), ("1", 1.0))
-
 RECOMPUTE = (
     ("none", 0.0), ("full", 2.0), ("selective", 1.0), ("yes", 2.0), ("minimal", 1.0), ("qkv_proj", 1.75),
 )  # fmt: skip
-"""How texts begin → what is computed again. MaxText keeps all products under ``minimal``, and under
+"""Recompute mode by how a text begins. MaxText keeps all products under ``minimal``, and under
 ``qkv_proj`` a quarter of a layer's."""
 INSIDE_NODE = re.compile(r"within|HSDP|inside the VM")
 """Texts of states that are sharded over the devices of one machine alone."""
@@ -243,9 +240,9 @@ class MeasurementCase:
     tensor: int
     pipeline: int
     laid_out: bool
-    """True where the row or a rule says how the model is spread over the devices."""
+    """True where the row or a rule states the layout."""
     copies_alone: bool
-    """True where the row says how many copies there are, and not what each is spread over."""
+    """True where the row states the data-parallel degree alone."""
     data: int | None
     sharding: float
     sharding_inside_node: bool
@@ -259,11 +256,11 @@ class MeasurementCase:
     includes_evaluation: bool
     completed: Mapping[str, str]
     profile: str | None
-    """Software profile that the run is known to be of."""
+    """Software profile of the run, if known."""
     preset: str | None
-    """Model preset that the run is known to be of."""
+    """Model preset of the run, if known."""
     refused: str = ""
-    """Why a run of this kind has no operators; empty where it may have."""
+    """Why a run of this kind has no operators; else empty."""
 
     @property
     def devices_per_node(self) -> int:
@@ -271,40 +268,40 @@ class MeasurementCase:
 
 
 def for_stages(completed: Mapping[str, str], stages: int) -> dict[str, str]:
-    """Return what rules fill in for a pipeline of some stages; ``field/8`` holds for eight of them only."""
-    found = {name: value for name, value in completed.items() if "/" not in name}
+    """Return the fields that rules fill in for a number of stages; ``field/8`` applies to eight only."""
+    fields = {name: value for name, value in completed.items() if "/" not in name}
     for name, value in completed.items():
         field, _, length = name.partition("/")
         if length == str(stages):
-            found[field] = value
-    return found
+            fields[field] = value
+    return fields
 
 
 def _degrees(notes: str) -> dict[str, Any]:
     """Return the degrees of a layout that the notes of a row state."""
-    found = {name: pattern.search(notes) for name, pattern in DEGREES.items()}
-    stated = {name: None if match is None else int(match.group(1)) for name, match in found.items()}
+    matches = {name: pattern.search(notes) for name, pattern in DEGREES.items()}
+    stated = {name: None if match is None else int(match.group(1)) for name, match in matches.items()}
     return stated | {"context": max(stated["context"] or 1, 1)}
 
 
 def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     """Return the case of a row of measured.csv; raise Unsupported where it cannot be built."""
     measured = row.get("system", "").strip()
-    known = rules.systems.get(measured)
-    if known is None:
+    system = rules.systems.get(measured)
+    if system is None:
         raise Unsupported("there is no system {system}", system=measured or "(blank)")
     precision = precision_of(row.get("precision", ""))
-    ipu = known["chip"] in IPU_SERIES
+    ipu = system["chip"] in IPU_SERIES
     batch_text = row.get("global_batch", "")
     if ipu:
         precision = "fp32" if precision in ("fp32", "tf32") else "fp16.16"
     facts = {
         "software": row.get("software", ""),
         "family": row.get("family", ""),
-        "chip": known["chip"],
+        "chip": system["chip"],
         "model": row.get("model_name", ""),
         "interconnect": row.get("interconnect", ""),
-        "form_factor": "pcie" if "pcie" in known["chip"] else "sxm",
+        "form_factor": "pcie" if "pcie" in system["chip"] else "sxm",
         "seq_len": row.get("seq_len", ""),
         "precision": "amp_bf16" if "amp" in row.get("precision", "") else precision,
         "metric": row.get("metric", ""),
@@ -336,6 +333,8 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         "micro_batch": "" if micro_batch is None else f"{micro_batch:g}",
     }
     known_model = rules.model(of_model)
+    layout_stated = bool({"tensor", "pipeline"} & set(completed) or whole(row, "tp") or whole(row, "pp"))
+    copies_stated = bool(whole(row, "dp"))
     return MeasurementCase(
         id=row.get("id", ""),
         group=row.get("group", "") or row.get("id", ""),
@@ -345,8 +344,8 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         software=row.get("software", ""),
         interconnect=row.get("interconnect", ""),
         precision=precision,
-        system=known["system"],
-        chip=known["chip"],
+        system=system["system"],
+        chip=system["chip"],
         devices=devices,
         nodes=whole(row, "nodes") or -(-devices // (4 if ipu else 8)),
         seq_len=seq_len,
@@ -359,11 +358,8 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         micro_batch=micro_batch,
         tensor=-(-tensor // cores),
         pipeline=stages,
-        laid_out=bool(
-            {"tensor", "pipeline"} & set(completed) or any(whole(row, name) for name in ("tp", "pp", "dp"))
-        ),
-        copies_alone=bool(whole(row, "dp"))
-        and not ({"tensor", "pipeline"} & set(completed) or any(whole(row, name) for name in ("tp", "pp"))),
+        laid_out=layout_stated or copies_stated,
+        copies_alone=copies_stated and not layout_stated,
         data=data,
         sharding=next(
             (
@@ -387,18 +383,17 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
 
 
 TRANSFORMERS = {"gpt": Stack.DECODER, "llama": Stack.DECODER, "bert": Stack.ENCODER, "vit": Stack.ENCODER}
-
 GATED_ROUNDING = 256
 """Gated feed-forward widths are rounded to this multiple (Touvron et al. 2023)."""
 
 
 def find_model(case: MeasurementCase) -> ModelProfile:
-    """Return the profile of a measured model; raise Unsupported where the columns do not tell."""
+    """Return the profile of a measured model; raise Unsupported where the columns do not define one."""
     columns = case.family in TRANSFORMERS and bool(case.hidden and case.layers and case.heads)
     if case.refused:
         raise Unsupported("{model}: {reason}", model=case.model, reason=Message(case.refused))
-    named = presets().get(case.preset or "")
-    fitting = named and _resized(named, case)
+    known_preset = presets().get(case.preset or "")
+    fitting = known_preset and _resized(known_preset, case)
     if fitting:
         return _with_classes(fitting, case)
     if columns:

@@ -12,8 +12,7 @@ from app.errors import CatalogError
 from app.estimating.validation.cases import number, read_table
 
 ALIKE = ("model_name", "seq_len", "image_size", "accelerators", "metric")
-"""Columns in which both runs agree."""
-
+"""Columns in which both runs must agree."""
 METRIC = "time_to_train_min"
 
 
@@ -41,13 +40,14 @@ def measured_seconds(row: Mapping[str, str]) -> float:
 
 def load_pairs(path: Path, rows: Iterable[Mapping[str, str]]) -> tuple[MeasuredPair, ...]:
     """Return the pairs of a table; refuse runs that are unknown, or not of the same work."""
-    named = read_table(path)
-    wanted = {pair[side] for pair in named for side in ("claimed", "baseline")}
-    known = {row["id"]: row for row in rows if row["id"] in wanted}
-    if missing := wanted - known.keys():
+    listed = read_table(path)
+    identifiers = {pair[side] for pair in listed for side in ("claimed", "baseline")}
+    rows_by_id = {row["id"]: row for row in rows if row["id"] in identifiers}
+    if missing := identifiers - rows_by_id.keys():
         raise CatalogError(f"{path.name}: no measured run is called {', '.join(sorted(missing))}")
     pairs = tuple(
-        MeasuredPair(pair["ratio"], known[pair["claimed"]], known[pair["baseline"]]) for pair in named
+        MeasuredPair(pair["ratio"], rows_by_id[pair["claimed"]], rows_by_id[pair["baseline"]])
+        for pair in listed
     )
     for pair in pairs:
         differing = [name for name in ALIKE if pair.claimed[name] != pair.baseline[name]]

@@ -1,4 +1,4 @@
-"""Predict a case: from its configuration to a value in its own metric."""
+"""Predict a measured case in its own metric from its configuration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from app.estimating.workload import nearest_format
 from app.profiles.model import ModelProfile
 
 MEMORY_DOUBT = 1.1
-"""Computed over available memory up to which a layout that was run is taken to have fitted as it stands."""
+"""Computed over available memory up to which a layout that was run is assumed to have fitted."""
 
 STATED = {
     "host_returns": "host_returns_per_update",
@@ -35,10 +35,10 @@ STATED = {
     "input_time": "input_time_per_sample",
     "input_bytes": "input_bytes",
 }
-"""Figures of the software that rules state as a configuration has them."""
+"""Figures of the software that rules may override, by the name of the field."""
 
 LARGEST_MICRO_BATCH = 64.0
-"""Micro-batch at most where a row states none."""
+"""Largest micro-batch tried where a row states none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def build(
     tokens = _tokens(case, model)
     table = _operators(case, model, tokens)
     network = context.rules.network({"interconnect": case.interconnect, "chip": case.chip})
-    found = context.hardware.measured(
+    hardware = context.hardware.measured(
         case.system, case.devices, case.devices_per_node, network, case.interconnect
     )
     overrides: dict[str, FloatLike] = {}
@@ -72,7 +72,7 @@ def build(
     }
     scenario = Scenario(
         table=table,
-        hardware=found,
+        hardware=hardware,
         software=profile,
         precision=Precision(case.precision),
         optimizer=case.completed.get("optimizer", "adam"),
@@ -81,8 +81,8 @@ def build(
         effects=context.effects.of(case.chip, profile, case.family, context.measured.series),
         stage_layers=tuple(float(layers) for layers in case.completed.get("stage_layers", "").split()),
     )
-    if not isinstance(found, IpuChip):
-        used = nearest_format(scenario.precision, found.chip.matrix_peak, table)
+    if not isinstance(hardware, IpuChip):
+        used = nearest_format(scenario.precision, hardware.chip.matrix_peak, table)
         scenario = replace(scenario, precision=used)
     return scenario, model, _plans(case, scenario, context)
 
@@ -116,7 +116,6 @@ def run_deviation(case: MeasurementCase, context: SizingContext) -> float:
 
 FLOP_PASSES = 3.0
 """Operations of a training step over those of its forward pass."""
-
 MODULES_BY_NAME = {"attention": ATTENTION_MODULES, "all": MODULES}
 """Products with adapters where a rule names them together."""
 
@@ -126,8 +125,8 @@ def _operators(case: MeasurementCase, model: ModelProfile, tokens: Tokens | None
     table = model.operators(tokens, case.image_size)
     if "lora_rank" not in case.completed:
         return table
-    named = case.completed.get("lora_modules", "q_proj v_proj")
-    return adapted(table, MODULES_BY_NAME.get(named) or named.split(), float(case.completed["lora_rank"]))
+    modules = case.completed.get("lora_modules", "q_proj v_proj")
+    return adapted(table, MODULES_BY_NAME.get(modules) or modules.split(), float(case.completed["lora_rank"]))
 
 
 def _tokens(case: MeasurementCase, model: ModelProfile) -> Tokens | None:
@@ -163,10 +162,10 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
     if batch < data and case.tensor * case.pipeline == 1 and _is_convolutional(scenario):
         return _split_samples(case, batch, data)
     if case.copies_alone and data < copies:
-        found = _searched(case, scenario, context, int(batch), data)
-        if found is not None:
-            return found
-    ours = max(1.0 / case.context, batch / data)
+        plan = _searched(case, scenario, context, int(batch), data)
+        if plan is not None:
+            return plan
+    per_copy = max(1.0 / case.context, batch / data)
     if micro is not None:
         micro /= case.context
     depth = scenario.table.depth
@@ -174,14 +173,14 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
     interleave = stated if case.pipeline > 1 else 1.0
     experts = scenario.table.active_parameters < scenario.table.parameters
     if math.ceil(depth / (case.pipeline * interleave)) * interleave > math.ceil(depth / case.pipeline):
-        # Chunks that layers do not divide over are laid out by hand, so that no stage holds more for them.
+        # Where layers do not divide over chunks, runs place them by hand so that no stage holds more.
         interleave = 1.0
     recompute = case.recompute if case.recompute is not None else float(scenario.is_ipu)
     if scenario.is_ipu and recompute:
         recompute = 2.0
 
     def plans(micro_batch: FloatLike) -> Plans:
-        parts = ours / np.asarray(micro_batch, dtype=float)
+        parts = per_copy / np.asarray(micro_batch, dtype=float)
         return Plans.of(
             tensor=case.tensor,
             pipeline=case.pipeline,
@@ -199,11 +198,11 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
         )
 
     if micro is None:
-        micro = _fastest_micro_batch(scenario, plans, ours, per_device or LARGEST_MICRO_BATCH)
+        micro = _fastest_micro_batch(scenario, plans, per_copy, per_device or LARGEST_MICRO_BATCH)
         if per_device is not None and not _fits(scenario, plans(micro)):
-            # What does not fit with one sample does not fit for another reason than its batch.
-            micro = min(ours, per_device)
-    chosen = plans(min(micro, ours))
+            # Then the batch is not the reason that it does not fit.
+            micro = min(per_copy, per_device)
+    chosen = plans(min(micro, per_copy))
     if case.laid_out or _fits(scenario, chosen):
         if case.recompute is None and not scenario.is_ipu and not _fits(scenario, chosen):
             return _least_recomputed(scenario, chosen)
@@ -212,9 +211,9 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
 
 
 def _least_recomputed(scenario: Scenario, plans: Plans) -> Plans:
-    """Return a plan with the fewest layers computed again with which it fits; as it is where none helps.
+    """Return a plan with the fewest recomputed layers with which it fits; unchanged where none helps.
 
-    A layout that was run did fit: what its memory could not hold was computed again.
+    A layout that was run did fit, so what its memory could not hold was recomputed.
     """
     depth = int(scenario.table.depth)
     tried = replace(plans, recompute=Recompute.SELECTIVE + np.arange(depth + 1) / depth)
@@ -229,7 +228,7 @@ def _least_recomputed(scenario: Scenario, plans: Plans) -> Plans:
 def _fastest_micro_batch(
     scenario: Scenario, plans: Callable[[FloatLike], Plans], ours: float, most: float
 ) -> float:
-    """Return the micro-batch of the fastest plan that fits, of those that a device's samples divide into."""
+    """Return the micro-batch of the fastest plan that fits, among the divisors of a copy's samples."""
     if ours % 1.0:
         return 1.0
     tried = np.array([float(size) for size in divisors(int(ours)) if size <= most])
@@ -263,10 +262,10 @@ def _split_samples(case: MeasurementCase, batch: float, data: float) -> Plans:
 def _searched(
     case: MeasurementCase, scenario: Scenario, context: SizingContext, batch: int, data: float | None = None
 ) -> Plans | None:
-    """Return the plan a search finds where a row states no layout and one device does not hold the model."""
+    """Return the best plan where a row states no layout and one device does not hold the model."""
     allowed: dict[str, tuple[float, ...]] = {} if data is None else {"data": (data,)}
     if not scenario.is_ipu:
-        # Those who say nothing of it seldom count the layers that they recompute.
+        # A row that does not mention recomputation rarely recomputes only some layers.
         modes = tuple(map(float, Recompute))
         allowed["recompute"] = modes if case.recompute is None else (case.recompute,)
     if case.sharding and not scenario.is_ipu:
@@ -275,8 +274,8 @@ def _searched(
         space = space_of(
             scenario, allowed, devices=case.devices, per_node=case.devices_per_node, global_batch=batch
         )
-        found = search_space(scenario, space, risk=risk_of(scenario, case.family, context))
-        choice = choose_plan(scenario, found)
+        search = search_space(scenario, space, risk=risk_of(scenario, case.family, context))
+        choice = choose_plan(scenario, search)
     except AppError:
         return None
     return choice.plans if choice.fits else None

@@ -47,7 +47,7 @@ class RowResult:
     software: str | None = None
     chain: str = ""
     regimes: tuple[str, ...] = ()
-    """What its error may come from, of data/residuals.csv."""
+    """Rows of data/residuals.csv that apply to it."""
 
     @property
     def log_error(self) -> float | None:
@@ -64,7 +64,7 @@ ANSWERED = (
     *("id", "group", "family", "supported", "reason", "predicted", "low", "high", "measured", "log_error"),
     "software",
 )
-"""What the command answers of a row."""
+"""Fields of a row in the output of the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class ErrorSummary:
 
 
 def group_weights(groups: Sequence[str]) -> Floats:
-    """Return weights with which each group counts once."""
+    """Return weights by which each group counts once."""
     sizes = Counter(groups)
     return np.array([1.0 / sizes[group] for group in groups])
 
@@ -100,13 +100,13 @@ def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
 
 def summary(name: str, rows: Sequence[RowResult]) -> ErrorSummary:
     compared = [row for row in rows if row.log_error is not None]
-    known = ErrorSummary(name, len(rows), sum(row.supported for row in rows))
+    counts = ErrorSummary(name, len(rows), sum(row.supported for row in rows))
     if not compared:
-        return known
+        return counts
     groups = [row.group for row in compared]
     inside = np.array([(row.low or 0.0) <= (row.measured or 0.0) <= (row.high or 0.0) for row in compared])
     return replace(
-        with_errors(known, np.array([row.log_error for row in compared], dtype=float), groups),
+        with_errors(counts, np.array([row.log_error for row in compared], dtype=float), groups),
         coverage=float(np.average(inside, weights=group_weights(groups))),
     )
 
@@ -143,14 +143,14 @@ def chain_correlations(rows: Iterable[RowResult]) -> dict[str, float]:
     for row in rows:
         if row.log_error is not None and row.chain:
             chains[row.chain].append(row)
-    found = {}
+    correlations = {}
     for name, members in sorted(chains.items()):
         if len({row.measured for row in members}) >= SHORTEST_CHAIN:
             predicted = _ranks([row.predicted or 0.0 for row in members])
             measured = _ranks([row.measured or 0.0 for row in members])
             if np.std(predicted) > 0:
-                found[name] = float(np.corrcoef(predicted, measured)[0, 1])
-    return found
+                correlations[name] = float(np.corrcoef(predicted, measured)[0, 1])
+    return correlations
 
 
 def _ranks(values: Sequence[float]) -> Floats:
@@ -223,7 +223,7 @@ def validate(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Valid
 def predict_run(
     case: MeasurementCase, context: SizingContext, measured: MeasurementCoverage
 ) -> tuple[PredictionSamples, Floats, list[str]]:
-    """Return the prediction of a case, samples of its metric, and what their error may come from.
+    """Return the prediction of a case, samples of its metric, and its regimes.
 
     Samples of runs that share a table of normals vary together in what both depend on.
     """
@@ -231,14 +231,14 @@ def predict_run(
         raise Unsupported("no software profile is known for {software}", software=case.software)
     profile = context.software.profile(case.profile)
     normals = common_normals()
-    found = predict(case, context, profile, normals)
-    names = regimes(found.scenario, found.plans, case.family, measured)
+    prediction = predict(case, context, profile, normals)
+    names = regimes(prediction.scenario, prediction.plans, case.family, measured)
     factors = residual_samples(
-        names, context.residuals, normals, own_column(found.scenario.chip, found.plans)
+        names, context.residuals, normals, own_column(prediction.scenario.chip, prediction.plans)
     )
-    factors = factors * np.exp(found.run_deviation * normals["run_length"])
-    samples = found.samples * factors if case.metric in SLOWER_IS_MORE else found.samples / factors
-    return found, samples, names
+    factors = factors * np.exp(prediction.run_deviation * normals["run_length"])
+    samples = prediction.samples * factors if case.metric in SLOWER_IS_MORE else prediction.samples / factors
+    return prediction, samples, names
 
 
 def predict_row(row: Mapping[str, str], context: SizingContext, measured: MeasurementCoverage) -> RowResult:
@@ -253,16 +253,18 @@ def predict_row(row: Mapping[str, str], context: SizingContext, measured: Measur
         case = read_case(row, context.rules)
     except Unsupported as reason:
         return replace(empty, reason=str(reason))
-    known = replace(empty, chip=case.chip, devices=case.devices, software=case.profile, chain=_chain(case))
+    described = replace(
+        empty, chip=case.chip, devices=case.devices, software=case.profile, chain=_chain(case)
+    )
     try:
-        found, samples, names = predict_run(case, context, measured)
-        low, high = band(samples, found.value)
+        prediction, samples, names = predict_run(case, context, measured)
+        low, high = band(samples, prediction.value)
     except (Unsupported, AppError) as reason:
-        return replace(known, reason=str(reason))
+        return replace(described, reason=str(reason))
     return replace(
-        known,
+        described,
         supported=True,
-        predicted=found.value,
+        predicted=prediction.value,
         low=float(low),
         high=float(high),
         regimes=tuple(names),

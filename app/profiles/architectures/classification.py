@@ -210,16 +210,15 @@ INVERTED_STAGES = (
 
 SCALES = ((1.0, 1.0), (1.0, 1.1), (1.1, 1.2), (1.2, 1.4), (1.4, 1.8), (1.6, 2.2), (1.8, 2.6), (2.0, 3.1))
 """Width and depth of B0 to B7 over those of B0."""
-
 GROUPED_EXPANSION = 4
 """Expansion of the variant with grouped convolutions."""
 
 
 def _scaled_channels(channels: int, width: float) -> int:
     """Return channels scaled and rounded to a multiple of 8, never down by more than a tenth."""
-    wanted = channels * width
-    rounded = max(8, int(wanted + 4) // 8 * 8)
-    return rounded + 8 if rounded < 0.9 * wanted else rounded
+    exact = channels * width
+    rounded = max(8, int(exact + 4) // 8 * 8)
+    return rounded + 8 if rounded < 0.9 * exact else rounded
 
 
 def _group_count(channels: int, group_size: int) -> int:

@@ -13,16 +13,15 @@ from app.errors import BadInput
 
 LAUNCH_SHARE = 1 / 11
 """Launches of one operator beside those of one transformer layer, which has eleven operators."""
-
 bare_convolution = partial(convolution_layer, norm=Pointwise.NONE, activation=Pointwise.NONE)
 """A convolution that neither norm nor activation follows."""
 
 
 class Blocks:
-    """Operators of a network in order, with what passes between its blocks.
+    """Operators of a network in order, and what passes between its blocks.
 
-    A pipeline may be cut between blocks; what one block hands to the next is averaged over them,
-    because the table carries one figure.
+    A pipeline may be cut between blocks; the elements passed on are averaged over them, as the table has one
+    figure.
     """
 
     def __init__(self) -> None:
@@ -35,21 +34,21 @@ class Blocks:
         self.operators.extend(operators)
 
     def block(self, operators: Iterable[Operator], *, output: float, count: int = 1) -> None:
-        """Add ``count`` equal blocks that each hand ``output`` elements per sample on."""
-        place = self._blocks
+        """Add ``count`` equal blocks that each pass on ``output`` elements per sample."""
+        number = self._blocks
         self.operators.extend(
-            replace(operator, count=operator.count * count, block=place, block_repeats=float(count))
+            replace(operator, count=operator.count * count, block=number, block_repeats=float(count))
             for operator in operators
         )
         self._blocks += 1
         self._handed += [output] * count
 
     def keep(self) -> None:
-        """Keep what the last operator gives for a later block too: a skip connection."""
+        """Start a skip connection: keep the output of the last operator for a later block."""
         self._kept.append(len(self.operators) - 1)
 
     def take(self, elements: float) -> None:
-        """Let the last operator take so many elements of what was kept last."""
+        """End the latest skip connection: the last operator takes ``elements`` of it."""
         self.operators[-1] = replace(self.operators[-1], skip=-elements)
         source = self._kept.pop()
         self.operators[source] = replace(self.operators[source], skip=elements)
@@ -68,7 +67,7 @@ def classifier(channels: int, positions: float, classes: int) -> list[Operator]:
 
 
 def head_loss(elements: float, name: str = "cross_entropy") -> Operator:
-    """Return a loss over so many outputs, at the end of a pipeline."""
+    """Return a loss over a number of outputs, at the end of a pipeline."""
     return pointwise_layer(name, Pointwise.CROSS_ENTROPY, elements, section=Section.HEAD)
 
 
@@ -86,7 +85,7 @@ def embedding(name: str, entries: int, width: int, tokens: float) -> Operator:
 
 
 def need_image(image_size: int | None, *, least: int) -> int:
-    """Return the image size, or say that it is missing or too small for the network."""
+    """Return the image size; refuse a missing one, or one too small for the network."""
     if image_size is None:
         raise BadInput.at("workload.image_size", "this model requires the image size (image_size)")
     if image_size < least:
@@ -100,7 +99,7 @@ def need_image(image_size: int | None, *, least: int) -> int:
 
 
 def need_tokens(tokens: Tokens | None) -> Tokens:
-    """Return the lengths, or say that they are missing."""
+    """Return the lengths; refuse missing ones."""
     if tokens is None:
         raise BadInput.at("workload.seq_len", "this model requires the sample length (seq_len)")
     return tokens

@@ -27,15 +27,11 @@ from app.profiles.architectures.segmentation import transposed_convolution
 
 PYRAMID = 256
 """Channels of every level of a feature pyramid."""
-
 BOXES = (4, 6, 6, 6, 4, 4)
 """Default boxes of SSD at each place of its six maps."""
-
 ANCHORS = {"retinanet": 9, "mask": 3, "efficientdet": 9}
-
 REGIONS = 512
 """Regions of one image that Mask R-CNN trains its heads on, a quarter of them with a mask."""
-
 biased = partial(bare_convolution, bias=True)
 """A convolution with bias that neither norm nor activation follows."""
 
@@ -71,10 +67,10 @@ def build_ssd(
         side, channels = small, target
         maps.append((side, channels))
     boxes = 0
-    for number, ((side, channels), each) in enumerate(zip(maps, BOXES, strict=True), start=1):
+    for number, ((side, channels), per_position) in enumerate(zip(maps, BOXES, strict=True), start=1):
         for kind, outputs in (("places", 4), ("classes", classes)):
-            blocks.add(biased(f"{kind}{number}", channels, each * outputs, side))
-        boxes += side * side * each
+            blocks.add(biased(f"{kind}{number}", channels, per_position * outputs, side))
+        boxes += side * side * per_position
     return _with_loss(blocks, boxes * classes)
 
 

@@ -20,14 +20,10 @@ from app.profiles.architectures.common import LAUNCH_SHARE, Blocks, bare_convolu
 
 REDUCTION = 8
 """Pixels of an image along one side of a latent."""
-
 LATENT_CHANNELS = 4
-
 HEAD = 64
 """Width of one head where their number is not given."""
-
 TEXT_TOKENS = 77
-
 BLOCKS_PER_LEVEL = 2
 
 

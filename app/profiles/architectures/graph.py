@@ -44,11 +44,11 @@ have a journal and two of a hundred a conference."""
 
 def relations() -> dict[tuple[str, str], float]:
     """Return the mean number of neighbours by the neighbour's and the node's kind, in both directions."""
-    found = {}
-    for (one, other), edges in EDGES.items():
-        found[one, other] = edges / NODES[other]
-        found[other, one] = edges / NODES[one]
-    return found
+    edges_of = {}
+    for (source, target), edges in EDGES.items():
+        edges_of[source, target] = edges / NODES[target]
+        edges_of[target, source] = edges / NODES[source]
+    return edges_of
 
 
 def sampled(neighbours: float, fan_out: float) -> float:

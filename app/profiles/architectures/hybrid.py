@@ -29,11 +29,8 @@ from app.profiles.architectures.common import need_tokens
 
 STATE_SPACE, ATTENTION, FEED_FORWARD, EXPERTS = "M", "*", "-", "E"
 """Letters of a pattern, one for each layer."""
-
 LETTERS = frozenset((STATE_SPACE, ATTENTION, FEED_FORWARD, EXPERTS))
-
 NAMES = {STATE_SPACE: "state_", ATTENTION: "", FEED_FORWARD: "", EXPERTS: "expert_"}
-
 LAUNCHES = 0.5
 """Kernel launches of one layer beside those of a transformer layer, which has two such parts."""
 
@@ -180,7 +177,7 @@ def build_hybrid(
         operators += layers(prediction_pattern * prediction_blocks, "prediction_", repeats)
         joined = further_predictions(hidden, vocabulary, length, lengths.scored, count=predictions)
         operators += [
-            replace(each, weights=each.weights / repeats, tensors=each.tensors / repeats) for each in joined
+            replace(row, weights=row.weights / repeats, tensors=row.tensors / repeats) for row in joined
         ]
     operators += output_head(shape, scored=lengths.scored)
     return OperatorTable.of(

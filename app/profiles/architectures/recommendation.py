@@ -33,7 +33,6 @@ CRITEO_MULTI_HOT = (
 
 HOT = (3, 2, 1, 2, 6, 1, 1, 1, 1, 7, 3, 8, 1, 6, 9, 5, 1, 1, 1, 12, 100, 27, 10, 3, 1, 1)
 """Rows of each table that one sample of the multi-hot variant looks up."""
-
 DENSE_FEATURES = 13
 """Numbers beside the categories in each of Criteo's samples."""
 

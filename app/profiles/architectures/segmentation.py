@@ -26,7 +26,6 @@ from app.profiles.architectures.common import Blocks, bare_convolution, head_los
 
 LEAST = 188
 """Smallest image that four levels of unpadded convolutions leave anything of."""
-
 convolution = partial(convolution_layer, norm=Pointwise.NONE, bias=True)
 """A convolution with bias and activation, without norm."""
 

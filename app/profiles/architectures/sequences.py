@@ -100,13 +100,10 @@ def build_gnmt(
 
 WORDS = 267_735
 """Words of WikiText-103."""
-
 GROUPS = (19_997, 20_000, 160_000, 67_738)
 """Words of each group, from the most frequent to the rarest."""
-
 FREQUENT = 20_000
 """Outputs every token is scored against: 19,997 words and three groups of rarer ones."""
-
 FREQUENCY_EXPONENT = 1.275
 """Power by which the frequency of words falls with their rank: the one for which words of which the
 rarest occurs three times, the least count of WikiText-103, sum to its 103 million tokens."""
@@ -244,10 +241,8 @@ def build_transformer_xl(
 
 QUANTILES = 3
 """Quantiles that the temporal fusion transformer forecasts: 0.1, 0.5 and 0.9."""
-
 CONTEXTS = 4
 """Vectors the static features give: for selection, enrichment and the two states of the recurrence."""
-
 launched_layer = partial(pointwise_layer, convolution_launches=0.5)
 """A memory-bound operator that is a kernel or two each way."""
 

@@ -94,10 +94,10 @@ def build_deepseek_v4(
 
     def attention(name: str, ratio: int) -> list[Operator]:
         """Return one attention block; keys are values as well and all heads share them."""
-        kept = compressed_keys(length, ratio, picked)
-        squared = length * (min(window, length) + kept)
+        key_count = compressed_keys(length, ratio, picked)
+        squared = length * (min(window, length) + key_count)
         width = heads * head_dimension
-        found = [
+        rows = [
             dense(f"{name}query_down", hidden, query_rank, length),
             norm_layer(f"{name}query_norm", query_rank, length, weights=query_rank, tensors=1.0),
             dense(f"{name}query_up", query_rank, width, length, split=Split.COLUMNS),
@@ -105,9 +105,9 @@ def build_deepseek_v4(
             norm_layer(f"{name}key_norm", head_dimension, length, weights=head_dimension, tensors=1.0),
         ]
         if ratio:
-            found += compressor(name, ratio, head_dimension)
+            rows += compressor(name, ratio, head_dimension)
         if ratio == OVERLAPPING:
-            found += [
+            rows += [
                 dense(f"{name}index_query", query_rank, index_heads * index_dimension, length, saved=0.0),
                 dense(f"{name}index_weights", hidden, index_heads, length, saved=0.0),
                 *compressor(f"{name}index_", ratio, index_dimension),
@@ -125,7 +125,7 @@ def build_deepseek_v4(
                 ),
             ]
         return [
-            *found,
+            *rows,
             Operator(
                 name=f"{name}attention",
                 kind=Kind.ATTENTION,
@@ -194,7 +194,7 @@ def build_deepseek_v4(
                 ),
             ),
         ]
-        return [replace(each, count=float(count), layer_launches=1.0 / len(block)) for each in block]
+        return [replace(operator, count=float(count), layer_launches=1.0 / len(block)) for operator in block]
 
     kinds = Counter(map(int, ratios.split("-")))
     shape = TransformerShape(

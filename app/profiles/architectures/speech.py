@@ -30,18 +30,14 @@ from app.profiles.architectures.sequences import additive_attention
 
 TEXT_PER_SECOND = 1_308_678 / 13_100 / 6.57
 """Characters of text for one second of audio in LJ Speech (K. Ito, L. Johnson, 2017)."""
-
 FRAMES_PER_SECOND = 22_050 / 256
 """Frames of Tacotron 2 in one second of LJ Speech."""
-
 PADDING = 10.10 / 6.57
 """Longest over mean clip of LJ Speech: a batch of tens of clips is padded to about the longest."""
-
 FRAME_KERNELS = 30.0 + 97.0
 """Kernels of one step of Tacotron 2's decoder, forward and backward, as its published code calls them:
 two cells of three, attention of fourteen, projections of four, joins, dropouts and sums; backward
 two products and a sum for each product, and a sum of every weight's gradients over the steps."""
-
 FRAME_SECONDS = 600 / 48_000
 """Shift of Deep Voice 3's frames: 600 samples at 48 kHz."""
 

@@ -100,7 +100,6 @@ def build_clip(
 
 CONVOLUTIONS = ((10, 5), (3, 2), (3, 2), (3, 2), (3, 2), (2, 2), (2, 2))
 """Kernel and stride of the convolutions of wav2vec 2.0 over samples of audio at 16 kHz."""
-
 POSITION_KERNEL, POSITION_GROUPS = 128, 16
 """The convolution that tells wav2vec 2.0 positions."""
 
@@ -128,20 +127,27 @@ def build_wav2vec2(
     frames = need_tokens(tokens).mean
     length, inside = frames * 320.0, 1
     operators: list[Operator] = []
-    for place, (kernel, stride) in enumerate(CONVOLUTIONS, start=1):
+    for number, (kernel, stride) in enumerate(CONVOLUTIONS, start=1):
         length /= stride
         # A frozen convolution keeps nothing for a backward pass that does not come.
         more = {"trained": False, "input_gradient": False} if frozen_features else {}
         operators.append(
             convolution_1d(
-                f"features{place}", inside, channels, kernel, length, bias=large, stride=float(stride), **more
+                f"features{number}",
+                inside,
+                channels,
+                kernel,
+                length,
+                bias=large,
+                stride=float(stride),
+                **more,
             )
         )
         if large:
-            operators.append(norm_layer(f"features{place}_norm", channels, length))
-        elif place == 1:
+            operators.append(norm_layer(f"features{number}_norm", channels, length))
+        elif number == 1:
             operators.append(norm_layer("features1_norm", channels, length, Pointwise.GROUP_NORM))
-        operators.append(pointwise_layer(f"features{place}_gelu", Pointwise.GELU, length * channels))
+        operators.append(pointwise_layer(f"features{number}_gelu", Pointwise.GELU, length * channels))
         inside = channels
     per_group = hidden // POSITION_GROUPS
     operators += [

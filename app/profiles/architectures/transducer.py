@@ -16,7 +16,6 @@ from app.profiles.architectures.common import embedding, need_tokens
 
 FRAMES_PER_SECOND = 100.0 / 3.0
 """Spectra of 10 ms, three of which are joined to one frame."""
-
 WORD_PIECES_PER_SECOND = 4.0
 """Word pieces for one second of LibriSpeech: 2.7 words of 1.5 of 1,023 pieces; an estimate."""
 

@@ -17,7 +17,6 @@ from app.profiles.architectures.common import need_tokens
 
 MODULATIONS = 6
 """Shifts, scales and gates that time gives to attention and feed-forward block of each layer."""
-
 TIME_WIDTH = 256
 """Sines and cosines of the time step."""
 
