@@ -1,4 +1,4 @@
-"""The answer in words: the outcome first, what would turn it, and what to beware of."""
+"""The answer in words: the outcome, what would change it, and warnings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from app.features.break_even.inputs import Amounts, used_share
 from app.features.break_even.model import BreakEven, Mixed
 
 LONG_GROWTH = 24.0
-"""Months over which growth that goes on is more than a plan for the next budget."""
+"""Months from which extrapolated growth is a caution."""
 
 FAR = 600.0
-"""Months up to which growth is told."""
+"""Most months over which growth is extrapolated."""
 
 
 def written(months: float | None) -> object:
@@ -29,7 +29,7 @@ def written(months: float | None) -> object:
 
 
 def sentences(answer: BreakEven, varied: Collection[str]) -> Iterator[Message]:
-    """Give the answer in sentences, with the inputs that are not known exactly."""
+    """Yield the answer in sentences, with the names of the inputs with a range."""
     yield _outcome(answer)
     if math.isfinite(answer.required_cloud_monthly):
         yield from _turning(answer)
@@ -90,20 +90,20 @@ def _turning(answer: BreakEven) -> Iterator[Message]:
         )
 
 
-def _mixed(found: Mixed, currency: str) -> Message:
+def _mixed(hybrid: Mixed, currency: str) -> Message:
     values = {
-        "share": round(100 * found.best.owned, 1),
-        "best": money(found.best.total, currency),
-        "owned": money(found.all_owned.total, currency),
-        "rented": money(found.all_rented.total, currency),
+        "share": round(100 * hybrid.best.owned, 1),
+        "best": money(hybrid.best.total, currency),
+        "owned": money(hybrid.all_owned.total, currency),
+        "rented": money(hybrid.all_rented.total, currency),
     }
-    if found.best.owned == 0:
+    if hybrid.best.owned == 0:
         return Message(
             "For this demand, renting everything costs least: {rented} a month, versus {owned} "
             "when owning everything",
             values,
         )
-    if found.best.owned >= found.peak_demand:
+    if hybrid.best.owned >= hybrid.peak_demand:
         return Message(
             "For this demand, owning everything costs least: {owned} a month, versus {rented} "
             "when renting everything",

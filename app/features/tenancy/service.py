@@ -1,4 +1,4 @@
-"""Several teams on one system: partitions side by side, a waiting line over time."""
+"""Several teams on one system: partitions, or a queue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def share_devices(bench: Workbench, request: PartitionRequest) -> PartitionPlan:
 
 
 def share_time(bench: Workbench, workspace_id: str, request: QueueRequest) -> QueueAnswer:
-    """Return the waits of teams whose jobs share machines; estimates may say how long jobs take."""
+    """Return the waits of teams whose jobs share machines."""
 
     def run() -> QueueAnswer:
         return simulate(request, bench.sizing.catalog, estimates)
