@@ -135,9 +135,9 @@ def get_price_book(
     version: VersionQuery = None,
 ) -> PriceBookDocument:
     """Return the rows with the catalogue's figures, and the versions; use the ETag in If-Match."""
-    found = price_books.get_book(bench, workspace, identifier, version)
-    response.headers["ETag"] = write_tag(found.newest)
-    return found
+    book = price_books.get_book(bench, workspace, identifier, version)
+    response.headers["ETag"] = write_tag(book.newest)
+    return book
 
 
 @router.put("/{id}", summary="Replace price book rows", responses={**ASK, **CHANGED})
@@ -151,9 +151,9 @@ def replace_price_book(
     tag: MatchHeader = None,
 ) -> PriceBookDocument:
     """Store other rows as a new version; estimates made with an earlier version are unchanged."""
-    found = price_books.replace_book(bench, workspace, identifier, body, read_tag(tag))
-    response.headers["ETag"] = write_tag(found.newest)
-    return found
+    book = price_books.replace_book(bench, workspace, identifier, body, read_tag(tag))
+    response.headers["ETag"] = write_tag(book.newest)
+    return book
 
 
 @router.patch("/{id}", summary="Update price book rows", responses={**ASK, **CHANGED})
@@ -167,9 +167,9 @@ def change_price_book(
     tag: MatchHeader = None,
 ) -> PriceBookDocument:
     """Add, replace or remove some rows, as a new version."""
-    found = price_books.change_book(bench, workspace, identifier, body, read_tag(tag))
-    response.headers["ETag"] = write_tag(found.newest)
-    return found
+    book = price_books.change_book(bench, workspace, identifier, body, read_tag(tag))
+    response.headers["ETag"] = write_tag(book.newest)
+    return book
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a price book", responses=DELETE)

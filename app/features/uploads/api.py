@@ -1,4 +1,4 @@
-"""What customers bring: model profiles and samples of their data."""
+"""Uploads: model profiles and data samples."""
 
 from __future__ import annotations
 
@@ -70,12 +70,10 @@ WORKLOAD_BODY = {"requestBody": {"required": True, "content": form_body(SampleFi
 
 
 async def workload_upload(request: Request) -> Upload[SampleFields]:
-    """Read a sample of the data."""
     return await read_upload(request, SampleFields)
 
 
 def profile_request(body: Any) -> ProfileRequest:
-    """Return a model described in JSON."""
     try:
         return PROFILE.validate_python(body)
     except ValidationError as error:
@@ -83,7 +81,7 @@ def profile_request(body: Any) -> ProfileRequest:
 
 
 def attachment(name: str, content: bytes) -> Response:
-    """Return a customer's file as one to be saved, never to be shown."""
+    """Return a customer's file as a download, never shown inline."""
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}"}
     return Response(content, media_type="application/octet-stream", headers=headers)
 
