@@ -19,10 +19,7 @@ from app.platform.workbench import LOCAL_WORKSPACE, Workbench, no_such
 from app.settings import Settings
 
 cli = typer.Typer(
-    name="key",
-    help="Create, list, rotate and revoke API keys.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    name="key", help="Create, list, rotate and revoke API keys.", no_args_is_help=True, rich_markup_mode=None
 )
 
 LISTED = 200

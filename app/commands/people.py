@@ -22,10 +22,7 @@ from app.settings import Settings
 users = typer.Typer(name="user", no_args_is_help=True, help="Manage accounts.", rich_markup_mode=None)
 
 workspaces = typer.Typer(
-    name="workspace",
-    no_args_is_help=True,
-    help="Manage workspaces.",
-    rich_markup_mode=None,
+    name="workspace", no_args_is_help=True, help="Manage workspaces.", rich_markup_mode=None
 )
 
 cli = typer.Typer()

@@ -14,10 +14,7 @@ from app.platform.wording.lines import table
 from app.platform.workbench import LOCAL_WORKSPACE
 
 cli = typer.Typer(
-    name="webhook",
-    help="Create, list and delete webhooks.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    name="webhook", help="Create, list and delete webhooks.", no_args_is_help=True, rich_markup_mode=None
 )
 
 

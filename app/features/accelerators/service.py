@@ -182,10 +182,7 @@ def check(request: AcceleratorRequest, catalog: Catalog) -> None:
             value=request.linked_devices,
         )
     if request.machine_price is not None and request.hourly_rent is not None:
-        raise BadInput.at(
-            "hourly_rent",
-            "enter the price of a machine or the rent of a device, not both",
-        )
+        raise BadInput.at("hourly_rent", "enter the price of a machine or the rent of a device, not both")
     if request.sparsity is None:
         peaks = {name: value for name in PEAKS if (value := getattr(request, name)) is not None}
         if doubtful := doubts(catalog, peaks, request.memory_gb_per_s):
@@ -236,9 +233,7 @@ def _document(
         used_by=[AcceleratorUse(kind=kind, id=identifier, name=name) for kind, identifier, name in uses],
         versions=[
             filled(
-                AcceleratorVersionSummary,
-                row,
-                changes=changes(documents.get(row.version - 1), row.document),
+                AcceleratorVersionSummary, row, changes=changes(documents.get(row.version - 1), row.document)
             )
             for row in versions
         ],

@@ -19,13 +19,7 @@ from app.estimating.ranges import money, quantity, significant
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.break_even.deciding import decide
-from app.features.break_even.model import (
-    BreakEven,
-    BreakEvenRequest,
-    RangeInput,
-    RangesInput,
-    RunningInput,
-)
+from app.features.break_even.model import BreakEven, BreakEvenRequest, RangeInput, RangesInput, RunningInput
 from app.features.break_even.words import written
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.comparisons.model import BasisCost, PublishedFigure

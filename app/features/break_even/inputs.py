@@ -393,7 +393,6 @@ def rent_lines(amounts: Amounts) -> list[AmountLine]:
     count = amounts.inputs.rented
     hours, price = amounts.values["cloud.hours_per_month"], amounts.values["cloud.hourly_price"]
     rule = Message(
-        "{count} × {hours} h × {price} per hour",
-        {"count": count, "hours": hours, "price": round(price, 4)},
+        "{count} × {hours} h × {price} per hour", {"count": count, "hours": hours, "price": round(price, 4)}
     )
     return [line("instances", count * hours * price, rule)]

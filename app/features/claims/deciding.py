@@ -13,14 +13,7 @@ from app.estimating.documents import CheckWarning, Text
 from app.estimating.ranges import quantity, significant, spread_quantity
 from app.estimating.trace import source_ref
 from app.features.claims.estimates import ERAS, EstimatedSide, Estimates
-from app.features.claims.footing import (
-    SystemAmounts,
-    amounts_of,
-    decided,
-    footings_of,
-    parity_of,
-    published,
-)
+from app.features.claims.footing import SystemAmounts, amounts_of, decided, footings_of, parity_of, published
 from app.features.claims.measured import measured_ratios, measured_warnings
 from app.features.claims.model import (
     ClaimSide,

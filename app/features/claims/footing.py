@@ -70,9 +70,7 @@ def amounts_of(system: str, catalog: Catalog, assumptions: ClaimsRequest) -> Sys
     elif entry.whole_price is None:
         price = _with_fewest_hosts(entry, price, catalog, "price")
     return SystemAmounts(
-        price,
-        typical_power(entry, catalog),
-        _with_fewest_hosts(entry, entry.power_max, catalog, "power_max"),
+        price, typical_power(entry, catalog), _with_fewest_hosts(entry, entry.power_max, catalog, "power_max")
     )
 
 

@@ -33,13 +33,7 @@ from app.platform.web.api import (
     read_upload_or_json,
     write_tag,
 )
-from app.platform.web.deps import (
-    ID,
-    BenchDep,
-    KeyHeader,
-    ListDep,
-    WorkspaceDep,
-)
+from app.platform.web.deps import ID, BenchDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import BOOK, BOOK_CHANGE
 from app.platform.web.locale import CSV, attachment
 from app.platform.web.needs import Right, needs
@@ -78,10 +72,7 @@ async def book_body(request: Request) -> Upload[BookFields] | Any:
 @router.post("", status_code=201, summary="Create a price book", responses=ASK, openapi_extra=BOOK_BODY)
 @needs(Right.MAKE)
 def create_price_book(
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    body: Annotated[Any, Depends(book_body)],
-    key: KeyHeader = None,
+    bench: BenchDep, workspace: WorkspaceDep, body: Annotated[Any, Depends(book_body)], key: KeyHeader = None
 ) -> PriceBookDocument:
     """Store your own prices, discounts and rates, for use in estimates as ``assumptions.price_book_id``.
 

@@ -244,12 +244,7 @@ def show_book(
 @router.post("/price-books/{identifier}", response_class=HTMLResponse)
 @needs(Right.MAKE)
 def save_book(
-    request: Request,
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: str,
-    form: RowsForm,
-    file: FileDep,
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: RowsForm, file: FileDep
 ) -> Response:
     """Keep the table, or a file in its place, as a new version; what is wrong stands beside its row."""
     rows, comment = rows_of(form), text_of(form, "comment")

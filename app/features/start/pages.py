@@ -187,9 +187,7 @@ def show_offer(bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Off
             least=least_counts(model, workload, bench.context(workspace)),
         )
     return Offer(
-        models=list(shelf.models.documents.values()),
-        systems=shelf.systems.listed,
-        suggested=suggested,
+        models=list(shelf.models.documents.values()), systems=shelf.systems.listed, suggested=suggested
     )
 
 

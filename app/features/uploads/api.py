@@ -31,15 +31,7 @@ from app.platform.web.api import (
     read_upload,
     read_upload_or_json,
 )
-from app.platform.web.deps import (
-    ID,
-    BenchDep,
-    CustomerQuery,
-    GoneDep,
-    KeyHeader,
-    ListDep,
-    WorkspaceDep,
-)
+from app.platform.web.deps import ID, BenchDep, CustomerQuery, GoneDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import CONFIG, TRANSFORMER
 from app.platform.web.needs import Right, needs
 
