@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Body, Depends, Path, Query, Request, Response
-from pydantic import TypeAdapter, ValidationError
 
 from app.features.price_books import service as price_books
 from app.features.price_books.model import (
@@ -15,7 +14,6 @@ from app.features.price_books.model import (
     PriceBookRequest,
     PriceBookSummary,
 )
-from app.platform.json_bodies import from_validation
 from app.platform.listing import Page
 from app.platform.web.api import (
     ASK,
@@ -35,12 +33,11 @@ from app.platform.web.api import (
 )
 from app.platform.web.deps import ID, BenchDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import BOOK, BOOK_CHANGE
+from app.platform.web.forms import checked
 from app.platform.web.locale import CSV, attachment
 from app.platform.web.needs import Right, needs
 
 router = api_router("price books", "/price-books")
-
-REQUEST: TypeAdapter[PriceBookRequest] = TypeAdapter(PriceBookRequest)
 
 BOOK_BODY = {
     "requestBody": {
@@ -81,11 +78,7 @@ def create_price_book(
     if isinstance(body, Upload):
         name = body.fields.name or body.name.removesuffix(".csv")
         return price_books.read_book(bench, workspace, name, body.content, key)
-    try:
-        request = REQUEST.validate_python(body)
-    except ValidationError as error:
-        raise from_validation(error.errors()) from None
-    return price_books.create_book(bench, workspace, request, key)
+    return price_books.create_book(bench, workspace, checked(PriceBookRequest, body), key)
 
 
 @router.get("", summary="List price books", responses=LIST)
