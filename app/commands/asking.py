@@ -76,7 +76,6 @@ class Question(Generic[Asked, Answer]):
     """Whether the API can store the answer."""
 
     def command(self, cli: typer.Typer, name: str, about: str) -> None:
-        """Add its command."""
         QUESTIONS[name] = self
 
         def storing(

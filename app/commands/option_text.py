@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def comparison_text(answer: Comparison, speaker: Voice) -> list[str]:
-    """Return options side by side: the leaders, then rows and ratios."""
     _ = speaker.gettext
     heads = (
         _("Option"),
@@ -76,7 +75,6 @@ def leader_text(what: str, first: str | None, tied: Sequence[str], speaker: Voic
 
 
 def bill_text(answer: Bill, speaker: Voice) -> list[str]:
-    """Return a bill of materials: its totals, then its lines."""
     _ = speaker.gettext
     unknown = _("price unknown")
     heads = (
@@ -118,7 +116,6 @@ def bill_text(answer: Bill, speaker: Voice) -> list[str]:
 
 
 def break_even_text(answer: BreakEven, speaker: Voice) -> list[str]:
-    """Return when owning pays off: in sentences, then the amounts and what each input changes."""
     _, currency = speaker.gettext, answer.currency
 
     def months(count: float | None) -> str:
@@ -154,7 +151,6 @@ def break_even_text(answer: BreakEven, speaker: Voice) -> list[str]:
 
 
 def proposal_text(answer: Proposal, speaker: Voice) -> list[str]:
-    """Return a proposal in short: customer, recommendation with reasons, and options."""
     _, content = speaker.gettext, answer.content
     facts = [
         (_("Proposal"), answer.id),

@@ -36,7 +36,6 @@ Email = Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of t
 
 @contextmanager
 def opened() -> Iterator[Identity]:
-    """Open the accounts of the server of the settings."""
     settings = Settings.from_environment()
     bench = make_bench(settings)
     try:

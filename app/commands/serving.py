@@ -54,7 +54,6 @@ def worker(
 
 
 def logging_settings() -> Settings:
-    """Read the settings and set up the log."""
     settings = Settings.from_environment()
     set_up_logs(settings.log, settings.log_level)
     return settings

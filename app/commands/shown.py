@@ -24,8 +24,6 @@ LOADED = (deciding, estimating)
 
 
 def with_printed(text: str, context: SizingContext) -> str:
-    """Return the page with the answers of its examples updated."""
-
     def replaced(example: re.Match[str]) -> str:
         question = QUESTIONS[example["command"]]
         answer = question.compute(question.request.model_validate_json(example["request"]), context)

@@ -217,7 +217,6 @@ class KeptRows:
                 yield SweepRow.model_validate_json(line)
 
     def drop_if_empty(self) -> None:
-        """Remove the file if it has no row."""
         with self._usable():
             with self.path.open(encoding="utf-8") as file:
                 file.readline()

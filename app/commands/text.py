@@ -42,7 +42,6 @@ def estimate_text(answer: Estimate, speaker: Voice) -> list[str]:
 def remarks(
     warnings: Sequence[CheckWarning | SaidWarning], defaults: Sequence[Default], speaker: Voice
 ) -> list[str]:
-    """Return the warnings, and the defaults of omitted fields."""
     colon = speaker.sign(": ")
     prefix = f"{speaker.gettext('default')}{colon}"
     default_lines = [
@@ -117,7 +116,6 @@ SHOWN_OPTIONS = 20
 
 
 def sizing_text(answer: Sizing, speaker: Voice) -> list[str]:
-    """Return a sizing as aligned lines: the answer in a sentence, then the options."""
     _ = speaker.gettext
     paid = {"purchase": _("Purchase price"), "run": _("Cost per run"), "term": _("Over the term")}
     head = (
@@ -153,7 +151,6 @@ def sizing_text(answer: Sizing, speaker: Voice) -> list[str]:
 
 
 def profile_text(answer: KeptProfile, speaker: Voice) -> list[str]:
-    """Return a model as aligned lines: its size, then its operators."""
     _ = speaker.gettext
     facts = [
         (_("Model"), answer.name),

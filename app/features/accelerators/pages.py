@@ -257,7 +257,6 @@ def remove_accelerator(
 def accelerator_question(
     bench: Workbench, workspace: str, identifier: str, error: AppError | None = None
 ) -> DeletePage:
-    """Return the confirmation page, with what was made with the accelerator."""
     accelerator = accelerators.get_accelerator(bench, workspace, identifier)
     consequences = [Message("It is offered for no new study any more.")]
     if accelerator.used_by:

@@ -150,7 +150,6 @@ class Provider:
             yield client
 
     def address(self, redirect: str, state: str, nonce: str, verifier: str) -> str:
-        """Return the address at which a browser signs in."""
         addresses = self.addresses()
         with self._client(redirect_uri=redirect) as client:
             url, _ = client.create_authorization_url(
@@ -269,7 +268,6 @@ class Provider:
         return key_set
 
     def _read(self, address: str) -> dict[str, Any]:
-        """Fetch a JSON object."""
         try:
             with httpx2.Client(
                 transport=TransportLimit(), timeout=SECONDS, follow_redirects=False, trust_env=False

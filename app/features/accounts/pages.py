@@ -135,7 +135,6 @@ def show_account(identity: IdentityDep, account_id: AccountDep, token: TokenDep)
 
 
 def refused(request: Request, account: AccountDocument, form: str, error: AppError) -> Response:
-    """Return the account page with the errors of one of its forms."""
     errors = [FieldError(f"{form}.{fault.field}", fault.message) for fault in error.errors]
     page = account_page(request, account, form=Form(errors=errors), message=general(error))
     return show(request, "account", page, error)

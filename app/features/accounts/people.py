@@ -186,7 +186,6 @@ def remove(identity: Identity, workspace_id: str, account_id: str) -> None:
 
 
 def keep_an_owner(queries: IdentityStore, workspace_id: str, leaving: str) -> None:
-    """Refuse to leave a workspace without an owner who can sign in."""
     if not any(
         member.role == Role.OWNER and not account.disabled and account.id != leaving
         for member, account in queries.people.members(workspace_id)

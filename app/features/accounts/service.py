@@ -133,7 +133,6 @@ def join(queries: IdentityStore, account: Account, workspace_id: str, role: Role
 
 
 def add_workspace(identity: Identity, name: str) -> Workspace:
-    """Create a workspace without members."""
     workspace = Workspace(id=new_id("ws"), name=checked_name(name))
     with identity.store.identity() as queries:
         if any(other.name == workspace.name for other in queries.people.workspaces()):
@@ -185,7 +184,6 @@ def reset_password(identity: Identity, email: str) -> str:
 
 
 def reset_second_factor(identity: Identity, email: str) -> None:
-    """Remove the second factor of an account and end its sessions."""
     with identity.store.identity() as queries:
         account = named_account(queries, email)
         queries.people.drop_second_factor(account.id)

@@ -76,7 +76,6 @@ def secret_of(form: FormData, name: str) -> str:
 
 
 def text_of(form: FormData, name: str) -> str:
-    """Return a stripped field."""
     return secret_of(form, name).replace("\0", "").strip()
 
 
@@ -229,7 +228,6 @@ def sent_back(request: Request, identity: Identity, error: AppError) -> Response
 
 
 def same_twice(form: FormDep) -> str:
-    """Return a password typed twice the same."""
     password = secret_of(form, "password")
     if password != secret_of(form, "again"):
         raise BadInput.at("again", "does not match; enter the new password twice")
@@ -246,7 +244,6 @@ class ForgottenPage:
 
 
 def check_mails(identity: Identity) -> None:
-    """Refuse if the server sends no mail."""
     if identity.mail is None:
         raise NotFound("this server does not send email; ask its operator for a link to set a password")
 

@@ -66,7 +66,6 @@ BEYOND = 1.15
 
 
 def decide(request: BreakEvenRequest, context: SizingContext) -> BreakEven:
-    """Return when an own cluster is cheaper than the cloud."""
     check(request)
     priced = context.priced(request.price_book_id)
     amounts = Amounts(request, priced)
@@ -123,7 +122,6 @@ def outcome_of(months: float, horizon: float) -> Outcome:
 
 
 def spans_of(request: BreakEvenRequest, amounts: Amounts) -> Spans:
-    """Return the inputs with a range."""
     spans = {} if amounts.capex_range is None else {"capex": amounts.capex_range}
     for name in RangesInput.model_fields if request.ranges is not None else ():
         span = getattr(request.ranges, name)

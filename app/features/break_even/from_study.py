@@ -88,7 +88,6 @@ class OptionAmounts:
 
 
 def is_owned(bench: Workbench, option: StudyOption) -> bool:
-    """Tell whether an option is bought, not rented."""
     if option.system is None:
         return False
     entry = bench.sizing.catalog.system(option.system.id)
@@ -162,7 +161,6 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
 def used_range(
     share: float, requests: Sequence[EstimateRequest | PublishedFigure], catalog: Catalog
 ) -> RangeInput | None:
-    """Return the range of the utilisation; None where a study states it."""
     stated = [request.assumptions.utilisation for request in requests if isinstance(request, EstimateRequest)]
     figure = catalog.cost_defaults(ChipKind.GPU).utilisation
     if any(utilisation is not None for utilisation in stated) or not figure.si_low < share < figure.si_high:
@@ -213,7 +211,6 @@ def peak_of(catalog: Catalog, entry: SystemEntry) -> float:
 
 
 def is_unpriced(question: StudyQuestion) -> bool:
-    """Tell whether an option fits and only its price is missing."""
     own = question.option
     alone = question.content.model_copy(update={"options": [own]})
     estimate = estimates_of(question.bench, question.workspace, alone, {}, strict=False)[1][own.key]
@@ -221,7 +218,6 @@ def is_unpriced(question: StudyQuestion) -> bool:
 
 
 def usual_fields(question: StudyQuestion) -> dict[str, str]:
-    """Return the fields of the form that follow from the study."""
     amounts = amounts_of(question)
     fields: dict[str, str] = {"currency": question.content.base.currency}
     if amounts is None:
@@ -300,7 +296,6 @@ def is_of_study(stated: float | None, amount: Quantity | None) -> bool:
 def completed_by(
     question: StudyQuestion, request: BreakEvenRequest, amounts: OptionAmounts | None
 ) -> BreakEvenRequest:
-    """Complete a request with the amounts of a study and their ranges."""
     more: dict[str, object] = {}
     ranges: dict[str, RangeInput] = {}
     stated = request.ranges or RangesInput()

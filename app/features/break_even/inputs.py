@@ -285,8 +285,6 @@ class Amounts:
         self.values["cloud.hourly_price"] = price
 
     def _rent(self, rental: str, rented: Hardware) -> Figure:
-        """Return the newest published price of a rental."""
-
         def published(kind: str) -> list[Figure]:
             series = self.context.catalog.rents(rented.entry.id, RENTALS[kind])
             return [figure for figure in series if figure.value]
@@ -314,7 +312,6 @@ class Amounts:
                 self.defaults.append(Default.of("utilisation", float(f"{share:.6g}"), why))
 
     def _per_dollar(self) -> float:
-        """Return the price of a dollar in the currency."""
         if self.request.currency == "USD":
             return 1.0
         self.conversions = [self.rates.won_per_dollar]
@@ -350,7 +347,6 @@ def line(item: str, amount: float, rule: Message) -> AmountLine:
 
 
 def bought(name: str, own: Hardware) -> Message:
-    """Return the rule of a line of the purchase price."""
     if name == "hosts":
         return Message("{count} host servers", {"count": own.entry.hosts * own.count})
     if name == "fabric":

@@ -72,7 +72,6 @@ FORM = QueryForm(BreakEvenRequest, complete=completed)
 
 
 def open_folds(form: Form) -> frozenset[str]:
-    """Return the folds of a form with values or errors."""
     filled = {*(name for name in form.values if form.get(name)), *(error.field for error in form.errors)}
     starts = {name.partition(".")[0] for name in filled}
     return frozenset(fold for fold, names in FOLDS.items() if names & starts)
@@ -143,7 +142,6 @@ def mixed_chart(answer: BreakEven, voice: Voice) -> FigureView | None:
 
 
 def kept_amounts(answer: BreakEven, amounts: OptionAmounts) -> frozenset[str]:
-    """Return the amounts of an answer that are those of the study."""
     kept = {"capex"} if is_of_study(answer.capex.value, amounts.purchase) else set()
     if not answer.onprem_lines and round(answer.onprem_monthly) == round(amounts.running_monthly):
         kept.add("onprem_monthly")
@@ -197,7 +195,6 @@ study_view(
 
 
 def study_of_purchase(query: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the study for an old address, and the fields of its view."""
     example = {name: f"{value:,}" if isinstance(value, int) else value for name, value in BREAK_EVEN.items()}
     values = dict(query) or example
     chosen = values.get("hardware.system", "")

@@ -110,7 +110,6 @@ def shelf(catalogue: Catalogue, kind: str) -> Shelf[Document]:
 
 
 def entry(catalogue: Catalogue, kind: str, identifier: str) -> Document:
-    """Return one entry; a model with its operators."""
     if kind == "models":
         return catalogue.model_with_operators(identifier)
     return shelf(catalogue, kind).get(identifier)
@@ -123,7 +122,6 @@ def kind_page(request: Request, documents: Sequence[Document]) -> CatalogKindPag
 
 
 def columns(kind: str, voice: Voice) -> list[Column]:
-    """Return the heads of the list of a kind; the first is the name."""
     _ = voice.gettext
     name = Column(_("Name"))
     if kind == "models":
@@ -207,7 +205,6 @@ def name_of(document: Document, identifier: str) -> str:
 
 
 def facts_of(document: Document, voice: Voice) -> list[Fact]:
-    """Return the properties of an entry other than its figures."""
     _ = voice.gettext
     if isinstance(document, System):
         return [

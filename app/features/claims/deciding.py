@@ -235,7 +235,6 @@ def _hours(catalog: Catalog, estimates: Estimates, efficiency: float) -> list[Pu
 
 
 def list_warnings() -> Iterator[CheckWarning]:
-    """Yield the warnings on all claims."""
     measured = Message(
         "typical power is measured in training for DGX A100 and stated by the vendor for "
         "IPU-M2000; maximum power is from the data sheet for the former and from the power "
@@ -252,7 +251,6 @@ def list_warnings() -> Iterator[CheckWarning]:
 def claim_warnings(
     ratio: VendorRatio, readings: Sequence[Reading], catalog: Catalog, efficiency: float
 ) -> Iterator[CheckWarning]:
-    """Yield the warnings on one claim."""
     claimed, baseline = catalog.system(ratio.claimed.system), catalog.system(ratio.baseline.system)
     vendor = Message("{rows}: published by the vendor; not independently measured", {"rows": ratio.model})
     yield CheckWarning.of("vendor_figure", "caution", vendor, "ratio")

@@ -136,7 +136,6 @@ class Estimates:
         return estimate_pairs(self._context)
 
     def of(self, ratio: VendorRatio, era: Era) -> ClaimEstimate:
-        """Return both sides of a claim that is modelled."""
         if (ratio.id, era) not in self._known:
             claimed = self._side(ratio, "claimed", era)
             baseline = whole = self._side(ratio, "baseline", era)

@@ -95,7 +95,6 @@ def _with_fewest_hosts(
 
 
 def samples_of(amount: Spread, column: str) -> Floats:
-    """Return samples of an amount on a column of the common samples."""
     return two_piece_samples(amount.value, amount.low, amount.high, common_normals()[column])
 
 

@@ -104,7 +104,6 @@ def prices(
 
 
 def measured_warnings() -> Iterator[CheckWarning]:
-    """Yield the warnings on measured ratios."""
     fitted = Message(
         "measured ratios: many of these runs are among those the software profiles were fitted on, so a "
         "ratio within our range is a check of the fit, not a prediction"

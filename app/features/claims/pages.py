@@ -100,7 +100,6 @@ def ending(query: str) -> str:
 
 
 def placeholders(claims: VendorClaims, voice: Voice) -> Mapping[str, str]:
-    """Return the placeholders of empty fields: the prices in use."""
     prices = {
         side.system: side.price.value
         for claim in claims.items

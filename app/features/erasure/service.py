@@ -99,7 +99,6 @@ def below(kind: type[Kind]) -> Iterator[type[Kind]]:
 
 
 def choices(annotation: Any) -> Iterator[str]:
-    """Yield the literal texts of a type."""
     for part in get_args(annotation):
         if get_origin(annotation) is not Literal:
             yield from choices(part)

@@ -172,24 +172,12 @@ class Chore:
         return bench.store.take_turn(self.name, moment, moment - self.every)
 
 
-def tidy_database(bench: Workbench) -> None:
-    bench.store.tidy()
-
-
-def delete_expired(bench: Workbench) -> None:
-    purge(bench, now())
-
-
-def purge_sign_ins(bench: Workbench) -> None:
-    sessions.purge(bench.store, bench.session_times)
-
-
 HOUSEKEEPING: tuple[Chore, ...] = (
-    Chore("tidy-database", timedelta(days=1), tidy_database),
+    Chore("tidy-database", timedelta(days=1), lambda bench: bench.store.tidy()),
     Chore(WEBHOOKS, timedelta(seconds=10), send_messages),
     Chore("integration", timedelta(minutes=10), tidy_integration),
-    Chore("sign-ins", timedelta(hours=1), purge_sign_ins),
-    Chore("retention", timedelta(hours=6), delete_expired),
+    Chore("sign-ins", timedelta(hours=1), lambda bench: sessions.purge(bench.store, bench.session_times)),
+    Chore("retention", timedelta(hours=6), lambda bench: purge(bench, now())),
 )
 """Every recurring chore of the server, in one place."""
 

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from app.compiled import state
 from app.errors import AppError, Message
@@ -93,7 +92,10 @@ class ReadinessCheck:
     def _disk(self) -> Message | None:
         if self._bench.files is None:
             return None
-        free = shutil.disk_usage(existing(self._bench.files.directory)).free
+        directory = self._bench.files.directory
+        while not directory.exists():
+            directory = directory.parent
+        free = shutil.disk_usage(directory).free
         if free >= LEAST_SPACE:
             return None
         return Message("only {megabytes} MB are free in the data directory", {"megabytes": free // 1_000_000})
@@ -102,10 +104,6 @@ class ReadinessCheck:
         if not state():
             return None
         return Message("formulas are not compiled and run some hundred times slower")
-
-
-def existing(path: Path) -> Path:
-    return path if path.exists() else existing(path.parent)
 
 
 def fault_of(check: Callable[[], Message | None]) -> Message | None:

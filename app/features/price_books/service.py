@@ -113,7 +113,6 @@ def book_csv(bench: Workbench, workspace_id: str, identifier: str, version: int 
 def list_books(
     bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[PriceBookSummary]:
-
     def summary(row: PriceBookRecord) -> PriceBookSummary:
         return filled(PriceBookSummary, row, rows=row.row_count)
 

@@ -29,7 +29,7 @@ from app.features.start.question import (
     own_systems,
     workload_of,
 )
-from app.features.studies.model import MAX_OPTIONS, Study, StudyContent
+from app.features.studies.model import MAX_OPTIONS, StudyContent
 from app.features.studies.service import Recent, create_study, recent_studies
 from app.features.uploads.service import get_workload, upload_profile, upload_workload
 from app.features.workloads import filling
@@ -60,10 +60,6 @@ LOOKED_THROUGH = 20
 FIND_MODEL, SAMPLE = "find", "workload.workload_id"
 
 
-def start_study(bench: Workbench, workspace: str, content: StudyContent) -> Study:
-    return create_study(bench, workspace, content, saved=False)
-
-
 @dataclass(frozen=True, slots=True)
 class FoundModels:
     """Models that a search found."""
@@ -78,10 +74,7 @@ def own_query(values: Values) -> str:
 
 
 def sought(text: str) -> str:
-    return text.strip()[:LONGEST_SOUGHT]
-
-
-LONGEST_SOUGHT = 200
+    return text.strip()[:200]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +252,8 @@ def compare(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: Fo
         return refused(request, bench, workspace, filled_draft(bench, workspace, values), error)
     draft = filled_draft(bench, workspace, values)
     try:
-        study = start_study(bench, workspace, content_of(draft, voice_of(request).language))
+        content = content_of(draft, voice_of(request).language)
+        study = create_study(bench, workspace, content, saved=False)
     except (AppError, ValidationError) as error:
         return refused(request, bench, workspace, draft, as_app_error(error))
     return RedirectResponse(f"/studies/{study.id}", 303)
@@ -314,4 +308,4 @@ def open_example(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
     content = StudyContent.model_validate(
         {"name": voice.gettext(example.title), "base": {**base, "currency": currency}, "options": options}
     )
-    return RedirectResponse(f"/studies/{start_study(bench, workspace, content).id}", 303)
+    return RedirectResponse(f"/studies/{create_study(bench, workspace, content, saved=False).id}", 303)

@@ -22,7 +22,6 @@ def wait_scale(answer: QueueAnswer) -> Scale:
 
 
 def waits_by_team(answer: QueueAnswer, voice: Voice) -> Figure:
-    """Return the P90 wait by team, with range, mean and target."""
     scale, rows = wait_scale(answer), range(len(answer.teams))
     ninetieth = [team.ninetieth_wait for team in answer.teams]
     means = [team.mean_wait for team in answer.teams]
@@ -50,7 +49,6 @@ def waits_by_team(answer: QueueAnswer, voice: Voice) -> Figure:
 
 
 def waits_by_count(answer: QueueAnswer, voice: Voice) -> Figure:
-    """Return the longest P90 wait by number of systems, with the target."""
     scale, points = wait_scale(answer), answer.by_count
     counts, waits = [point.count for point in points], [point.worst_wait for point in points]
     target = answer.target_wait / scale.size

@@ -216,7 +216,6 @@ def instance(placement: TeamPlacement, grid: DeviceGrid, top: float, look: Look,
 
 
 def plate(text: str, box: tuple[float, float, float, float]) -> PatternBox:
-    """Return the background of a label in the middle of a rectangle."""
     x, y, width, height = box
     wide = width_of(text) + 10.0
     return PatternBox(x + width / 2 - wide / 2, y + height / 2 - 10.0, wide, 20.0, "plate")
@@ -247,7 +246,6 @@ def held_by(team: str, plan: PartitionPlan) -> str:
 
 
 def pod_file(drawn: PodDrawing, title: str) -> Drawing:
-    """Return the drawing with its key below it."""
     shapes: list[Box | Label] = [replace(box, x=box.x + MARGIN, y=box.y + MARGIN) for box in drawn.shapes]
     shapes += [replace(label, x=label.x + MARGIN, y=label.y + MARGIN, kind="label") for label in drawn.labels]
     width = max(drawn.width, NARROWEST) + 2 * MARGIN
@@ -264,6 +262,5 @@ def pod_file(drawn: PodDrawing, title: str) -> Drawing:
 
 
 def placement_rows(plan: PartitionPlan, voice: Voice) -> Sequence[Sequence[str | int | None]]:
-    """Return the placements as rows, the header first."""
     head = [voice.gettext(word) for word in COLUMNS.values()]
     return [head, *([getattr(placement, name) for name in COLUMNS] for placement in plan.placements)]

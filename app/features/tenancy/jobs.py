@@ -237,7 +237,6 @@ def most_count(site: Site) -> int:
 
 
 def busy_devices(streams: Sequence[Stream]) -> float:
-    """Return the mean number of accelerators in use."""
     return sum(stream.rate * stream.mean * stream.held for stream in streams)
 
 

@@ -188,7 +188,6 @@ def settle(request: PartitionRequest, site: Site, catalog: Catalog) -> Allocatio
 
 
 def check(request: PartitionRequest, site: Site) -> None:
-    """Refuse what GPUs cannot do."""
     if request.orchestrator == "gc-docker":
         raise BadInput.at(
             "orchestrator",
@@ -269,7 +268,6 @@ def cut(
 
 
 def no_room(index: int, request: PartitionRequest, site: Site, free: FreeGpus) -> Conflict:
-    """Return the refusal of a request for which there is no room, with what would be possible."""
     needed = sum(team.devices for team in request.requests if team.slice is None)
     template = "{team} requests {asked} GPUs, but {free} are free, at most {largest} of them on one node"
     if needed > site.devices:

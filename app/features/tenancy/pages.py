@@ -52,7 +52,6 @@ PARTITION_FORM = QueryForm(PartitionRequest, rows=("requests", "team", MOST_REQU
 
 
 def usual_partitions(question: StudyQuestion) -> dict[str, str]:
-    """Return the fields of the partitions that follow from the study."""
     system = question.option.system
     assert system is not None, "only systems are divided"
     return {
@@ -125,7 +124,6 @@ def teams_page(
     result: Answered[PartitionPlan] | None,
     queue: Answered[QueueAnswer] | None,
 ) -> PartitionsPage:
-    """Return the page of partitions and waits."""
     form = Form() if result is None else result.form
     plan, voice = None if result is None else result.answer, voice_of(request)
     rows = PARTITION_FORM.shown_rows(form.firsts)

@@ -75,7 +75,6 @@ def plan_partitions(request: PartitionRequest, catalog: Catalog) -> PartitionPla
 def of_pods(
     request: PartitionRequest, site: Site, allocation: Allocation, catalog: Catalog
 ) -> Iterator[CheckWarning]:
-    """Yield the warnings for pods of IPUs."""
     strict = request.isolation == "strict"
     if request.orchestrator == "gc-docker":
         exposed = Message(
@@ -139,7 +138,6 @@ def of_pods(
 
 
 def of_nodes(request: PartitionRequest, site: Site, allocation: Allocation) -> Iterator[CheckWarning]:
-    """Yield the warnings for nodes of GPUs."""
     sliced = [team.devices for team in request.requests if team.slice is not None]
     if sliced:
         alone = Message(
@@ -202,7 +200,6 @@ def fragmented(site: Site, allocation: Allocation) -> Iterator[CheckWarning]:
 def rules_of(
     request: PartitionRequest, site: Site, warnings: Iterable[CheckWarning], catalog: Catalog
 ) -> list[PlanRule]:
-    """Return the claims behind a plan and its warnings."""
     plan_rules = [
         *(POD_RULES if site.ipus else ()),
         *([ISOLATED] * (request.orchestrator == pods.BACKEND_AI)),

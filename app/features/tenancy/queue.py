@@ -288,7 +288,6 @@ class Experiment:
 
     @cached_property
     def jobs(self) -> list[JobSequence]:
-        """Jobs of each run."""
         return [
             draw(self.streams, self.end, (self.request.seed, run), self.failures) for run in range(self.runs)
         ]
@@ -308,7 +307,6 @@ class Simulation:
     runs: Sequence[QueueRun]
 
     def waits(self, *streams: int) -> list[Floats]:
-        """Return the waits of some streams in each batch of each run."""
         batches = []
         for run in self.runs:
             arrival, mine = run.jobs.arrival, np.isin(run.jobs.stream, streams)
@@ -366,7 +364,6 @@ class Simulation:
         return averaged(np.concatenate(lines).tolist(), "1")
 
     def line_over_time(self) -> list[LinePoint]:
-        """Return waiting jobs and devices in use over time, mean and range over the runs."""
         begin, end = self.experiment.begin, self.experiment.end
         edges = np.linspace(begin, end, min(MOST_POINTS, max(int((end - begin) / DAY), 1)) + 1)
         shares = [busy(run, self.experiment.streams, self.site.devices, edges) for run in self.runs]

@@ -97,7 +97,6 @@ FilterDep = Annotated[TrailQuery, Depends()]
 
 
 def day(text: str, field: str) -> datetime | None:
-    """Return the beginning of a day."""
     if not text.strip():
         return None
     try:

@@ -119,7 +119,6 @@ def get_profile(bench: Workbench, workspace_id: str, identifier: str) -> KeptPro
 
 
 def change_upload(bench: Workbench, workspace_id: str, identifier: str, patch: UploadPatch) -> None:
-    """Change name or customer of an upload."""
     table = SampleRow if identifier.startswith("wkl_") else Profile
     kind = "uploaded sample" if table is SampleRow else "uploaded profile"
     stated = patch.model_dump(exclude_none=True)

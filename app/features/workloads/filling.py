@@ -127,7 +127,6 @@ def targets(bench: Workbench, workspace: str, values: Values) -> list[Choice]:
 
 
 def chosen_model(values: Values) -> str:
-    """Return the identifier of a preset or of an upload."""
     names = ("model.profile_id", "model.preset")
     return next((values[name][0] for name in names if values.get(name)), "")
 
@@ -142,7 +141,6 @@ def known_profile(bench: Workbench, workspace: str, identifier: str) -> ModelPro
 
 
 def _fields_of(bench: Workbench, profile: ModelProfile | None) -> dict[str, str]:
-    """Return the training of a model as fields of a form."""
     if profile is None:
         return {}
     workload = training_of(bench, profile).workload
