@@ -110,9 +110,8 @@ def _mixed(hybrid: Mixed, currency: str) -> Message:
             values,
         )
     return Message(
-        "For this demand, owning {share} % of the cluster and renting the peak costs least: "
-        "{best} a month, versus {owned} when owning everything and {rented} when renting "
-        "everything",
+        "For this demand, owning {share} % of the cluster and renting the peak costs least: {best} a month, "
+        "versus {owned} when owning everything and {rented} when renting everything",
         values,
     )
 

@@ -157,9 +157,8 @@ def _sentence(ratio: VendorRatio, verdict: Verdict, readings: list[Reading]) -> 
             values,
         )
     return Message(
-        "no advantage can be shown on equal footing: for the claimed {claimed}× we find "
-        "{base}× on its own basis, {chip}× per chip, {dollar}× per dollar and {watt}× per "
-        "watt",
+        "no advantage can be shown on equal footing: for the claimed {claimed}× we find {base}× on its own "
+        "basis, {chip}× per chip, {dollar}× per dollar and {watt}× per watt",
         values,
     )
 

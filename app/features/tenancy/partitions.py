@@ -78,9 +78,8 @@ def of_pods(
     strict = request.isolation == "strict"
     if request.orchestrator == "gc-docker":
         exposed = Message(
-            "containers started by gc-docker use the host's network: each team can reach the "
-            "ports and interfaces of the hosts and of other teams; partitions isolate only the "
-            "IPUs"
+            "containers started by gc-docker use the host's network: each team can reach the ports and "
+            "interfaces of the hosts and of other teams; partitions isolate only the IPUs"
         )
         severity: Severity = "serious" if strict else "caution"
         yield CheckWarning.of("gc_docker_host_network", severity, exposed, "orchestrator", "isolation")
@@ -103,9 +102,8 @@ def of_pods(
         parts = sum(block.request == index for block in allocation.placements)
         if parts > 1:
             session = Message(
-                "{team}: {parts} partitions, one per pod, in one cluster session; they connect "
-                "over the hosts' network cards, not IPU-Links, so one program cannot address "
-                "them as one partition",
+                "{team}: {parts} partitions, one per pod, in one cluster session; they connect over the "
+                "hosts' network cards, not IPU-Links, so one program cannot address them as one partition",
                 {"team": team.team, "parts": parts},
             )
             yield CheckWarning.of("session_spans_pods", "info", session, path(index))
