@@ -366,7 +366,6 @@ def rename_workspace(request: Request, identity: IdentityDep, owner: OwnerDep, f
     try:
         people.rename_workspace(identity, owner.workspace_id, text_of(form, "name"))
     except BadInput as error:
-        return people_after(
-            request, identity, owner, Form({"name": [text_of(form, "name")]}, error.errors), error
-        )
+        typed = Form({"name": [text_of(form, "name")]}, error.errors)
+        return people_after(request, identity, owner, typed, error)
     return go("/people")

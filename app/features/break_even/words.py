@@ -133,14 +133,14 @@ def _fabric(amounts: Amounts, terms: BuildOrRent, months: float) -> Iterator[Che
     if amounts.capex_with_fabric:
         return
     share = amounts.context.catalog.figure("dgx-cluster", "network_share").si
-    whole = float(break_even_month(replace(terms, capital=float(terms.capital) / (1.0 - share))))
-    values = {"share": round(100 * share, 1), "later": written(whole), "months": written(months)}
+    later = float(break_even_month(replace(terms, capital=float(terms.capital) / (1.0 - share))))
+    values = {"share": round(100 * share, 1), "later": written(later), "months": written(months)}
     message = Message(
         "it is unknown whether the purchase price includes switches, cables and installation; "
         "a published cluster spent {share} % of its price on its network",
         values,
     )
-    if math.isfinite(whole):
+    if math.isfinite(later):
         message = Message(
             "it is unknown whether the purchase price includes switches, cables and "
             "installation; if not, with {share} % spent on the network as in a published "

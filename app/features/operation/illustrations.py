@@ -104,6 +104,8 @@ from app.platform.wording.voice import voice
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.profiles.samples import read_sample
 
+MOMENT = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)
+
 MONTH = timedelta(days=30)
 
 SAMPLE = b'{"text": "how long does training take"}\n{"text": "and what does it cost"}\n'
@@ -121,7 +123,7 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
     sizing = SizingRequest.model_validate(requests["SizingRequest"])
     return {
         "Estimate": shown(
-            standing(answer, estimate, datetime(2026, 11, 2, 9, 30, tzinfo=UTC)),
+            standing(answer, estimate, MOMENT),
             voice("en"),
             lambda path: f"https://rackline.example.com{path}",
         ),
@@ -155,7 +157,7 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         "VendorClaims": list_claims(bench, LOCAL_WORKSPACE, ClaimsRequest()),
         "VendorClaim": get_claim(bench, LOCAL_WORKSPACE, "bert-large-3-dgx", ClaimsRequest()),
         **stateless_answers(bench),
-        **study_answers(bench, moment=datetime(2026, 11, 2, 9, 30, tzinfo=UTC)),
+        **study_answers(bench),
         **sweep_answers(bench, SweepRequest.model_validate(requests["SweepRequest"])),
         **proposal_answers(bench, options, ProposalRequest.model_validate(requests["ProposalRequest"])),
     }
@@ -180,10 +182,10 @@ def stateless_answers(bench: Workbench) -> dict[str, BaseModel]:
     }
 
 
-def study_answers(bench: Workbench, moment: datetime) -> dict[str, BaseModel]:
+def study_answers(bench: Workbench) -> dict[str, BaseModel]:
     """Return the answers about a study with one version."""
     content = StudyContent.model_validate(STUDY)
-    fields = {"id": "stu_a2b3c4d5e6f7g2h3", "created_at": moment, "changed_at": moment}
+    fields = {"id": "stu_a2b3c4d5e6f7g2h3", "created_at": MOMENT, "changed_at": MOMENT}
     study = first_version(content)[0].model_copy(update=fields)
     return {
         "Study": study,
@@ -196,12 +198,11 @@ def proposal_answers(
     bench: Workbench, options: Sequence[ComparisonEntry], request: ProposalRequest
 ) -> dict[str, BaseModel]:
     """Return the answers about a proposal that is frozen and shared."""
-    moment = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)
     logo = None if request.branding.logo is None else read_logo(request.branding.logo)
-    content = build_content(request, options, bench.sizing, title="", today=moment.date(), logo=logo)
+    content = build_content(request, options, bench.sizing, title="", today=MOMENT.date(), logo=logo)
     sha256, identifier = content_hash(content), "prp_a2b3c4d5e6f7g2h3"
-    state = ShareState(created_at=moment, expires_at=moment + MONTH, passphrase=True, opened=2)
-    event = ProposalEvent(position=1, kind="frozen", at=moment, detail={"sha256": sha256})
+    state = ShareState(created_at=MOMENT, expires_at=MOMENT + MONTH, passphrase=True, opened=2)
+    event = ProposalEvent(position=1, kind="frozen", at=MOMENT, detail={"sha256": sha256})
     change = ReplayChange(
         path="bills.0.total",
         section="bill",
@@ -219,9 +220,9 @@ def proposal_answers(
             status="frozen",
             version=1,
             sha256=sha256,
-            frozen_at=moment,
-            created_at=moment,
-            updated_at=moment,
+            frozen_at=MOMENT,
+            created_at=MOMENT,
+            updated_at=MOMENT,
             share=state,
             content=content,
         ),
@@ -229,24 +230,24 @@ def proposal_answers(
             id="ers_a2b3c4d5e6f7g2h3",
             workspace="Local",
             erased_by="Account owner",
-            erased_at=moment,
+            erased_at=MOMENT,
             replacement="[erased]",
             rows={"proposal": 2, "study": 1},
             proposals=[],
         ),
-        "Frozen": Frozen(id=identifier, status="frozen", sha256=sha256, frozen_at=moment),
+        "Frozen": Frozen(id=identifier, status="frozen", sha256=sha256, frozen_at=MOMENT),
         "ProposalEvents": ProposalEvents(items=[event]),
         "Share": Share(
             url="https://rackline.example.com/s/3Zt0cQ…",
             path="/s/3Zt0cQ…",
             token="3Zt0cQ…",
-            expires_at=moment + MONTH,
+            expires_at=MOMENT + MONTH,
             passphrase=True,
         ),
         "Replay": Replay(
             id=identifier,
             sha256=sha256,
-            replayed_at=moment,
+            replayed_at=MOMENT,
             engine_version={"then": content.engine_version, "now": content.engine_version},
             catalog_version={"then": content.catalog_version, "now": content.catalog_version},
             compared=35,
@@ -260,15 +261,14 @@ def sweep_answers(bench: Workbench, request: SweepRequest) -> dict[str, BaseMode
     """Return the answers about a sweep with one row."""
     sweep = Sweep.of(request)
     row = row_at(next(sweep.points()), bench.sizing)
-    moment = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)
     state = SweepState(
         id="swp_a2b3c4d5e6f7g2h3",
         title=title_of(request),
         status="running",
         total=sweep.total,
         done=1,
-        created_at=moment,
-        updated_at=moment,
+        created_at=MOMENT,
+        updated_at=MOMENT,
     )
     answer = SweepAnswer(
         **dict(state),

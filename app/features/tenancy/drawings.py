@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from app.features.tenancy.model import PartitionPlan, TeamPlacement
 from app.platform.charts.svg import Box, Drawing, Label
@@ -133,11 +134,7 @@ def pod_drawing(plan: PartitionPlan, voice: Voice) -> PodDrawing:
     most = max(1, min(MOST_NODES if grid.rows == 1 else plan.pods, MOST_DEVICES // plan.devices_per_pod))
     step = grid.tall + (GAP + MACHINE_GAP if grid.rows == 1 else POD_GAP)
     tops = [1.0 + pod * step for pod in range(min(plan.pods, most))]
-    teams = list(
-        dict.fromkeys(
-            placement.team for placement in sorted(plan.placements, key=lambda placement: placement.request)
-        )
-    )
+    teams = dict.fromkeys(placement.team for placement in sorted(plan.placements, key=attrgetter("request")))
     looks = {team: (f"tenant-{index % COLOURS}", pattern_of(index)) for index, team in enumerate(teams)}
     name = voice.gettext("pod") if plan.ipus else voice.gettext("node")
     middle = min(grid.tall, grid.height) / 2 + 4
