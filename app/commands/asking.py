@@ -1,4 +1,4 @@
-"""What commands ask and how the answer is said: computed here, or by the API of a server."""
+"""Commands that answer a request, computed here or by the API of a server."""
 
 from __future__ import annotations
 
@@ -50,36 +50,35 @@ Lang = Annotated[
 
 
 def language_of(stated: Language | None) -> Language:
-    """Return the language that is asked for, else that of the environment (POSIX, 8.2), else English."""
+    """Return the stated language, else that of the environment (POSIX, 8.2), else English."""
     names = ("LC_ALL", "LC_MESSAGES", "LANG")
-    found = next((os.environ[name] for name in names if os.environ.get(name)), "")
-    return stated or ("ko" if found.startswith("ko") else "en")
+    locale = next((os.environ[name] for name in names if os.environ.get(name)), "")
+    return stated or ("ko" if locale.startswith("ko") else "en")
 
 
 QUESTIONS: dict[str, Question[Any, Any]] = {}
-"""What the commands of the modules that are loaded ask."""
+"""Command → its question, for every loaded module."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[Asked, Answer]):
-    """One thing that can be asked: of the catalogue, or by POST of the API."""
+    """A request and how to answer it: here, or by POST to the API."""
 
     path: str
-    """Where the API takes it."""
-    asked: type[Asked]
-    answered: type[Answer]
+    """Path of the API."""
+    request: type[Asked]
+    answer: type[Answer]
     compute: Callable[[Asked, SizingContext], Answer]
     text: Callable[[Answer, Voice], list[str]]
     holds: Callable[[Answer], bool] = lambda _: True
-    """Whether the answer is that something fits; else the command ends with 1."""
+    """Whether the answer is positive; else the command exits with 1."""
     stores: bool = True
-    """Whether the API keeps the answer."""
+    """Whether the API can store the answer."""
 
     def command(self, cli: typer.Typer, name: str, about: str) -> None:
-        """Add the command that asks it."""
         QUESTIONS[name] = self
 
-        def kept(
+        def storing(
             request: RequestFile,
             as_json: AsJson = False,
             save: Save = False,
@@ -93,19 +92,19 @@ class Question(Generic[Asked, Answer]):
                 with session(server, key_file, lang) as api:
                     answer = api.post(self.path, body)
             else:
-                answer = self.compute(read_request(self.asked, request), load_context(data_directory()))
-            say(answer, self.answered, self.text, as_json, lang, self.holds)
+                answer = self.compute(read_request(self.request, request), load_context(data_directory()))
+            say(answer, self.answer, self.text, as_json, lang, self.holds)
 
-        def passing(
+        def stateless(
             request: RequestFile,
             as_json: AsJson = False,
             server: ServerUrl = None,
             key_file: KeyFile = None,
             lang: Lang = None,
         ) -> None:
-            kept(request, as_json, False, server, key_file, lang)
+            storing(request, as_json, False, server, key_file, lang)
 
-        cli.command(name, help=about)(kept if self.stores else passing)
+        cli.command(name, help=about)(storing if self.stores else stateless)
 
 
 def check_key_file(server: str | None, key_file: Path | None) -> None:
@@ -115,9 +114,9 @@ def check_key_file(server: str | None, key_file: Path | None) -> None:
 
 @contextmanager
 def session(server: str | None, key_file: Path | None, lang: Language | None) -> Iterator[ApiSession]:
-    """Give the API of a server, or where none is named, that of this machine's database."""
+    """Open the API of a server, or without one that of this machine's database."""
     check_key_file(server, key_file)
-    # Few commands speak to anybody, and what speaks takes a fifth of a second to load.
+    # Few commands use the API, and its client takes a fifth of a second to load.
     from app.commands.remote import local_session, server_session
 
     language = language_of(lang)
@@ -134,7 +133,7 @@ def say(
     lang: Language | None,
     holds: Callable[[Answer], bool] = lambda _: True,
 ) -> None:
-    """Print an answer, a document or what a server sent, and end with 1 where it is that nothing fits."""
+    """Print an answer, a document or the JSON of a server; exit with 1 if it is negative."""
     document = understood(kind, answer)
     if as_json:
         typer.echo(document.model_dump_json(indent=2) if answer is document else indented(answer))
@@ -149,7 +148,7 @@ def indented(document: Any) -> str:
 
 
 def understood(kind: type[Answer], answer: Any) -> Answer:
-    """Return what was answered as a document; that of another version may be none that is known here."""
+    """Return an answer as a document; refuse one of an incompatible version."""
     try:
         return answer if isinstance(answer, kind) else kind.model_validate(answer)
     except ValidationError:
@@ -159,6 +158,6 @@ def understood(kind: type[Answer], answer: Any) -> Answer:
 
 
 def stated_language() -> Language:
-    """Return the language for what is said before, or instead of, an answer."""
+    """Return the language for messages outside of an answer."""
     stated = re.search(r" --lang[ =](en|ko)\b", " ".join(sys.argv))
     return language_of("ko" if stated and stated[1] == "ko" else "en" if stated else None)

@@ -23,16 +23,16 @@ cli = typer.Typer(rich_markup_mode=None)
 
 
 def compared(request: ComparisonRequest, context: SizingContext) -> Comparison:
-    """Return a comparison as the API does; as it is not stored, without identifier."""
+    """Return a comparison as the API does, but without identifier."""
     options = estimated(request.rows, request.currency, partial(as_estimated, context=context))
-    found = compare(
+    comparison = compare(
         options,
         catalog=context.catalog,
         title=request.title,
         locale=request.locale,
         currency=request.currency,
     )
-    return on_one_basis(found, options, context, BasisAsked())
+    return on_one_basis(comparison, options, context, BasisAsked())
 
 
 def billed(request: BillRequest, context: SizingContext) -> Bill:

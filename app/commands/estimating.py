@@ -29,7 +29,7 @@ cli = typer.Typer(rich_markup_mode=None)
 
 
 def estimated(request: EstimateRequest, context: SizingContext) -> Estimate:
-    """Return an estimate as the API does; as it is not stored, without identifier and links."""
+    """Return an estimate as the API does, but without identifier and links."""
     answer = standing(estimate(request, context), request, datetime.now(UTC))
     return answer.model_copy(update={"summary": summary_of(answer, voice("en"))})
 
@@ -69,11 +69,11 @@ def profile(
             answer = api.document(api.call("POST", "profiles", files={"file": (file.name, data)}))
         say(answer, KeptProfile, profile_text, as_json, lang)
         return
-    found = read_profile(file.name, data)
-    # Nothing is stored under the identifier that the profile was given.
-    document = KeptProfile.of(found).model_copy(update={"id": ""})
+    model = read_profile(file.name, data)
+    # Nothing is stored under the new identifier.
+    document = KeptProfile.of(model).model_copy(update={"id": ""})
     if as_json:
-        assumptions = [str(message) for message in found.assumptions]
+        assumptions = [str(message) for message in model.assumptions]
         typer.echo(indented({**document.model_dump(mode="json"), "assumptions": assumptions}))
     else:
         say(document, KeptProfile, profile_text, as_json, lang)

@@ -1,4 +1,4 @@
-"""What commands read and write: requests, files, and the standard input."""
+"""Files and standard input of commands."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ MOST_FILE_BYTES = 256_000_000
 
 
 def read_request(kind: type[Asked], path: Path) -> Asked:
-    found = request_json(path)
+    body = request_json(path)
     with fields_at(partial(of_file, path)):
         try:
-            return kind.model_validate(found)
+            return kind.model_validate(body)
         except ValidationError as error:
             raise from_validation(error.errors()) from None
 
 
 def request_json(path: Path) -> Any:
-    """Return the JSON of a request file; what is no JSON is named as the file it is."""
+    """Return the JSON of a request file; errors name the file."""
     text = content(path, MOST_REQUEST_BYTES)
     with fields_at(partial(of_file, path)):
         try:
@@ -55,8 +55,10 @@ def request_json(path: Path) -> Any:
         except BadInput as error:
             cause = error.__context__
             if isinstance(cause, json.JSONDecodeError):
-                at = {"reason": cause.msg, "line": cause.lineno, "column": cause.colno}
-                raise BadInput(Message("not JSON: {reason} in line {line}, column {column}", at)) from None
+                values = {"reason": cause.msg, "line": cause.lineno, "column": cause.colno}
+                raise BadInput(
+                    Message("not JSON: {reason} in line {line}, column {column}", values)
+                ) from None
             if isinstance(cause, UnicodeDecodeError):
                 raise BadInput(Message("not text in UTF-8")) from None
             if isinstance(cause, ValueError):
@@ -69,15 +71,15 @@ def request_json(path: Path) -> Any:
 
 
 def body_of(path: Path) -> bytes:
-    """Return a request file as the API takes it, which judges what is in it."""
-    found = request_json(path)
-    if not isinstance(found, dict):
+    """Return a request file as a body of the API, which validates it."""
+    body = request_json(path)
+    if not isinstance(body, dict):
         raise BadInput.at(name_of(path), "must be an object")
-    return json.dumps(found).encode()
+    return json.dumps(body).encode()
 
 
 def of_file(path: Path, field: str) -> str:
-    """Return what a field is called: the file itself where all of it is meant."""
+    """Return the name of a field, or of the file for the whole body."""
     return field if field not in {"", "body"} else name_of(path)
 
 
@@ -98,19 +100,19 @@ def content(path: Path, most: int = MOST_FILE_BYTES) -> bytes:
     """Return the bytes of a file, or of the standard input for ``-``."""
     try:
         if str(path) == "-":
-            found = sys.stdin.buffer.read(most + 1)
+            data = sys.stdin.buffer.read(most + 1)
         else:
             with path.open("rb") as file:
-                found = file.read(most + 1)
+                data = file.read(most + 1)
     except OSError as error:
         raise BadInput(
             Message("{file} cannot be read: {reason}", {"file": str(path), "reason": error.strerror})
         ) from None
-    if len(found) > most:
+    if len(data) > most:
         raise TooLarge(
             Message("{file} is larger than {most} MB", {"file": name_of(path), "most": most / MEGABYTE})
         )
-    return found
+    return data
 
 
 def decoded(path: Path) -> str:
@@ -121,7 +123,7 @@ def decoded(path: Path) -> str:
 
 
 def check_free(option: str, path: Path, *, force: bool) -> None:
-    """Refuse to write over a file, before anything is computed that would go into it."""
+    """Refuse an output file that exists, before anything is computed."""
     if path.is_file() and not force:
         raise BadInput.at(
             option, "{file} exists; replace it with --force, or choose another name", file=str(path)
@@ -132,7 +134,7 @@ def check_free(option: str, path: Path, *, force: bool) -> None:
 
 
 def write_file(option: str, path: Path, data: bytes) -> None:
-    """Write a file whole or not at all; what is no file, such as a pipe, is written into."""
+    """Write a file atomically; a special file, such as a pipe, is written directly."""
     if path.exists() and not path.is_file():
         path.write_bytes(data)
         return

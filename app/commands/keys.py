@@ -19,10 +19,7 @@ from app.platform.workbench import LOCAL_WORKSPACE, Workbench, no_such
 from app.settings import Settings
 
 cli = typer.Typer(
-    name="key",
-    help="Create, list, rotate and revoke API keys.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    name="key", help="Create, list, rotate and revoke API keys.", no_args_is_help=True, rich_markup_mode=None
 )
 
 LISTED = 200
@@ -34,7 +31,7 @@ KeyName = Annotated[str, typer.Argument(metavar="KEY", help="Identifier or prefi
 
 @contextmanager
 def opened(workspace_id: str) -> Iterator[Workbench]:
-    """Give the workbench of the settings, whose workspace must be there."""
+    """Open the workbench of the settings; the workspace must exist."""
     bench = make_bench(Settings.from_environment())
     try:
         with bench.store.transaction(workspace_id) as repository:
@@ -59,19 +56,19 @@ def create(
     workspace: OfWorkspace = LOCAL_WORKSPACE,
 ) -> None:
     """Create a key and print it. It is shown only once."""
-    asked = {"name": name, "scopes": scopes or ["read"], "expires_in_days": days or None}
-    request = checked(KeyRequest, asked)
+    fields = {"name": name, "scopes": scopes or ["read"], "expires_in_days": days or None}
+    request = checked(KeyRequest, fields)
     with opened(workspace) as bench:
-        made = keys.create_key(bench, workspace, request)
-    typer.echo(f"{made.id} may {', '.join(made.scopes)}; it is not shown again:", err=True)
-    typer.echo(made.secret)
+        key = keys.create_key(bench, workspace, request)
+    typer.echo(f"{key.id} may {', '.join(key.scopes)}; it is not shown again:", err=True)
+    typer.echo(key.secret)
 
 
 @cli.command("list")
 def list_keys(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
     """List keys without their secrets."""
     with opened(workspace) as bench:
-        found = keys.list_keys(bench, workspace, LISTED, None)
+        listed = keys.list_keys(bench, workspace, LISTED, None)
     rows = [
         [
             key.id,
@@ -82,11 +79,11 @@ def list_keys(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
             moment(key.ends_at),
             moment(key.last_used_at),
         ]
-        for key in found.items
+        for key in listed.items
     ]
     head = ["id", "begins with", "name", "scopes", "status", "works until", "last used"]
     typer.echo("\n".join(table([head, *rows])) if rows else "there is no key")
-    if found.next:
+    if listed.next:
         typer.echo(f"only the newest {LISTED} are listed", err=True)
 
 
@@ -94,8 +91,8 @@ def list_keys(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
 def revoke(key: KeyName, workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
     """Revoke a key immediately."""
     with opened(workspace) as bench:
-        found = keys.revoke_key(bench, workspace, named(bench, workspace, key).id)
-    typer.echo(f"{found.id} ({found.name}) is revoked")
+        revoked = keys.revoke_key(bench, workspace, key_named(bench, workspace, key).id)
+    typer.echo(f"{revoked.id} ({revoked.name}) is revoked")
 
 
 @cli.command()
@@ -109,22 +106,22 @@ def rotate(
     """Replace a key and print the new one. It is shown only once."""
     request = checked(RotationRequest, {"grace_hours": grace})
     with opened(workspace) as bench:
-        made = keys.rotate_key(bench, workspace, named(bench, workspace, key).id, request)
-    typer.echo(f"{made.id} takes its place; the old key works for {grace} h more:", err=True)
-    typer.echo(made.secret)
+        rotated = keys.rotate_key(bench, workspace, key_named(bench, workspace, key).id, request)
+    typer.echo(f"{rotated.id} takes its place; the old key works for {grace} h more:", err=True)
+    typer.echo(rotated.secret)
 
 
-def named(bench: Workbench, workspace: str, name: str) -> ApiKey:
+def key_named(bench: Workbench, workspace: str, name: str) -> ApiKey:
     if name.startswith(keys.MARK):
         if keys.FORM.fullmatch(name):
             raise BadInput.at("KEY", "enter the identifier or the beginning of the key, never the whole key")
-        found = bench.store.key_of(name)
-        if found is None or found.workspace_id != workspace:
+        record = bench.store.key_of(name)
+        if record is None or record.workspace_id != workspace:
             raise no_such("key", name)
-        name = found.id
+        name = record.id
     return keys.get_key(bench, workspace, name)
 
 
 def moment(value: object) -> str:
-    """Write a moment to the minute; a dash without one."""
+    """Format a time to the minute; a dash for None."""
     return "–" if value is None else f"{value:%Y-%m-%d %H:%M}"

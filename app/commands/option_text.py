@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def comparison_text(answer: Comparison, speaker: Voice) -> list[str]:
-    """Return options side by side: who leads in sentences, then rows and ratios."""
     _ = speaker.gettext
     heads = (
         _("Option"),
@@ -31,7 +30,7 @@ def comparison_text(answer: Comparison, speaker: Voice) -> list[str]:
         _("Over the term"),
     )
     paid = {row.label: next((cost for cost in row.costs if cost.own), None) for row in answer.rows}
-    behind = {one.slower: one for one in answer.ratios if one.faster == answer.ratios[0].faster}
+    behind = {ratio.slower: ratio for ratio in answer.ratios if ratio.faster == answer.ratios[0].faster}
     rows = [
         (
             row.label,
@@ -43,7 +42,7 @@ def comparison_text(answer: Comparison, speaker: Voice) -> list[str]:
         )
         for row in answer.rows
     ]
-    said = [
+    leaders = [
         leader_text(_("Fastest"), answer.fastest, answer.fastest_tied, speaker),
         leader_text(_("Cheapest"), answer.cheapest, answer.cheapest_tied, speaker),
     ]
@@ -52,31 +51,30 @@ def comparison_text(answer: Comparison, speaker: Voice) -> list[str]:
             "share": round(100 * answer.one_basis.utilisation, 1),
             "years": significant(answer.one_basis.term_years),
         }
-        said.append(
+        leaders.append(
             speaker.say(Message("Costs at {share} % utilization over {years} years, for every option", basis))
         )
-    lines = [answer.title, "", *(line for line in said if line), ""]
+    lines = [answer.title, "", *(line for line in leaders if line), ""]
     return [*lines, *table([heads, *rows]), *remarks(answer.warnings, [], speaker), *kept(answer)]
 
 
 def ratio_text(ratio: Ratio | None, speaker: Voice) -> str:
-    """Return how many times the time of the fastest a row takes; a tie is said to be one."""
+    """Format the time of a row relative to the fastest, with a note on ties."""
     if ratio is None:
         return MISSING
-    said = speaker.ratio(ratio.ratio)
-    return f"{said} ({speaker.gettext('too close to call')})" if ratio.tie else said
+    text = speaker.ratio(ratio.ratio)
+    return f"{text} ({speaker.gettext('too close to call')})" if ratio.tie else text
 
 
 def leader_text(what: str, first: str | None, tied: Sequence[str], speaker: Voice) -> str:
-    """Return which option leads, or that several are too close to call; nothing where none does."""
+    """Return which option leads, or that several are too close to call; empty for neither."""
     if first is None and not tied:
         return ""
-    said = first or f"{speaker.gettext('too close to call')} ({' · '.join(tied)})"
-    return f"{what}{speaker.sign(': ')}{said}"
+    leader = first or f"{speaker.gettext('too close to call')} ({' · '.join(tied)})"
+    return f"{what}{speaker.sign(': ')}{leader}"
 
 
 def bill_text(answer: Bill, speaker: Voice) -> list[str]:
-    """Return a bill of materials: what it comes to, then its lines by group."""
     _ = speaker.gettext
     unknown = _("price unknown")
     heads = (
@@ -118,7 +116,6 @@ def bill_text(answer: Bill, speaker: Voice) -> list[str]:
 
 
 def break_even_text(answer: BreakEven, speaker: Voice) -> list[str]:
-    """Return when owning pays off: in sentences, then the amounts and what each input changes."""
     _, currency = speaker.gettext, answer.currency
 
     def months(count: float | None) -> str:
@@ -138,12 +135,15 @@ def break_even_text(answer: BreakEven, speaker: Voice) -> list[str]:
     heads = (_("Input"), _("Value"), _("Low"), _("High"), _("Break-even at low"), _("Break-even at high"))
     effects = [
         (
-            speaker.label(one.input),
-            *(stated(one.input, value, speaker) for value in (one.value, one.low_input, one.high_input)),
-            months(one.low),
-            months(one.high),
+            speaker.label(effect.input),
+            *(
+                stated(effect.input, value, speaker)
+                for value in (effect.value, effect.low_input, effect.high_input)
+            ),
+            months(effect.low),
+            months(effect.high),
         )
-        for one in answer.tornado
+        for effect in answer.tornado
     ]
     lines = [*(speaker.sentence(text) for text in answer.sentences), "", *table(amounts)]
     lines += ["", *table([heads, *effects])] if effects else []
@@ -151,7 +151,6 @@ def break_even_text(answer: BreakEven, speaker: Voice) -> list[str]:
 
 
 def proposal_text(answer: Proposal, speaker: Voice) -> list[str]:
-    """Return a proposal in short: for whom, what it recommends and why, and the options."""
     _, content = speaker.gettext, answer.content
     facts = [
         (_("Proposal"), answer.id),
@@ -162,8 +161,8 @@ def proposal_text(answer: Proposal, speaker: Voice) -> list[str]:
         (_("SHA-256 of the content"), answer.sha256 or MISSING),
         (_("Recommendation"), " · ".join(content.offered) or MISSING),
     ]
-    over_term = {one.label: one.over_term for one in content.term.asked} if content.term else {}
-    bills = {one.label: one.total for one in content.bills}
+    over_term = {cost.label: cost.over_term for cost in content.term.asked} if content.term else {}
+    bills = {bill.label: bill.total for bill in content.bills}
     heads = (_("Option"), _("Training time"), _("Cost per run"), _("Over the term"), _("Bill of materials"))
     rows = [
         (

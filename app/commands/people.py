@@ -1,4 +1,4 @@
-"""``rackline user …`` and ``rackline workspace …``: what whoever runs the server does about accounts."""
+"""``rackline user`` and ``rackline workspace``: manage accounts and workspaces."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ from app.settings import Settings
 users = typer.Typer(name="user", no_args_is_help=True, help="Manage accounts.", rich_markup_mode=None)
 
 workspaces = typer.Typer(
-    name="workspace",
-    no_args_is_help=True,
-    help="Manage workspaces.",
-    rich_markup_mode=None,
+    name="workspace", no_args_is_help=True, help="Manage workspaces.", rich_markup_mode=None
 )
 
 cli = typer.Typer()
@@ -39,7 +36,6 @@ Email = Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of t
 
 @contextmanager
 def opened() -> Iterator[Identity]:
-    """Open the accounts of the server that the environment describes."""
     settings = Settings.from_environment()
     bench = make_bench(settings)
     try:
@@ -70,10 +66,10 @@ def add_user(
     password = sys.stdin.readline(MOST + 3).rstrip("\r\n") if password_stdin else None
     with opened() as identity:
         first = not accounts.any_account(identity)
-        made = accounts.add_account(identity, email, name, role=role, workspace=workspace, password=password)
-    typer.echo(f"{made.account.email} is {made.role} of {made.workspace.name}")
-    if made.link:
-        typer.echo(f"the password is set here, within two days: {made.link}")
+        added = accounts.add_account(identity, email, name, role=role, workspace=workspace, password=password)
+    typer.echo(f"{added.account.email} is {added.role} of {added.workspace.name}")
+    if added.link:
+        typer.echo(f"the password is set here, within two days: {added.link}")
     if first:
         typer.echo("from now on every server of this database asks everybody to sign in", err=True)
 
@@ -82,17 +78,17 @@ def add_user(
 def list_users() -> None:
     """List accounts with workspaces, state and second factor."""
     with opened() as identity:
-        found = accounts.list_accounts(identity)
+        listed = accounts.list_accounts(identity)
     head = ["e-mail", "name", "workspaces", "state", "second factor"]
     rows = [
         [
             account.email,
             account.name,
-            ", ".join(f"{place} ({role})" for place, role in places) or "–",
+            ", ".join(f"{workspace} ({role})" for workspace, role in memberships) or "–",
             "disabled" if account.disabled else "active" if account.password_hash else "no password yet",
             "on" if account.totp_sealed else "off",
         ]
-        for account, places in found
+        for account, memberships in listed
     ]
     typer.echo("\n".join(table([head, *rows])))
 
@@ -135,14 +131,16 @@ def add_workspace(name: Annotated[str, typer.Argument(metavar="NAME", help="Name
     with opened() as identity:
         if not accounts.any_account(identity):
             raise BadInput("without accounts there is only one workspace; create the first account first")
-        made = accounts.add_workspace(identity, name)
-    typer.echo(f"{made.id} {made.name}")
+        workspace = accounts.add_workspace(identity, name)
+    typer.echo(f"{workspace.id} {workspace.name}")
 
 
 @workspaces.command("list")
 def list_workspaces() -> None:
     """List workspaces with their number of members."""
     with opened() as identity:
-        found = accounts.list_workspaces(identity)
-    rows = [[place.id, place.name, str(members)] for place, members in found]
+        rows = [
+            [workspace.id, workspace.name, str(members)]
+            for workspace, members in accounts.list_workspaces(identity)
+        ]
     typer.echo("\n".join(table([["workspace", "name", "members"], *rows])))

@@ -66,4 +66,4 @@ def proposal_command(
                 else api.call("GET", f"{address}{kind}").content
             )
             write_file("--out", path, data)
-    say(answer, Proposal, proposal_text, as_json, lang, lambda made: bool(made.content.offered))
+    say(answer, Proposal, proposal_text, as_json, lang, lambda proposal: bool(proposal.content.offered))

@@ -1,4 +1,4 @@
-"""The JSON API as commands ask it: that of a server, or that of the database of this machine."""
+"""Client of the JSON API for commands: of a server, or in this process on its database."""
 
 from __future__ import annotations
 
@@ -27,19 +27,18 @@ LOCAL = "http://localhost"
 
 
 class Refused(AppError):
-    """A server has refused, or has not answered."""
+    """A server refused a call or did not answer."""
 
 
 class ApiSession:
-    """Calls of the API; what it refuses is raised as the errors of this machine are."""
+    """Calls the API; its problems are raised as local errors."""
 
     def __init__(self, http: httpx.Client) -> None:
         self._http = http
 
-    def call(self, method: str, path: str, **given: Any) -> httpx.Response:
-        """Send a call and return its answer, which is no refusal."""
+    def call(self, method: str, path: str, **options: Any) -> httpx.Response:
         try:
-            response = self._http.request(method, f"/api/v1/{path}", **given)
+            response = self._http.request(method, f"/api/v1/{path}", **options)
         except httpx.TimeoutException:
             raise self._silent("no answer in time") from None
         except httpx.RequestError as error:
@@ -49,12 +48,10 @@ class ApiSession:
         return response
 
     def post(self, path: str, body: bytes = b"") -> Any:
-        """Send JSON and return the document that is answered."""
         headers = {"Content-Type": "application/json"} if body else {}
         return self.document(self.call("POST", path, content=body, headers=headers))
 
     def get(self, path: str) -> Any:
-        """Return a document."""
         return self.document(self.call("GET", path))
 
     def document(self, response: httpx.Response) -> Any:
@@ -73,14 +70,14 @@ def refusal(response: httpx.Response, server: str) -> AppError:
     try:
         problem = response.json()
         detail, faults = problem["detail"], problem.get("errors") or []
-        fields = [FieldError(str(one["field"]), as_said(one["message"])) for one in faults]
+        fields = [FieldError(str(fault["field"]), as_said(fault["message"])) for fault in faults]
     except (ValueError, KeyError, TypeError, AttributeError):
         return no_server(response, server)
     return Refused(as_said(detail), fields)
 
 
 def as_said(text: object) -> Message:
-    """Return what a server says in the reader's language as a message that says the same."""
+    """Return a text of a server, already translated, as a message."""
     return Message("{text}", {"text": str(text)})
 
 
@@ -93,7 +90,6 @@ def no_server(response: httpx.Response, server: str) -> Refused:
 
 @contextmanager
 def server_session(server: str, key_file: Path | None, language: str) -> Iterator[ApiSession]:
-    """Give the API of a server."""
     address = address_of(server)
     key = key_of(key_file)
     if key and address.scheme == "http" and not own_machine(address.host):
@@ -108,7 +104,7 @@ def server_session(server: str, key_file: Path | None, language: str) -> Iterato
 
 @contextmanager
 def local_session(language: str) -> Iterator[ApiSession]:
-    """Give the API over the database of the settings, without a server: who may read that may do anything."""
+    """Run the API in this process on the database of the settings, with all rights."""
     need("fastapi", "server")
     from app.main import create_app
     from app.platform.admission import LocalAdmission
@@ -146,7 +142,7 @@ def headers(language: str) -> dict[str, str]:
 
 
 def address_of(server: str) -> httpx.URL:
-    """Return the address of a server; what is wrong with it is said without repeating it."""
+    """Return the address of a server; errors do not repeat it, as it may hold a password."""
     try:
         address = httpx.URL(server)
     except httpx.InvalidURL:
@@ -170,13 +166,13 @@ def own_machine(host: str) -> bool:
 
 
 def key_of(file: Path | None) -> str:
-    """Return the API key of a file, else of the environment; it stands in no argument and in no message."""
-    place = KEY_VARIABLE if file is None else "--key-file"
+    """Return the API key of a file, else of the environment; never of an argument."""
+    origin = KEY_VARIABLE if file is None else "--key-file"
     text = (
         os.environ.get(KEY_VARIABLE, "")
         if file is None
         else content(file, MOST_KEY_BYTES).decode("utf-8", "replace")
     ).strip()
     if (file is not None and not text) or not text.isascii() or not text.isprintable() or " " in text:
-        raise BadInput.at(place, "contains no API key")
+        raise BadInput.at(origin, "contains no API key")
     return text

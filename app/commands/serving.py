@@ -16,7 +16,7 @@ from app.settings import Settings
 from app.telemetry import set_up_logs
 
 LISTENED_ALONE = frozenset({"127.0.0.1", "localhost", "::1"})
-"""Addresses that only this machine reaches."""
+"""Loopback addresses."""
 
 cli = typer.Typer(rich_markup_mode=None)
 
@@ -37,7 +37,7 @@ def serve(
         if workers == 1:
             serve_here(listener, settings)
         else:
-            # Several processes count requests together, each its own while the database cannot be written.
+            # Several processes share their rate limits in the database, as far as it can be written.
             serve_by_several(listener, settings.model_copy(update={"shared_limits": True}), workers)
 
 
@@ -54,14 +54,13 @@ def worker(
 
 
 def logging_settings() -> Settings:
-    """Return the settings, with the log set up by them."""
     settings = Settings.from_environment()
     set_up_logs(settings.log, settings.log_level)
     return settings
 
 
 def check_reach(host: str, reach: ServerAccess) -> None:
-    """Refuse to be reached from elsewhere without accounts, or under a name nobody was told."""
+    """Refuse access from other machines without accounts or a public address."""
     if host in LISTENED_ALONE:
         return
     if reach.alone:
@@ -82,7 +81,7 @@ def check_reach(host: str, reach: ServerAccess) -> None:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; before the server starts, so that a taken port is said plainly."""
+    """Return a listening socket, before the server starts so that a port in use is reported plainly."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family)
@@ -94,9 +93,8 @@ def listening(host: str, port: int) -> socket.socket:
             port=str(port),
             reason=error.strerror,
         ) from None
-    # asyncio does this only for sockets that name their protocol, which those of create_server do not.
-    # Without it the body of an answer waits for its head to be acknowledged: 40 ms on a kept connection.
-    # Connections have it from the listener, in processes started later too.
+    # asyncio sets this only for sockets with a protocol number, which create_server does not give. Without
+    # it a body waits for its head to be acknowledged: 40 ms on a reused connection. Connections inherit it.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     shed_stalled(listener)
     return listener

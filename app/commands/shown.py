@@ -1,4 +1,4 @@
-"""The page about the command line: what its examples print, from the commands themselves."""
+"""Update the printed examples of the documentation page of the command line."""
 
 from __future__ import annotations
 
@@ -17,19 +17,17 @@ EXAMPLE = re.compile(
     r"<!-- generated: answer -->\n).*?<!-- end -->",
     re.DOTALL,
 )
-"""A request, the command that it is given to, and what that prints."""
+"""A request, its command, and the printed answer."""
 
 LOADED = (deciding, estimating)
 """Modules whose commands may have examples."""
 
 
 def with_printed(text: str, context: SizingContext) -> str:
-    """Return the page with what its examples print brought up to date."""
-
-    def shown(example: re.Match[str]) -> str:
+    def replaced(example: re.Match[str]) -> str:
         question = QUESTIONS[example["command"]]
-        answer = question.compute(question.asked.model_validate_json(example["request"]), context)
-        said = printed(question.text(answer, voice("en")))
-        return f"{example['head']}```text\n{said}\n```\n<!-- end -->"
+        answer = question.compute(question.request.model_validate_json(example["request"]), context)
+        text = printed(question.text(answer, voice("en")))
+        return f"{example['head']}```text\n{text}\n```\n<!-- end -->"
 
-    return EXAMPLE.sub(shown, text)
+    return EXAMPLE.sub(replaced, text)

@@ -1,4 +1,4 @@
-"""Commands that keep what is kept: backup, restore, check-store, erasure, rotation of the secret, purge."""
+"""Commands on the store: backup, restore, check, erase, export, rotate the secret, purge."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.features.erasure.service import erase_customer
 from app.features.operation.chores import purge
 from app.features.operation.secret_rotation import rotate_secret
 from app.features.operation.store_check import check_store
-from app.features.trail.service import asked, events_jsonl
+from app.features.trail.service import events_jsonl, filter_of
 from app.main import file_storage_of, make_bench, upload_files_of
 from app.platform.retention import Retention
 from app.platform.store.archives.backup import make_backup
@@ -42,7 +42,7 @@ Archive = Annotated[Path, typer.Argument(metavar="FILE", help="Archive file.")]
 
 
 def workbench(settings: Settings) -> Workbench:
-    """Return a workbench on what the settings name; tables are left as they are."""
+    """Return a workbench of the settings, without migrating the tables."""
     files, store = upload_files_of(settings), Store(settings.database_url)
     bench = Workbench(load_context(models_directory().parent), store, files)
     bench.retention = Retention.read(settings.retention_days)
@@ -54,9 +54,9 @@ def backup(file: Archive) -> None:
     """Back up the database and uploads to one archive. The server may keep running."""
     settings = Settings.from_environment()
     store = Store(settings.database_url)
-    made = make_backup(store, upload_files_of(settings), file)
+    archive = make_backup(store, upload_files_of(settings), file)
     store.close()
-    typer.echo(f"{file}: {made.rows:,} rows, {made.files:,} files, {made.size:,} bytes")
+    typer.echo(f"{file}: {archive.rows:,} rows, {archive.files:,} files, {archive.size:,} bytes")
 
 
 @cli.command()
@@ -122,7 +122,7 @@ def export_audit(
     """Print the audit log as JSON Lines, newest first."""
     moments = [moment and moment.replace(tzinfo=moment.tzinfo or UTC) for moment in (since, until)]
     with opened(workspace) as bench:
-        for lines in events_jsonl(bench, workspace, asked({}, *moments)):
+        for lines in events_jsonl(bench, workspace, filter_of({}, *moments)):
             typer.echo(lines, nl=False)
 
 
@@ -131,7 +131,7 @@ LOST = {
     "webhook.sealed_secret": "secret of the webhook {owner} ({id}): give it a new one on its page",
     "webhook.previous_sealed": "earlier secret of the webhook {owner} ({id}): it is not signed with any more",
 }
-"""What a secret that nothing opens means, and what to do."""
+"""Column → what is lost with its secret, and what to do."""
 
 
 @cli.command("rotate-secret")

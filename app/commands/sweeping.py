@@ -36,18 +36,18 @@ ENDINGS = (".csv", ".parquet")
 IDENTIFIER = re.compile(r"swp_[a-z2-9]{16}")
 
 LOOK_SECONDS = 1.0
-"""Time between two looks at a sweep on a server. [s]"""
+"""Time between two polls of a sweep on a server. [s]"""
 
 ROWS_ENDING = ".rows"
-"""What the name of the file with the rows has more than that of the result."""
+"""Suffix of the file with the rows, after the name of the result."""
 
 BAR_WIDTH = 30
 
 LINE_SECONDS = 10.0
-"""Time between two lines of progress where there is no terminal. [s]"""
+"""Time between two lines of progress without a terminal. [s]"""
 
 BAR_SECONDS = 0.1
-"""Time between two pictures of the bar. [s]"""
+"""Time between two updates of the bar. [s]"""
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells give it."""
@@ -77,7 +77,7 @@ def sweep_command(
     """Estimate every combination of models, systems, prices and scenarios."""
     check_key_file(server, key_file)
     check_ending(output)
-    # A run that was allowed to replace the result may still do so once it is resumed.
+    # A resumed run may replace the result if the first run was allowed to.
     check_free("--output", output, force=force or (resume and KeptRows.may_replace(rows_of(output))))
     if server is not None and resume:
         raise BadInput.at("--resume", "a server keeps its rows: enter the identifier of the sweep instead")
@@ -87,11 +87,11 @@ def sweep_command(
             with session(server, key_file, lang) as api:
                 refused = sweep_on_server(request, output, api, speaker)
         else:
-            asked = read_request(SweepRequest, request)
+            body = read_request(SweepRequest, request)
             pool = crew(Settings.from_environment().dask, workers)
-            refused = sweep_to_file(asked, output, pool, resume=resume, force=force, speaker=speaker)
+            refused = sweep_to_file(body, output, pool, resume=resume, force=force, speaker=speaker)
     except Interrupted as interrupted:
-        typer.echo(speaker.say(broken_off(output, interrupted.sweep)), err=True)
+        typer.echo(speaker.say(interrupted_message(output, interrupted.sweep)), err=True)
         raise typer.Exit(INTERRUPTED) from None
     done = Message("{file} is complete", {"file": str(output)})
     if refused:
@@ -101,10 +101,10 @@ def sweep_command(
 
 
 def sweep_on_server(request: Path, output: Path, api: ApiSession, speaker: Voice) -> int:
-    """Have a server compute a sweep, or wait for one that it computes, and fetch its rows."""
-    known = IDENTIFIER.fullmatch(str(request))
-    made = None if known else api.post("sweeps", body_of(request))
-    identifier = str(request) if made is None else str(made["id"])
+    """Start a sweep on a server, or take a running one; wait for it and fetch its rows."""
+    identifier = str(request)
+    if not IDENTIFIER.fullmatch(identifier):
+        identifier = str(api.post("sweeps", body_of(request))["id"])
     address = f"sweeps/{identifier}"
     state = api.get(f"{address}?limit=1")
     progress = Progress(sys.stderr, state["total"], state["done"], speaker)
@@ -139,11 +139,11 @@ def rows_of(output: Path) -> Path:
 
 
 class Interrupted(Exception):
-    """The sweep was stopped by Ctrl-C; what there is has been kept."""
+    """The sweep was stopped by Ctrl-C; the rows so far are kept."""
 
     def __init__(self, sweep: str = "") -> None:
         self.sweep = sweep
-        """Identifier of a sweep that a server goes on with."""
+        """Identifier of a sweep that a server continues."""
         super().__init__(sweep)
 
 
@@ -186,10 +186,10 @@ class KeptRows:
     path: Path
     sweep: Sweep
     replaces: bool = False
-    """Whether the result may take the place of a file that was there before."""
+    """Whether the result may replace an existing file."""
 
     def open(self, *, resume: bool) -> set[str]:
-        """Make the file, or go on with it; returns the keys of the rows it has."""
+        """Create or resume the file; return the keys of its rows."""
         if not self.path.exists():
             if resume:
                 raise BadInput.at("--resume", "no run to resume: {file} does not exist", file=str(self.path))
@@ -210,7 +210,6 @@ class KeptRows:
             yield file
 
     def rows(self) -> Iterator[SweepRow]:
-        """Return the rows in the order in which they came."""
         with self._usable(), self.path.open(encoding="utf-8") as file:
             if self._digest(file.readline()) != self.sweep.digest:
                 raise BadInput.at("--resume", "{file} contains rows of another sweep", file=str(self.path))
@@ -218,7 +217,6 @@ class KeptRows:
                 yield SweepRow.model_validate_json(line)
 
     def drop_if_empty(self) -> None:
-        """Remove the file where no row is in it: there is nothing to go on with."""
         with self._usable():
             with self.path.open(encoding="utf-8") as file:
                 file.readline()
@@ -227,7 +225,7 @@ class KeptRows:
                 self.path.unlink()
 
     def convert(self, output: Path) -> int:
-        """Write the result, in the order of the sweep, and let go of the file."""
+        """Write the result in the order of the sweep and remove the file; return how many are refused."""
         rows = sorted(self.rows(), key=lambda row: row.position)
         with self._usable():
             if output.suffix == ".parquet":
@@ -245,7 +243,7 @@ class KeptRows:
 
     @staticmethod
     def may_replace(path: Path) -> bool:
-        """Tell whether a run that was broken off was allowed to replace its result."""
+        """Tell whether an interrupted run was allowed to replace its result."""
         try:
             with path.open(encoding="utf-8") as file:
                 return json.loads(file.readline())["replaces"] is True
@@ -253,7 +251,7 @@ class KeptRows:
             return False
 
     def _mend(self) -> None:
-        """Cut off a line that was being written when the run was broken off."""
+        """Drop an incomplete last line."""
         with self._usable(), self.path.open("r+b") as file:
             content = file.read()
             file.truncate(content.rfind(b"\n") + 1)
@@ -279,21 +277,20 @@ class KeptRows:
 
 @dataclass
 class Progress:
-    """How far a run is: a bar on a terminal, now and then a line elsewhere."""
+    """Progress of a run: a bar on a terminal, otherwise a line at intervals."""
 
     stream: TextIO
     total: int
     done: int
     speaker: Voice = field(default_factory=partial(voice, "en"))
     started: float = field(default_factory=time.monotonic)
-    shown: float = 0.0
+    updated: float = 0.0
     computed: int = 0
 
     def advance(self, count: int) -> None:
-        """Take note of rows that have come."""
         self.done += count
         self.computed += count
-        if time.monotonic() - self.shown >= (BAR_SECONDS if self.stream.isatty() else LINE_SECONDS):
+        if time.monotonic() - self.updated >= (BAR_SECONDS if self.stream.isatty() else LINE_SECONDS):
             self._show()
 
     def end(self) -> None:
@@ -302,17 +299,17 @@ class Progress:
             self.stream.write("\n")
 
     def _show(self) -> None:
-        self.shown = time.monotonic()
+        self.updated = time.monotonic()
         share = self.done / self.total
         left = (
-            (self.shown - self.started) / self.computed * (self.total - self.done) if self.computed else 0.0
+            (self.updated - self.started) / self.computed * (self.total - self.done) if self.computed else 0.0
         )
-        shown = {"done": self.done, "total": self.total, "share": round(100 * share), "left": round(left)}
-        under_way = 0 < self.done < self.total and self.computed
+        values = {"done": self.done, "total": self.total, "share": round(100 * share), "left": round(left)}
+        is_running = 0 < self.done < self.total and self.computed
         text = self.speaker.say(
-            Message("{done} of {total} points, {share} %, {left} s left", shown)
-            if under_way
-            else Message("{done} of {total} points, {share} %", shown)
+            Message("{done} of {total} points, {share} %, {left} s left", values)
+            if is_running
+            else Message("{done} of {total} points, {share} %", values)
         )
         if self.stream.isatty():
             filled = round(share * BAR_WIDTH)
@@ -322,10 +319,10 @@ class Progress:
         self.stream.flush()
 
 
-def broken_off(output: Path, sweep: str = "") -> Message:
+def interrupted_message(output: Path, sweep: str = "") -> Message:
     if sweep:
-        told = {"sweep": sweep}
-        return Message("the server goes on with {sweep}; enter this identifier to fetch its rows", told)
+        template = "the server goes on with {sweep}; enter this identifier to fetch its rows"
+        return Message(template, {"sweep": sweep})
     rows = rows_of(output)
     if not rows.exists():
         return Message("stopped before the first row")

@@ -42,21 +42,22 @@ def estimate_text(answer: Estimate, speaker: Voice) -> list[str]:
 def remarks(
     warnings: Sequence[CheckWarning | SaidWarning], defaults: Sequence[Default], speaker: Voice
 ) -> list[str]:
-    """Return what to beware of, and what was taken where the request says nothing."""
     colon = speaker.sign(": ")
-    default = f"{speaker.gettext('default')}{colon}"
-    values = [(one.field, stated(one.field, one.value, speaker), speaker.say(one.text)) for one in defaults]
-    taken = [f"{default}{field} = {value}{colon}{why}" for field, value, why in values]
-    found = []
-    for one in warnings:
-        said = speaker.say(one.text)
-        # Of what is said of options, not every sentence names them.
-        about = [name for name in getattr(one, "options", ()) if name not in said]
-        said = colon.join(
-            [speaker.label(one.severity).lower(), *([" · ".join(about)] if about else []), said]
-        )
-        found.append(f"{said} [{one.code}]")
-    return [line for part in (found, taken) if part for line in ("", *part)]
+    prefix = f"{speaker.gettext('default')}{colon}"
+    default_lines = [
+        f"{prefix}{default.field} = {stated(default.field, default.value, speaker)}{colon}"
+        f"{speaker.say(default.text)}"
+        for default in defaults
+    ]
+    warning_lines = []
+    for warning in warnings:
+        text = speaker.say(warning.text)
+        # Not every sentence about options names them.
+        options = [name for name in getattr(warning, "options", ()) if name not in text]
+        subject = [" · ".join(options)] if options else []
+        line = colon.join([speaker.label(warning.severity).lower(), *subject, text])
+        warning_lines.append(f"{line} [{warning.code}]")
+    return [line for part in (warning_lines, default_lines) if part for line in ("", *part)]
 
 
 SEARCH_COLUMNS = (
@@ -66,16 +67,16 @@ SEARCH_COLUMNS = (
 
 
 def search_text(answer: Search, speaker: Voice) -> list[str]:
-    """Return the best plans as aligned lines, without the columns in which they are all alike and neutral."""
+    """Return the best plans as aligned lines, without columns that are neutral in all."""
     _ = speaker.gettext
     plans = [entry.plan.model_dump() for entry in answer.plans]
-    shown = [
+    columns = [
         name
         for name in SEARCH_COLUMNS
         if any(plan[name] not in (None, 1, False, "none") for plan in plans) or name == "data"
     ]
     heads = (_("Step time"), _("Behind the first"), _("MFU"), _("Memory"))
-    rows = [[*heads, *(speaker.label(name) for name in shown)]]
+    rows = [[*heads, *(speaker.label(name) for name in columns)]]
     for entry, plan in zip(answer.plans, plans, strict=True):
         figures = (
             speaker.quantity(entry.step_time),
@@ -83,7 +84,7 @@ def search_text(answer: Search, speaker: Voice) -> list[str]:
             speaker.percent(entry.mfu.value),
             speaker.percent(entry.memory_share),
         )
-        rows.append([*figures, *(written(plan[name], speaker) for name in shown)])
+        rows.append([*figures, *(written(plan[name], speaker) for name in columns)])
     changes = [
         (f"{speaker.label(entry.change)} × {entry.factor:g}", f"−{speaker.percent(entry.gain)}")
         for entry in answer.what_if
@@ -111,11 +112,10 @@ def search_text(answer: Search, speaker: Voice) -> list[str]:
 
 
 SHOWN_OPTIONS = 20
-"""Options of a sizing that are written as text; JSON has them all."""
+"""Most options of a sizing printed as text; JSON has all."""
 
 
 def sizing_text(answer: Sizing, speaker: Voice) -> list[str]:
-    """Return a sizing as aligned lines: the answer in a sentence, then the options."""
     _ = speaker.gettext
     paid = {"purchase": _("Purchase price"), "run": _("Cost per run"), "term": _("Over the term")}
     head = (
@@ -129,7 +129,10 @@ def sizing_text(answer: Sizing, speaker: Voice) -> list[str]:
             speaker.number(option.accelerators),
             speaker.number(option.idle_machines),
             speaker.quantity(option.time_to_train),
-            *(speaker.quantity(one) for one in (option.costs.purchase, option.costs.run, option.costs.term)),
+            *(
+                speaker.quantity(cost)
+                for cost in (option.costs.purchase, option.costs.run, option.costs.term)
+            ),
             MISSING if option.budget_kind is None else paid[option.budget_kind],
             speaker.chance(option.probability),
             written(option.meets, speaker),
@@ -137,18 +140,17 @@ def sizing_text(answer: Sizing, speaker: Voice) -> list[str]:
         )
         for option in answer.options[:SHOWN_OPTIONS]
     ]
-    said = [speaker.sentence(sentence) for sentence in sentences(answer)]
+    summary = [speaker.sentence(sentence) for sentence in sentences(answer)]
     if answer.scaling is not None and answer.scaling.knee_inside:
         knee = {"count": answer.scaling.knee, "system": answer.scaling.name}
-        said.append(speaker.say(Message("Adding machines stops paying at {count} × {system}", knee)))
+        summary.append(speaker.say(Message("Adding machines stops paying at {count} × {system}", knee)))
     counts = {"considered": answer.considered, "shown": len(rows), "searched": answer.searched}
     counted = Message("{shown} of {considered} options shown; {searched} plan searches", counts)
-    lines = [answer.label, "", *said, "", *table([head, *rows]), "", speaker.say(counted)]
+    lines = [answer.label, "", *summary, "", *table([head, *rows]), "", speaker.say(counted)]
     return [*lines, *remarks(answer.warnings, answer.defaults, speaker), *kept(answer)]
 
 
 def profile_text(answer: KeptProfile, speaker: Voice) -> list[str]:
-    """Return a model as it was understood: its size, then its operators."""
     _ = speaker.gettext
     facts = [
         (_("Model"), answer.name),
@@ -161,30 +163,29 @@ def profile_text(answer: KeptProfile, speaker: Voice) -> list[str]:
     heads = [_("Name"), _("Kind"), _("Count"), _("Parameters"), _("Forward pass")]
     rows = [
         (
-            one.name,
-            speaker.label(one.kind, "operator"),
-            speaker.number(one.count),
-            speaker.number(one.parameters),
-            speaker.value(one.forward_flop, "FLOP"),
+            operator.name,
+            speaker.label(operator.kind, "operator"),
+            speaker.number(operator.count),
+            speaker.number(operator.parameters),
+            speaker.value(operator.forward_flop, "FLOP"),
         )
-        for one in answer.operators
+        for operator in answer.operators
     ]
     return [*table(facts), "", *table([heads, *rows]), *remarks(answer.warnings, [], speaker), *kept(answer)]
 
 
 def kept(answer: Estimate | Sizing | Comparison | Bill | KeptProfile) -> list[str]:
-    """Return the identifier of what is stored, which other requests name it by."""
+    """Return the line with the identifier of a stored answer."""
     return ["", f"id: {answer.id}"] if answer.id else []
 
 
 NOTHING_FITS = 1
-"""Exit code where no plan fits into memory, or no system meets what is asked."""
+"""Exit code of a negative answer: no plan fits, or no system meets the requirements."""
 
 SUMMARY = ("family × chip", "rows", "supported", "groups", "median", "90 %", "in the band")
 
 
 def summary_cells(part: ErrorSummary) -> list[str]:
-    """Return one line of the summary of a validation."""
     shares = (part.median, part.ninetieth, part.coverage)
     return [
         part.name,

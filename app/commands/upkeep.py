@@ -1,4 +1,4 @@
-"""Commands for whoever works on Rackline itself: check-catalog, docs, fit."""
+"""Commands for developers of Rackline: check-catalog, docs, fit."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def docs(
     ] = False,
 ) -> None:
     """Update the generated parts of the documentation."""
-    # The API is described by the server, which the other commands need not wait for.
+    # Imported here because the server takes long to load.
     from app.api_reference import PAGE, api_documents
     from app.client_documents import MODULE, client_documents
     from app.commands.shown import PAGE as COMMANDS
@@ -89,18 +89,18 @@ def fit_command(
     rows = read_rows(decoded(directory / "validation" / "measured.csv"))
     newer = read_rows(decoded(directory / "validation" / "measured-2026.csv"))
     known = [row for row in newer if row["confidence"] != "memory"]
-    found = refit([row for row in rows if in_headline(row)], known, context)
-    typer.echo("\n".join([*table(figure_cells(found)), "", *table(error_cells(found)), ""]))
+    fit = refit([row for row in rows if in_headline(row)], known, context)
+    typer.echo("\n".join([*table(figure_cells(fit)), "", *table(error_cells(fit)), ""]))
     typer.echo("\n".join(count_lines(counts_of(context))))
     if check:
-        moved = differences(found, context)
+        moved = differences(fit, context)
         typer.echo("\n".join(moved) or "the files are what the fit gives")
         raise typer.Exit(1 if moved else 0)
     changed = {
-        "software.csv": software_text(written(directory / "software.csv"), found.figures),
-        "effects.csv": effects_text(found.effects),
-        "residuals.csv": residuals_text(written(directory / "residuals.csv"), found.residuals),
-        HELD_OUT: held_out_text(found),
+        "software.csv": software_text(written(directory / "software.csv"), fit.figures),
+        "effects.csv": effects_text(fit.effects),
+        "residuals.csv": residuals_text(written(directory / "residuals.csv"), fit.residuals),
+        HELD_OUT: held_out_text(fit),
     }
     for name, text in changed.items():
         (directory / name).write_text(text, encoding="utf-8")

@@ -14,10 +14,7 @@ from app.platform.wording.lines import table
 from app.platform.workbench import LOCAL_WORKSPACE
 
 cli = typer.Typer(
-    name="webhook",
-    help="Create, list and delete webhooks.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    name="webhook", help="Create, list and delete webhooks.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
@@ -34,26 +31,28 @@ def create(
     """Create a webhook and print its signing secret. It is shown only once."""
     request = checked(WebhookRequest, {"url": url, "events": events or ["*"], "name": name})
     with opened(workspace) as bench:
-        made = webhooks.create_webhook(bench, workspace, request)
-    typer.echo(f"{made.id} is told of {', '.join(made.events)}; the secret is not shown again:", err=True)
-    typer.echo(made.secret)
+        webhook = webhooks.create_webhook(bench, workspace, request)
+    typer.echo(
+        f"{webhook.id} is told of {', '.join(webhook.events)}; the secret is not shown again:", err=True
+    )
+    typer.echo(webhook.secret)
 
 
 @cli.command("list")
 def list_webhooks(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
     """List webhooks without their secrets."""
     with opened(workspace) as bench:
-        found = webhooks.list_webhooks(bench, workspace, LISTED, None).items
+        listed = webhooks.list_webhooks(bench, workspace, LISTED, None).items
     rows = [
         [
-            one.id,
-            one.name,
-            one.url,
-            " ".join(one.events),
-            "on" if one.active else "off",
-            moment(one.succeeded_at),
+            webhook.id,
+            webhook.name,
+            webhook.url,
+            " ".join(webhook.events),
+            "on" if webhook.active else "off",
+            moment(webhook.succeeded_at),
         ]
-        for one in found
+        for webhook in listed
     ]
     head = ["id", "name", "address", "events", "status", "last delivery"]
     typer.echo("\n".join(table([head, *rows])) if rows else "there is no webhook")

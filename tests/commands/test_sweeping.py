@@ -21,7 +21,7 @@ from app.commands.sweeping import (
     Interrupted,
     KeptRows,
     Progress,
-    broken_off,
+    interrupted_message,
     sweep_on_server,
     sweep_to_file,
 )
@@ -131,7 +131,7 @@ def test_a_server_computes_a_sweep_that_is_fetched(
     left = Sweeping(interrupts=True)
     with pytest.raises(Interrupted) as interrupted:
         sweep_on_server(request, output, left, voice("en"))  # type: ignore[arg-type]
-    assert "swp_a2b3c4d5e6f7g2h3" in str(broken_off(output, interrupted.value.sweep))
+    assert "swp_a2b3c4d5e6f7g2h3" in str(interrupted_message(output, interrupted.value.sweep))
     assert not output.exists()
     known = Path("swp_a2b3c4d5e6f7g2h3")
     assert sweep_on_server(known, output, Sweeping(), voice("ko")) == 1  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ def test_a_run_without_a_row_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         sweep_to_file(wide(20).request, output, Threads(kills=interrupted), resume=False)
     assert list(tmp_path.iterdir()) == []
-    assert str(broken_off(output)) == "stopped before the first row"
+    assert str(interrupted_message(output)) == "stopped before the first row"
 
 
 def test_an_interruption_keeps_the_rows(tmp_path: Path) -> None:

@@ -241,7 +241,7 @@ def test_a_token_signed_by_another_key_is_refused(house: House) -> None:
 
 
 def test_a_key_that_was_replaced_is_asked_for_again(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oidc_provider, "ASKED_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(oidc_provider, "REFRESH_SECONDS", 0.0)
     house.provider.person["email"] = OWNER
     assert signed_in(house)[0] == 303
     house.provider.key = RSAKey.generate_key(2048, {"kid": "second"})

@@ -75,9 +75,9 @@ def get_accelerator(
 
     One that was deleted is returned with ``deleted_at`` while something made with it is kept.
     """
-    found = accelerators.get_accelerator(bench, workspace, identifier, version)
-    response.headers["ETag"] = write_tag(found.newest)
-    return found
+    accelerator = accelerators.get_accelerator(bench, workspace, identifier, version)
+    response.headers["ETag"] = write_tag(accelerator.newest)
+    return accelerator
 
 
 @router.patch("/{id}", summary="Update an accelerator", responses={**ASK, **CHANGED})
@@ -91,9 +91,9 @@ def change_accelerator(
     tag: MatchHeader = None,
 ) -> Accelerator:
     """Change some figures, as a new version; stored estimates keep the figures they were made with."""
-    found = accelerators.change_accelerator(bench, workspace, identifier, body, read_tag(tag))
-    response.headers["ETag"] = write_tag(found.newest)
-    return found
+    accelerator = accelerators.change_accelerator(bench, workspace, identifier, body, read_tag(tag))
+    response.headers["ETag"] = write_tag(accelerator.newest)
+    return accelerator
 
 
 @router.delete("/{id}", status_code=204, summary="Delete an accelerator", responses=CHANGE)

@@ -1,4 +1,4 @@
-"""Accelerators of a workspace as pages: a list, one form to add or change one, what is made with it."""
+"""Pages of the accelerators of a workspace."""
 
 from __future__ import annotations
 
@@ -53,11 +53,10 @@ PLACES = {
     "sweep": "/sweeps", "bill": "/boms", "calibration": "/calibrations", "proposal": "/proposals",
     "price-book": "/price-books",
 }  # fmt: skip
-"""Kind of object → where it is looked at."""
+"""Kind of object → address of its pages."""
 
-
-UNTOLD = frozenset({"chip", "chip_name", "availability", "acquisition", "machines", "hosts", "matrix_units"})
-"""Figures that say nothing which the page does not say already."""
+HIDDEN = frozenset({"chip", "chip_name", "availability", "acquisition", "machines", "hosts", "matrix_units"})
+"""Figures that the page shows elsewhere."""
 
 LINK = re.compile(r"https?://[^\s]+")
 
@@ -69,72 +68,68 @@ class AcceleratorsPage:
     accelerators: Sequence[AcceleratorSummary]
     form: Form
     message: Message | None
-    """What is wrong with what was sent."""
+    """Why the form was refused."""
     fabrics: Sequence[Choice]
     like: Sequence[ChoiceGroup]
-    """Systems of the catalogue whose figures fill the form."""
+    """Systems of the catalogue whose figures can be copied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceleratorPage:
-    """One accelerator: the form to change it, its figures, what was made with it."""
+    """One accelerator: the form to change it, its figures and uses."""
 
     accelerator: Accelerator
     form: Form
     message: Message | None
-    """What is wrong with what was sent."""
+    """Why the form was refused."""
     fabrics: Sequence[Choice]
     editable: bool
     figures: Sequence[StatementView]
     link: str
-    """Address of the data sheet; empty where it has none."""
+    """Address of the data sheet; may be empty."""
     places: Mapping[str, str]
-    """Kind of object → where it is looked at."""
+    """Kind of object → address of its pages."""
 
 
 def fabrics_of(bench: Workbench) -> list[Choice]:
     fabrics = bench.catalogue.fabrics.documents.values()
-    return [Choice(one.id, one.name) for one in fabrics if one.id != "ipu-fabric"]
+    return [Choice(fabric.id, fabric.name) for fabric in fabrics if fabric.id != "ipu-fabric"]
 
 
 def accelerators_page(
     request: Request,
-    found: Page[AcceleratorSummary],
+    listed: Page[AcceleratorSummary],
     form: Form | None = None,
     message: Message | None = None,
 ) -> AcceleratorsPage:
     bench = workbench_of(request)
     catalog = bench.published.catalog
-    known = {
-        name
-        for name in catalog.names("system")
-        if catalog.system(name).machine in set(gpus(catalog, "machine"))
-    }
-    groups = choices.system_names(bench.catalogue)
+    machines = set(gpus(catalog, "machine"))
+    known = {name for name in catalog.names("system") if catalog.system(name).machine in machines}
     like = request.query_params.get("like", "")
     return AcceleratorsPage(
-        accelerators=found.items,
+        accelerators=listed.items,
         form=form
         or Form({"like": [like], **(copied(catalog, like) if like in known else {"devices": ["8"]})}),
         message=message,
         fabrics=fabrics_of(bench),
         like=[
             ChoiceGroup(group.name, offered)
-            for group in groups
-            if (offered := [one for one in group.choices if one.id in known])
+            for group in choices.system_names(bench.catalogue)
+            if (offered := [choice for choice in group.choices if choice.id in known])
         ],
     )
 
 
 def copied(catalog: Catalog, system: str) -> dict[str, list[str]]:
-    """Return the form filled with the figures of a system of the catalogue, its name and price apart."""
+    """Return the fields with the figures of a catalogue system, without its name and price."""
     entry: SystemEntry = catalog.system(system)
     chip, machine = entry.chip, entry.machine
     figures = {name: catalog.find(chip, parameter) for name, parameter in PEAKS.items()}
     half = figures["bf16_tflops"] or catalog.find(chip, "peak_fp16_dense")
     link = link_figure(catalog, chip, entry.intra)
     numbers = {
-        name: one.si / 1e12 for name, one in (figures | {"bf16_tflops": half}).items() if one is not None
+        name: peak.si / 1e12 for name, peak in (figures | {"bf16_tflops": half}).items() if peak is not None
     }
     power = catalog.find(chip, "power_limit")
     numbers |= {
@@ -160,7 +155,7 @@ def show_accelerators(bench: BenchDep, workspace: WorkspaceDep) -> Page[Accelera
 
 
 def stated(values: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return what was typed as the schema reads it; empty fields are left out."""
+    """Return the non-empty fields as the schema reads them."""
     fields = {name: values[name][0] for name in AcceleratorRequest.model_fields if values.get(name)}
     return {name: text if name in TEXTS else plain_number(text) for name, text in fields.items()}
 
@@ -171,36 +166,38 @@ def add_accelerator(request: Request, bench: BenchDep, workspace: WorkspaceDep, 
     """Add an accelerator and go there; what is wrong stands beside its field."""
     values = typed(form)
     try:
-        made = accelerators.create_accelerator(bench, workspace, checked(AcceleratorRequest, stated(values)))
+        accelerator = accelerators.create_accelerator(
+            bench, workspace, checked(AcceleratorRequest, stated(values))
+        )
     except AppError as error:
         listed = show_accelerators(bench, workspace)
         page = accelerators_page(request, listed, Form(values, error.errors), error.message)
         return render(request, "accelerators/accelerators.html", page, status=error.status)
-    return RedirectResponse(f"/accelerators/{made.id}", 303)
+    return RedirectResponse(f"/accelerators/{accelerator.id}", 303)
 
 
 def accelerator_page(
-    request: Request, found: Accelerator, form: Form | None = None, message: Message | None = None
+    request: Request, accelerator: Accelerator, form: Form | None = None, message: Message | None = None
 ) -> AcceleratorPage:
     voice = voice_of(request)
-    given = {name: getattr(found, name) for name in AcceleratorRequest.model_fields}
+    values = {name: getattr(accelerator, name) for name in AcceleratorRequest.model_fields}
     texts = {
         name: [f"{value:.15g}" if isinstance(value, int | float) else str(value)]
-        for name, value in given.items()
+        for name, value in values.items()
         if value is not None
     }
     return AcceleratorPage(
-        accelerator=found,
+        accelerator=accelerator,
         form=form or Form(texts),
         message=message,
         fabrics=fabrics_of(workbench_of(request)),
-        editable=found.version == found.newest and found.deleted_at is None,
+        editable=accelerator.version == accelerator.newest and accelerator.deleted_at is None,
         figures=[
-            statement_view(one, voice, one.description)
-            for one in found.figures
-            if one.parameter not in UNTOLD
+            statement_view(figure, voice, figure.description)
+            for figure in accelerator.figures
+            if figure.parameter not in HIDDEN
         ],
-        link=found.data_sheet if LINK.fullmatch(found.data_sheet) else "",
+        link=accelerator.data_sheet if LINK.fullmatch(accelerator.data_sheet) else "",
         places=PLACES,
     )
 
@@ -224,13 +221,13 @@ def save_accelerator(
         expected = whole(values.get("version", [""])[0])
         if expected is None:
             raise BadInput.at("version", "the form is incomplete; open the accelerator again")
-        # A field that was emptied is one that is left out from now on.
+        # An emptied field is omitted from now on.
         emptied = dict.fromkeys(AcceleratorRequest.model_fields)
         patch = checked(AcceleratorPatch, {**emptied, **stated(values)})
         accelerators.change_accelerator(bench, workspace, identifier, patch, expected)
     except AppError as error:
-        found = show_accelerator(bench, workspace, identifier)
-        page = accelerator_page(request, found, Form(values, error.errors), error.message)
+        accelerator = show_accelerator(bench, workspace, identifier)
+        page = accelerator_page(request, accelerator, Form(values, error.errors), error.message)
         return render(request, "accelerators/accelerator.html", page, status=error.status)
     return RedirectResponse(f"/accelerators/{identifier}", 303)
 
@@ -260,12 +257,11 @@ def remove_accelerator(
 def accelerator_question(
     bench: Workbench, workspace: str, identifier: str, error: AppError | None = None
 ) -> DeletePage:
-    """Return the question about an accelerator, with what was made with it."""
-    found = accelerators.get_accelerator(bench, workspace, identifier)
+    accelerator = accelerators.get_accelerator(bench, workspace, identifier)
     consequences = [Message("It is offered for no new study any more.")]
-    if found.used_by:
-        names = ", ".join(f"“{one.name[:80]}”" for one in found.used_by[:5])
-        more = " …" if len(found.used_by) > 5 else ""
+    if accelerator.used_by:
+        names = ", ".join(f"“{use.name[:80]}”" for use in accelerator.used_by[:5])
+        more = " …" if len(accelerator.used_by) > 5 else ""
         consequences.append(
             Message(
                 "These were made with it, can still be opened and computed again, and say then that it was "
@@ -277,7 +273,7 @@ def accelerator_question(
         consequences.append(Message("Nothing was made with it: its figures are deleted too."))
     return DeletePage(
         title=Message("Delete the accelerator?"),
-        name=found.name,
+        name=accelerator.name,
         consequences=[*consequences, FOR_GOOD],
         action=f"/accelerators/{identifier}/delete",
         back=f"/accelerators/{identifier}",

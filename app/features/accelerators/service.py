@@ -1,4 +1,4 @@
-"""Add, change, keep and delete accelerators of a workspace; every version stays."""
+"""Add, change and delete accelerators of a workspace; every version is kept."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from app.platform.store.trail import acting_name
 from app.platform.workbench import Workbench, accelerator, existing
 
 MOST = 100
-"""Accelerators of one workspace, deleted ones that something was made with included."""
+"""Most accelerators of one workspace, including deleted ones still in use."""
 
 MOST_VERSIONS = 200
 
 MOST_USES = 20
-"""Objects of one kind that are named as made with an accelerator."""
+"""Most uses of one kind that are listed."""
 
 LIMITS: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(PEAKS, (0.1, 1e6)),
@@ -52,7 +52,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "machine_price": (1.0, 1e12),
     "hourly_rent": (0.001, 1e9),
 }
-"""Values that make sense, in the unit of the field."""
+"""Field → smallest and largest value, in its unit."""
 
 
 def create_accelerator(
@@ -87,10 +87,11 @@ def get_accelerator(
         record = existing(repository, AcceleratorRecord, identifier, "accelerator")
         versions = repository.accelerators.versions(identifier)
         uses = repository.accelerators.users(identifier, MOST_USES)
-        shown = next((one for one in versions if one.version == (version or record.version)), None)
-        if shown is None:
-            raise NotFound.named("version", str(version), [str(one.version) for one in versions], "version")
-        return _document(bench, record, versions, shown, uses)
+        by_number = {row.version: row for row in versions}
+        selected = by_number.get(version or record.version)
+        if selected is None:
+            raise NotFound.named("version", str(version), map(str, by_number), "version")
+        return _document(bench, record, versions, selected, uses)
 
 
 def list_accelerators(
@@ -110,31 +111,33 @@ def list_accelerators(
 def change_accelerator(
     bench: Workbench, workspace_id: str, identifier: str, patch: AcceleratorPatch, expected: int | None
 ) -> Accelerator:
-    """Keep a new version; with an expected version, only if nobody else has changed it since."""
-    read = 0
+    """Store a new version, if the newest one is still the expected one."""
+    current = 0
     try:
         with bench.store.transaction(workspace_id) as repository:
             record = existing(repository, AcceleratorRecord, identifier, "accelerator")
-            read = record.version
+            current = record.version
             if record.deleted_at is not None:
                 raise Conflict(Message("{name} was deleted; add it anew", {"name": record.name}))
-            if expected is not None and expected != read:
-                raise _changed_meanwhile(read, expected)
-            if read >= MOST_VERSIONS:
+            if expected is not None and expected != current:
+                raise _changed_meanwhile(current, expected)
+            if current >= MOST_VERSIONS:
                 message = "an accelerator can have at most {most} versions; add a new one"
                 raise Conflict.at("version", message, most=MOST_VERSIONS)
-            before = repository.accelerators.find(identifier, read)
+            before = repository.accelerators.find(identifier, current)
             assert before is not None, "an accelerator has its newest version"
             request = patched(before.document, patch)
             check(request, bench.published.catalog)
-            repository.accelerators.add_version(record, request.name, _version(identifier, read + 1, request))
+            repository.accelerators.add_version(
+                record, request.name, _version(identifier, current + 1, request)
+            )
     except VersionTaken:
-        raise _changed_meanwhile(read + 1, read) from None
+        raise _changed_meanwhile(current + 1, current) from None
     return get_accelerator(bench, workspace_id, identifier)
 
 
 def delete_accelerator(bench: Workbench, workspace_id: str, identifier: str) -> None:
-    """Delete an accelerator; where something was made with it, its figures stay for that alone."""
+    """Delete an accelerator; its figures are kept for what was made with it."""
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, AcceleratorRecord, identifier, "accelerator")
         if repository.uploads.named_anywhere(identifier):
@@ -144,27 +147,29 @@ def delete_accelerator(bench: Workbench, workspace_id: str, identifier: str) -> 
 
 
 def patched(document: Mapping[str, Any], patch: AcceleratorPatch) -> AcceleratorRequest:
-    """Return what is stated after a change; a field that is emptied is one that was omitted."""
+    """Return the request after a change; null omits a field."""
     merged = {**document, **patch.model_dump(exclude_unset=True)}
     try:
         return AcceleratorRequest.model_validate(
-            {name: one for name, one in merged.items() if one is not None}
+            {name: value for name, value in merged.items() if value is not None}
         )
     except ValidationError as error:
         raise as_app_error(error) from None
 
 
 def check(request: AcceleratorRequest, catalog: Catalog) -> None:
-    """Refuse figures that make no sense, and peaks that look like ones with sparsity until it is said."""
-    wrong = []
+    """Refuse figures out of range, and peaks that look sparse unless ``sparsity`` is stated."""
+    errors = []
     for name, (least, most) in LIMITS.items():
         value = getattr(request, name)
         if value is not None and not least <= value <= most:
             values = {"value": value, "least": least, "most": most}
-            wrong.append(FieldError(name, Message("must be between {least} and {most}, not {value}", values)))
-    if wrong:
+            errors.append(
+                FieldError(name, Message("must be between {least} and {most}, not {value}", values))
+            )
+    if errors:
         raise BadInput(
-            wrong[0].message if len(wrong) == 1 else Message("some figures are out of range"), wrong
+            errors[0].message if len(errors) == 1 else Message("some figures are out of range"), errors
         )
     known_id(catalog, "fabric", request.fabric, "fabric")
     if request.fabric == "ipu-fabric":
@@ -177,21 +182,18 @@ def check(request: AcceleratorRequest, catalog: Catalog) -> None:
             value=request.linked_devices,
         )
     if request.machine_price is not None and request.hourly_rent is not None:
-        raise BadInput.at(
-            "hourly_rent",
-            "enter the price of a machine or the rent of a device, not both",
-        )
+        raise BadInput.at("hourly_rent", "enter the price of a machine or the rent of a device, not both")
     if request.sparsity is None:
         peaks = {name: value for name in PEAKS if (value := getattr(request, name)) is not None}
         if doubtful := doubts(catalog, peaks, request.memory_gb_per_s):
             raise BadInput(doubtful[0], [FieldError("sparsity", one) for one in doubtful])
 
 
-def _changed_meanwhile(found: int, expected: int) -> Overtaken:
+def _changed_meanwhile(current: int, expected: int) -> Overtaken:
     return Overtaken.at(
         "If-Match",
         "the accelerator has changed in the meantime (version {found}, not {expected}); reload it",
-        found=found,
+        found=current,
         expected=expected,
     )
 
@@ -211,31 +213,29 @@ def _document(
     bench: Workbench,
     record: AcceleratorRecord,
     versions: Sequence[AcceleratorVersion],
-    shown: AcceleratorVersion,
+    selected: AcceleratorVersion,
     uses: Sequence[tuple[Any, str, str]],
 ) -> Accelerator:
-    """Return an accelerator as of a version, with the figures that follow from it; versions newest first."""
-    catalog = bench.published.catalog.with_own([accelerator(record, shown)])
+    """Return an accelerator at a version, with the figures that estimates use; versions newest first."""
+    catalog = bench.published.catalog.with_own([accelerator(record, selected)])
     entries = (catalog.chip(record.id), catalog.machine_entry(record.id), catalog.system(record.id))
-    facts = {(one.parameter, one.condition): one for entry in entries for one in entry.figures}
-    found = (figure(catalog, fact) for fact in facts.values())
-    documents = {one.version: one.document for one in versions}
+    facts = {(fact.parameter, fact.condition): fact for entry in entries for fact in entry.figures}
+    figures = (figure(catalog, fact) for fact in facts.values())
+    documents = {row.version: row.document for row in versions}
     return filled(
         Accelerator,
         record,
-        **DataSheet.model_validate(shown.document).model_dump(),
-        version=shown.version,
+        **DataSheet.model_validate(selected.document).model_dump(),
+        version=selected.version,
         newest=record.version,
-        stated_by=shown.stated_by,
-        figures=[one for one in found if one is not None],
+        stated_by=selected.stated_by,
+        figures=[document for document in figures if document is not None],
         used_by=[AcceleratorUse(kind=kind, id=identifier, name=name) for kind, identifier, name in uses],
         versions=[
             filled(
-                AcceleratorVersionSummary,
-                one,
-                changes=changes(documents.get(one.version - 1), one.document),
+                AcceleratorVersionSummary, row, changes=changes(documents.get(row.version - 1), row.document)
             )
-            for one in versions
+            for row in versions
         ],
     )
 

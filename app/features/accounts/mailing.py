@@ -1,4 +1,4 @@
-"""Mails, handed to a command of the operator's: the message on its standard input."""
+"""Send mails by a command of the operator, with the message on its standard input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.platform.wording.voice import voice
 logger = logging.getLogger("rackline.mail")
 
 LONGEST = 30.0
-"""How long the command may take. [s]"""
+"""Time limit of the command. [s]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class CommandMailer:
     sender: str = ""
 
     def __call__(self, address: str, subject: str, text: str) -> bool:
-        """Hand a mail over; tell whether the command took it."""
+        """Send a mail; tell whether the command accepted it."""
         try:
             message = self.written(address, subject, text)
             subprocess.run(
                 list(self.command), input=message, timeout=LONGEST, check=True, capture_output=True
             )
         except (ValueError, OSError, subprocess.SubprocessError) as error:
-            # Neither address nor text: the log is read by more people than the mail.
+            # Neither address nor text: more people read the log than the mail.
             logger.error("a mail could not be sent: %s", type(error).__name__)
             return False
         return True
@@ -51,7 +51,7 @@ class CommandMailer:
 
 
 def send(identity: Identity, address: str, language: str, subject: Message, *lines: Message | str) -> bool:
-    """Send a mail in a language; tell whether it was taken over, which it is not without a command."""
+    """Send a mail in a language; tell whether it was accepted. Without a command nothing is sent."""
     if identity.mail is None:
         return False
     speaker = voice(language)

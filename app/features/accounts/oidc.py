@@ -1,4 +1,4 @@
-"""Signing in through a provider: who is let in, and whose account it is."""
+"""Sign in through a provider: who is admitted, and to which account."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.errors import BadInput
-from app.features.accounts.service import SignInRefused, join, new_account, workspace_of
+from app.features.accounts.service import SignInRefused, join, new_account, start_session, workspace_of
 from app.platform.admission import Role
 from app.platform.identity import MOST_NAME, Identity, Visitor, checked_email, folded, token_hash
 from app.platform.passwords import begin_attempt, forgive, of_address
 from app.platform.sealing import Unsealable
-from app.platform.sessions import Started, start
+from app.platform.sessions import Started
 from app.platform.store.account_tables import Account, ExternalIdentity, Invitation
 from app.platform.store.database import IdentityStore
 from app.platform.store.queries import now
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
 
 PURPOSE = "oidc"
-"""What the state of a browser on its way is sealed for."""
-
 LASTS = 600
-"""How long a browser may stay at the provider. [s]"""
+"""Longest time that a browser may take at the provider. [s]"""
 
 CALLBACK = "/sign-in/oidc/callback"
 
@@ -36,7 +34,7 @@ SECRET_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class SingleSignOn:
-    """The provider of a server, and whose addresses it may let in without an invitation."""
+    """The provider of a server, and the e-mail domains admitted without an invitation."""
 
     provider: Provider
     domains: frozenset[str] = frozenset()
@@ -47,25 +45,30 @@ class Leaving:
     """A browser about to go to the provider."""
 
     address: str
-    """Where it goes."""
     sealed: str
-    """What it keeps until it comes back: only this server can read it."""
+    """State that it keeps until it returns, readable only by this server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A browser that came back, and where it wanted to go."""
+    """A browser that returned from the provider."""
 
     started: Started
     following: str
 
 
 def begin(identity: Identity, single: SingleSignOn, following: str) -> Leaving:
-    """Return where a browser signs in, with a secret of its own for the way."""
+    """Return where a browser signs in, with a state of its own."""
     state, nonce, verifier = (secrets.token_urlsafe(SECRET_BYTES) for _ in range(3))
     address = single.provider.address(identity.address_of(CALLBACK), state, nonce, verifier)
-    kept = {"state": state, "nonce": nonce, "verifier": verifier, "next": following, "at": now().timestamp()}
-    return Leaving(address, identity.sealer.seal(PURPOSE, json.dumps(kept)))
+    fields = {
+        "state": state,
+        "nonce": nonce,
+        "verifier": verifier,
+        "next": following,
+        "at": now().timestamp(),
+    }
+    return Leaving(address, identity.sealer.seal(PURPOSE, json.dumps(fields)))
 
 
 def complete(
@@ -77,40 +80,34 @@ def complete(
     visitor: Visitor,
     earlier: str | None = None,
 ) -> Arrived:
-    """Start a session for whom the provider vouches for."""
+    """Start a session for the person whom the provider authenticated."""
     from app.features.accounts.oidc_provider import ProviderDown
 
     kept = opened(identity, sealed)
     if not hmac.compare_digest(state.encode("utf-8", "replace"), kept["state"].encode()) or not code:
         raise SignInRefused("start the sign-in again; it was started elsewhere or too long ago")
-    place, moment = of_address(visitor.address), now()
-    begin_attempt(identity.store, (place,), moment)
+    source, moment = of_address(visitor.address), now()
+    begin_attempt(identity.store, (source,), moment)
     try:
         person = single.provider.person(
             identity.address_of(CALLBACK), code[:2000], kept["verifier"], kept["nonce"]
         )
     except ProviderDown:
-        # That is no failure of whoever signs in: others behind the same address would wait for it.
-        forgive(identity.store, (place,), moment)
+        # Not a failed attempt: others behind the same address must not have to wait.
+        forgive(identity.store, (source,), moment)
         raise
     with identity.store.identity() as queries:
-        here = queries.sessions.seated(token_hash(earlier or ""), moment, moment - identity.times.idle)
-        account = let_in(queries, single, person, here.account.id if here else "")
+        current = queries.sessions.seated(token_hash(earlier or ""), moment, moment - identity.times.idle)
+        account = let_in(queries, single, person, current.account.id if current else "")
         if account.disabled:
             raise SignInRefused("this account is disabled; contact the server operator")
-        places = queries.people.memberships(account.id)
-        if not places:
-            raise SignInRefused("your account belongs to no workspace; ask a workspace owner to invite you")
-        whole = account.totp_sealed is None
-        started = start(
-            queries, identity, account, places[0][1].id, visitor, complete=whole, replaces=earlier
-        )
-    forgive(identity.store, (place,), moment)
+        started = start_session(queries, identity, account, visitor, earlier)
+    forgive(identity.store, (source,), moment)
     return Arrived(started, kept["next"])
 
 
 def opened(identity: Identity, sealed: str) -> dict[str, str]:
-    """Return what a browser kept while it was away, if it was not away too long."""
+    """Return the state of a browser that returned in time."""
     try:
         kept = json.loads(identity.sealer.open(PURPOSE, sealed))
     except (Unsealable, ValueError):
@@ -121,10 +118,10 @@ def opened(identity: Identity, sealed: str) -> dict[str, str]:
 
 
 def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven: str = "") -> Account:
-    """Return the account of a person; at the first sign-in it is found by address or made.
+    """Return the account of a person; at the first sign-in it is found by address or created.
 
-    Only an address that the provider has verified counts, and only one that has an account or an invitation
-    or is of a domain that was set. ``proven`` is the account that is signed in in the person's browser.
+    Only verified addresses count, and of them those with an account, an invitation or an admitted domain.
+    ``proven`` is the account that is already signed in in the browser.
     """
     issuer = single.provider.issuer
     known = queries.external.account_of(issuer, person.subject)
@@ -138,8 +135,8 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
     sought, moment = folded(email), now()
     account = queries.people.account_of(sought)
     invitation = queries.external.invitation_for(sought, moment)
-    # They are found by what is alike in print, which may be the mailboxes of two people.
-    if not all(same_mailbox(email, found.email) for found in (account, invitation) if found is not None):
+    # Both are found by the case-folded address, which two different mailboxes may share.
+    if not all(same_mailbox(email, row.email) for row in (account, invitation) if row is not None):
         raise refusal
     if account is None:
         if invitation is None and sought.rpartition("@")[2] not in single.domains:
@@ -148,11 +145,11 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
         if invitation is None:
             join(queries, account, sole_workspace(queries, refusal), Role.VIEWER)
     elif queries.external.has_other(account.id, issuer):
-        # Somebody else at the provider has this address now; whose account it is an operator must say.
+        # Somebody else at the provider has this address now: an operator must decide whose account it is.
         raise refusal
     elif account.id != proven:
-        # Nobody has verified the address of who chose the password: an invitation's link is shown to whoever
-        # invites. It opens nothing any more that the person is let into from now on.
+        # Whoever chose the password never proved the address: the link of an invitation is shown to the
+        # inviter. From now on that password must not open this account.
         queries.people.set_password(account.id, None)
         queries.people.end_password_links(account.id)
         queries.sessions.end_all(account.id)
@@ -167,7 +164,7 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
 
 
 def same_mailbox(email: str, other: str) -> bool:
-    """Tell whether two addresses are one: servers pass over the case of ASCII letters and over nothing else.
+    """Tell whether two addresses are one mailbox: servers ignore only the case of ASCII letters.
 
     >>> same_mailbox("Kim@Example.com", "kim@example.com"), same_mailbox("straße@a.kr", "strasse@a.kr")
     (True, False)
@@ -176,7 +173,7 @@ def same_mailbox(email: str, other: str) -> bool:
 
 
 def sole_workspace(queries: IdentityStore, refusal: SignInRefused) -> str:
-    """Return the workspace that people of a domain come into; with several an owner must invite them."""
+    """Return the workspace that people of an admitted domain join; with several, they need an invitation."""
     try:
         return workspace_of(queries, None).id
     except BadInput:
@@ -184,6 +181,5 @@ def sole_workspace(queries: IdentityStore, refusal: SignInRefused) -> str:
 
 
 def shown_name(name: str, email: str) -> str:
-    """Return what a new account is called."""
-    printable = "".join(one for one in " ".join(name.split()) if one.isprintable())[:MOST_NAME]
+    printable = "".join(filter(str.isprintable, " ".join(name.split())))[:MOST_NAME]
     return printable or email.partition("@")[0]

@@ -1,7 +1,7 @@
 """A provider of sign-ins (OpenID Connect Core 1.0): what it publishes, the exchange of a code, its tokens.
 
-The code flow with PKCE (RFC 7636, S256). Nothing of a token is believed before its signature has been held
-against the provider's published keys; redirects are not followed, answers are bounded in time and size.
+The code flow with PKCE (RFC 7636, S256). A token's signature is verified with the provider's published
+keys before its claims are read; redirects are not followed, answers are bounded in time and size.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ ALGORITHMS = (
     "Ed25519",
     "EdDSA",
 )
-"""Signatures with a public key: neither none nor those with a secret that both sides know."""
+"""Asymmetric signatures only: neither “none” nor shared secrets."""
 
 SECONDS = 5.0
-"""How long the provider may take to begin an answer, or between two pieces of it. [s]"""
+"""Longest time until an answer begins, and between two parts of it. [s]"""
 
 MOST_BYTES = 256_000
 """Largest answer of a provider. [B]"""
 
 KEPT_SECONDS = 3600.0
-"""How long its addresses and keys are kept. [s]"""
+"""How long the provider's addresses and keys are cached. [s]"""
 
-ASKED_AGAIN_SECONDS = 10.0
-"""How soon keys are asked for again where a token names one that is not known. [s]"""
+REFRESH_SECONDS = 10.0
+"""Shortest time between two fetches of the keys, when a token names an unknown one. [s]"""
 
 LEEWAY = 60
-"""How far the clocks may differ. [s]"""
+"""Largest difference of the clocks. [s]"""
 
 MOST_SUBJECT = 255
 """Longest subject (OpenID Connect Core 1.0, 2)."""
@@ -66,7 +66,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class ProviderDown(AppError):
-    """The provider does not answer, or not as one."""
+    """The provider does not answer, or not as OpenID Connect requires."""
 
     status = 503
     slug = "sign-in-provider-unreachable"
@@ -74,7 +74,7 @@ class ProviderDown(AppError):
 
 
 class TokenRefused(AppError):
-    """What the provider sent proves nothing."""
+    """The provider's answer does not prove who signs in."""
 
     status = 403
     slug = "sign-in-refused"
@@ -82,10 +82,9 @@ class TokenRefused(AppError):
 
 
 class TransportLimit(httpx2.HTTPTransport):
-    """A transport whose answers end with an error where they become too large."""
+    """A transport that limits the size of answers."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request and read the whole answer, as far as it is allowed."""
         response = super().handle_request(request)
         body = b""
         try:
@@ -101,28 +100,28 @@ class TransportLimit(httpx2.HTTPTransport):
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """What a provider publishes of itself."""
+    """Published endpoints of a provider."""
 
     authorization: str
     token: str
     keys: str
     by_post: bool
-    """Whether the client's secret is taken in the body alone."""
+    """Whether the client's secret is accepted only in the body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Whom a provider vouches for."""
+    """A person authenticated by a provider."""
 
     subject: str
     email: str
-    """Empty where the provider does not say that it has verified it."""
+    """Empty unless verified by the provider."""
     name: str
 
 
 @dataclass
 class Provider:
-    """A provider, and how this server is known to it."""
+    """A provider, and this server's registration with it."""
 
     issuer: str
     client_id: str
@@ -135,7 +134,7 @@ class Provider:
 
     @contextmanager
     def _client(self, **more: Any) -> Iterator[OAuth2Client]:
-        # No proxy and no certificates that the surroundings name: the issuer is what was set.
+        # No proxy or certificates of the environment: only the configured issuer is trusted.
         client = OAuth2Client(
             client_id=self.client_id,
             client_secret=self.client_secret or None,
@@ -151,7 +150,6 @@ class Provider:
             yield client
 
     def address(self, redirect: str, state: str, nonce: str, verifier: str) -> str:
-        """Return where a browser is sent to sign in."""
         addresses = self.addresses()
         with self._client(redirect_uri=redirect) as client:
             url, _ = client.create_authorization_url(
@@ -160,7 +158,7 @@ class Provider:
         return str(url)
 
     def person(self, redirect: str, code: str, verifier: str, nonce: str) -> Person:
-        """Exchange a code for a token and return whom it vouches for."""
+        """Exchange a code for a token and return the person."""
         addresses = self.addresses()
         method = "none"
         if self.client_secret:
@@ -175,31 +173,31 @@ class Provider:
             raise refused() from None
         except (httpx2.HTTPError, ValueError, KeyError) as error:
             raise down(error) from None
-        found = token.get("id_token") if isinstance(token, Mapping) else None
-        if not isinstance(found, str):
+        id_token = token.get("id_token") if isinstance(token, Mapping) else None
+        if not isinstance(id_token, str):
             raise refused()
-        return self._person(self._claims(found), nonce)
+        return self._person(self._claims(id_token), nonce)
 
     def _claims(self, token: str) -> dict[str, Any]:
-        """Return the claims of a token whose signature is the provider's."""
+        """Verify the signature of a token and return its claims."""
         for fresh in (False, True):
             try:
                 return dict(jwt.decode(token, self._key_set(fresh), algorithms=list(ALGORITHMS)).claims)
             except (JoseError, ValueError) as error:
-                # A key that is not known may have come since the keys were asked for.
-                if fresh or not self._may_ask_again():
+                # An unknown key may be newer than the cached keys.
+                if fresh or not self._may_refresh():
                     logger.warning("a token was refused: %s", type(error).__name__)
                     break
         raise refused()
 
     def _person(self, claims: Mapping[str, Any], nonce: str) -> Person:
-        """Return whom claims vouch for, if they are for this server, now and this browser."""
+        """Return the person of valid claims: for this server, this time and this browser."""
         audience = claims.get("aud")
         audiences = audience if isinstance(audience, list) else [audience]
         moment = time.time()
         expires, issued = claims.get("exp"), claims.get("iat")
         subject = claims.get("sub")
-        right = (
+        valid = (
             claims.get("iss") == self.issuer
             and self.client_id in audiences
             and (len(audiences) == 1 or claims.get("azp") == self.client_id)
@@ -212,7 +210,7 @@ class Provider:
             and isinstance(subject, str)
             and 0 < len(subject) <= MOST_SUBJECT
         )
-        if not right:
+        if not valid:
             logger.warning("a token was refused: its claims are not for this sign-in")
             raise refused()
         verified = claims.get("email_verified") is True
@@ -232,28 +230,28 @@ class Provider:
         stated = [document.get(f"{name}_endpoint") for name in ("authorization", "token")]
         stated.append(document.get("jwks_uri"))
         if document.get("issuer") != self.issuer or not all(
-            isinstance(one, str) and self._safe(one) for one in stated
+            isinstance(address, str) and self._safe(address) for address in stated
         ):
             raise down(ValueError("metadata"))
         methods = document.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
         by_post = isinstance(methods, list) and "client_secret_basic" not in methods
         authorization, token, keys = map(str, stated)
-        found = Addresses(authorization, token, keys, by_post)
+        addresses = Addresses(authorization, token, keys, by_post)
         with self._lock:
-            self._addresses = (time.monotonic(), found)
-        return found
+            self._addresses = (time.monotonic(), addresses)
+        return addresses
 
     def _safe(self, address: str) -> bool:
-        """Tell whether an address may be asked: by https, or on this machine where the issuer is."""
+        """Allow https; http only on this machine if the issuer is there too."""
         parts = urlsplit(address)
         local = parts.scheme == "http" and parts.hostname in LOOPBACK
         return (parts.scheme == "https" and bool(parts.hostname)) or (
             local and urlsplit(self.issuer).hostname in LOOPBACK
         )
 
-    def _may_ask_again(self) -> bool:
+    def _may_refresh(self) -> bool:
         with self._lock:
-            return self._keys is None or time.monotonic() - self._keys[0] >= ASKED_AGAIN_SECONDS
+            return self._keys is None or time.monotonic() - self._keys[0] >= REFRESH_SECONDS
 
     def _key_set(self, fresh: bool) -> KeySet:
         with self._lock:
@@ -262,15 +260,14 @@ class Provider:
             return known[1]
         document = self._read(self.addresses().keys)
         try:
-            found = KeySet.import_key_set(document)  # type: ignore[arg-type]
+            key_set = KeySet.import_key_set(document)  # type: ignore[arg-type]
         except (JoseError, ValueError, KeyError, TypeError) as error:
             raise down(error) from None
         with self._lock:
-            self._keys = (time.monotonic(), found)
-        return found
+            self._keys = (time.monotonic(), key_set)
+        return key_set
 
     def _read(self, address: str) -> dict[str, Any]:
-        """Return a JSON object that the provider publishes."""
         try:
             with httpx2.Client(
                 transport=TransportLimit(), timeout=SECONDS, follow_redirects=False, trust_env=False
@@ -287,7 +284,7 @@ class Provider:
 
 
 def refused() -> TokenRefused:
-    """Return the error for everything that proves nothing: one answer for all, the log says more."""
+    """Return one error for every invalid answer; details are in the log."""
     return TokenRefused("the provider did not confirm the sign-in; try again")
 
 

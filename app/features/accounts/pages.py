@@ -57,7 +57,7 @@ BROWSERS = (
     ("Chrome/", "Chrome"),
     ("Safari/", "Safari"),
 )
-"""What a browser's description holds → its name; the special ones before those they claim to be."""
+"""Mark in a user agent → name of the browser; those that claim to be another come first."""
 
 PLATFORMS = (
     ("Windows", "Windows"),
@@ -70,17 +70,17 @@ PLATFORMS = (
 
 
 def device(user_agent: str) -> str:
-    """Return a browser and where it runs in two words, as far as it says so.
+    """Return browser and platform of a user agent.
 
     >>> device("Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/140.0 Safari/537.36 Edg/140.0")
     'Edge, Windows'
     >>> device("curl/8.5.0"), device("")
     ('curl/8.5.0', '–')
     """
-    found = [
+    names = [
         next((name for mark, name in table if mark in user_agent), "") for table in (BROWSERS, PLATFORMS)
     ]
-    return ", ".join(one for one in found if one) or user_agent[:40] or "–"
+    return ", ".join(filter(None, names)) or user_agent[:40] or "–"
 
 
 router = page_router()
@@ -99,12 +99,12 @@ class AccountPage:
 
     account: AccountDocument
     sessions: Sequence[tuple[SessionDocument, str]]
-    """Each with its browser in words."""
+    """Each with its browser and platform."""
     form: Form
     message: Message | None
-    """What was refused."""
+    """Why a form was refused."""
     done: str
-    """What was done, as a key of its sentences; empty where nothing was."""
+    """What was done, as a key; empty for nothing."""
     codes: Sequence[str]
     """New recovery codes, shown once."""
     least: int = LEAST
@@ -121,7 +121,7 @@ def account_page(
     done = request.query_params.get("done", "") if request.method == "GET" else ""
     return AccountPage(
         account=account,
-        sessions=[(one, device(one.user_agent)) for one in account.sessions],
+        sessions=[(session, device(session.user_agent)) for session in account.sessions],
         form=form or Form(),
         message=message,
         done=done if done in DONE else "",
@@ -135,9 +135,8 @@ def show_account(identity: IdentityDep, account_id: AccountDep, token: TokenDep)
 
 
 def refused(request: Request, account: AccountDocument, form: str, error: AppError) -> Response:
-    """Return the page of an account with what is wrong, at the fields of one of its forms."""
-    wrong = [FieldError(f"{form}.{one.field}", one.message) for one in error.errors]
-    page = account_page(request, account, form=Form(errors=wrong), message=general(error))
+    errors = [FieldError(f"{form}.{fault.field}", fault.message) for fault in error.errors]
+    page = account_page(request, account, form=Form(errors=errors), message=general(error))
     return show(request, "account", page, error)
 
 
@@ -179,7 +178,7 @@ class SecondFactorPage:
 
 
 def second_factor_page(offered: Enrolment, form: Form) -> SecondFactorPage:
-    """Return the page that offers a second factor; the picture is drawn here and leaves no trace."""
+    """Return the page that offers a second factor; the QR code is drawn here and not stored."""
     import segno
 
     picture = segno.make(offered.uri, error="m", micro=False)
@@ -272,10 +271,10 @@ ROLES = [role.value for role in (Role.CONSULTANT, Role.VIEWER, Role.OWNER)]
 
 
 def role_of(form: FormData) -> Role:
-    given = text_of(form, "role")
-    if given not in ROLES:
+    role = text_of(form, "role")
+    if role not in ROLES:
         raise Unprocessable.at("role", "must be one of {roles}", roles=", ".join(ROLES))
-    return Role(given)
+    return Role(role)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,17 +286,17 @@ class PeoplePage:
     form: Form
     message: Message | None
     sent: Sent | None
-    """An invitation just made; where no mail went, its link is shown, once."""
+    """A new invitation; its link is shown once if no mail was sent."""
 
 
 def people_page(
     _: Request,
-    found: People,
+    members: People,
     form: Form | None = None,
     error: AppError | None = None,
     sent: Sent | None = None,
 ) -> PeoplePage:
-    return PeoplePage(people=found, roles=ROLES, form=form or Form(), message=general(error), sent=sent)
+    return PeoplePage(people=members, roles=ROLES, form=form or Form(), message=general(error), sent=sent)
 
 
 @resource(router, "/people", "accounts/people.html", people_page, right=Right.MANAGE, headers=PRIVATE)
@@ -313,7 +312,6 @@ def people_after(
     error: AppError | None = None,
     sent: Sent | None = None,
 ) -> Response:
-    """Return the page of people after something was asked for."""
     page = people_page(request, show_people(identity, owner), form, error, sent)
     return show(request, "people", page, error)
 
@@ -368,7 +366,6 @@ def rename_workspace(request: Request, identity: IdentityDep, owner: OwnerDep, f
     try:
         people.rename_workspace(identity, owner.workspace_id, text_of(form, "name"))
     except BadInput as error:
-        return people_after(
-            request, identity, owner, Form({"name": [text_of(form, "name")]}, error.errors), error
-        )
+        typed = Form({"name": [text_of(form, "name")]}, error.errors)
+        return people_after(request, identity, owner, typed, error)
     return go("/people")

@@ -1,4 +1,4 @@
-"""An account as its person sees it: sessions, workspaces, what protects it."""
+"""People of a workspace, invitations, and the account of a signed-in person."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from app.platform.workbench import no_such
 INVITATION_WORKS = timedelta(days=7)
 
 MOST_INVITATIONS = 100
-"""Invitations that wait in one workspace."""
+"""Most pending invitations of one workspace."""
 
 
 class Member(Document):
@@ -77,25 +77,25 @@ class Sent:
     """A new invitation."""
 
     link: str
-    """Its link, which is not kept."""
+    """Its link, which is not stored."""
     mailed: bool
     """Whether it was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """An invitation as whoever follows its link sees it."""
+    """An invitation as shown to who follows its link."""
 
     email: str
     role: Role
     workspace: str
     known: bool
-    """Whether there is an account of this address, which signs in to accept."""
+    """Whether an account has this address; it signs in to accept."""
 
 
 def list_people(identity: Identity, workspace_id: str) -> People:
     with identity.store.identity() as queries:
-        place = queries.people.workspace(workspace_id)
+        workspace = queries.people.workspace(workspace_id)
         seen = queries.people.last_seen(workspace_id)
         members = [
             filled(
@@ -107,16 +107,19 @@ def list_people(identity: Identity, workspace_id: str) -> People:
             )
             for member, account in queries.people.members(workspace_id)
         ]
-        waiting = [filled(Invited, row) for row in queries.people.invitations(workspace_id, now())]
+        invitations = [filled(Invited, row) for row in queries.people.invitations(workspace_id, now())]
     return People(
-        workspace_id=workspace_id, workspace=place.name if place else "", members=members, invitations=waiting
+        workspace_id=workspace_id,
+        workspace=workspace.name if workspace else "",
+        members=members,
+        invitations=invitations,
     )
 
 
 def invite(
     identity: Identity, principal: Principal, email: str, role: Role, language: str, asked_at: str = ""
 ) -> Sent:
-    """Invite somebody by a link; an earlier one for the same address ends."""
+    """Invite somebody by a link; an earlier link for the same address ends."""
     address, moment, token = checked_email(email), now(), new_token()
     workspace_id = principal.workspace_id
     with identity.store.identity() as queries:
@@ -140,9 +143,9 @@ def invite(
                 expires_at=moment + INVITATION_WORKS,
             )
         )
-        place = queries.people.workspace(workspace_id)
+        workspace = queries.people.workspace(workspace_id)
     path = f"/invitations/{token}"
-    name = place.name if place else ""
+    name = workspace.name if workspace else ""
     mailed = send(
         identity,
         address,
@@ -183,7 +186,6 @@ def remove(identity: Identity, workspace_id: str, account_id: str) -> None:
 
 
 def keep_an_owner(queries: IdentityStore, workspace_id: str, leaving: str) -> None:
-    """Refuse to leave a workspace without an owner who can sign in."""
     if not any(
         member.role == Role.OWNER and not account.disabled and account.id != leaving
         for member, account in queries.people.members(workspace_id)
@@ -192,59 +194,59 @@ def keep_an_owner(queries: IdentityStore, workspace_id: str, leaving: str) -> No
 
 
 def rename_workspace(identity: Identity, workspace_id: str, name: str) -> None:
-    shown = checked_name(name)
+    display_name = checked_name(name)
     with identity.store.identity() as queries:
-        queries.people.rename_workspace(workspace_id, shown)
+        queries.people.rename_workspace(workspace_id, display_name)
 
 
 def open_invitation(identity: Identity, token: str) -> Open:
     with identity.store.identity() as queries:
-        found = queries.people.invitation(token_hash(token), now())
-        place = None if found is None else queries.people.workspace(found.workspace_id)
-        if found is None or place is None:
+        invitation = queries.people.invitation(token_hash(token), now())
+        workspace = None if invitation is None else queries.people.workspace(invitation.workspace_id)
+        if invitation is None or workspace is None:
             raise no_link()
-        known = queries.people.account_of(found.sought) is not None
-    return Open(found.email, Role(found.role), place.name, known)
+        known = queries.people.account_of(invitation.sought) is not None
+    return Open(invitation.email, Role(invitation.role), workspace.name, known)
 
 
 def accept(
     identity: Identity, token: str, name: str, password: str, visitor: Visitor, earlier: str | None
 ) -> Started:
-    """Make the account an invitation is for, and sign it in."""
+    """Create the invited account and sign it in."""
     offered = open_invitation(identity, token)
     if offered.known:
         raise Conflict("an account with this address exists; sign in with it and open the link again")
-    shown = checked_name(name)
-    check_password(password, email=offered.email, name=shown)
-    kept = hashed(password)
+    display_name = checked_name(name)
+    check_password(password, email=offered.email, name=display_name)
+    password_hash = hashed(password)
     with identity.store.identity() as queries:
-        found = used(queries, token)
-        if queries.people.account_of(found.sought) is not None:
+        invitation = used(queries, token)
+        if queries.people.account_of(invitation.sought) is not None:
             raise Conflict("an account with this address exists; sign in with it and open the link again")
-        account = new_account(queries, found.email, shown, kept)
-        join(queries, account, found.workspace_id, Role(found.role))
-        return start(queries, identity, account, found.workspace_id, visitor, replaces=earlier)
+        account = new_account(queries, invitation.email, display_name, password_hash)
+        join(queries, account, invitation.workspace_id, Role(invitation.role))
+        return start(queries, identity, account, invitation.workspace_id, visitor, replaces=earlier)
 
 
 def join_by(identity: Identity, token: str, account_id: str, session: str) -> None:
-    """Let an account that is signed in accept an invitation to its address, and go there."""
+    """Accept an invitation with the signed-in account, and switch its session to the workspace."""
     with identity.store.identity() as queries:
         account = queries.people.account(account_id)
-        found = used(queries, token)
-        if account is None or account.sought != found.sought:
+        invitation = used(queries, token)
+        if account is None or account.sought != invitation.sought:
             raise no_link()
-        if queries.people.membership(account.id, found.workspace_id) is None:
-            join(queries, account, found.workspace_id, Role(found.role))
-        queries.sessions.move(token_hash(session), found.workspace_id)
+        if queries.people.membership(account.id, invitation.workspace_id) is None:
+            join(queries, account, invitation.workspace_id, Role(invitation.role))
+        queries.sessions.move(token_hash(session), invitation.workspace_id)
 
 
 def used(queries: IdentityStore, token: str) -> Invitation:
-    """Return an invitation and use it up; if anything fails after this, it is not used."""
+    """Use up an invitation and return it; rolled back if a later step of the transaction fails."""
     moment = now()
-    found = queries.people.invitation(token_hash(token), moment)
-    if found is None or not queries.people.use_link(Invitation, token_hash(token), moment):
+    invitation = queries.people.invitation(token_hash(token), moment)
+    if invitation is None or not queries.people.use_link(Invitation, token_hash(token), moment):
         raise no_link()
-    return found
+    return invitation
 
 
 class SessionDocument(Document):
@@ -292,7 +294,7 @@ class AccountDocument(Document):
 
 
 def get_account(identity: Identity, account_id: str, token: str) -> AccountDocument:
-    """Return an account with its sessions; the token tells which of them asks."""
+    """Return an account with its sessions; the token marks the current one."""
     moment, here = now(), token_hash(token)
     with identity.store.identity() as queries:
         account = existing(queries, account_id)
@@ -302,8 +304,8 @@ def get_account(identity: Identity, account_id: str, token: str) -> AccountDocum
             second_factor=account.totp_sealed is not None,
             recovery_codes=queries.people.recovery_codes_left(account.id),
             workspaces=[
-                Place(id=place.id, name=place.name, role=Role(member.role))
-                for member, place in queries.people.memberships(account.id)
+                Place(id=workspace.id, name=workspace.name, role=Role(member.role))
+                for member, workspace in queries.people.memberships(account.id)
             ],
             sessions=[
                 filled(SessionDocument, row, here=row.token_sha256 == here)

@@ -1,4 +1,4 @@
-"""The second factor: codes that change every 30 seconds (RFC 6238), and codes for when they are lost."""
+"""The second factor: time-based codes (RFC 6238) and recovery codes."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ ISSUER = "Rackline"
 DIGITS = 6
 
 WINDOW = 1
-"""Steps of 30 s before and after the present one that are taken, for clocks that differ."""
+"""Steps of 30 s accepted before and after the present one, for clocks that differ."""
 
 RECOVERY_CODES = 10
 
 RECOVERY_BYTES = 10
-"""80 bits each: as long as a fast hash of it may be kept."""
+"""80 bits each: enough for a fast hash."""
 
 MOST_CODE = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """A secret that is offered and not yet taken."""
+    """A secret that is offered and not yet confirmed."""
 
     secret: str
-    """In base 32, to be typed where a camera does not do."""
+    """In base 32, for typing."""
     uri: str
-    """What the QR code says."""
+    """Content of the QR code."""
     sealed: str
-    """The secret as the form carries it."""
+    """The secret, sealed for the form."""
 
 
 def offer(identity: Identity, account: Account) -> Enrolment:
-    """Return a new secret for an account; nothing is kept before a code of it is given."""
+    """Return a new secret for an account; it is stored once a code of it is entered."""
     secret = pyotp.random_base32(32)
     uri = pyotp.TOTP(secret).provisioning_uri(name=account.email, issuer_name=ISSUER)
     return Enrolment(secret, uri, identity.sealer.seal(f"enrolment:{account.id}", secret))
 
 
 def renewed(identity: Identity, account: Account, sealed: str) -> Enrolment:
-    """Return an offer once more, after a wrong code."""
+    """Return the same offer again, after a wrong code."""
     try:
         secret = identity.sealer.open(f"enrolment:{account.id}", sealed[:1000])
     except Unsealable:
@@ -65,7 +65,7 @@ def renewed(identity: Identity, account: Account, sealed: str) -> Enrolment:
 
 
 def turn_on(identity: Identity, account_id: str, sealed: str, code: str) -> list[str]:
-    """Keep the offered secret once a code of it is right, and return the recovery codes, shown only once."""
+    """Store the offered secret if the code is right, and return the recovery codes."""
     with identity.store.identity() as queries:
         account = existing(queries, account_id)
         if account.totp_sealed is not None:
@@ -85,14 +85,12 @@ def already_on() -> Conflict:
 
 
 def turn_off(identity: Identity, account_id: str, password: str) -> None:
-    """Go without a second factor again; the password must be given."""
     confirm(identity, account_id, password)
     with identity.store.identity() as queries:
         queries.people.drop_second_factor(existing(queries, account_id).id)
 
 
 def other_recovery_codes(identity: Identity, account_id: str, password: str) -> list[str]:
-    """Return new recovery codes in the place of all earlier ones; the password must be given."""
     confirm(identity, account_id, password)
     with identity.store.identity() as queries:
         if existing(queries, account_id).totp_sealed is None:
@@ -103,12 +101,12 @@ def other_recovery_codes(identity: Identity, account_id: str, password: str) -> 
 
 def new_recovery_codes(queries: IdentityStore, account_id: str) -> list[str]:
     codes = [recovery_code() for _ in range(RECOVERY_CODES)]
-    queries.people.replace_recovery_codes(account_id, [code_hash(one) for one in codes])
+    queries.people.replace_recovery_codes(account_id, [code_hash(code) for code in codes])
     return codes
 
 
 def takes(identity: Identity, account: Account, code: str) -> bool:
-    """Take a code of an account; tell whether it is right and was never taken before."""
+    """Use a code of an account; tell whether it is right and was not used before."""
     bare = bare_code(code)
     if len(bare) == DIGITS and bare.isdecimal():
         try:
@@ -125,7 +123,7 @@ def takes(identity: Identity, account: Account, code: str) -> bool:
 
 
 def step_of(secret: str, code: str) -> int | None:
-    """Return the time step a code is of; None where it is of none near the present one."""
+    """Return the time step of a code; None if it is of none near the present one."""
     bare = bare_code(code)
     if len(bare) != DIGITS or not bare.isascii():
         return None
@@ -137,7 +135,7 @@ def step_of(secret: str, code: str) -> int | None:
 
 
 def confirm(identity: Identity, account_id: str, password: str, field: str = "password") -> Account:
-    """Return an account whose password is given once more, before something weighty."""
+    """Check the password again before a sensitive change, and return the account."""
     account = existing_of(identity, account_id)
     moment, subject = now(), of_account(account.sought)
     if not password_is_right(
@@ -156,13 +154,12 @@ def existing(queries: IdentityStore, account_id: str) -> Account:
 
 
 def existing_of(identity: Identity, account_id: str) -> Account:
-    """Return an account in a transaction of its own."""
     with identity.store.identity() as queries:
         return existing(queries, account_id)
 
 
 def purpose(account_id: str) -> str:
-    """Return what the secret of an account is sealed for: put beside another account it does not open."""
+    """Return the sealing purpose of the secret of an account: moved to another account it does not open."""
     return f"totp:{account_id}"
 
 
@@ -172,7 +169,7 @@ def recovery_code() -> str:
 
 
 def bare_code(code: str) -> str:
-    """Return a code as it is compared: without spaces and hyphens, in lower case.
+    """Normalize a code: without spaces and hyphens, in lower case.
 
     >>> bare_code(" 123 456 "), bare_code("ABCD-efgh-ijkl-mnop")
     ('123456', 'abcdefghijklmnop')
@@ -181,5 +178,5 @@ def bare_code(code: str) -> str:
 
 
 def code_hash(code: str) -> str:
-    """Return what is kept of a recovery code; it is long and random, so that a fast hash will do."""
+    """Hash a recovery code; it is long and random, so that a fast hash is enough."""
     return hashlib.sha256(bare_code(code).encode("utf-8", "replace")).hexdigest()

@@ -37,25 +37,23 @@ from app.platform.store.tables import Workspace
 from app.platform.workbench import LOCAL_WORKSPACE
 
 LINK_WORKS = timedelta(days=2)
-"""How long a link to set a password works."""
-
 MOST_MEMBERS = 1000
-"""Members of one workspace."""
+"""Most members of one workspace."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewAccount:
-    """An account that the operator made."""
+    """An account created by the operator."""
 
     account: Account
     workspace: Workspace
     role: Role
     link: str | None
-    """Where its password is set; none where one was given."""
+    """Address to set its password; None if one was given."""
 
 
 def any_account(identity: Identity) -> bool:
-    """Tell whether the server has accounts; without one it serves this machine alone."""
+    """Tell whether the server has accounts; without any it serves only this machine."""
     with identity.store.identity() as queries:
         return queries.people.any_account()
 
@@ -69,45 +67,45 @@ def add_account(
     workspace: str | None = None,
     password: str | None = None,
 ) -> NewAccount:
-    """Make an account and a member of it.
+    """Create an account that is a member of a workspace.
 
-    The first account of a server is given the local workspace, with what is in it, as its owner.
+    The first account of a server becomes the owner of the local workspace.
     """
-    address, shown = checked_email(email), checked_name(name or email.partition("@")[0])
+    address, display_name = checked_email(email), checked_name(name or email.partition("@")[0])
     if password is not None:
-        check_password(password, email=address, name=shown)
-    kept = None if password is None else hashed(password)
+        check_password(password, email=address, name=display_name)
+    password_hash = None if password is None else hashed(password)
     with identity.store.identity() as queries:
-        place = workspace_of(queries, workspace)
-        queries.people.hold_workspace(place.id)
+        home = workspace_of(queries, workspace)
+        queries.people.hold_workspace(home.id)
         if queries.people.account_of(folded(address)) is not None:
             raise Conflict.at("email", "an account with this address already exists")
-        account = new_account(queries, address, shown, kept)
-        first = queries.people.owners(place.id) == 0
-        given = role or (Role.OWNER if first else Role.CONSULTANT)
-        if first and given is not Role.OWNER:
+        account = new_account(queries, address, display_name, password_hash)
+        first = queries.people.owners(home.id) == 0
+        granted = role or (Role.OWNER if first else Role.CONSULTANT)
+        if first and granted is not Role.OWNER:
             raise BadInput.at("role", "the first member of a workspace must be its owner")
-        join(queries, account, place.id, given)
-        link = None if kept else password_link(queries, account)
-    return NewAccount(account, place, given, link and identity.address_of(link))
+        join(queries, account, home.id, granted)
+        link = None if password_hash else password_link(queries, account)
+    return NewAccount(account, home, granted, link and identity.address_of(link))
 
 
-def workspace_of(queries: IdentityStore, named: str | None) -> Workspace:
-    """Return a workspace by its identifier or name; unnamed, the local one or the only one."""
+def workspace_of(queries: IdentityStore, name: str | None) -> Workspace:
+    """Return a workspace by identifier or name; without a name, the local one or the only one."""
     known = queries.people.workspaces()
-    if named is None:
+    if name is None:
         if not queries.people.any_account():
-            known = [place for place in known if place.id == LOCAL_WORKSPACE] or known
+            known = [candidate for candidate in known if candidate.id == LOCAL_WORKSPACE] or known
         if len(known) == 1:
             return known[0]
-        names = ", ".join(place.name for place in known[:10])
+        names = ", ".join(candidate.name for candidate in known[:10])
         raise BadInput.at("workspace", "there are several workspaces; choose one of {names}", names=names)
-    meant = [place for place in known if named in (place.id, place.name)]
-    if len(meant) > 1:
+    matching = [candidate for candidate in known if name in (candidate.id, candidate.name)]
+    if len(matching) > 1:
         raise BadInput.at("workspace", "several workspaces have this name; use the identifier")
-    if not meant:
-        raise NotFound.named("workspace", named, [place.name for place in known], "workspace")
-    return meant[0]
+    if not matching:
+        raise NotFound.named("workspace", name, [candidate.name for candidate in known], "workspace")
+    return matching[0]
 
 
 def new_account(queries: IdentityStore, email: str, name: str, password_hash: str | None) -> Account:
@@ -135,37 +133,39 @@ def join(queries: IdentityStore, account: Account, workspace_id: str, role: Role
 
 
 def add_workspace(identity: Identity, name: str) -> Workspace:
-    """Make a workspace, which has no member yet."""
-    made = Workspace(id=new_id("ws"), name=checked_name(name))
+    workspace = Workspace(id=new_id("ws"), name=checked_name(name))
     with identity.store.identity() as queries:
-        if any(one.name == made.name for one in queries.people.workspaces()):
+        if any(other.name == workspace.name for other in queries.people.workspaces()):
             raise Conflict.at("name", "a workspace with this name already exists")
-        queries.people.keep(made)
-    return made
+        queries.people.keep(workspace)
+    return workspace
 
 
 def list_workspaces(identity: Identity) -> list[tuple[Workspace, int]]:
     with identity.store.identity() as queries:
-        return [(one, len(queries.people.members(one.id))) for one in queries.people.workspaces()]
+        return [
+            (workspace, len(queries.people.members(workspace.id)))
+            for workspace in queries.people.workspaces()
+        ]
 
 
 def list_accounts(identity: Identity) -> list[tuple[Account, list[tuple[str, str]]]]:
     with identity.store.identity() as queries:
         return [
-            (one, [(place.name, member.role) for member, place in queries.people.memberships(one.id)])
-            for one in queries.people.accounts()
+            (account, [(space.name, member.role) for member, space in queries.people.memberships(account.id)])
+            for account in queries.people.accounts()
         ]
 
 
 def named_account(queries: IdentityStore, email: str) -> Account:
     account = queries.people.account_of(folded(email))
     if account is None:
-        raise NotFound.named("account", email, [one.email for one in queries.people.accounts()], "email")
+        raise NotFound.named("account", email, [other.email for other in queries.people.accounts()], "email")
     return account
 
 
 def set_disabled(identity: Identity, email: str, disabled: bool) -> None:
-    """Let an account in no more, ending its sessions, or let it in again."""
+    """Disable an account, ending its sessions, or enable it again."""
     with identity.store.identity() as queries:
         account = named_account(queries, email)
         account.disabled = disabled
@@ -175,7 +175,7 @@ def set_disabled(identity: Identity, email: str, disabled: bool) -> None:
 
 
 def reset_password(identity: Identity, email: str) -> str:
-    """Return a link by which an account sets another password; until then the present one works."""
+    """Return a link to set a new password; until it is used the present one works."""
     with identity.store.identity() as queries:
         account = named_account(queries, email)
         if account.disabled:
@@ -184,7 +184,6 @@ def reset_password(identity: Identity, email: str) -> str:
 
 
 def reset_second_factor(identity: Identity, email: str) -> None:
-    """Take the second factor of an account away and end its sessions."""
     with identity.store.identity() as queries:
         account = named_account(queries, email)
         queries.people.drop_second_factor(account.id)
@@ -192,7 +191,7 @@ def reset_second_factor(identity: Identity, email: str) -> None:
 
 
 def password_link(queries: IdentityStore, account: Account) -> str:
-    """Return the path of a new link by which an account sets its password; earlier ones end."""
+    """Return the path of a new link to set a password; earlier links end."""
     moment, token = now(), new_token()
     queries.people.add_password_link(
         PasswordLink(
@@ -206,9 +205,9 @@ def password_link(queries: IdentityStore, account: Account) -> str:
 
 
 def send_reset(identity: Identity, email: str, language: str) -> None:
-    """Send a link to set a password to the address of an account; where there is none, nothing happens.
+    """Send a link to set a password, if there is such an account.
 
-    Whoever asks is told the same either way, and before this is done, so that the time tells nothing.
+    Runs after the answer, which is the same either way, so that timing does not reveal accounts.
     """
     with identity.store.identity() as queries:
         account = queries.people.account_of(folded(email[:300]))
@@ -241,22 +240,22 @@ def led_to(identity: Identity, token: str) -> Account:
 def set_password(
     identity: Identity, token: str, password: str, visitor: Visitor, earlier: str | None
 ) -> Started | None:
-    """Set a password by a link: the link is used up, all sessions end and a new one starts.
+    """Set a password by a link, which is then used up; all sessions end and a new one starts.
 
-    Returns None where the account has a second factor, which the link does not stand in for: it signs in.
+    Returns None where the account has a second factor: the link does not replace it.
     """
     account = led_to(identity, token)
     check_password(password, email=account.email, name=account.name)
-    kept = hashed(password)
+    password_hash = hashed(password)
     with identity.store.identity() as queries:
         if not queries.people.use_link(PasswordLink, token_hash(token), now()):
             raise no_link()
-        queries.people.set_password(account.id, kept)
+        queries.people.set_password(account.id, password_hash)
         queries.sessions.end_all(account.id)
-        places = queries.people.memberships(account.id)
-        if account.totp_sealed is not None or not places:
+        memberships = queries.people.memberships(account.id)
+        if account.totp_sealed is not None or not memberships:
             return None
-        return start(queries, identity, account, places[0][1].id, visitor, replaces=earlier)
+        return start(queries, identity, account, memberships[0][1].id, visitor, replaces=earlier)
 
 
 def change_password(
@@ -265,24 +264,23 @@ def change_password(
     """Change a password; all other sessions end, and this browser's is renewed."""
     account = second_factor.confirm(identity, account_id, present, "present")
     check_password(password, email=account.email, name=account.name)
-    kept = hashed(password)
+    password_hash = hashed(password)
     with identity.store.identity() as queries:
         workspace = queries.sessions.workspace_of(token_hash(earlier))
-        places = queries.people.memberships(account.id)
-        queries.people.set_password(account.id, kept)
+        memberships = queries.people.memberships(account.id)
+        queries.people.set_password(account.id, password_hash)
         queries.people.end_password_links(account.id)
         queries.sessions.end_all(account.id)
-        return start(queries, identity, account, workspace or places[0][1].id, visitor)
+        return start(queries, identity, account, workspace or memberships[0][1].id, visitor)
 
 
 def rename(identity: Identity, account_id: str, name: str) -> None:
-    shown = checked_name(name)
+    display_name = checked_name(name)
     with identity.store.identity() as queries:
-        second_factor.existing(queries, account_id).name = shown
+        second_factor.existing(queries, account_id).name = display_name
 
 
 def no_link() -> NotFound:
-    """Return the error for a link that does not work, whatever the reason."""
     return NotFound(Message("this link is not valid: it was used, has expired or never existed"))
 
 
@@ -301,36 +299,45 @@ def sign_in(
     identity: Identity, email: str, password: str, visitor: Visitor, earlier: str | None = None
 ) -> Started:
     sought = folded(email[:MOST_TYPED])
-    subject, place = of_account(sought), of_address(visitor.address)
+    subject, source = of_account(sought), of_address(visitor.address)
     moment = now()
     with identity.store.identity() as queries:
         account = queries.people.account_of(sought)
-    kept = None if account is None else account.password_hash
-    right = password_is_right(identity.store, password, kept, sought, (subject, place), moment)
+    password_hash = None if account is None else account.password_hash
+    right = password_is_right(identity.store, password, password_hash, sought, (subject, source), moment)
     if account is None or not right or account.disabled:
         raise SignInRefused("e-mail address or password is wrong")
-    succeed(identity.store, subject, (place,), moment)
+    succeed(identity.store, subject, (source,), moment)
     with identity.store.identity() as queries:
-        places = queries.people.memberships(account.id)
-        if not places:
-            raise SignInRefused("your account belongs to no workspace; ask a workspace owner to invite you")
-        whole = account.totp_sealed is None
-        return start(queries, identity, account, places[0][1].id, visitor, complete=whole, replaces=earlier)
+        return start_session(queries, identity, account, visitor, earlier)
+
+
+def start_session(
+    queries: IdentityStore, identity: Identity, account: Account, visitor: Visitor, earlier: str | None
+) -> Started:
+    """Start a session in the first workspace of an account, incomplete if it has a second factor."""
+    memberships = queries.people.memberships(account.id)
+    if not memberships:
+        raise SignInRefused("your account belongs to no workspace; ask a workspace owner to invite you")
+    complete = account.totp_sealed is None
+    return start(
+        queries, identity, account, memberships[0][1].id, visitor, complete=complete, replaces=earlier
+    )
 
 
 def give_code(identity: Identity, token: str, code: str, visitor: Visitor) -> Started:
-    """Complete a session by a code of the second factor, or by a recovery code."""
+    """Complete a session with a code of the second factor or a recovery code."""
     moment = now()
     with identity.store.identity() as queries:
-        found = queries.sessions.incomplete(token_hash(token), moment)
-    if found is None:
+        incomplete = queries.sessions.incomplete(token_hash(token), moment)
+    if incomplete is None:
         raise SignInRefused("the code was entered too late; sign in again")
-    session, account = found
-    subject, place = of_second_factor(account.id), of_address(visitor.address)
-    begin_attempt(identity.store, (subject, place), moment)
+    session, account = incomplete
+    subject, source = of_second_factor(account.id), of_address(visitor.address)
+    begin_attempt(identity.store, (subject, source), moment)
     if not second_factor.takes(identity, account, code):
         note_failure(identity.store, account.sought)
         raise BadInput.at("code", "this code is wrong or was already used; wait for the next one")
-    succeed(identity.store, subject, (place,), moment)
+    succeed(identity.store, subject, (source,), moment)
     with identity.store.identity() as queries:
         return start(queries, identity, account, session.workspace_id, visitor, replaces=token)

@@ -42,11 +42,10 @@ FormDep = Annotated[FormData, Depends(read_fields)]
 NextQuery = Annotated[str, Query(alias="next")]
 
 MOST_TYPED = 4000
-"""Most characters of a field; longer ones are cut, and refused where that is too much."""
-
+"""Most characters of a field; longer ones are cut."""
 
 PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
-"""Keeps an answer out of stores; its address, which may be a secret, leaves this server on no account."""
+"""Headers that keep a page out of caches, and its address, which may hold a secret, from other sites."""
 
 
 def private(response: Response) -> Response:
@@ -55,7 +54,7 @@ def private(response: Response) -> Response:
 
 
 def show(request: Request, name: str, page: object, error: AppError | None = None) -> Response:
-    """Return a private page; who tried too often is told when to try again."""
+    """Render a private page, with Retry-After for too many attempts."""
     headers = dict(PRIVATE)
     if isinstance(error, TooMany):
         headers["Retry-After"] = str(error.retry_after)
@@ -64,20 +63,19 @@ def show(request: Request, name: str, page: object, error: AppError | None = Non
 
 
 def let_in(request: Request, started: Started, following: str = "/") -> Response:
-    """Start a session in this browser, which goes on or gives its second factor."""
+    """Set the session cookie and redirect, to the second factor if it is still missing."""
     response = go(following) if started.complete else to_code(following)
     keep_session(request, response, started)
     return private(response)
 
 
 def secret_of(form: FormData, name: str) -> str:
-    """Return a field as it was typed, with its spaces, which may belong to a password."""
+    """Return a field as typed: spaces may belong to a password."""
     value = form.get(name)
     return value[:MOST_TYPED] if isinstance(value, str) else ""
 
 
 def text_of(form: FormData, name: str) -> str:
-    """Return a field of one line without the spaces around it."""
     return secret_of(form, name).replace("\0", "").strip()
 
 
@@ -87,9 +85,9 @@ class SignInPage:
 
     form: Form
     message: Message | None
-    """Why the last try was refused."""
+    """Why the last attempt was refused."""
     following: str
-    """Address to go to then."""
+    """Address to go to after signing in."""
     mails: bool
     """Whether a link to set a new password can be sent."""
     provider: bool
@@ -152,8 +150,8 @@ def enter_code(request: Request, identity: OpenIdentityDep, form: FormDep) -> Re
     try:
         started = sign_in.give_code(identity, token, text_of(form, "code"), visitor_of(request))
     except (BadInput, TooMany) as error:
-        wrong = error.errors or [FieldError("code", error.message)]
-        page = CodePage(form=Form(errors=wrong), following=following)
+        errors = error.errors or [FieldError("code", error.message)]
+        page = CodePage(form=Form(errors=errors), following=following)
         return show(request, "sign_in_code", page, error)
     except SignInRefused as error:
         return sign_in_page(request, identity, following, error=error)
@@ -171,7 +169,7 @@ def leave(request: Request, identity: OpenIdentityDep) -> Response:
 
 
 COOKIE = "rackline_provider"
-"""What a browser keeps while it is at the provider: sealed, for this address alone."""
+"""Cookie with the sealed state of a sign-in at the provider."""
 
 PATH = "/sign-in/oidc"
 
@@ -223,14 +221,13 @@ def come_back(
 
 
 def sent_back(request: Request, identity: Identity, error: AppError) -> Response:
-    """Return the form of the sign-in with what went wrong; what the browser kept is of no use any more."""
+    """Return the sign-in form with the error, and drop the state of the sign-in."""
     response = sign_in_page(request, identity, "/", error=error)
     response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="lax")
     return response
 
 
 def same_twice(form: FormDep) -> str:
-    """Return a password that was typed twice."""
     password = secret_of(form, "password")
     if password != secret_of(form, "again"):
         raise BadInput.at("again", "does not match; enter the new password twice")
@@ -242,12 +239,11 @@ class ForgottenPage:
     """The form that asks where to send a link for a new password."""
 
     sent: bool = False
-    """Whether one was asked for."""
+    """Whether a link was requested."""
     message: Message | None = None
 
 
 def check_mails(identity: Identity) -> None:
-    """Refuse what needs mails where none can be sent."""
     if identity.mail is None:
         raise NotFound("this server does not send email; ask its operator for a link to set a password")
 
@@ -316,7 +312,7 @@ class InvitationPage:
     token: str
     offered: Open
     mine: bool
-    """Whether the account it is for is signed in here."""
+    """Whether the invited account is signed in here."""
     form: Form
     message: Message | None
     sign_in_url: str
@@ -347,7 +343,7 @@ def invitation_page(
 
 
 def general(error: AppError | None) -> Message | None:
-    """Return what is wrong with a form as a whole, beside what is said at its fields."""
+    """Return the error of a form as a whole; None if it has errors at fields."""
     return error.message if error is not None and not error.errors else None
 
 

@@ -1,4 +1,4 @@
-"""Figures of a break-even: both sides over the months, what each input does, base and peak."""
+"""Figures of a break-even: both sides by month, tornado, base and peak load."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from app.platform.wording.voice import Voice
 
 ROWS_SHOWN = 12
 EDGE = 1.12
-"""Where bars that never end are cut off, over the latest month there is."""
+"""Multiple of the latest month at which infinite bars are cut off."""
 
 NEVER_AT = 60.0
-"""Month at which they are cut off where no bar ends. [month]"""
+"""Month at which infinite bars are cut off if all are. [month]"""
 
 
 def cash_flow(answer: BreakEven, voice: Voice) -> Figure:
-    """Return the cumulated cost of both sides, where they cross, and the horizon."""
+    """Return the cumulative cost of both sides, the break-even and the horizon."""
     months = [point.month for point in answer.cash_flow]
     unit = answer.currency
 
@@ -43,22 +43,22 @@ def cash_flow(answer: BreakEven, voice: Voice) -> Figure:
     )
     traces: list[Trace] = []
     for name, values, colour in sides:
-        said = [
-            (voice.decimal(month, 1), f"{voice.full(one.value, unit)} {voice.full_spread(one)}")
-            for month, one in zip(months, values, strict=True)
+        labels = [
+            (voice.decimal(month, 1), f"{voice.full(amount.value, unit)} {voice.full_spread(amount)}")
+            for month, amount in zip(months, values, strict=True)
         ]
-        traces += curve(name, months, values, 1.0, colour, said)
+        traces += curve(name, months, values, 1.0, colour, labels)
     if answer.months is not None and answer.months <= months[-1]:
         traces.append(_crossing(answer, answer.months, voice))
-    amount = reach(one for _, values, _ in sides for one in values)
-    traces.append(figures.limit(voice.gettext("horizon"), [answer.horizon_months] * 2, [0.0, max(amount)]))
+    extent = reach(amount for _, values, _ in sides for amount in values)
+    traces.append(figures.limit(voice.gettext("horizon"), [answer.horizon_months] * 2, [0.0, max(extent)]))
     month, spend = voice.gettext("Months since purchase"), voice.gettext("Cumulative spend, discounted")
     across = axis(month, [*months, answer.horizon_months], voice.number, zero=True)
-    return figure(traces, across, axis(spend, amount, voice.amount, unit=unit, zero=True), [month, spend])
+    return figure(traces, across, axis(spend, extent, voice.amount, unit=unit, zero=True), [month, spend])
 
 
 def tornado(answer: BreakEven, voice: Voice) -> Figure:
-    """Return what a fifth less and more of each input do to the month; bars that never end are hatched."""
+    """Return the break-even month at a fifth less and more of each input; infinite bars are hatched."""
     rows = answer.tornado[:ROWS_SHOWN]
     ends = [end for row in rows for end in (row.low, row.high) if end is not None]
     known = [*ends, *([answer.months] if answer.months is not None else [])]
@@ -67,8 +67,8 @@ def tornado(answer: BreakEven, voice: Voice) -> Figure:
     never = voice.gettext("never")
 
     def side(name: str, values: Sequence[float | None]) -> tuple[str, Sequence[float], Sequence[str]]:
-        reached = [edge if end is None else end for end in values]
-        return name, reached, [never if end is None else voice.decimal(end, 1) for end in values]
+        months = [edge if end is None else end for end in values]
+        return name, months, [never if end is None else voice.decimal(end, 1) for end in values]
 
     drawn = figures.tornado(
         central,
@@ -90,7 +90,7 @@ def tornado(answer: BreakEven, voice: Voice) -> Figure:
 
 
 def base_and_peak(mixed: Mixed, currency: str, voice: Voice) -> Figure:
-    """Return cost by the capacity that is owned: owned and rented part, and their sum with its lowest."""
+    """Return the cost by owned capacity: owned part, rented part, and their sum with its minimum."""
     shares = [100.0 * point.owned for point in mixed.points]
     series = (
         (voice.gettext("total"), [p.total for p in mixed.points], figures.PURPLE, "solid"),
@@ -113,16 +113,16 @@ def base_and_peak(mixed: Mixed, currency: str, voice: Voice) -> Figure:
         for name, costs, colour, dash in series
     ]
     best = mixed.best
-    said = voice.percent(best.owned), voice.full(best.total, currency)
-    traces.append(_best(voice.gettext("lowest cost"), 100.0 * best.owned, best.total, said))
+    label = voice.percent(best.owned), voice.full(best.total, currency)
+    traces.append(_best(voice.gettext("lowest cost"), 100.0 * best.owned, best.total, label))
     share, cost = voice.gettext("Owned capacity (% of cluster)"), voice.gettext("Monthly cost")
     up = axis(cost, [point.total for point in mixed.points], voice.amount, unit=currency, zero=True)
     return figure(traces, axis(share, shares, voice.number, zero=True), up, [share, cost])
 
 
-def _best(name: str, x: float, y: float, said: Sequence[str]) -> Trace:
+def _best(name: str, x: float, y: float, label: Sequence[str]) -> Trace:
     return figures.points(
-        [x], [y], {"color": figures.GOOD, "size": 11, "symbol": "diamond"}, [said], name=name
+        [x], [y], {"color": figures.GOOD, "size": 11, "symbol": "diamond"}, [label], name=name
     )
 
 
@@ -132,5 +132,5 @@ def _crossing(answer: BreakEven, month: float, voice: Voice) -> Trace:
     width = after.month - before.month
     share = (month - before.month) / width if width > 0 else 0.0
     spent = before.cloud + share * (after.cloud - before.cloud)
-    said = voice.decimal(month, 1), voice.full(spent, answer.currency)
-    return _best(voice.gettext("break-even"), month, spent, said)
+    label = voice.decimal(month, 1), voice.full(spent, answer.currency)
+    return _best(voice.gettext("break-even"), month, spent, label)

@@ -50,23 +50,22 @@ Spans = Mapping[str, tuple[float, float]]
 """Input → its 10th and 90th percentile."""
 
 SAMPLES = 512
-"""Samples of an answer; a probability is then known to a fifth of a percent."""
+"""Samples of an answer; a probability then has a resolution of a fifth of a percent."""
 
 DECILE = DECILES / 2.0
-"""Standard deviations from the middle to the 10th or the 90th percentile of a normal distribution."""
+"""Standard deviations from the median to the 10th or 90th percentile of a normal distribution."""
 
 POSITIVE = ("capex", "onprem_monthly", "cloud_monthly")
 """Inputs that vary by factors."""
 
 FACTORS = (0.5, 1.0, 1.5, 2.0, 3.0)
-"""More or less work, over what was asked about."""
+"""Demand cases: multiples of the requested work."""
 
 BEYOND = 1.15
-"""How far past the break-even both sides are shown."""
+"""Multiple of the break-even month up to which both sides are shown."""
 
 
 def decide(request: BreakEvenRequest, context: SizingContext) -> BreakEven:
-    """Return when an own cluster is cheaper than the cloud."""
     check(request)
     priced = context.priced(request.price_book_id)
     amounts = Amounts(request, priced)
@@ -110,11 +109,10 @@ def decide(request: BreakEvenRequest, context: SizingContext) -> BreakEven:
         warnings=[],
         trace=trace_of(amounts, terms, months),
     )
-    told = {
-        "sentences": [Text.of(sentence) for sentence in sentences(answer, spans)],
-        "warnings": warnings_of(answer, amounts, terms, months),
-    }
-    return answer.model_copy(update=told)
+    texts = [Text.of(sentence) for sentence in sentences(answer, spans)]
+    return answer.model_copy(
+        update={"sentences": texts, "warnings": warnings_of(answer, amounts, terms, months)}
+    )
 
 
 def outcome_of(months: float, horizon: float) -> Outcome:
@@ -124,21 +122,20 @@ def outcome_of(months: float, horizon: float) -> Outcome:
 
 
 def spans_of(request: BreakEvenRequest, amounts: Amounts) -> Spans:
-    """Return the inputs that are not known exactly."""
     spans = {} if amounts.capex_range is None else {"capex": amounts.capex_range}
     for name in RangesInput.model_fields if request.ranges is not None else ():
-        given = getattr(request.ranges, name)
-        if given is not None:
-            spans[name] = (given.low, given.high)
+        span = getattr(request.ranges, name)
+        if span is not None:
+            spans[name] = (span.low, span.high)
     return {name: (low, high) for name, (low, high) in spans.items() if low < high}
 
 
 def sampled(values: Mapping[str, float], spans: Spans) -> dict[str, Floats]:
-    """Return every input as samples; those with ends as two half-normals that meet at the value.
+    """Return every input as samples; those with a range as two half-normals that meet at the value.
 
     A tenth of the samples lies below the low end and a tenth above the high one.
     """
-    # One column for each input that may vary, so that leaving one out leaves the others as they are.
+    # One column for each input that may vary, so that omitting one leaves the others unchanged.
     table = standard_normals(SAMPLES, len(RangesInput.model_fields), SEED)
     normals = dict(zip(RangesInput.model_fields, table.T, strict=True))
     drawn = {name: np.full(SAMPLES, value) for name, value in values.items()}
@@ -157,25 +154,25 @@ def sampled(values: Mapping[str, float], spans: Spans) -> dict[str, Floats]:
 
 
 def required_utilisation(required: float, inputs: Inputs) -> float | None:
-    """Return the use of the cluster that the bill from which it pays stands for."""
+    """Return the utilisation at which the bill is the required one; None if more than the cluster can do."""
     if inputs.filled is None:
         return None
-    # Bill and use go together, and growth ends where the cluster is full: a fuller cluster has less room.
+    # The bill is proportional to the utilisation; growth ends where the cluster is full.
     share = required / (float(inputs.bill()) / inputs.filled)
     return share if share <= 1.0 else None
 
 
 def cash_flow(terms: BuildOrRent, months: float, drawn: BuildOrRent | None) -> list[CashPoint]:
-    """Return both sides month by month, past the break-even where nothing is sold before."""
+    """Return both sides month by month, up to past the break-even if there is no resale value."""
     end = horizon = float(terms.horizon)
     if math.isfinite(months) and float(terms.residual_share) == 0.0:
         end = max(horizon, min(math.ceil(BEYOND * months), LONGEST))
-    counted = np.unique(np.concatenate([np.arange(math.floor(end) + 1.0), [horizon]]))
-    own, cloud = own_cost_worth(terms, counted), replaced_bill_worth(terms, counted)
-    columns = {"month": counted, "own": own, "cloud": cloud, "saving": cloud - own}
+    months_shown = np.unique(np.concatenate([np.arange(math.floor(end) + 1.0), [horizon]]))
+    own, cloud = own_cost_worth(terms, months_shown), replaced_bill_worth(terms, months_shown)
+    columns = {"month": months_shown, "own": own, "cloud": cloud, "saving": cloud - own}
     if drawn is not None:
-        # Samples stand on the last axis, months before it.
-        column = counted[:, np.newaxis]
+        # Samples are on the last axis, months before it.
+        column = months_shown[:, np.newaxis]
         columns["own_low"], columns["own_high"] = band(own_cost_worth(drawn, column), own)
         columns["cloud_low"], columns["cloud_high"] = band(replaced_bill_worth(drawn, column), cloud)
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
@@ -199,7 +196,7 @@ def demand_cases(inputs: Inputs, horizon: float) -> list[DemandCase]:
 
 
 def _percentile(times: Floats, share: float, central: float) -> float | None:
-    """Percentile of months of which some may never come, widened to contain the central answer."""
+    """Percentile of break-even months, some infinite, widened to contain the central answer."""
     ordered = np.sort(times)
     value = float(ordered[round(share * (len(ordered) - 1))])
     return _finite(min(value, central) if share < 0.5 else max(value, central))
@@ -210,10 +207,10 @@ def _finite(months: float) -> float | None:
 
 
 STEPS = 40
-"""Points of the curve besides the levels of demand themselves."""
+"""Points of the curve besides the levels of demand."""
 
 MOST_SHOWN = 400
-"""Most stretches of time that the load curve keeps; more are thinned."""
+"""Most points of the load curve; longer ones are thinned."""
 
 
 def mixed(terms: BuildOrRent, bill: float, demand: Sequence[float], peak_factor: float) -> Mixed:
@@ -235,7 +232,7 @@ def mixed(terms: BuildOrRent, bill: float, demand: Sequence[float], peak_factor:
         MixedPoint(owned=float(share), own=float(base), rent=float(peak), total=float(base + peak))
         for share, base, peak in zip(shares, *base_and_peak_cost(shares, used, own, rent), strict=True)
     ]
-    # Who rents everything has no peak to pay extra for: that is the bill itself.
+    # Renting everything has no peak surcharge: it costs the bill itself.
     nothing = MixedPoint(owned=0.0, own=0.0, rent=bill, total=bill)
     cheapest = next(point for point in points if point.owned == best)
     load = np.sort(used)[::-1]
@@ -253,7 +250,7 @@ def mixed(terms: BuildOrRent, bill: float, demand: Sequence[float], peak_factor:
 
 
 STEP = 0.2
-"""How far an input is moved, as a share of it."""
+"""Relative change of an input."""
 
 ENDS = {
     "utilisation": (0.0, 1.0),
@@ -262,18 +259,18 @@ ENDS = {
     "own_growth": (-0.99, 5.0),
     "onprem.pue": (1.0, 5.0),
 }
-"""Input → beyond what it cannot go."""
+"""Input → its bounds."""
 
 
 def tornado(values: Mapping[str, float], inputs: Inputs) -> list[TornadoRow]:
     """Return one row for each input that is not zero, the strongest first.
 
-    An input that decides whether there is a break-even at all stands above any that moves it. The horizon
-    says how long it is counted, and moves no break-even.
+    Inputs that decide whether there is a break-even at all come before those that move it. The horizon
+    does not affect it.
     """
     names = [name for name, value in values.items() if value != 0.0 and name != "horizon_months"]
     if values.get("utilisation", 0.0) > 1.0:
-        # A fifth less of more than the cluster holds may still be more than it holds.
+        # A fifth less than more than the cluster holds may still be more than it holds.
         names.remove("utilisation")
     ends = {name: _ends(name, values[name]) for name in names}
     # One row for each input, one column for each of its ends.
@@ -313,7 +310,7 @@ def _row(name: str, value: float, ends: tuple[float, float], months: Sequence[fl
 
 
 def _rank(row: TornadoRow) -> tuple[int, float]:
-    """Order: a change between never and some month, then the largest spread, then no change at all."""
+    """Order: break-even at one end only, then the largest spread, then never at either end."""
     if row.low is None and row.high is None:
         return 2, 0.0
     if row.spread is None:
@@ -332,7 +329,7 @@ def trace_of(amounts: Amounts, terms: BuildOrRent, months: float) -> list[TraceS
     def step(
         name: str,
         formula: str,
-        given: Mapping[str, JsonValue],
+        arguments: Mapping[str, JsonValue],
         value: float,
         reference: str = "",
         part: str = "",
@@ -342,7 +339,7 @@ def trace_of(amounts: Amounts, terms: BuildOrRent, months: float) -> list[TraceS
             TraceStep(
                 name=name,
                 formula=formula,
-                inputs=dict(given),
+                inputs=dict(arguments),
                 value=value,
                 unit=unit,
                 reference=reference,
@@ -364,7 +361,7 @@ def trace_of(amounts: Amounts, terms: BuildOrRent, months: float) -> list[TraceS
         formula = "bill = count · hours_per_month · hourly_price"
         rent = {name: values[f"cloud.{name}"] for name in ("hours_per_month", "hourly_price")}
         step("cloud_monthly", formula, {"count": inputs.rented, **rent}, float(inputs.bill()), part="cloud")
-    stated = {
+    cash_terms = {
         "capex": values["capex"],
         "own": float(terms.own_monthly),
         "bill": float(terms.cloud_monthly),
@@ -380,25 +377,25 @@ def trace_of(amounts: Amounts, terms: BuildOrRent, months: float) -> list[TraceS
         elif values["discount_rate"] > 0.0:
             formula = "n = −ln(1 − capex · i / (bill − own)) / ln(1 + i),  i = (1 + r)^(1/12) − 1"
         payback = f"{ECONOMY} (payback period, discounted payback)"
-        step("break_even_month", formula, stated, months, payback, unit="month")
+        step("break_even_month", formula, cash_terms, months, payback, unit="month")
     step(
         "own_at_horizon",
         "own = capex + Σ own_k · v^k − residual_share · capex · v^horizon,  v = (1 + r)^(−1/12)",
-        stated,
+        cash_terms,
         float(own_cost_worth(terms, terms.horizon)),
         f"{ECONOMY} (present worth analysis)",
     )
     step(
         "cloud_at_horizon",
         "cloud = Σ bill_k · v^k,  bill_k = bill · (1 + g)^((k−1)/12) until the cluster is full",
-        stated,
+        cash_terms,
         float(replaced_bill_worth(terms, terms.horizon)),
         f"{ECONOMY} (present worth analysis)",
     )
     step(
         "required_cloud_monthly",
         "bill* = (capex + W(own) − residual · v^horizon) / W(1),  W(a) = Σ a · (1 + g)^((k−1)/12) · v^k",
-        stated,
+        cash_terms,
         float(required_bill(terms)),
         f"{ECONOMY} (breakeven analysis)",
         "horizon",
@@ -407,13 +404,13 @@ def trace_of(amounts: Amounts, terms: BuildOrRent, months: float) -> list[TraceS
 
 
 def cash_flow_csv(answer: BreakEven) -> str:
-    """Return both sides month by month as CSV, in the currency that its heads name."""
-    heads = [name if name == "month" else f"{name} [{answer.currency}]" for name in CashPoint.model_fields]
-    written = io.StringIO()
-    writer = csv.writer(written)
-    writer.writerow(heads)
+    """Return both sides month by month as CSV, with the currency in the header."""
+    header = [name if name == "month" else f"{name} [{answer.currency}]" for name in CashPoint.model_fields]
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(header)
     for point in answer.cash_flow:
         month, *amounts = point.model_dump().values()
-        printed = ["" if value is None else f"{rounded(value, answer.currency):f}" for value in amounts]
-        writer.writerow([f"{month:.10g}", *printed])
-    return written.getvalue()
+        cells = ["" if value is None else f"{rounded(value, answer.currency):f}" for value in amounts]
+        writer.writerow([f"{month:.10g}", *cells])
+    return text.getvalue()

@@ -1,4 +1,4 @@
-"""From an option of a study to the amounts of build or rent: purchase, running cost and cloud bill."""
+"""Amounts of build or rent for an option of a study: purchase, running cost and cloud bill."""
 
 from __future__ import annotations
 
@@ -19,13 +19,7 @@ from app.estimating.ranges import money, quantity, significant
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.break_even.deciding import decide
-from app.features.break_even.model import (
-    BreakEven,
-    BreakEvenRequest,
-    RangeInput,
-    RangesInput,
-    RunningInput,
-)
+from app.features.break_even.model import BreakEven, BreakEvenRequest, RangeInput, RangesInput, RunningInput
 from app.features.break_even.words import written
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.comparisons.model import BasisCost, PublishedFigure
@@ -37,15 +31,15 @@ from app.features.studies.service import estimates_of
 from app.platform.workbench import Workbench
 
 RUNNING = ("power", "space", "staff", *YEARLY_SHARES)
-"""Lines of a cost that are paid month by month; the others pay for what is bought."""
+"""Cost lines paid month by month; the others pay for the purchase."""
 
 
 @dataclass(frozen=True, slots=True)
 class CloudBill:
-    """What the runs of an owned option cost in the cloud."""
+    """Cost of the runs of an owned option in the cloud."""
 
     key: str
-    """Of the option; empty where the study has none and the closest system of the catalogue stands in."""
+    """Key of the cloud option; empty where the study has none and the closest catalogue system is used."""
     label: str
     system: str
     count: int
@@ -54,14 +48,14 @@ class CloudBill:
     monthly: Quantity
     """Cost of the runs of a month."""
     rental: str
-    """Way in which it is paid."""
+    """Rental pricing model."""
     commitment: BasisCost | None
     """The cheapest published commitment for the same system; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionAmounts:
-    """What a study says of owning an option, on the basis that all its options share."""
+    """Amounts of owning an option, on the basis that all options of the study share."""
 
     equipment: Quantity
     purchase: Quantity
@@ -69,17 +63,17 @@ class OptionAmounts:
     running: Mapping[str, float]
     """Running cost of a month by line. [currency/month]"""
     utilisation: float
-    """Share of the time in which the option is in use."""
+    """Share of the time the option is in use."""
     months: float
-    """Term over which it is written off."""
+    """Depreciation term."""
     discount_rate: float
     residual_share: float
     runs: float
     """Runs of a month."""
     cloud: CloudBill | None
-    """None where nothing that can be rented runs the model."""
+    """None where no rentable system runs the model."""
     used: RangeInput | None
-    """Range of the utilisation where it is the catalogue's; None where the study states it."""
+    """Range of the utilisation if it is the catalogue's; None if the study states it."""
     term: float
     """Cost over the term as Compare shows it. [currency]"""
 
@@ -88,16 +82,12 @@ class OptionAmounts:
         return sum(self.running.values())
 
     def share_of(self, bill: float) -> float:
-        """Return the share of the time for which the runs that a cloud bill pays for use the option.
-
-        Above 1 they are more than the option can do.
-        """
+        """Return the utilisation of the option by the runs that a cloud bill pays for."""
         assert self.cloud is not None, "only runs that can be rented are paid for by a bill"
         return bill / self.cloud.monthly.value * self.utilisation
 
 
 def is_owned(bench: Workbench, option: StudyOption) -> bool:
-    """Tell whether an option is bought rather than rented."""
     if option.system is None:
         return False
     entry = bench.sizing.catalog.system(option.system.id)
@@ -108,43 +98,45 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
     """Return the amounts of an option; None where it has no price, or does not run."""
     bench, content, own = question.bench, question.content, question.option
     catalog = bench.context(question.workspace).priced(content.base.assumptions.price_book_id).catalog
-    others = [one for one in content.options if one.system is not None and not is_owned(bench, one)]
-    stand_ins = [] if others else list(closest_clouds(catalog, own))
-    for offered in [[one] for one in stand_ins] or [others]:
-        asked = content.model_copy(update={"options": [own, *offered]})
-        requests, made = estimates_of(bench, question.workspace, asked, {}, strict=False)
+    rented = [option for option in content.options if option.system and not is_owned(bench, option)]
+    stand_ins = [] if rented else list(closest_clouds(catalog, own))
+    for clouds in [[stand_in] for stand_in in stand_ins] or [rented]:
+        compared = content.model_copy(update={"options": [own, *clouds]})
+        requests, estimates = estimates_of(bench, question.workspace, compared, {}, strict=False)
         entries = {
-            key: ComparisonEntry(request, found)
+            key: ComparisonEntry(request, estimate)
             for key, request in requests.items()
-            if isinstance(found := made[key], Estimate) and found.cost is not None
+            if isinstance(estimate := estimates[key], Estimate) and estimate.cost is not None
         }
-        if any(one.key in entries for one in offered) or own.key not in entries:
+        if any(cloud.key in entries for cloud in clouds) or own.key not in entries:
             break
     priced = costs_on_one_basis(entries, bench.context(question.workspace), BasisAsked())
-    if priced is None or priced.purchases.get(own.key) is None:
+    purchase = None if priced is None else priced.purchases.get(own.key)
+    if priced is None or purchase is None:
         return None
-    estimate, cost, bought = entries[own.key].estimate, priced.costs[own.key][0], priced.purchases[own.key]
-    assert estimate is not None and estimate.cost is not None and estimate.time_to_train is not None
-    assert bought is not None and cost.capex is not None, "what is owned has been bought"
-    currency, basis = content.base.currency, estimate.cost.basis
+    own_estimate, cost = entries[own.key].estimate, priced.costs[own.key][0]
+    assert own_estimate is not None and own_estimate.cost is not None and cost.capex is not None
+    train = own_estimate.time_to_train
+    assert train is not None, "an estimate with a cost has a time to train"
+    currency, basis = content.base.currency, own_estimate.cost.basis
     hours = priced.basis.useful_hours_per_year / MONTHS
-    times = np.asarray(estimate.time_samples or estimate.time_to_train.value)
+    times = np.asarray(own_estimate.time_samples or train.value)
     runs = hours * HOUR / times
-    labels = labels_of(asked, catalog)
+    labels = labels_of(compared, catalog)
     bills = []
-    for one in offered:
-        run = priced.amounts.get(one.key)
-        if one.system is None or run is None:
+    for cloud in clouds:
+        run = priced.amounts.get(cloud.key)
+        if cloud.system is None or run is None:
             continue
-        central = run.value * hours * HOUR / estimate.time_to_train.value
-        ways = priced.costs[one.key]
+        central = run.value * hours * HOUR / train.value
+        ways = priced.costs[cloud.key]
         committed = [way for way in ways if (way.rental or "").startswith("reserved")]
         bills.append(
             CloudBill(
-                key="" if stand_ins else one.key,
-                label=labels[one.key],
-                system=one.system.id,
-                count=one.system.count,
+                key="" if stand_ins else cloud.key,
+                label=labels[cloud.key],
+                system=cloud.system.id,
+                count=cloud.system.count,
                 run=quantity(run.value, np.asarray(run.drawn), currency),
                 monthly=quantity(central, np.asarray(run.drawn * runs), currency),
                 rental=ways[0].rental or "",
@@ -153,13 +145,13 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
         )
     return OptionAmounts(
         equipment=cost.capex,
-        purchase=quantity(bought.value, np.asarray(bought.drawn), currency),
+        purchase=quantity(purchase.value, np.asarray(purchase.drawn), currency),
         running={line.item: line.hourly * hours for line in cost.lines if line.item in RUNNING},
         utilisation=priced.basis.utilisation,
         months=priced.basis.term_years * MONTHS,
         discount_rate=float(str(basis.get("discount_rate") or 0.0)),
         residual_share=float(str(basis.get("residual_share") or 0.0)),
-        runs=hours * HOUR / estimate.time_to_train.value,
+        runs=hours * HOUR / train.value,
         cloud=min(bills, key=lambda bill: bill.monthly.value, default=None),
         used=used_range(priced.basis.utilisation, list(requests.values()), catalog),
         term=cost.over_term.value,
@@ -169,49 +161,48 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
 def used_range(
     share: float, requests: Sequence[EstimateRequest | PublishedFigure], catalog: Catalog
 ) -> RangeInput | None:
-    """Return the range of the utilisation; None where a study states it."""
-    stated = [one.assumptions.utilisation for one in requests if isinstance(one, EstimateRequest)]
+    stated = [request.assumptions.utilisation for request in requests if isinstance(request, EstimateRequest)]
     figure = catalog.cost_defaults(ChipKind.GPU).utilisation
-    if any(one is not None for one in stated) or not figure.si_low < share < figure.si_high:
+    if any(utilisation is not None for utilisation in stated) or not figure.si_low < share < figure.si_high:
         return None
     return RangeInput(low=figure.si_low, high=figure.si_high)
 
 
 def closest_clouds(catalog: Catalog, own: StudyOption) -> Iterator[StudyOption]:
-    """Give what of the catalogue can be rented on demand in place of a system, as much as runs the model.
+    """Yield rentable systems of the catalogue that could replace an owned one, in rising counts.
 
-    The same accelerator comes first, else the one whose dense peak is closest; of those the cheapest. The
-    count has as many operations a second, or several times as many where so little has too little memory.
+    The same accelerator is preferred, else the one whose dense peak is closest; of those the cheapest. The
+    count matches the peak, or is a multiple of it in case the model does not fit in memory.
     """
     assert own.system is not None, "only systems are owned"
-    entry, bought = catalog.system(own.system.id), own.system.count
+    entry, owned = catalog.system(own.system.id), own.system.count
 
     def rank(other: SystemEntry) -> tuple[bool, float, float]:
-        distance = abs(math.log(peak_of(catalog, other) / other.devices / (ours / entry.devices)))
+        distance = abs(math.log(peak_of(catalog, other) / other.devices / (own_peak / entry.devices)))
         return other.chip != entry.chip, distance, catalog.rents(other.id)[-1].si / other.devices
 
-    ours = peak_of(catalog, entry)
-    offered = [
+    own_peak = peak_of(catalog, entry)
+    candidates = [
         other
         for name in catalog.names("system")
         if (other := catalog.system(name)).acquisition is Acquisition.RENT
         and other.chip_kind is ChipKind.GPU
         and any(rent.value for rent in catalog.rents(name)[-1:])
     ]
-    if not offered:
+    if not candidates:
         return
-    best = min(offered, key=rank)
-    count = math.ceil(ours * bought / peak_of(catalog, best) - ROUNDING)
-    kept = own.model_dump(mode="json", exclude_unset=True, include={"model", "workload"})
+    best = min(candidates, key=rank)
+    count = math.ceil(own_peak * owned / peak_of(catalog, best) - ROUNDING)
+    fields = own.model_dump(mode="json", exclude_unset=True, include={"model", "workload"})
     for times in MULTIPLES:
         chosen = {"key": next(free_keys({own.key})), "system": {"id": best.id, "count": count * times}}
-        yield StudyOption.model_validate({**kept, **chosen})
+        yield StudyOption.model_validate({**fields, **chosen})
 
 
 ROUNDING = 1e-9
 
 MULTIPLES = (1, 2, 4)
-"""Times as many systems as are owned that are tried."""
+"""Multiples of the count that are tried."""
 
 
 def peak_of(catalog: Catalog, entry: SystemEntry) -> float:
@@ -220,118 +211,125 @@ def peak_of(catalog: Catalog, entry: SystemEntry) -> float:
 
 
 def is_unpriced(question: StudyQuestion) -> bool:
-    """Tell whether an option runs, and only its price is missing."""
     own = question.option
-    asked = question.content.model_copy(update={"options": [own]})
-    made = estimates_of(question.bench, question.workspace, asked, {}, strict=False)[1][own.key]
-    return isinstance(made, Estimate) and made.fits and made.cost is None
+    alone = question.content.model_copy(update={"options": [own]})
+    estimate = estimates_of(question.bench, question.workspace, alone, {}, strict=False)[1][own.key]
+    return isinstance(estimate, Estimate) and estimate.fits and estimate.cost is None
 
 
 def usual_fields(question: StudyQuestion) -> dict[str, str]:
-    """Return the fields of the form that the study fills in."""
-    found = amounts_of(question)
+    amounts = amounts_of(question)
     fields: dict[str, str] = {"currency": question.content.base.currency}
-    if found is None:
+    if amounts is None:
         return fields
     fields |= {
-        "capex": whole(found.purchase.value),
-        "onprem_monthly": whole(found.running_monthly),
-        "horizon_months": f"{found.months:g}",
-        "discount_percent": f"{100 * found.discount_rate:g}",
-        "residual_percent": f"{100 * found.residual_share:g}",
+        "capex": whole(amounts.purchase.value),
+        "onprem_monthly": whole(amounts.running_monthly),
+        "horizon_months": f"{amounts.months:g}",
+        "discount_percent": f"{100 * amounts.discount_rate:g}",
+        "residual_percent": f"{100 * amounts.residual_share:g}",
     }
-    return fields if found.cloud is None else {**fields, "cloud_monthly": whole(found.cloud.monthly.value)}
+    if amounts.cloud is not None:
+        fields["cloud_monthly"] = whole(amounts.cloud.monthly.value)
+    return fields
 
 
 def whole(amount: float) -> str:
-    """Return an amount as a field shows it."""
     return f"{round(amount):,}"
 
 
-def decide_of_study(question: StudyQuestion, asked: BreakEvenRequest) -> BreakEven:
-    """Return when owning an option is cheaper, with the amounts of the study where nothing else is stated."""
-    found = amounts_of(question)
-    body = completed_by(question, asked, found)
+def decide_of_study(question: StudyQuestion, request: BreakEvenRequest) -> BreakEven:
+    """Return when owning an option is cheaper; amounts not stated come from the study."""
+    amounts = amounts_of(question)
+    body = completed_by(question, request, amounts)
     answer = decide(body, question.bench.context(question.workspace))
-    warnings = [one for one in answer.warnings if one.code != "capacity_not_checked"]
-    more: dict[str, object] = {"warnings": [*capacity(question, body, answer, found), *warnings]}
-    bill = None if found is None or found.cloud is None or asked.cloud is not None else found.cloud.monthly
-    if found is not None and is_of_study(asked.cloud_monthly, bill):
-        more["sentences"] = [*answer.sentences, *map(Text.of, ways_of_bill(question, body, found))]
-    if found is not None and body.utilisation != asked.utilisation:
+    warnings = [warning for warning in answer.warnings if warning.code != "capacity_not_checked"]
+    more: dict[str, object] = {"warnings": [*capacity(question, body, answer, amounts), *warnings]}
+    bill = study_bill(request, amounts)
+    if amounts is not None and is_of_study(request.cloud_monthly, bill):
+        more["sentences"] = [*answer.sentences, *map(Text.of, ways_of_bill(question, body, amounts))]
+    if amounts is not None and body.utilisation != request.utilisation:
         why = Message("share of the time for which the runs that the cloud bill pays for use the system")
         more["defaults"] = [*answer.defaults, Default.of("utilisation", body.utilisation, why)]
     return answer.model_copy(update=more)
 
 
-def ways_of_bill(question: StudyQuestion, body: BreakEvenRequest, of: OptionAmounts) -> Iterator[Message]:
+def study_bill(request: BreakEvenRequest, amounts: OptionAmounts | None) -> Quantity | None:
+    """Return the cloud bill of the study; None where there is none or the request describes another."""
+    if amounts is None or amounts.cloud is None or request.cloud is not None:
+        return None
+    return amounts.cloud.monthly
+
+
+def ways_of_bill(
+    question: StudyQuestion, body: BreakEvenRequest, amounts: OptionAmounts
+) -> Iterator[Message]:
     """Say how the cloud bill of a study is paid, and when owning pays off against a commitment."""
-    cloud = of.cloud
+    cloud = amounts.cloud
     assert cloud is not None, "the bill is that of the study"
     values: dict[str, object] = {"cloud": cloud.label, "way": WAYS[cloud.rental]}
     yield Message("The cloud bill is that of {cloud} {way}.", values)
     if cloud.commitment is None or cloud.commitment.rental == cloud.rental:
         return
-    bill = cloud.commitment.run.value * of.runs
+    bill = cloud.commitment.run.value * amounts.runs
     committed = {"cloud_monthly": bill, "utilisation": None, "ranges": None, "growth": None}
-    found = decide(body.model_copy(update=committed), question.bench.context(question.workspace))
+    answer = decide(body.model_copy(update=committed), question.bench.context(question.workspace))
     values = {
         "way": WAYS[cloud.commitment.rental or ""],
         "bill": money(bill, question.content.base.currency),
-        "months": written(found.months),
+        "months": written(answer.months),
     }
     template = (
         "Against the cheapest published commitment, {way} at {bill} a month, owning pays off after {months} "
         "months."
-        if found.months is not None
+        if answer.months is not None
         else "Against the cheapest published commitment, {way} at {bill} a month, owning never pays off."
     )
     yield Message(template, values)
 
 
-def is_of_study(stated: float | None, found: Quantity | None) -> bool:
-    """Tell whether an amount is that of the study: left as it was filled in, or left out."""
-    return found is not None and (stated is None or stated == round(found.value))
+def is_of_study(stated: float | None, amount: Quantity | None) -> bool:
+    """Tell whether a stated amount is that of the study: unchanged or omitted."""
+    return amount is not None and (stated is None or stated == round(amount.value))
 
 
 def completed_by(
-    question: StudyQuestion, asked: BreakEvenRequest, found: OptionAmounts | None
+    question: StudyQuestion, request: BreakEvenRequest, amounts: OptionAmounts | None
 ) -> BreakEvenRequest:
-    """Return a request with the amounts of a study, and their ranges, where no others are stated."""
     more: dict[str, object] = {}
     ranges: dict[str, RangeInput] = {}
-    given = asked.ranges or RangesInput()
-    bill = None if found is None or found.cloud is None or asked.cloud is not None else found.cloud.monthly
-    for name, amount in (("capex", None if found is None else found.purchase), ("cloud_monthly", bill)):
-        if amount is not None and is_of_study(getattr(asked, name), amount):
+    stated = request.ranges or RangesInput()
+    bill = study_bill(request, amounts)
+    for name, amount in (("capex", None if amounts is None else amounts.purchase), ("cloud_monthly", bill)):
+        if amount is not None and is_of_study(getattr(request, name), amount):
             times = 1.0
-            if name == "cloud_monthly" and found is not None and asked.utilisation is not None:
+            if name == "cloud_monthly" and amounts is not None and request.utilisation is not None:
                 # The study's bill is for the runs of the study's utilisation.
-                times = asked.utilisation / found.utilisation
+                times = request.utilisation / amounts.utilisation
             value = float(round(amount.value * times))
             more[name] = value
-            if getattr(given, name) is None and amount.low < amount.high:
+            if getattr(stated, name) is None and amount.low < amount.high:
                 ranges[name] = RangeInput(
                     low=min(amount.low * times, value), high=max(amount.high * times, value)
                 )
-    if "capex" in more and asked.capex_includes_fabric is None:
+    if "capex" in more and request.capex_includes_fabric is None:
         more["capex_includes_fabric"] = True
-    if found is not None and bill is not None and asked.utilisation is None:
-        typed = None if "cloud_monthly" in more else asked.cloud_monthly
+    if amounts is not None and bill is not None and request.utilisation is None:
+        typed = None if "cloud_monthly" in more else request.cloud_monthly
         if typed is None:
-            more["utilisation"] = found.utilisation
-            if given.utilisation is None and found.used is not None:
-                ranges["utilisation"] = found.used
+            more["utilisation"] = amounts.utilisation
+            if stated.utilisation is None and amounts.used is not None:
+                ranges["utilisation"] = amounts.used
         elif "capex" in more:
-            # What the study buys can do only so much; a purchase that is typed may be of anything.
-            more["utilisation"] = found.share_of(typed)
-    if asked.onprem is not None:
-        more["onprem"] = running_of(question, asked)
-    elif asked.onprem_monthly is None and found is not None:
-        more["onprem_monthly"] = found.running_monthly
+            # The study's purchase has a known capacity; a typed purchase price may be for anything.
+            more["utilisation"] = amounts.share_of(typed)
+    if request.onprem is not None:
+        more["onprem"] = running_of(question, request)
+    elif request.onprem_monthly is None and amounts is not None:
+        more["onprem_monthly"] = amounts.running_monthly
     if ranges:
-        more["ranges"] = given.model_copy(update=ranges)
-    body = asked.model_copy(update=more)
+        more["ranges"] = stated.model_copy(update=ranges)
+    body = request.model_copy(update=more)
     for name, parts in (("capex", None), ("onprem_monthly", body.onprem), ("cloud_monthly", body.cloud)):
         if getattr(body, name) is None and parts is None:
             raise Unprocessable.at(
@@ -340,32 +338,32 @@ def completed_by(
     return body
 
 
-def running_of(question: StudyQuestion, asked: BreakEvenRequest) -> RunningInput:
-    """Return the parts of a running cost with those that follow from the machines."""
-    assert asked.onprem is not None and question.request is not None
+def running_of(question: StudyQuestion, request: BreakEvenRequest) -> RunningInput:
+    """Complete the components of the running cost with those that follow from the machines."""
+    assert request.onprem is not None and question.request is not None
     system = question.request.system
     entry = question.bench.sizing.catalog.system(system.id)
     rates = question.bench.sizing.catalog.cost_defaults(entry.chip_kind)
-    usual = {
+    defaults = {
         "power_kw": entry.power_typical.value * system.count / KILOWATT,
         "staff": staff_posts(entry, system.count, rates),
     }
-    missing = {name: value for name, value in usual.items() if getattr(asked.onprem, name) is None}
-    return asked.onprem.model_copy(update=missing)
+    missing = {name: value for name, value in defaults.items() if getattr(request.onprem, name) is None}
+    return request.onprem.model_copy(update=missing)
 
 
 def capacity(
-    question: StudyQuestion, body: BreakEvenRequest, answer: BreakEven, found: OptionAmounts | None
+    question: StudyQuestion, body: BreakEvenRequest, answer: BreakEven, amounts: OptionAmounts | None
 ) -> Iterator[CheckWarning]:
-    """Give what the bill pays for, against what the owned option can do."""
-    if found is None or found.cloud is None:
+    """Yield the warning that compares the work behind the bill with the capacity of the owned option."""
+    if amounts is None or amounts.cloud is None:
         message = Message("the capacity of the cluster is not checked against the work behind the cloud bill")
         yield CheckWarning.of("capacity_not_checked", "caution", message, "cloud_monthly")
         return
-    share = found.share_of(answer.cloud_monthly)
+    share = amounts.share_of(answer.cloud_monthly)
     values = {
         "own": question.label,
-        "cloud": found.cloud.label,
+        "cloud": amounts.cloud.label,
         "share": round(100 * share),
         "times": significant(share),
         "part": round(100 / share),

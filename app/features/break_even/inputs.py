@@ -1,4 +1,4 @@
-"""From a request to inputs: what is stated, what the catalogue adds, each with its rule."""
+"""From a request to inputs: stated amounts, and defaults of the catalogue with their origin."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ KILOWATT_MONTH = KILOWATT * YEAR / MONTHS
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Everything a break-even is computed from; the values may be arrays that broadcast."""
+    """Inputs of a break-even; the values may be arrays that broadcast."""
 
     values: Mapping[str, FloatLike]
-    """By field of the request; amounts in the currency."""
+    """By field of the request, amounts in the currency."""
     rented: int
     """Systems rented at a time."""
     factor: float
@@ -49,13 +49,13 @@ class Inputs:
 
     def running(self) -> dict[str, Floats]:
         """Return the described running cost of the first month by line. [currency/month]"""
-        given = {name: np.asarray(value, dtype=float) for name, value in self.values.items()}
-        energy = given["onprem.power_kw"] * given["onprem.pue"] * given["onprem.tariff"]
+        values = {name: np.asarray(value, dtype=float) for name, value in self.values.items()}
+        energy = values["onprem.power_kw"] * values["onprem.pue"] * values["onprem.tariff"]
         return {
             "power": np.asarray(energy * HOURS_PER_MONTH),
-            "staff": np.asarray(given["onprem.staff"] * given["onprem.staff_cost"] / MONTHS),
-            "space": given["onprem.space"],
-            "support": np.asarray(given["onprem.support"] * given["capex"] / MONTHS),
+            "staff": np.asarray(values["onprem.staff"] * values["onprem.staff_cost"] / MONTHS),
+            "space": values["onprem.space"],
+            "support": np.asarray(values["onprem.support"] * values["capex"] / MONTHS),
         }
 
     def own_monthly(self) -> Floats:
@@ -72,10 +72,10 @@ class Inputs:
         return np.asarray(hours * self.values["cloud.hourly_price"] * self.rented)
 
     def terms(self, more: FloatLike = 1.0) -> BuildOrRent:
-        """Return the terms of the engine, for so many times the work that was asked about.
+        """Return the terms of the engine, for so many times the requested work.
 
-        With a utilisation the bill follows the work on the cluster, up to a full one: what exceeds it is
-        rented either way and stands on neither side.
+        With a utilisation, the bill follows the work up to a full cluster: the excess is rented either way
+        and left out on both sides.
         """
         values, bill = self.values, self.bill()
         work = np.asarray(more, dtype=float) * self.factor
@@ -99,7 +99,7 @@ class Inputs:
 def used_share(own: Hardware, rented: Hardware, hours: float, context: SizingContext) -> float | None:
     """Return the share of a cluster that rented hours would fill; None where peaks do not compare.
 
-    Peaks compare between GPUs only: what IPUs attain of theirs differs too much from what GPUs do.
+    Peaks compare between GPUs only: IPUs attain too different a share of theirs.
     """
 
     def rate(hardware: Hardware) -> float:
@@ -120,7 +120,7 @@ WITHOUT = {
 
 
 class Amounts:
-    """Amounts of a checked request, priced from the catalogue where they are described, with their origin."""
+    """Amounts of a checked request with their origin, priced from the catalogue where they are described."""
 
     def __init__(self, request: BreakEvenRequest, context: SizingContext) -> None:
         self.request, self.context = request, context
@@ -128,13 +128,13 @@ class Amounts:
         """By field of the request; amounts in the currency."""
         self.capex_lines: list[AmountLine] = []
         self.capex_range: tuple[float, float] | None = None
-        """What the catalogue's prices may be off by. [currency]"""
+        """Range of the purchase price from the catalogue's price ranges. [currency]"""
         self.capex_with_fabric = bool(request.capex_includes_fabric)
         self.defaults: list[Default] = []
         self.figures: dict[str, list[Figure]] = {}
         """Figures behind ``capex``, ``onprem``, ``cloud`` and ``horizon``."""
         self.conversions: list[Figure] = []
-        """The exchange rate, where it was needed."""
+        """The exchange rate, if used."""
         self.own = None if request.hardware is None else self._system("hardware", request.hardware)
         self.rented = None if request.cloud is None else self._system("cloud", request.cloud)
         kind = ChipKind.GPU if self.own is None else self.own.entry.chip_kind
@@ -154,10 +154,10 @@ class Amounts:
             {figure.source.id: source_ref(figure.source) for figure in self.figures.get(part, [])}.values()
         )
 
-    def _system(self, part: str, asked: HardwareInput | CloudInput) -> Hardware:
-        fabric = asked.fabric if isinstance(asked, HardwareInput) else None
+    def _system(self, part: str, hardware: HardwareInput | CloudInput) -> Hardware:
+        fabric = hardware.fabric if isinstance(hardware, HardwareInput) else None
         with fields_at(lambda field: f"{part}.{FIELDS.get(field, 'system')}"):
-            return self.context.hardware.system(asked.system, asked.count, fabric)
+            return self.context.hardware.system(hardware.system, hardware.count, fabric)
 
     def _read(self) -> None:
         request, values = self.request, self.values
@@ -185,9 +185,9 @@ class Amounts:
             assert self.request.capex is not None, "checked: capex or hardware"
             self.values["capex"] = self.request.capex
             return
-        assumed = AssumptionsInput(acquisition="own")
+        assumptions = AssumptionsInput(acquisition="own")
         catalog = self.context.catalog
-        capital = capital_of(own, None, assumed, terms_of(own, assumed, catalog), rates, catalog)
+        capital = capital_of(own, None, assumptions, terms_of(own, assumptions, catalog), rates, catalog)
         if not capital.lines:
             raise BadInput.at(
                 "hardware.system",
@@ -196,22 +196,22 @@ class Amounts:
             )
         rate = self._per_dollar()
         lines = [line(name, price * rate, bought(name, own)) for name, price in capital.lines.items()]
-        equipment = sum(bought_line.amount for bought_line in lines)
+        equipment = sum(part.amount for part in lines)
         shares = {"install": rates.installation_share, "spares": rates.spares_share}
         for name, share in shares.items():
             rule = Message("{share} % of the equipment", {"share": round(100 * share.si, 1)})
             lines.append(line(name, equipment * share.si, rule))
-        prices = [figure for rests in capital.figures.values() for figure in rests]
+        prices = [figure for figures in capital.figures.values() for figure in figures]
         self.figures["capex"] = [
             *shares.values(),
             *(figure for figure in prices if isinstance(figure, Figure)),
         ]
         self.capex_with_fabric = True
         self.capex_lines = lines
-        whole = self.values["capex"] = sum(part.amount for part in lines)
+        total = self.values["capex"] = sum(part.amount for part in lines)
         if capital.high > capital.low > 0:
             central = sum(capital.lines.values())
-            self.capex_range = (whole * capital.low / central, whole * capital.high / central)
+            self.capex_range = (total * capital.low / central, total * capital.high / central)
 
     def _read_onprem(self) -> None:
         onprem, own, rates = self.request.onprem, self.own, self.rates
@@ -222,10 +222,10 @@ class Amounts:
         power = self.values["onprem.power_kw"] = self._power(onprem)
         provisioned = power if own is None else own.entry.power_max.value * own.count / KILOWATT
 
-        def take(name: str, figure: Figure, usual: Callable[[], float]) -> None:
-            """Take one part of the running cost as stated, or as the catalogue has it."""
+        def take(name: str, figure: Figure, default: Callable[[], float]) -> None:
+            """Take one part of the running cost as stated, or from the catalogue."""
             stated: float | None = getattr(onprem, name)
-            self.values[f"onprem.{name}"] = usual() if stated is None else stated
+            self.values[f"onprem.{name}"] = default() if stated is None else stated
             if stated is None:
                 self._default(f"onprem.{name}", self.values[f"onprem.{name}"], figure, "onprem")
 
@@ -262,7 +262,7 @@ class Amounts:
         return staff_posts(self.own.entry, self.own.count, self.rates)
 
     def _residual(self) -> float:
-        """Return the resale: as stated, else that of the cost of ownership where the hardware is known."""
+        """Return the resale value: as stated, else the catalogue's where the hardware is known."""
         if self.own is None or "residual_share" in self.request.model_fields_set:
             return self.request.residual_share
         figure = self.rates.residual
@@ -285,8 +285,6 @@ class Amounts:
         self.values["cloud.hourly_price"] = price
 
     def _rent(self, rental: str, rented: Hardware) -> Figure:
-        """Return the newest published rent of a kind."""
-
         def published(kind: str) -> list[Figure]:
             series = self.context.catalog.rents(rented.entry.id, RENTALS[kind])
             return [figure for figure in series if figure.value]
@@ -302,7 +300,7 @@ class Amounts:
         )
 
     def _read_utilisation(self) -> None:
-        """Take the share of the cluster in use as stated, or by the hours where both sides are known."""
+        """Set the utilisation as stated, or from the rented hours where both sides are known."""
         own, rented, cloud = self.own, self.rented, self.request.cloud
         if self.request.utilisation is not None:
             self.values["utilisation"] = self.request.utilisation
@@ -314,7 +312,6 @@ class Amounts:
                 self.defaults.append(Default.of("utilisation", float(f"{share:.6g}"), why))
 
     def _per_dollar(self) -> float:
-        """Return what a dollar is in the currency."""
         if self.request.currency == "USD":
             return 1.0
         self.conversions = [self.rates.won_per_dollar]
@@ -350,7 +347,6 @@ def line(item: str, amount: float, rule: Message) -> AmountLine:
 
 
 def bought(name: str, own: Hardware) -> Message:
-    """Return how much is bought of a line of the purchase price."""
     if name == "hosts":
         return Message("{count} host servers", {"count": own.entry.hosts * own.count})
     if name == "fabric":
@@ -359,7 +355,7 @@ def bought(name: str, own: Hardware) -> Message:
 
 
 def running_lines(amounts: Amounts) -> list[AmountLine]:
-    """Return the running cost of a month by line; empty where it was stated."""
+    """Return the monthly running cost by line; empty if stated as a total."""
     values = amounts.values
     if "onprem_monthly" in values:
         return []
@@ -387,13 +383,12 @@ def running_lines(amounts: Amounts) -> list[AmountLine]:
 
 
 def rent_lines(amounts: Amounts) -> list[AmountLine]:
-    """Return the cloud bill of a month by line; empty where it was stated."""
+    """Return the monthly cloud bill by line; empty if stated as a total."""
     if "cloud_monthly" in amounts.values:
         return []
     count = amounts.inputs.rented
     hours, price = amounts.values["cloud.hours_per_month"], amounts.values["cloud.hourly_price"]
     rule = Message(
-        "{count} × {hours} h × {price} per hour",
-        {"count": count, "hours": hours, "price": round(price, 4)},
+        "{count} × {hours} h × {price} per hour", {"count": count, "hours": hours, "price": round(price, 4)}
     )
     return [line("instances", count * hours * price, rule)]

@@ -47,21 +47,18 @@ FOLDS = {
     "demand": {"demand", "peak_price_factor"},
     "ranges": {"ranges"},
 }
-"""Fold of the form → first words of its fields."""
+"""Fold of the form → first components of its field names."""
 
 REPLACES = {"onprem": "onprem_monthly", "cloud": "cloud_monthly"}
-"""What an amount is made of → the amount, which then need not be typed."""
+"""Components of an amount → the amount that they replace."""
 
 OF_OPTION = ("hardware.", "price_book_id")
-"""Beginnings of fields that the study answers."""
+"""Prefixes of fields that the study provides."""
 
 
-def completed(found: dict[str, str]) -> dict[str, str]:
-    """Return the fields of the form without those that others take the place of.
-
-    A chosen cloud system makes the bill, and any part of the running cost its sum.
-    """
-    kept = {name: value for name, value in found.items() if not name.startswith(OF_OPTION)}
+def completed(fields: dict[str, str]) -> dict[str, str]:
+    """Drop fields that others replace: components of an amount replace the amount."""
+    kept = {name: value for name, value in fields.items() if not name.startswith(OF_OPTION)}
     if not kept.get("cloud.system", "").strip():
         kept = {name: value for name, value in kept.items() if not name.startswith("cloud.")}
     for part, amount in REPLACES.items():
@@ -75,7 +72,6 @@ FORM = QueryForm(BreakEvenRequest, complete=completed)
 
 
 def open_folds(form: Form) -> frozenset[str]:
-    """Return the folds of a form that hold something, or something wrong."""
     filled = {*(name for name in form.values if form.get(name)), *(error.field for error in form.errors)}
     starts = {name.partition(".")[0] for name in filled}
     return frozenset(fold for fold, names in FOLDS.items() if names & starts)
@@ -93,24 +89,23 @@ class BreakEvenPage:
     tornado_chart: FigureView | None
     mixed_chart: FigureView | None
     general: Sequence[Message]
-    """What is wrong that no field shows."""
+    """Errors that no field shows."""
     amounts: OptionAmounts | None
-    """What the study says; None where it has no price, or does not run."""
+    """Amounts of the study; None if the option has no price or does not fit."""
     unpriced: bool
-    """True where the option runs and only its price is missing."""
+    """Whether the option fits and only its price is missing."""
     kept: frozenset[str]
     """Amounts of the form that are those of the study."""
     clouds: Sequence[ChoiceGroup]
-    """What can be rented."""
+    """Systems that can be rented."""
     folds: frozenset[str]
-    """Folds of the form that are open, for they hold something."""
+    """Folds of the form that are open."""
 
 
 def break_even_page(request: Request, opened: OpenView, result: Answered[BreakEven] | None) -> BreakEvenPage:
-    """Return the page of an answer, of an earlier one where this question is refused."""
     form = Form() if result is None else result.form
     answer, voice = None if result is None else result.answer, voice_of(request)
-    found = None if opened.question is None else amounts_of(opened.question)
+    amounts = None if opened.question is None else amounts_of(opened.question)
     currency = opened.state.content.base.currency
     return BreakEvenPage(
         frame=opened.frame,
@@ -120,9 +115,9 @@ def break_even_page(request: Request, opened: OpenView, result: Answered[BreakEv
         tornado_chart=None if answer is None else tornado_chart(answer, voice),
         mixed_chart=None if answer is None else mixed_chart(answer, voice),
         general=FORM.unplaced(form),
-        amounts=found,
-        unpriced=found is None and opened.question is not None and is_unpriced(opened.question),
-        kept=frozenset() if answer is None or found is None else kept_amounts(answer, found),
+        amounts=amounts,
+        unpriced=amounts is None and opened.question is not None and is_unpriced(opened.question),
+        kept=frozenset() if answer is None or amounts is None else kept_amounts(answer, amounts),
         clouds=[group for group in system_names(opened.bench.catalogue) if group.name == RENTED],
         folds=open_folds(form),
     )
@@ -146,12 +141,11 @@ def mixed_chart(answer: BreakEven, voice: Voice) -> FigureView | None:
     return view("mixed", voice.gettext("Cost by owned capacity"), drawn)
 
 
-def kept_amounts(answer: BreakEven, found: OptionAmounts) -> frozenset[str]:
-    """Return the amounts of an answer that are those of the study."""
-    kept = {"capex"} if is_of_study(answer.capex.value, found.purchase) else set()
-    if not answer.onprem_lines and round(answer.onprem_monthly) == round(found.running_monthly):
+def kept_amounts(answer: BreakEven, amounts: OptionAmounts) -> frozenset[str]:
+    kept = {"capex"} if is_of_study(answer.capex.value, amounts.purchase) else set()
+    if not answer.onprem_lines and round(answer.onprem_monthly) == round(amounts.running_monthly):
         kept.add("onprem_monthly")
-    if found.cloud is not None and is_of_study(answer.cloud_monthly, found.cloud.monthly):
+    if amounts.cloud is not None and is_of_study(answer.cloud_monthly, amounts.cloud.monthly):
         kept.add("cloud_monthly")
     return frozenset(kept)
 
@@ -200,26 +194,25 @@ study_view(
 )
 
 
-def study_of_purchase(given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return a study of what an old address buys, and the fields of its view."""
+def study_of_purchase(query: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
     example = {name: f"{value:,}" if isinstance(value, int) else value for name, value in BREAK_EVEN.items()}
-    asked = dict(given) or example
-    chosen = asked.get("hardware.system", "")
+    values = dict(query) or example
+    chosen = values.get("hardware.system", "")
     system = {
         "id": chosen or "dgx-a100-320gb",
-        "count": asked.get("hardware.count") or ("1" if chosen else "20"),
+        "count": values.get("hardware.count") or ("1" if chosen else "20"),
     }
-    assumptions = {"price_book_id": asked["price_book_id"]} if asked.get("price_book_id") else {}
+    assumptions = {"price_book_id": values["price_book_id"]} if values.get("price_book_id") else {}
     base = {
         "model": {"preset": "gpt3-175b"},
         "workload": {"tokens": 3e11},
-        "currency": asked.get("currency", "KRW"),
+        "currency": values.get("currency", "KRW"),
         "assumptions": assumptions,
     }
-    # Nothing was discounted or sold in the end unless the address said so.
-    unsaid = {"discount_percent": ""} if chosen else {"discount_percent": "", "residual_percent": ""}
-    fields = {name: text for name, text in asked.items() if name != "currency"}
-    return {"name": "GPT-3 175B", "base": base, "options": [{"system": system}]}, {**unsaid, **fields}
+    # Old addresses had neither discount nor resale by default.
+    defaults = {"discount_percent": ""} if chosen else {"discount_percent": "", "residual_percent": ""}
+    fields = {name: text for name, text in values.items() if name != "currency"}
+    return {"name": "GPT-3 175B", "base": base, "options": [{"system": system}]}, {**defaults, **fields}
 
 
 old_address(router, "/breakevens", "rent", study_of_purchase, endings=("", ".json", ".csv"))

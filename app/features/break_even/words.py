@@ -1,4 +1,4 @@
-"""The answer in words: the outcome first, what would turn it, and what to beware of."""
+"""The answer in words: the outcome, what would change it, and warnings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from app.features.break_even.inputs import Amounts, used_share
 from app.features.break_even.model import BreakEven, Mixed
 
 LONG_GROWTH = 24.0
-"""Months over which growth that goes on is more than a plan for the next budget."""
+"""Months from which extrapolated growth is a caution."""
 
 FAR = 600.0
-"""Months up to which growth is told."""
+"""Most months over which growth is extrapolated."""
 
 
 def written(months: float | None) -> object:
@@ -29,7 +29,7 @@ def written(months: float | None) -> object:
 
 
 def sentences(answer: BreakEven, varied: Collection[str]) -> Iterator[Message]:
-    """Give the answer in sentences, with the inputs that are not known exactly."""
+    """Yield the answer in sentences, with the names of the inputs with a range."""
     yield _outcome(answer)
     if math.isfinite(answer.required_cloud_monthly):
         yield from _turning(answer)
@@ -90,29 +90,28 @@ def _turning(answer: BreakEven) -> Iterator[Message]:
         )
 
 
-def _mixed(found: Mixed, currency: str) -> Message:
+def _mixed(hybrid: Mixed, currency: str) -> Message:
     values = {
-        "share": round(100 * found.best.owned, 1),
-        "best": money(found.best.total, currency),
-        "owned": money(found.all_owned.total, currency),
-        "rented": money(found.all_rented.total, currency),
+        "share": round(100 * hybrid.best.owned, 1),
+        "best": money(hybrid.best.total, currency),
+        "owned": money(hybrid.all_owned.total, currency),
+        "rented": money(hybrid.all_rented.total, currency),
     }
-    if found.best.owned == 0:
+    if hybrid.best.owned == 0:
         return Message(
             "For this demand, renting everything costs least: {rented} a month, versus {owned} "
             "when owning everything",
             values,
         )
-    if found.best.owned >= found.peak_demand:
+    if hybrid.best.owned >= hybrid.peak_demand:
         return Message(
             "For this demand, owning everything costs least: {owned} a month, versus {rented} "
             "when renting everything",
             values,
         )
     return Message(
-        "For this demand, owning {share} % of the cluster and renting the peak costs least: "
-        "{best} a month, versus {owned} when owning everything and {rented} when renting "
-        "everything",
+        "For this demand, owning {share} % of the cluster and renting the peak costs least: {best} a month, "
+        "versus {owned} when owning everything and {rented} when renting everything",
         values,
     )
 
@@ -134,14 +133,14 @@ def _fabric(amounts: Amounts, terms: BuildOrRent, months: float) -> Iterator[Che
     if amounts.capex_with_fabric:
         return
     share = amounts.context.catalog.figure("dgx-cluster", "network_share").si
-    whole = float(break_even_month(replace(terms, capital=float(terms.capital) / (1.0 - share))))
-    values = {"share": round(100 * share, 1), "later": written(whole), "months": written(months)}
+    later = float(break_even_month(replace(terms, capital=float(terms.capital) / (1.0 - share))))
+    values = {"share": round(100 * share, 1), "later": written(later), "months": written(months)}
     message = Message(
         "it is unknown whether the purchase price includes switches, cables and installation; "
         "a published cluster spent {share} % of its price on its network",
         values,
     )
-    if math.isfinite(whole):
+    if math.isfinite(later):
         message = Message(
             "it is unknown whether the purchase price includes switches, cables and "
             "installation; if not, with {share} % spent on the network as in a published "

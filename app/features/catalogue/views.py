@@ -1,4 +1,4 @@
-"""The catalogue as pages show it: one list per kind, one page per thing."""
+"""Pages of the catalogue: a list per kind, a page per entry."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from app.platform.wording.voice import Voice
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Head of a column; numbers stand to the right."""
+    """Head of a column; numbers are right-aligned."""
 
     name: str
     numeric: bool = False
@@ -36,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """One line of a list of the catalogue, first column apart."""
+    """One line of a list, with the cells after the first column."""
 
     id: str
     name: str
@@ -46,7 +46,7 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True)
 class StatementView:
-    """One figure as a source states it, written for reading."""
+    """One figure as its source states it, formatted."""
 
     parameter: str
     anchor: str
@@ -66,8 +66,6 @@ class StatementView:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A plain table."""
-
     title: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[str]]
@@ -75,7 +73,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogKindPage:
-    """Everything of one kind."""
+    """All entries of one kind."""
 
     kind: str
     kinds: Sequence[str]
@@ -85,17 +83,17 @@ class CatalogKindPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogItemPage:
-    """One thing with all its figures."""
+    """One entry with all its figures."""
 
     kind: str
     id: str
     name: str
     maker: str
     facts: Sequence[tuple[str, str, str]]
-    """Name, value as written, address or nothing."""
+    """Name, formatted value, address or empty."""
     figures: Sequence[StatementView]
     derived: Sequence[tuple[str, str, str]]
-    """Name, value as written, formula."""
+    """Name, formatted value, formula."""
     tables: Sequence[Table]
 
 
@@ -105,29 +103,25 @@ Fact = tuple[str, str, str]
 
 
 def shelf(catalogue: Catalogue, kind: str) -> Shelf[Document]:
-    """Return everything of a kind."""
     if kind not in KINDS:
         raise NotFound.named("catalogue section", kind, KINDS)
-    found: Shelf[Document] = getattr(catalogue, kind)
-    return found
+    entries: Shelf[Document] = getattr(catalogue, kind)
+    return entries
 
 
 def entry(catalogue: Catalogue, kind: str, identifier: str) -> Document:
-    """Return one thing; a model with its operators."""
     if kind == "models":
         return catalogue.model_with_operators(identifier)
     return shelf(catalogue, kind).get(identifier)
 
 
 def kind_page(request: Request, documents: Sequence[Document]) -> CatalogKindPage:
-    """Return the list of everything of a kind."""
     kind, voice = request.path_params["kind"], voice_of(request)
     rows = [entry_row(kind, document, voice) for document in documents]
     return CatalogKindPage(kind=kind, kinds=KINDS, columns=columns(kind, voice), rows=rows)
 
 
 def columns(kind: str, voice: Voice) -> list[Column]:
-    """Return the heads of the list of a kind; the first is the name."""
     _ = voice.gettext
     name = Column(_("Name"))
     if kind == "models":
@@ -160,8 +154,8 @@ def columns(kind: str, voice: Voice) -> list[Column]:
 
 
 def entry_row(kind: str, document: Document, voice: Voice) -> EntryRow:
-    """Return one line of the list of a kind, its cells in the order of :func:`columns`."""
-    identifier = str(getattr(document, "id"))  # noqa: B009 - every kind has one, documents as such have not
+    """Return one line of the list of a kind, with cells for :func:`columns`."""
+    identifier = str(getattr(document, "id"))  # noqa: B009 - every kind has one, Document has not
     url = f"/catalog/{kind}/{identifier}"
     if isinstance(document, Model):
         cells = [
@@ -191,14 +185,9 @@ def entry_row(kind: str, document: Document, voice: Voice) -> EntryRow:
 
 
 def item_page(request: Request, document: Document) -> CatalogItemPage:
-    """Return the page of one thing."""
-    kind, identifier, voice = (
-        request.path_params["kind"],
-        request.path_params["identifier"],
-        voice_of(request),
-    )
+    identifier, voice = request.path_params["identifier"], voice_of(request)
     return CatalogItemPage(
-        kind=kind,
+        kind=request.path_params["kind"],
         id=identifier,
         name=name_of(document, identifier),
         maker=document.maker if isinstance(document, CatalogueEntry) else "",
@@ -210,14 +199,12 @@ def item_page(request: Request, document: Document) -> CatalogItemPage:
 
 
 def name_of(document: Document, identifier: str) -> str:
-    """Return what a thing is called."""
     if isinstance(document, SourceRef):
         return document.title
     return str(getattr(document, "name", identifier))
 
 
 def facts_of(document: Document, voice: Voice) -> list[Fact]:
-    """Return what a thing is, apart from its figures."""
     _ = voice.gettext
     if isinstance(document, System):
         return [
@@ -284,7 +271,7 @@ def model_facts(model: Model, voice: Voice) -> list[Fact]:
 
 
 def figures_of(document: Document, voice: Voice) -> list[StatementView]:
-    """Return the figures of a thing, each with the claims that were rejected."""
+    """Return the figures of an entry, each with its rejected claims."""
     if isinstance(document, Model):
         return [statement_view(figure, voice, figure.description) for figure in document.training.figures]
     if isinstance(document, CatalogueEntry):
@@ -314,7 +301,7 @@ def figures_of(document: Document, voice: Voice) -> list[StatementView]:
 
 
 def statement_view(statement: Statement, voice: Voice, description: str) -> StatementView:
-    """Return one figure as it is shown: as its source states it, in the source's own unit."""
+    """Return one figure as its source states it, in the source's unit."""
     rivals = statement.rejected if isinstance(statement, CatalogueFigure) else []
     anchor = "-".join(part for part in (statement.parameter, statement.condition.replace(" ", "-")) if part)
     return StatementView(
@@ -336,17 +323,17 @@ def statement_view(statement: Statement, voice: Voice, description: str) -> Stat
 
 
 def stated(statement: Statement, voice: Voice) -> str:
-    """Return a figure as its source writes it; words as they are."""
+    """Format a figure in the unit of its source; text is unchanged."""
     try:
-        written = voice.number(float(statement.text), digits=6)
+        number = voice.number(float(statement.text), digits=6)
     except ValueError:
         return statement.text
     unit = {"us": "µs"}.get(statement.stated_unit, statement.stated_unit)
-    return written if unit in {"1", ""} else f"{written} {unit}"
+    return number if unit in {"1", ""} else f"{number} {unit}"
 
 
 def stated_range(statement: Statement, voice: Voice) -> str:
-    """Return the range of a figure in the unit its source uses; empty where it has none."""
+    """Format the range of a figure in the unit of its source; empty without one."""
     value, low, high = statement.value, statement.low, statement.high
     if not value or low is None or high is None or low == high:
         return ""
@@ -358,28 +345,26 @@ def stated_range(statement: Statement, voice: Voice) -> str:
 
 
 def derived_of(document: Document, voice: Voice) -> list[tuple[str, str, str]]:
-    """Return what follows from the figures of a thing."""
     if isinstance(document, Chip | System):
         return [
-            (derived_name(one.name, voice), counted(one.value, one.unit, voice), one.formula)
-            for one in document.derived
+            (derived_name(figure.name, voice), counted(figure.value, figure.unit, voice), figure.formula)
+            for figure in document.derived
         ]
     return []
 
 
 def derived_name(name: str, voice: Voice) -> str:
-    """Return the words for a derived figure; what tells options apart stays in brackets."""
+    """Translate the name of a derived figure; its options stay in brackets."""
     code, bracket, option = name.partition(" (")
     return f"{voice.label(code, 'derived')}{bracket}{option}"
 
 
 def counted(value: float, unit: str, voice: Voice) -> str:
-    """Write a value; without a unit it is a count or a factor here, not a share."""
+    """Format a value; without a unit it is a count or factor, not a share."""
     return voice.number(value) if unit == "1" else voice.value(value, unit, exact=False)
 
 
 def tables_of(document: Document, voice: Voice) -> list[Table]:
-    """Return what a thing consists of."""
     _ = voice.gettext
     if isinstance(document, System) and document.bill:
         heads = [
@@ -408,13 +393,13 @@ def tables_of(document: Document, voice: Voice) -> list[Table]:
         ]
         rows = [
             [
-                one.name,
-                voice.label(one.kind, "part"),
-                voice.number(one.count),
-                voice.count(one.parameters),
-                voice.value(one.forward_flop, "FLOP", exact=False),
+                operator.name,
+                voice.label(operator.kind, "part"),
+                voice.number(operator.count),
+                voice.count(operator.parameters),
+                voice.value(operator.forward_flop, "FLOP", exact=False),
             ]
-            for one in document.operators
+            for operator in document.operators
         ]
         return [Table(_("Operators per sample"), heads, rows)]
     return []

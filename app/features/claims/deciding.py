@@ -1,4 +1,4 @@
-"""From claims and their estimates to one document with verdicts."""
+"""Verdicts on vendor claims from estimates of both sides."""
 
 from __future__ import annotations
 
@@ -13,14 +13,7 @@ from app.estimating.documents import CheckWarning, Text
 from app.estimating.ranges import quantity, significant, spread_quantity
 from app.estimating.trace import source_ref
 from app.features.claims.estimates import ERAS, EstimatedSide, Estimates
-from app.features.claims.footing import (
-    SystemAmounts,
-    amounts_of,
-    decided,
-    footings_of,
-    parity_of,
-    published,
-)
+from app.features.claims.footing import SystemAmounts, amounts_of, decided, footings_of, parity_of, published
 from app.features.claims.measured import measured_ratios, measured_warnings
 from app.features.claims.model import (
     ClaimSide,
@@ -35,40 +28,46 @@ from app.features.claims.model import (
 )
 
 BOW_CLAIM = "vendor-bow-40"
-"""Claim of the catalogue that says by how much Bow is faster, at most."""
+"""Catalogue claim of the largest speed-up of Bow."""
 
 BOW = {"ipu-pod64": "bow-pod64"}
-"""System of the second generation → that of its successor of the same size."""
+"""Mk2 system → Bow system of the same size."""
 
 
-def claims_of(catalog: Catalog, estimates: Estimates, asked: ClaimsRequest) -> VendorClaims:
+def claims_of(catalog: Catalog, estimates: Estimates, assumptions: ClaimsRequest) -> VendorClaims:
     """Return every claim with its verdict, estimated with software of the time."""
-    check(asked)
+    check(assumptions)
     return VendorClaims(
-        items=[_claim(ratio, catalog, estimates, asked, ERAS[:1]) for ratio in catalog.vendor_ratios],
-        measured=measured_ratios(estimates.pairs, catalog, asked),
-        hours=_hours(catalog, estimates, asked.scaling_efficiency),
-        parity=parity_of(catalog, asked),
-        assumptions=asked,
+        items=[_claim(ratio, catalog, estimates, assumptions, ERAS[:1]) for ratio in catalog.vendor_ratios],
+        measured=measured_ratios(estimates.pairs, catalog, assumptions),
+        hours=_hours(catalog, estimates, assumptions.scaling_efficiency),
+        parity=parity_of(catalog, assumptions),
+        assumptions=assumptions,
         catalog_version=catalog.version,
         warnings=[*list_warnings(), *measured_warnings()],
     )
 
 
-def claim_of(claim_id: str, catalog: Catalog, estimates: Estimates, asked: ClaimsRequest) -> VendorClaim:
-    """Return one claim, estimated with software of the time and the best later, or say which there are."""
-    check(asked)
+def claim_of(
+    claim_id: str, catalog: Catalog, estimates: Estimates, assumptions: ClaimsRequest
+) -> VendorClaim:
+    """Return one claim, estimated with software of the time and the best later."""
+    check(assumptions)
     known = {ratio.id: ratio for ratio in catalog.vendor_ratios}
     if claim_id not in known:
         raise NotFound.named("vendor claim", claim_id, known, "id")
-    return _claim(known[claim_id], catalog, estimates, asked, ERAS)
+    return _claim(known[claim_id], catalog, estimates, assumptions, ERAS)
 
 
 def _claim(
-    ratio: VendorRatio, catalog: Catalog, estimates: Estimates, asked: ClaimsRequest, eras: Sequence[Era]
+    ratio: VendorRatio,
+    catalog: Catalog,
+    estimates: Estimates,
+    assumptions: ClaimsRequest,
+    eras: Sequence[Era],
 ) -> VendorClaim:
-    efficiency = asked.scaling_efficiency
-    readings = [_reading(era, ratio, estimates, catalog, asked) for era in eras if ratio.modelled]
+    efficiency = assumptions.scaling_efficiency
+    readings = [_reading(era, ratio, estimates, catalog, assumptions) for era in eras if ratio.modelled]
     verdict = _verdict(ratio, readings)
     return VendorClaim(
         id=ratio.id,
@@ -93,7 +92,7 @@ def _claim(
 
 
 def _verdict(ratio: VendorRatio, readings: list[Reading]) -> Verdict:
-    """Return what becomes of a claim; where nothing measured stands behind either side, nothing is said."""
+    """Return the verdict on a claim; “not comparable” if neither side rests on measurements."""
     if not readings:
         return "not_comparable" if ratio.metric == "unstated_throughput" else "not_modelled"
     first = readings[0]
@@ -105,7 +104,7 @@ def _verdict(ratio: VendorRatio, readings: list[Reading]) -> Verdict:
 
 def _base(ratio: VendorRatio, catalog: Catalog) -> Message:
     claimed, baseline = catalog.system(ratio.claimed.system), catalog.system(ratio.baseline.system)
-    places: dict[str, object] = {
+    values: dict[str, object] = {
         "claimed": claimed.name,
         "claimed_devices": ratio.claimed.devices,
         "baseline": baseline.name,
@@ -114,17 +113,17 @@ def _base(ratio: VendorRatio, catalog: Catalog) -> Message:
     }
     if ratio.baseline.devices < baseline.devices:
         return Message(
-            "one {claimed} with {claimed_devices} IPUs versus one of the 8 GPUs of a {baseline}", places
+            "one {claimed} with {claimed_devices} IPUs versus one of the 8 GPUs of a {baseline}", values
         )
     if ratio.baseline.count == 1:
         return Message(
             "one {claimed} with {claimed_devices} IPUs versus one {baseline} with {baseline_devices} GPUs",
-            places,
+            values,
         )
     return Message(
         "one {claimed} with {claimed_devices} IPUs versus {baseline_count} × {baseline} with "
         "{baseline_devices} GPUs, scaled linearly from one",
-        places,
+        values,
     )
 
 
@@ -138,7 +137,7 @@ def _sentence(ratio: VendorRatio, verdict: Verdict, readings: list[Reading]) -> 
             {"claimed": ratio.value},
         )
     by_name = {footing.footing: significant(footing.ours.value, 2) for footing in readings[0].footings}
-    places = {
+    values = {
         "claimed": ratio.value,
         "base": by_name["as_claimed"],
         "chip": by_name["per_chip"],
@@ -149,34 +148,33 @@ def _sentence(ratio: VendorRatio, verdict: Verdict, readings: list[Reading]) -> 
         return Message(
             "holds on equal footing: {chip}× per chip, {dollar}× per dollar and {watt}× per watt reach "
             "the {claimed}×",
-            places,
+            values,
         )
     if verdict == "shrinks":
         return Message(
             "shrinks on equal footing: for the claimed {claimed}× we find {base}× on its own "
             "basis, {chip}× per chip, {dollar}× per dollar and {watt}× per watt",
-            places,
+            values,
         )
     return Message(
-        "no advantage can be shown on equal footing: for the claimed {claimed}× we find "
-        "{base}× on its own basis, {chip}× per chip, {dollar}× per dollar and {watt}× per "
-        "watt",
-        places,
+        "no advantage can be shown on equal footing: for the claimed {claimed}× we find {base}× on its own "
+        "basis, {chip}× per chip, {dollar}× per dollar and {watt}× per watt",
+        values,
     )
 
 
 def _reading(
-    era: Era, ratio: VendorRatio, estimates: Estimates, catalog: Catalog, asked: ClaimsRequest
+    era: Era, ratio: VendorRatio, estimates: Estimates, catalog: Catalog, assumptions: ClaimsRequest
 ) -> Reading:
     estimated = estimates.of(ratio, era)
-    claimed = amounts_of(ratio.claimed.system, catalog, asked)
-    baseline = amounts_of(ratio.baseline.system, catalog, asked)
+    claimed = amounts_of(ratio.claimed.system, catalog, assumptions)
+    baseline = amounts_of(ratio.baseline.system, catalog, assumptions)
     return Reading(
         era=era,
         claimed=_side(estimated.claimed, claimed),
         baseline=_side(estimated.baseline, baseline),
         whole=_side(estimated.whole, baseline),
-        footings=footings_of(ratio, estimated, claimed, baseline, asked.scaling_efficiency),
+        footings=footings_of(ratio, estimated, claimed, baseline, assumptions.scaling_efficiency),
     )
 
 
@@ -197,19 +195,19 @@ def _side(side: EstimatedSide, amounts: SystemAmounts) -> ClaimSide:
 
 
 def _hours(catalog: Catalog, estimates: Estimates, efficiency: float) -> list[PublishedHours]:
-    """Return the published times to train of all claims that have any, the slowest first."""
-    found: dict[tuple[str, int], PublishedHours] = {}
+    """Return the published times to train of all claims, the slowest first."""
+    by_system: dict[tuple[str, int], PublishedHours] = {}
     for ratio in catalog.vendor_ratios:
         claimed, baseline = ratio.claimed, ratio.baseline
         if claimed.hours is None or baseline.hours is None:
             continue
-        known = estimates.of(ratio, ERAS[0]) if ratio.modelled else None
+        estimate = estimates.of(ratio, ERAS[0]) if ratio.modelled else None
         loss = efficiency if ratio.linear else 1.0
         for machinery, hours, side in (
-            (baseline, baseline.hours / baseline.count / loss, known and known.baseline),
-            (claimed, claimed.hours, known and known.claimed),
+            (baseline, baseline.hours / baseline.count / loss, estimate and estimate.baseline),
+            (claimed, claimed.hours, estimate and estimate.claimed),
         ):
-            found[machinery.system, machinery.count] = PublishedHours(
+            by_system[machinery.system, machinery.count] = PublishedHours(
                 label=f"{machinery.count} × {catalog.system(machinery.system).name}",
                 kind="linear" if machinery is baseline and ratio.linear else "vendor",
                 hours=hours,
@@ -222,7 +220,7 @@ def _hours(catalog: Catalog, estimates: Estimates, efficiency: float) -> list[Pu
         if claimed.system in BOW:
             bow = BOW[claimed.system]
             faster = catalog.claim(BOW_CLAIM).value or 1.0
-            found[bow, claimed.count] = PublishedHours(
+            by_system[bow, claimed.count] = PublishedHours(
                 label=f"1 × {catalog.system(bow).name}",
                 kind="vendor",
                 hours=claimed.hours / faster,
@@ -232,11 +230,10 @@ def _hours(catalog: Catalog, estimates: Estimates, efficiency: float) -> list[Pu
                 ours=None,
                 ratio=1.0 / faster,
             )
-    return sorted(found.values(), key=lambda published_hours: -published_hours.hours)
+    return sorted(by_system.values(), key=lambda published_hours: -published_hours.hours)
 
 
 def list_warnings() -> Iterator[CheckWarning]:
-    """Give what to beware of in all claims."""
     measured = Message(
         "typical power is measured in training for DGX A100 and stated by the vendor for "
         "IPU-M2000; maximum power is from the data sheet for the former and from the power "
@@ -253,7 +250,6 @@ def list_warnings() -> Iterator[CheckWarning]:
 def claim_warnings(
     ratio: VendorRatio, readings: Sequence[Reading], catalog: Catalog, efficiency: float
 ) -> Iterator[CheckWarning]:
-    """Give what to beware of in one claim."""
     claimed, baseline = catalog.system(ratio.claimed.system), catalog.system(ratio.baseline.system)
     vendor = Message("{rows}: published by the vendor; not independently measured", {"rows": ratio.model})
     yield CheckWarning.of("vendor_figure", "caution", vendor, "ratio")
@@ -283,14 +279,14 @@ def claim_warnings(
         {"era": ratio.software_era, "software": first.claimed.phases[0].software},
     )
     yield CheckWarning.of("software_era_differs", "info", newer, "readings")
-    doubtful = [
+    unmeasured_sides = [
         side.name
         for side in (first.claimed, first.baseline)
         if any(phase.validation == "unvalidated" for phase in side.phases)
     ]
-    if doubtful:
+    if unmeasured_sides:
         unmeasured = Message(
             "{model} has never been measured on {systems}; the estimate is based on other neural networks",
-            {"model": ratio.model, "systems": ", ".join(dict.fromkeys(doubtful))},
+            {"model": ratio.model, "systems": ", ".join(dict.fromkeys(unmeasured_sides))},
         )
         yield CheckWarning.of("unvalidated", "caution", unmeasured, "readings")

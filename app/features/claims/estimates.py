@@ -39,7 +39,7 @@ class Phase:
 
     estimate: PhaseEstimate
     column: str
-    """Column of the samples that belongs to it alone."""
+    """Its own column of the samples."""
     seconds: float
     samples: Floats
     """Samples of the time. [s]"""
@@ -65,12 +65,12 @@ class ClaimEstimate:
     claimed: EstimatedSide
     baseline: EstimatedSide
     whole: EstimatedSide
-    """The baseline in whole systems; the same where the claim states them."""
+    """The baseline in whole systems; the same if the claim states whole systems."""
 
     def free_columns(self, count: int) -> list[str]:
-        """Return columns of samples that no run has to itself, so that prices vary on their own."""
-        taken = {phase.column for side in (self.claimed, self.baseline, self.whole) for phase in side.phases}
-        return [column for column in OWN if column not in taken][:count]
+        """Return columns of samples that no run uses, so that prices vary independently."""
+        used = {phase.column for side in (self.claimed, self.baseline, self.whole) for phase in side.phases}
+        return [column for column in OWN if column not in used][:count]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,14 +78,14 @@ class EstimatedRun:
     """One run of a pair as predicted from its configuration, without its value."""
 
     row: Mapping[str, str]
-    found: PredictionSamples
+    prediction: PredictionSamples
     seconds: float
     samples: Floats
     """Samples of the time. [s]"""
 
     @property
     def column(self) -> str:
-        return own_column(self.found.scenario.chip, self.found.plans)
+        return own_column(self.prediction.scenario.chip, self.prediction.plans)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,19 +96,18 @@ class EstimatedPair:
 
     @property
     def free_columns(self) -> list[str]:
-        """Columns of samples that neither run has to itself."""
+        """Columns of samples that neither run uses."""
         return [column for column in OWN if column not in (self.claimed.column, self.baseline.column)]
 
     @property
     def baseline_samples(self) -> Floats:
-        # How many samples each run happened to need is its own luck, which must not cancel in the ratio.
+        # The number of samples each run happened to need varies on its own and must not cancel in the ratio.
         normals = common_normals()
         own = normals[self.free_columns[-1]] - normals["run_length"]
-        return np.asarray(self.baseline.samples * np.exp(self.baseline.found.run_deviation * own))
+        return np.asarray(self.baseline.samples * np.exp(self.baseline.prediction.run_deviation * own))
 
 
 def estimate_pairs(context: SizingContext) -> list[EstimatedPair]:
-    """Return the prediction of both runs of every pair."""
     return [
         EstimatedPair(pair, estimate_run(pair.claimed, context), estimate_run(pair.baseline, context))
         for pair in context.measured_pairs
@@ -117,14 +116,14 @@ def estimate_pairs(context: SizingContext) -> list[EstimatedPair]:
 
 def estimate_run(row: Mapping[str, str], context: SizingContext) -> EstimatedRun:
     case = read_case(without_answers(row), context.rules)
-    found, samples, _ = predict_run(case, context, context.measured)
-    return EstimatedRun(row, found, found.value * MINUTE, samples * MINUTE)
+    prediction, samples, _ = predict_run(case, context, context.measured)
+    return EstimatedRun(row, prediction, prediction.value * MINUTE, samples * MINUTE)
 
 
 class Estimates:
-    """Estimates of the sides of claims, made when first asked for; claims that share a run share its numbers.
+    """Estimates of the sides of claims, cached; claims that share a run share its estimate.
 
-    They depend on nothing that can be assumed: prices, power and scaling efficiency come in after them.
+    They do not depend on the assumptions: prices, power and scaling efficiency are applied later.
     """
 
     def __init__(self, context: SizingContext) -> None:
@@ -134,11 +133,9 @@ class Estimates:
 
     @cached_property
     def pairs(self) -> list[EstimatedPair]:
-        """Both runs of every measured ratio."""
         return estimate_pairs(self._context)
 
     def of(self, ratio: VendorRatio, era: Era) -> ClaimEstimate:
-        """Return both sides of a claim that is modelled."""
         if (ratio.id, era) not in self._known:
             claimed = self._side(ratio, "claimed", era)
             baseline = whole = self._side(ratio, "baseline", era)
@@ -150,15 +147,15 @@ class Estimates:
     def _side(self, ratio: VendorRatio, side: Side, era: Era, *, whole: bool = False) -> EstimatedSide:
         stated = ratio.claimed if side == "claimed" else ratio.baseline
         entry = self._context.catalog.system(stated.system)
-        everything = entry.devices * stated.count
-        devices = everything if whole else stated.devices
+        installed = entry.devices * stated.count
+        devices = installed if whole else stated.devices
         phases = []
         for run in ratio.runs:
             if run.side != side:
                 continue
-            key = (stated.system, stated.count, run, era, devices == everything)
+            key = (stated.system, stated.count, run, era, devices == installed)
             if key not in self._phases:
-                request = request_of(run, era, stated, None if devices == everything else devices)
+                request = request_of(run, era, stated, None if devices == installed else devices)
                 self._phases[key] = estimate_phase(run, ratio, request, self._context)
             phases.append(self._phases[key])
         return EstimatedSide(
@@ -172,7 +169,7 @@ class Estimates:
 
 
 def request_of(run: VendorRun, era: Era, stated: Machinery, devices: int | None) -> EstimateRequest:
-    """Return the estimate request of one run; accelerators it leaves out hold copies of the model."""
+    """Return the estimate request of one run, data-parallel where it uses part of a system."""
     workload: Mapping[str, object] = {
         "samples": run.samples,
         "seq_len": run.seq_len,

@@ -1,4 +1,4 @@
-"""What both sides of a claim cost and draw, its ratio on every footing, and the verdict that follows."""
+"""Price and power of both sides of a claim, its ratio on every footing, and the verdict."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from app.features.claims.model import (
 )
 
 DECIDING: tuple[FootingName, ...] = ("per_chip", "per_dollar", "per_watt_typical")
-"""Footings on which both sides are equal, which decide the verdict of a claim."""
+"""Equal footings, which decide the verdict on a claim."""
 
 AS_STATED: tuple[FootingName, ...] = ("as_claimed", "per_system")
-"""Footings of systems against systems: ours is held against the published ratio restated for them. On the
-others it is held against the ratio as it is printed, which is what a reader takes it for."""
+"""Footings of systems against systems: compared with the published ratio restated for them. The others are
+compared with the ratio as printed, as a reader takes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemAmounts:
-    """Of one system, bought with its hosts and switches."""
+    """Price and power of one system with its hosts and switches."""
 
     price: Spread
     """[USD]"""
@@ -53,15 +53,15 @@ class SystemAmounts:
     """[W]"""
 
 
-def amounts_of(system: str, catalog: Catalog, asked: ClaimsRequest) -> SystemAmounts:
-    """Return what one system costs and draws under the assumptions asked for."""
-    if system == POD and asked.dgx_per_pod64 is not None:
-        machine, factor = amounts_of(MACHINE, catalog, asked), asked.dgx_per_pod64
+def amounts_of(system: str, catalog: Catalog, assumptions: ClaimsRequest) -> SystemAmounts:
+    """Return what one system costs and draws under the assumptions."""
+    if system == POD and assumptions.dgx_per_pod64 is not None:
+        machine, factor = amounts_of(MACHINE, catalog, assumptions), assumptions.dgx_per_pod64
         return SystemAmounts(
             times(factor, machine.price), times(factor, machine.typical), times(factor, machine.maximum)
         )
     entry = catalog.system(system)
-    stated = next((getattr(asked, name) for name, known in PRICES.items() if known == system), None)
+    stated = next((getattr(assumptions, name) for name, priced in PRICES.items() if priced == system), None)
     price = entry.price
     if stated is not None:
         price = Spread(stated, stated, stated, "USD")
@@ -70,9 +70,7 @@ def amounts_of(system: str, catalog: Catalog, asked: ClaimsRequest) -> SystemAmo
     elif entry.whole_price is None:
         price = _with_fewest_hosts(entry, price, catalog, "price")
     return SystemAmounts(
-        price,
-        typical_power(entry, catalog),
-        _with_fewest_hosts(entry, entry.power_max, catalog, "power_max"),
+        price, typical_power(entry, catalog), _with_fewest_hosts(entry, entry.power_max, catalog, "power_max")
     )
 
 
@@ -87,23 +85,22 @@ def times(factor: float, amount: Spread) -> Spread:
 def _with_fewest_hosts(
     entry: SystemEntry, total: Spread, catalog: Catalog, name: Literal["price", "power_typical", "power_max"]
 ) -> Spread:
-    """Return a total whose low end counts the fewest hosts a data sheet allows."""
+    """Return a total with the fewest hosts of the data sheet at its low end."""
     hosts = next((part for part in entry.bill if part.item == HOST), None)
-    each = None if hosts is None else getattr(hosts, name)
-    if hosts is None or each is None:
+    per_host = None if hosts is None else getattr(hosts, name)
+    if hosts is None or per_host is None:
         return total
     spared = max(hosts.count - round(catalog.figure(entry.id, "hosts").si_low), 0)
-    return replace(total, low=total.low - spared * each.si_low)
+    return replace(total, low=total.low - spared * per_host.si_low)
 
 
 def samples_of(amount: Spread, column: str) -> Floats:
-    """Return samples of an amount on a column of the common samples."""
     return two_piece_samples(amount.value, amount.low, amount.high, common_normals()[column])
 
 
-def proportional(one: Spread, other: Spread) -> bool:
-    """Tell whether one amount is so many times the other, range and all: then both vary together."""
-    shares = [one.value / other.value, one.low / other.low, one.high / other.high]
+def proportional(amount: Spread, other: Spread) -> bool:
+    """Tell whether value and range of two amounts have the same ratio: then both vary together."""
+    shares = [amount.value / other.value, amount.low / other.low, amount.high / other.high]
     return bool(np.allclose(shares, shares[0], rtol=1e-9))
 
 
@@ -122,11 +119,10 @@ class Pair:
 
 
 def footing_verdict(low: float, high: float, claimed: float) -> FootingVerdict:
-    """Return what a range says of a published ratio: one rule for every claim and every footing.
+    """Return the verdict of a range on a published ratio.
 
-    Where the range reaches down to 1, no advantage can be shown and the claim does not survive. Where all of
-    it lies above 1 the advantage is there: the claim survives if the range reaches the published ratio, and
-    shrinks if it does not.
+    If the range includes 1, no advantage can be shown: the claim does not survive. If all of it is above 1,
+    the claim survives if the range reaches the published ratio, else it shrinks.
     """
     if low <= 1.0:
         return "does_not_survive"
@@ -135,8 +131,8 @@ def footing_verdict(low: float, high: float, claimed: float) -> FootingVerdict:
 
 def overall(verdicts: Iterable[FootingVerdict]) -> Verdict:
     """Return the verdict of a claim from those on equal footings: where they disagree, it shrinks."""
-    found = set(verdicts)
-    return found.pop() if len(found) == 1 else "shrinks"
+    distinct = set(verdicts)
+    return distinct.pop() if len(distinct) == 1 else "shrinks"
 
 
 def decided(footings: Sequence[FootingRatio]) -> Verdict:
@@ -182,12 +178,12 @@ def _amounts(
     )
     count, others = estimated.claimed.stated.count, estimated.whole.stated.count
     columns = iter(estimated.free_columns(2 * len(amounts)))
-    for footing, one, other in amounts:
+    for footing, ours, theirs in amounts:
         column, own = next(columns), next(columns)
-        # Equal by assumption: whatever the machine costs, the pod costs so many times as much.
-        other_column = column if proportional(one, other) else own
-        samples = samples_of(one, column) * count, samples_of(other, other_column) * others
-        yield footing, Pair(one.value * count, other.value * others, *samples)
+        # Equal by assumption: the pod always costs the same multiple of the machine.
+        other_column = column if proportional(ours, theirs) else own
+        samples = samples_of(ours, column) * count, samples_of(theirs, other_column) * others
+        yield footing, Pair(ours.value * count, theirs.value * others, *samples)
 
 
 def _footing(
@@ -199,33 +195,33 @@ def _footing(
     )
     ours = quantity(central, samples, "1")
     restated = float(footing_ratio(figure, pair.claimed, pair.baseline))
-    wanted = restated if name in AS_STATED else printed
+    target = restated if name in AS_STATED else printed
     return FootingRatio(
         footing=name,
         claimed=restated,
         ours=ours,
         exceeds_one=1.0 - float(probability_below(samples, 1.0)),
-        reaches_claim=float(np.mean(samples >= wanted)),
-        verdict=footing_verdict(ours.low, ours.high, wanted),
+        reaches_claim=float(np.mean(samples >= target)),
+        verdict=footing_verdict(ours.low, ours.high, target),
     )
 
 
 PARITY_CLAIM = "seed-pod64-3dgx"
-"""Claim of the catalogue that states how many."""
+"""Catalogue claim of the number of machines."""
 
 QUOTE = "1个IPU-POD64和3个DGX-A100的功率和价格基本相同"
 
 ROUNDING = 1e-9
-"""By which computed equality may miss 1."""
+"""Tolerance of a computed equality."""
 
 ParityName = Literal["price", "power_typical", "power_maximum", "power_mixed"]
 
 
-def parity_of(catalog: Catalog, asked: ClaimsRequest) -> Parity:
-    """Return price and power of one IPU-POD64 against the DGX A100 it is called equal to."""
+def parity_of(catalog: Catalog, assumptions: ClaimsRequest) -> Parity:
+    """Compare price and power of one IPU-POD64 with the DGX A100 it is said to equal."""
     claim = catalog.claim(PARITY_CLAIM)
     count = claim.value or 1.0
-    pod, machine = amounts_of(POD, catalog, asked), amounts_of(MACHINE, catalog, asked)
+    pod, machine = amounts_of(POD, catalog, assumptions), amounts_of(MACHINE, catalog, assumptions)
     rows = [
         _parity_row("price", pod.price, times(count, machine.price)),
         _parity_row("power_typical", pod.typical, times(count, machine.typical)),
@@ -234,23 +230,23 @@ def parity_of(catalog: Catalog, asked: ClaimsRequest) -> Parity:
     ]
     return Parity(
         count=count,
-        assumed=asked.dgx_per_pod64 is not None,
+        assumed=assumptions.dgx_per_pod64 is not None,
         rows=rows,
-        sentence=Text.of(_parity_sentence(rows, asked.dgx_per_pod64)),
+        sentence=Text.of(_parity_sentence(rows, assumptions.dgx_per_pod64)),
         quote=QUOTE,
         source=source_ref(claim.source),
     )
 
 
-def _parity_row(name: ParityName, one: Spread, many: Spread) -> ParityRow:
-    central = float(speed_ratio(one.value, many.value))
-    # No run is looked at here: any two columns do.
-    column = OWN[0] if proportional(one, many) else OWN[1]
-    ratio = quantity(central, speed_ratio(samples_of(one, OWN[0]), samples_of(many, column)), "1")
+def _parity_row(name: ParityName, pod: Spread, machines: Spread) -> ParityRow:
+    central = float(speed_ratio(pod.value, machines.value))
+    # No run is involved: any two columns will do.
+    column = OWN[0] if proportional(pod, machines) else OWN[1]
+    ratio = quantity(central, speed_ratio(samples_of(pod, OWN[0]), samples_of(machines, column)), "1")
     return ParityRow(
         quantity=name,
-        claimed=spread_quantity(one),
-        baseline=spread_quantity(many),
+        claimed=spread_quantity(pod),
+        baseline=spread_quantity(machines),
         ratio=ratio,
         holds=ratio.low <= 1.0 + ROUNDING and ratio.high >= 1.0 - ROUNDING,
     )

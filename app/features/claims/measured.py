@@ -1,4 +1,4 @@
-"""Measured ratios of two chips in one benchmark beside our own of the same two runs."""
+"""Measured ratios of two chips in one benchmark, compared with our own of the same runs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from app.features.claims.model import ClaimsRequest, MeasuredRatio, MeasuredSide
 
 
 def measured_ratios(
-    pairs: Sequence[EstimatedPair], catalog: Catalog, asked: ClaimsRequest
+    pairs: Sequence[EstimatedPair], catalog: Catalog, assumptions: ClaimsRequest
 ) -> list[MeasuredRatio]:
-    return [measured_ratio(pair, catalog, asked) for pair in pairs]
+    return [measured_ratio(pair, catalog, assumptions) for pair in pairs]
 
 
-def measured_ratio(estimated: EstimatedPair, catalog: Catalog, asked: ClaimsRequest) -> MeasuredRatio:
+def measured_ratio(estimated: EstimatedPair, catalog: Catalog, assumptions: ClaimsRequest) -> MeasuredRatio:
     """Return a measured ratio, ours per chip, dollar and watt, and where the measured one lies."""
     pair, claimed, baseline = estimated.pair, estimated.claimed, estimated.baseline
-    one, other = claimed.found.case, baseline.found.case
+    case, other = claimed.prediction.case, baseline.prediction.case
     central = float(speed_ratio(baseline.seconds, claimed.seconds))
     samples = speed_ratio(estimated.baseline_samples, claimed.samples)
     ours = quantity(central, samples, "1")
@@ -45,43 +45,42 @@ def measured_ratio(estimated: EstimatedPair, catalog: Catalog, asked: ClaimsRequ
 
     return MeasuredRatio(
         id=pair.id,
-        model=one.model,
-        devices=one.devices,
+        model=case.model,
+        devices=case.devices,
         claimed=measured_side(claimed, catalog),
         baseline=measured_side(baseline, catalog),
         ratio=pair.ratio,
         ours=ours,
-        per_dollar=per(prices(one, other, catalog, asked)),
-        per_watt_typical=per((power(one, catalog), power(other, catalog))),
+        per_dollar=per(prices(case, other, catalog, assumptions)),
+        per_watt_typical=per((power(case, catalog), power(other, catalog))),
         verdict=measured_verdict(ours, pair.ratio),
     )
 
 
 def measured_verdict(ours: Quantity, ratio: float) -> MeasuredVerdict:
-    """Return where a measured ratio lies against our range."""
     if ratio < ours.low:
         return "below_range"
     return "above_range" if ratio > ours.high else "within_range"
 
 
 def measured_side(run: EstimatedRun, catalog: Catalog) -> MeasuredSide:
-    case = run.found.case
+    case = run.prediction.case
     return MeasuredSide(
         run=case.id,
         system=case.system,
         name=catalog.system(case.system).name,
         measured_s=measured_seconds(run.row),
         ours=quantity(run.seconds, run.samples, "s"),
-        precision=run.found.scenario.precision.value,
-        global_batch=int(run.found.plans.global_batch[0]),
-        software=run.found.scenario.software.id,
+        precision=run.prediction.scenario.precision.value,
+        global_batch=int(run.prediction.plans.global_batch[0]),
+        software=run.prediction.scenario.software.id,
         software_used=run.row["software"],
         source=run.row["source"],
     )
 
 
 def share(entry: SystemEntry, case: MeasurementCase) -> float:
-    """Return how many systems the accelerators of a run are, by their number."""
+    """Return the accelerators of a run as a number of systems."""
     return case.devices / entry.devices
 
 
@@ -91,21 +90,20 @@ def power(case: MeasurementCase, catalog: Catalog) -> Spread:
 
 
 def prices(
-    one: MeasurementCase, other: MeasurementCase, catalog: Catalog, asked: ClaimsRequest
+    case: MeasurementCase, other: MeasurementCase, catalog: Catalog, assumptions: ClaimsRequest
 ) -> tuple[Spread, Spread] | None:
     """Return what the accelerators of both runs cost with their machines; None where a price is unknown."""
-    entries = catalog.system(one.system), catalog.system(other.system)
+    entries = catalog.system(case.system), catalog.system(other.system)
     if any(entry.price is None for entry in entries):
         return None
     first, second = (
-        times(share(entry, case), amounts_of(entry.id, catalog, asked).price)
-        for entry, case in zip(entries, (one, other), strict=True)
+        times(share(entry, run), amounts_of(entry.id, catalog, assumptions).price)
+        for entry, run in zip(entries, (case, other), strict=True)
     )
     return first, second
 
 
 def measured_warnings() -> Iterator[CheckWarning]:
-    """Give what to beware of in measured ratios."""
     fitted = Message(
         "measured ratios: many of these runs are among those the software profiles were fitted on, so a "
         "ratio within our range is a check of the fit, not a prediction"

@@ -48,11 +48,11 @@ class ClaimsRequest(Schema):
     )
 
 
-def check(asked: ClaimsRequest) -> None:
+def check(assumptions: ClaimsRequest) -> None:
     """Refuse assumptions that cannot be, each at its field."""
-    check_between("scaling_efficiency", asked.scaling_efficiency, LEAST_SHARE, 1)
+    check_between("scaling_efficiency", assumptions.scaling_efficiency, LEAST_SHARE, 1)
     for name in PRICES:
-        price = getattr(asked, name)
+        price = getattr(assumptions, name)
         if price is not None and not LEAST_MONEY <= price <= MOST_MONEY:
             raise BadInput.at(
                 name,
@@ -60,10 +60,10 @@ def check(asked: ClaimsRequest) -> None:
                 value=price,
                 most=MOST_MONEY,
             )
-    if asked.dgx_per_pod64 is None:
+    if assumptions.dgx_per_pod64 is None:
         return
-    check_between("dgx_per_pod64", asked.dgx_per_pod64, 1 / MOST_MACHINES, MOST_MACHINES)
-    if asked.pod64_price is not None:
+    check_between("dgx_per_pod64", assumptions.dgx_per_pod64, 1 / MOST_MACHINES, MOST_MACHINES)
+    if assumptions.pod64_price is not None:
         raise BadInput.at(
             "pod64_price",
             "the equivalent number of DGX A100 already sets the price; leave one of the two empty",

@@ -1,4 +1,4 @@
-"""Vendor claims beside estimates of our own; what is assumed stands in the address."""
+"""Pages of vendor claims; the assumptions are in the address."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ Values = Mapping[str, Sequence[str]]
 
 
 def assumptions(values: Values) -> ClaimsRequest:
-    """Return what is assumed; an empty field assumes nothing."""
     body = FIELDS.body(values)
     if PARAMETER in body:
         body[PARAMETER] = share_of(values[PARAMETER][0])
@@ -43,19 +42,18 @@ def assumptions(values: Values) -> ClaimsRequest:
 
 
 def assumed(request: Request) -> ClaimsRequest:
-    """Return what the address assumes."""
     return assumptions(typed(request.query_params))
 
 
 AssumedDep = Annotated[ClaimsRequest, Depends(assumed)]
 
 
-def canonical(values: Values, wanted: ClaimsRequest) -> str:
-    """Return the one query of the assumptions: the efficiency as a share, none where it changes nothing."""
-    given = {name: typed_in[0] for name, typed_in in values.items() if name != PARAMETER}
-    if wanted.scaling_efficiency != 1:
-        given[PARAMETER] = f"{wanted.scaling_efficiency:.6g}"
-    return urlencode({name: given[name] for name in FIELDS if name in given})
+def canonical(values: Values, request: ClaimsRequest) -> str:
+    """Return the canonical query: the efficiency as a share, omitted if it is 1."""
+    fields = {name: texts[0] for name, texts in values.items() if name != PARAMETER}
+    if request.scaling_efficiency != 1:
+        fields[PARAMETER] = f"{request.scaling_efficiency:.6g}"
+    return urlencode({name: fields[name] for name in FIELDS if name in fields})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +62,12 @@ class ClaimsPage:
 
     form: Form
     query: str
-    """Assumptions as the end of an address; may be empty."""
+    """Query of the assumptions with its question mark; may be empty."""
     found: VendorClaims
     placeholders: Mapping[str, str]
-    """Field → what the catalogue says, where nothing is asked."""
+    """Field → value in use where it is empty."""
     article_url: str
-    """Address with equal price and power as the article has it."""
+    """Address with price and power equal as in the article."""
     plain_url: str
     """Address without any assumption."""
     chart: FigureView
@@ -78,20 +76,19 @@ class ClaimsPage:
 EQUAL = "dgx_per_pod64"
 
 
-def claims_page(found: VendorClaims, form: Form, query: str, voice: Voice) -> ClaimsPage:
-    """Return the page of the claims."""
+def claims_page(claims: VendorClaims, form: Form, query: str, voice: Voice) -> ClaimsPage:
     kept = {name: value for name, value in parse_qsl(query) if name not in (EQUAL, "pod64_price")}
     return ClaimsPage(
         form=form,
         query=ending(query),
-        found=found,
-        placeholders=placeholders(found, voice),
-        article_url=f"/claims?{urlencode({**kept, EQUAL: f'{found.parity.count:g}'})}",
+        found=claims,
+        placeholders=placeholders(claims, voice),
+        article_url=f"/claims?{urlencode({**kept, EQUAL: f'{claims.parity.count:g}'})}",
         plain_url=f"/claims{ending(urlencode(kept))}",
         chart=view(
             "claims",
             voice.gettext("Published ratio and our range by footing"),
-            charts.claims(found.items, voice),
+            charts.claims(claims.items, voice),
             voice.gettext("The line marks 1, where both sides are equally fast. Bars are 80 % intervals."),
             "claims",
         ),
@@ -99,25 +96,23 @@ def claims_page(found: VendorClaims, form: Form, query: str, voice: Voice) -> Cl
 
 
 def ending(query: str) -> str:
-    """Return a query as the end of an address."""
     return f"?{query}" if query else ""
 
 
-def placeholders(found: VendorClaims, voice: Voice) -> Mapping[str, str]:
-    """Return what stands in empty fields: the prices in use."""
+def placeholders(claims: VendorClaims, voice: Voice) -> Mapping[str, str]:
     prices = {
         side.system: side.price.value
-        for claim in found.items
+        for claim in claims.items
         for reading in claim.readings
         for side in (reading.claimed, reading.baseline)
     }
-    shown = {
+    values = {
         "pod64_price": prices["ipu-pod64"],
         "dgx_price": prices["dgx-a100-320gb"],
         "m2000_price": prices["ipu-m2000"],
         EQUAL: prices["ipu-pod64"] / prices["dgx-a100-320gb"],
     }
-    return {name: voice.number(value) for name, value in shown.items()}
+    return {name: voice.number(value) for name, value in values.items()}
 
 
 @router.get("/claims.json")
@@ -136,17 +131,19 @@ def show_claims(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> R
     """
     values = FIELDS.known(typed(request.query_params))
     try:
-        wanted = assumptions(values)
-        found = list_claims(bench, workspace, wanted)
+        body = assumptions(values)
+        claims = list_claims(bench, workspace, body)
     except AppError as error:
-        found = list_claims(bench, workspace, ClaimsRequest())
-        page = claims_page(found, refused(values, error, ()), "", voice_of(request))
+        claims = list_claims(bench, workspace, ClaimsRequest())
+        page = claims_page(claims, refused(values, error, ()), "", voice_of(request))
         return render(request, "claims/claims.html", page, status=error.status)
-    query = canonical(values, wanted)
-    if query != urlencode([one for one in request.query_params.multi_items() if one[0] in FIELDS]):
+    query = canonical(values, body)
+    if query != urlencode(
+        [(name, text) for name, text in request.query_params.multi_items() if name in FIELDS]
+    ):
         return RedirectResponse(f"/claims{ending(query)}", 303)
-    form = Form({**values, PARAMETER: [f"{wanted.scaling_efficiency * 100:.4g}"]})
-    return render(request, "claims/claims.html", claims_page(found, form, query, voice_of(request)))
+    form = Form({**values, PARAMETER: [f"{body.scaling_efficiency * 100:.4g}"]})
+    return render(request, "claims/claims.html", claims_page(claims, form, query, voice_of(request)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +152,7 @@ class ClaimPage:
 
     claim: VendorClaim
     query: str
-    """Assumptions as the end of an address; may be empty."""
+    """Query of the assumptions with its question mark; may be empty."""
 
 
 def claim_page(request: Request, claim: VendorClaim) -> ClaimPage:
@@ -175,8 +172,8 @@ def open_comparison(
 ) -> Response:
     """Make the estimates of a claim, keep them side by side and go there."""
     language = voice_of(request).language
-    made = compare_estimates(bench, workspace, identifier, phase, "ko" if language == "ko" else "en")
-    return RedirectResponse(f"/comparisons/{made.id}", 303)
+    comparison = compare_estimates(bench, workspace, identifier, phase, "ko" if language == "ko" else "en")
+    return RedirectResponse(f"/comparisons/{comparison.id}", 303)
 
 
 @router.post("/claims/published")
@@ -185,5 +182,5 @@ def open_published(request: Request, bench: BenchDep, workspace: WorkspaceDep, f
     """Keep the published hours side by side and go there, at the scaling efficiency of the page."""
     share = share_of(str(form.get(PARAMETER, "")))
     language = voice_of(request).language
-    made = compare_published(bench, workspace, "ko" if language == "ko" else "en")
-    return RedirectResponse(address(made.id, share), 303)
+    comparison = compare_published(bench, workspace, "ko" if language == "ko" else "en")
+    return RedirectResponse(address(comparison.id, share), 303)

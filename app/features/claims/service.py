@@ -1,4 +1,4 @@
-"""Vendor claims with their verdicts, and the estimates behind them as comparisons to keep."""
+"""Vendor claims with verdicts, and their estimates as stored comparisons."""
 
 from __future__ import annotations
 
@@ -13,39 +13,38 @@ from app.features.comparisons.model import Comparison, ComparisonRequest, Publis
 from app.features.comparisons.service import create_comparison
 from app.platform.workbench import Workbench
 
-_MAKING = threading.Lock()
-"""Held while estimates may be made, so that two readers do not make the same ones."""
+_ESTIMATING = threading.Lock()
+"""Held while estimating, so that concurrent requests do not compute the same estimates."""
 
 
 def estimates(bench: Workbench) -> Estimates:
-    """Return the estimates of claims, each made once for a version of the catalogue."""
-    made: Estimates = bench.pages.get(
+    """Return the cached estimates of a version of the catalogue."""
+    cached: Estimates = bench.pages.get(
         ("claims", bench.published.catalog.version), lambda: Estimates(bench.published)
     )
-    return made
+    return cached
 
 
-def list_claims(bench: Workbench, workspace_id: str, asked: ClaimsRequest) -> VendorClaims:
-    context = bench.context(workspace_id).priced(asked.price_book_id)
-    with _MAKING:
-        return claims_of(context.catalog, estimates(bench), asked)
+def list_claims(bench: Workbench, workspace_id: str, assumptions: ClaimsRequest) -> VendorClaims:
+    context = bench.context(workspace_id).priced(assumptions.price_book_id)
+    with _ESTIMATING:
+        return claims_of(context.catalog, estimates(bench), assumptions)
 
 
-def get_claim(bench: Workbench, workspace_id: str, claim_id: str, asked: ClaimsRequest) -> VendorClaim:
-    context = bench.context(workspace_id).priced(asked.price_book_id)
-    with _MAKING:
-        return claim_of(claim_id, context.catalog, estimates(bench), asked)
+def get_claim(bench: Workbench, workspace_id: str, claim_id: str, assumptions: ClaimsRequest) -> VendorClaim:
+    context = bench.context(workspace_id).priced(assumptions.price_book_id)
+    with _ESTIMATING:
+        return claim_of(claim_id, context.catalog, estimates(bench), assumptions)
 
 
 def compare_estimates(
     bench: Workbench, workspace_id: str, claim_id: str, phase: int, locale: Locale
 ) -> Comparison:
-    """Keep the estimates of one phase of a claim side by side, with the software of both times."""
+    """Store a comparison of the estimates of one phase of a claim, with the software of both eras."""
     claim = get_claim(bench, workspace_id, claim_id, ClaimsRequest())
     phases = len(claim.readings[0].claimed.phases) if claim.readings else 0
     if not 0 <= phase < phases:
-        known = [str(number) for number in range(phases)]
-        raise NotFound.named("phase", str(phase), known, "phase")
+        raise NotFound.named("phase", str(phase), map(str, range(phases)), "phase")
     rows: dict[str, EstimateRequest | PublishedFigure] = {}
     for reading in claim.readings:
         for side in (reading.claimed, reading.baseline):
@@ -59,23 +58,25 @@ def compare_estimates(
 
 
 def compare_published(bench: Workbench, workspace_id: str, locale: Locale) -> Comparison:
-    """Keep the published times to train side by side; what is scaled up stays so, for every efficiency."""
-    found = list_claims(bench, workspace_id, ClaimsRequest()).hours
+    """Store a comparison of the published times to train; scaled ones stay scaled."""
+    published = list_claims(bench, workspace_id, ClaimsRequest()).hours
     rows: list[EstimateRequest | PublishedFigure] = []
-    for one in found:
-        base = next((other for other in found if other.system == one.system and other.kind == "vendor"), None)
-        if one.kind == "linear" and base is not None:
+    for hours in published:
+        base = next(
+            (other for other in published if other.system == hours.system and other.kind == "vendor"), None
+        )
+        if hours.kind == "linear" and base is not None:
             rows.append(
                 PublishedFigure(
-                    label=one.label,
+                    label=hours.label,
                     kind="linear",
-                    system=one.system,
+                    system=hours.system,
                     scaled_from=base.label,
-                    factor=one.count,
+                    factor=hours.count,
                 )
             )
         else:
-            label = f"{one.label} (≤)" if one.ceiling else one.label
-            rows.append(PublishedFigure(label=label, kind="vendor", hours=one.hours, system=one.system))
+            label = f"{hours.label} (≤)" if hours.ceiling else hours.label
+            rows.append(PublishedFigure(label=label, kind="vendor", hours=hours.hours, system=hours.system))
     title = "BERT-Large"
     return create_comparison(bench, workspace_id, ComparisonRequest(title=title, locale=locale, rows=rows))

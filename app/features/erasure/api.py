@@ -55,8 +55,8 @@ def erasure_pdf(
     ] = "en",
 ) -> Response:
     """Return the certificate, with lines to sign on; owners only, no API keys."""
-    found = erasure.get_erasure(bench, workspace, identifier)
-    return attachment(certificate_pdf(found, voice(lang)), PDF, f"erasure-{identifier}.pdf")
+    certificate = certificate_pdf(erasure.get_erasure(bench, workspace, identifier), voice(lang))
+    return attachment(certificate, PDF, f"erasure-{identifier}.pdf")
 
 
 @router.get("/{id}", summary="Retrieve a certificate of erasure", responses=READ)

@@ -1,4 +1,4 @@
-"""The certificate of an erasure as PDF, in the language of whoever asks for it."""
+"""The certificate of an erasure as PDF."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from app.platform.store.trail import ActorKind
 from app.platform.wording.voice import Voice
 
 MOST_NAMED = 40
-"""Proposals named on paper; the attachment has them all."""
+"""Most proposals listed in the PDF; the attachment has all."""
 
 
 def certificate_pdf(erasure: Erasure, voice: Voice) -> bytes:
-    """Return the certificate with the answer of the API attached; the same bytes every time."""
+    """Return the certificate as reproducible bytes, with the API's answer attached."""
     if erasure.erased_at is None:
         raise BadInput.at("dry_run", "a dry run erases nothing and has no certificate")
     look = {

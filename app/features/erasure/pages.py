@@ -19,6 +19,6 @@ router = page_router()
 @needs(Right.MANAGE, CostClass.SEARCH)
 def erase(bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Erase a name and lead to the entry that says so."""
-    given = {name: values[0] for name, values in typed(form).items()}
-    erase_customer(bench, workspace, checked(ErasureRequest, given))
+    fields = {name: values[0] for name, values in typed(form).items()}
+    erase_customer(bench, workspace, checked(ErasureRequest, fields))
     return RedirectResponse("/audit?action=customer.erased", 303)

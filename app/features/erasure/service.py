@@ -1,4 +1,4 @@
-"""Erase a customer's name everywhere it stands, and write down that it was done."""
+"""Erase a customer's name everywhere, and record it."""
 
 from __future__ import annotations
 
@@ -24,49 +24,47 @@ Kind = TypeVar("Kind")
 
 
 def erase_customer(bench: Workbench, workspace_id: str, request: ErasureRequest) -> Erasure:
-    """Put a text in the place of a customer's name.
-
-    Files as uploaded and archives made before are beyond it.
-    """
+    """Replace a customer's name; uploaded files and earlier archives are not changed."""
     name, replacement = " ".join(request.customer.split()), " ".join(request.replacement.split())
     check(bench, name, replacement)
     moment = now()
     with bench.store.identity() as queries:
         workspace = queries.people.workspace(workspace_id)
-    # A workspace may be called after its customer; its name stays, the certificate goes without.
-    place = pattern_of(name).sub(lambda _: replacement, workspace.name if workspace else "")
+    # A workspace may be named after its customer: the name stays, but not in the certificate.
+    workspace_name = pattern_of(name).sub(lambda _: replacement, workspace.name if workspace else "")
     with bench.store.transaction(workspace_id) as repository:
-        found = repository.erasure.erase(name, replacement, dry_run=request.dry_run, words=own_words())
-        if not found:
+        changed_keys = repository.erasure.erase(name, replacement, dry_run=request.dry_run, words=own_words())
+        if not changed_keys:
             raise NotFound.named("customer", name, repository.erasure.customers(), "customer")
-        rows = {kind: len(keys) for kind, keys in found.items()}
+        rows = {kind: len(keys) for kind, keys in changed_keys.items()}
         if request.dry_run:
             return Erasure(
                 id=None,
-                workspace=place,
+                workspace=workspace_name,
                 erased_by=None,
                 erased_at=None,
                 replacement=replacement,
                 rows=rows,
                 proposals=[],
             )
-        changed = proposals.hash_anew(repository, found.get("proposal", []), replacement, moment)
-        stated = {"workspace": place, "replacement": replacement, "rows": rows, "proposals": changed}
+        rehashed = proposals.hash_anew(repository, changed_keys.get("proposal", []), replacement, moment)
+        certificate = {
+            "workspace": workspace_name, "replacement": replacement, "rows": rows, "proposals": rehashed,
+        }  # fmt: skip
         total = sum(rows.values())
-        event = repository.trail.note(ERASED, "customer", new_id("ers"), rows=total, certificate=stated)
-        done = certified(event)
+        event = repository.trail.note(ERASED, "customer", new_id("ers"), rows=total, certificate=certificate)
+        erasure = certified(event)
     proposals.render_missing(bench)
     bench.forget_uploads()
     bench.sizings.clear()
     bench.pages.clear()
-    return done
+    return erasure
 
 
 def get_erasure(bench: Workbench, workspace_id: str, identifier: str) -> Erasure:
-    """Return an erasure as the audit trail has it."""
     with bench.store.transaction(workspace_id) as repository:
-        wanted = TrailFilter({"action": ERASED, "object_id": identifier})
-        events, _ = repository.trail.listing(wanted, 1, None)
+        erasures = TrailFilter({"action": ERASED, "object_id": identifier})
+        events, _ = repository.trail.listing(erasures, 1, None)
     if not identifier or not events:
         raise no_such("certificate of erasure", identifier)
     return certified(events[0])
@@ -83,25 +81,24 @@ def certified(event: AuditEvent) -> Erasure:
 
 @functools.cache
 def own_words() -> frozenset[str]:
-    """Return the words by which documents say what they mean: choices of fields, members, labelled codes."""
-    found = {part for key in LABELS for part in key.split(".")}
+    """Return the words of our own documents: choices of fields, enum members, labelled codes."""
+    words = {part for key in LABELS for part in key.split(".")}
     for kind in below(Enum):
         if kind.__module__.startswith("app."):
-            found |= {name.lower() for name in kind.__members__}
+            words |= {name.lower() for name in kind.__members__}
     for document in below(Described):
         for field in document.model_fields.values():
-            found |= set(choices(field.annotation))
-    return frozenset(found)
+            words |= set(choices(field.annotation))
+    return frozenset(words)
 
 
 def below(kind: type[Kind]) -> Iterator[type[Kind]]:
-    for one in kind.__subclasses__():
-        yield one
-        yield from below(one)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from below(subclass)
 
 
 def choices(annotation: Any) -> Iterator[str]:
-    """Give the words that a field of a type chooses from."""
     for part in get_args(annotation):
         if get_origin(annotation) is not Literal:
             yield from choices(part)
@@ -110,7 +107,7 @@ def choices(annotation: Any) -> Iterator[str]:
 
 
 def check(bench: Workbench, name: str, replacement: str) -> None:
-    """Refuse a name that stands for something else as well, and one that its replacement would bring back."""
+    """Refuse a name that is in the catalogue, and a replacement that contains the name."""
     if len(name) < 2 or not name.isprintable() or not replacement.isprintable() or not replacement:
         raise BadInput.at("customer", "enter the name of a customer")
     shelves = bench.catalogue

@@ -1,4 +1,4 @@
-"""Keys of the API: made, listed, replaced and taken back; and who asks with one."""
+"""API keys: create, list, rotate, revoke, and authenticate."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from app.platform.workbench import Workbench, existing
 logger = logging.getLogger("rackline.keys")
 
 MARK = "rk_"
-"""How every key begins, so that scanners for leaked secrets find them."""
+"""Prefix of every key, by which scanners find leaked keys."""
 
 PREFIX_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
@@ -44,49 +44,49 @@ FORM = re.compile(rf"(?P<prefix>{MARK}[{PREFIX_LETTERS}]{{{PREFIX_LENGTH}}})_(?P
 """``rk_``, eight public characters, ``_`` and 32 random bytes in base64url."""
 
 NOTED_EVERY = timedelta(minutes=1)
-"""How often the use of a key is written down."""
+"""Shortest time between two records of the use of a key."""
 
 MOST_KEYS = 200
-"""Keys of a workspace that work at one time."""
+"""Most active keys of a workspace."""
 
 NOBODY = token_hash("")
-"""What the secret of an unknown key is held against, so that it takes as long to refuse."""
+"""Compared with the hash of an unknown key, so that refusing it takes as long."""
 
 
 class KeyAdmission:
-    """Finds the principal of a request that brings a key; other requests are another admission's."""
+    """Admits requests with a key; passes others to another admission."""
 
     def __init__(self, store: Store, otherwise: Admission) -> None:
         self._store = store
         self._otherwise = otherwise
 
     def principal(self, credentials: Credentials) -> Principal | None:
-        """Return who asks; a key that does not work is refused whatever else the request brings."""
+        """Return the principal of a request; an invalid key is refused whatever else it brings."""
         if credentials.bearer is None:
             return self._otherwise.principal(credentials)
         return principal_of(self._store, credentials.bearer, now())
 
 
 def principal_of(store: Store, key: str, moment: datetime) -> Principal | None:
-    """Return whom a key stands for; None where it is not one of ours or works no longer."""
+    """Return the principal of a key; None if it is unknown, expired or revoked."""
     form = FORM.fullmatch(key)
     if form is None:
         return None
-    found = store.key_of(form["prefix"])
-    right = hmac.compare_digest(token_hash(key), NOBODY if found is None else found.secret_sha256)
-    end = None if found is None else ends_at(found)
-    if found is None or not right or (end is not None and end <= moment):
+    record = store.key_of(form["prefix"])
+    matches = hmac.compare_digest(token_hash(key), NOBODY if record is None else record.secret_sha256)
+    end = None if record is None else ends_at(record)
+    if record is None or not matches or (end is not None and end <= moment):
         return None
-    if found.last_used_at is None or moment - found.last_used_at >= NOTED_EVERY:
-        note_use(store, found.workspace_id, found.id, moment)
-    scopes = frozenset(Scope(scope) for scope in found.scopes)
+    if record.last_used_at is None or moment - record.last_used_at >= NOTED_EVERY:
+        note_use(store, record.workspace_id, record.id, moment)
+    scopes = frozenset(Scope(scope) for scope in record.scopes)
     # A key never has an owner's rights: people, keys and webhooks are the business of people.
     role = Role.VIEWER if scopes <= {Scope.READ} else Role.CONSULTANT
-    return Principal(found.workspace_id, found.name, role, key_id=found.id, scopes=scopes)
+    return Principal(record.workspace_id, record.name, role, key_id=record.id, scopes=scopes)
 
 
 def note_use(store: Store, workspace_id: str, identifier: str, moment: datetime) -> None:
-    """Write down that a key is in use; that it cannot be written does not stop the request."""
+    """Record the use of a key; a failure does not stop the request."""
     try:
         with store.transaction(workspace_id) as repository:
             repository.keys.used(identifier, moment, moment - NOTED_EVERY)
@@ -97,10 +97,7 @@ def note_use(store: Store, workspace_id: str, identifier: str, moment: datetime)
 def create_key(
     bench: Workbench, workspace_id: str, request: KeyRequest, idempotency: str | None = None
 ) -> NewApiKey:
-    """Make a key.
-
-    Its secret is not kept, only its hash. A repeated request therefore gets the answer without it.
-    """
+    """Create a key. Only the hash of its secret is stored: a repeated request gets the answer without it."""
     once = IdempotentCall.of("keys", idempotency, request)
     name = checked_name(request.name)
     secret, record = new_key(bench.store, workspace_id, name, sorted(set(request.scopes)))
@@ -160,7 +157,7 @@ def get_key(bench: Workbench, workspace_id: str, identifier: str) -> ApiKey:
 
 
 def revoke_key(bench: Workbench, workspace_id: str, identifier: str) -> ApiKey:
-    """Take a key back at once with the jobs it has asked for; one that was taken back before stays so."""
+    """Revoke a key at once and cancel its open jobs."""
     moment = now()
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, ApiKeyRecord, identifier, "key")
@@ -177,9 +174,9 @@ def rotate_key(
     request: RotationRequest,
     idempotency: str | None = None,
 ) -> NewApiKey:
-    """Make a key in the place of another one, which works beside it until the grace is over.
+    """Replace a key, which works beside the new one until the grace period ends.
 
-    The new one may do the same and lasts as long as the old one was meant to.
+    The new key has the same scopes and validity period.
     """
     once = IdempotentCall.of(f"keys/{identifier}/rotate", idempotency, request)
     with bench.store.transaction(workspace_id) as repository:
@@ -198,7 +195,7 @@ def rotate_key(
                 identifier, record.id, moment + timedelta(hours=request.grace_hours)
             ):
                 raise Conflict.at("id", "the key already has a successor; replace that one")
-            # Without a grace the old one has ended by now and leaves its room.
+            # Without a grace period the old key no longer counts.
             check_room(repository, moment)
             repository.add(record)
 

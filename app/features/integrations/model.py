@@ -1,4 +1,4 @@
-"""What is answered about keys of the API and about webhooks."""
+"""Documents of API keys and webhooks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ EventName = Literal[
     "sweep.cancelled",
     "sweep.deleted",
 ]
-"""Events that webhooks are told of; * stands for all of them, also for those to come."""
+"""Events of webhooks; * stands for all, also future ones."""
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -53,7 +53,7 @@ Events = Annotated[list[EventName], Field(min_length=1, max_length=len(get_args(
 Url = Annotated[str, Field(min_length=1, max_length=500)]
 
 MOST_GRACE = 720
-"""Longest time that an old secret works beside a new one. [h]"""
+"""Longest grace period of an old secret. [h]"""
 
 
 class KeyRequest(Schema):

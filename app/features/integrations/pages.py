@@ -1,4 +1,4 @@
-"""API keys and webhooks as pages: how to make them, what came of each message, and the controls."""
+"""Pages of API keys and webhooks."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from app.platform.workbench import Workbench
 
 router = page_router()
 
-Asked = TypeVar("Asked", bound=BaseModel)
+Body = TypeVar("Body", bound=BaseModel)
 
 Typed = Mapping[str, Sequence[str]]
 
 KEYS, WEBHOOKS, WEBHOOK = (f"integrations/{name}.html" for name in ("keys", "webhooks", "webhook"))
 
 SECRET = {"Cache-Control": "no-store"}
-"""Of pages with a secret: no browser keeps them."""
+"""Headers of a page with a secret."""
 
 MEANINGS: Mapping[str, Message] = {
     "read": Message("Read estimates, comparisons, proposals and the catalogue."),
@@ -57,30 +57,30 @@ MEANINGS: Mapping[str, Message] = {
 """What a scope allows."""
 
 
-def asked(schema: type[Asked], values: Mapping[str, Sequence[str | None]], several: str) -> Asked:
-    """Return what was typed as a schema reads it; the field ``several`` holds a list."""
-    body = {name: list(value) if name == several else value[0] for name, value in values.items()}
-    return checked(schema, {several: [], **body})
+def request_of(schema: type[Body], values: Mapping[str, Sequence[str | None]], list_field: str) -> Body:
+    """Return the values of a form as a request; ``list_field`` may have several."""
+    body = {name: list(value) if name == list_field else value[0] for name, value in values.items()}
+    return checked(schema, {list_field: [], **body})
 
 
-def form_of(values: Typed | None, error: AppError | None, usual: Typed) -> Form:
-    """Return what was typed with what is wrong with it, or what is usual."""
-    return Form(usual) if values is None else Form(values, error.errors if error else ())
+def form_of(values: Typed | None, error: AppError | None, defaults: Typed) -> Form:
+    """Return the submitted form with its errors, or one with the defaults."""
+    return Form(defaults) if values is None else Form(values, error.errors if error else ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeysPage:
-    """Keys of the API, and how to make one."""
+    """API keys, and the form to create one."""
 
     keys: Sequence[ApiKey]
     next_url: str
-    """Address of older ones; empty at the end."""
+    """Address of older keys; empty at the end."""
     scopes: Sequence[Choice]
     form: Form
     message: Message | None
-    """What is wrong with what was sent."""
+    """Why the form was refused."""
     made: NewApiKey | None
-    """A key that was just made, with its secret."""
+    """A new key with its secret."""
 
 
 def keys_page(
@@ -93,14 +93,13 @@ def keys_page(
     values: Typed | None = None,
     error: AppError | None = None,
 ) -> Response:
-    """Return the page of keys, with one that was made, or with what was wrong."""
     voice = voice_of(request)
-    found = keys.list_keys(bench, workspace, USUAL, cursor)
+    listed = keys.list_keys(bench, workspace, USUAL, cursor)
     scopes: Sequence[str] = get_args(KeyScope)
     page = KeysPage(
-        keys=found.items,
-        next_url=older("/keys", found),
-        scopes=[Choice(one, voice.label(one, "scope"), voice.say(MEANINGS[one])) for one in scopes],
+        keys=listed.items,
+        next_url=older("/keys", listed),
+        scopes=[Choice(scope, voice.label(scope, "scope"), voice.say(MEANINGS[scope])) for scope in scopes],
         form=form_of(values, error, {"scopes": ["read"], "expires_in_days": ["365"]}),
         message=error.message if error else None,
         made=made,
@@ -128,13 +127,13 @@ def show_keys(
 def make_key(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a key and show it, this once."""
     values = typed(form)
-    # A field that was emptied says that the key does not end.
-    given: dict[str, Sequence[str | None]] = {"name": [""], "expires_in_days": [None], **values}
+    # An emptied field means that the key does not expire.
+    fields: dict[str, Sequence[str | None]] = {"name": [""], "expires_in_days": [None], **values}
     try:
-        made = keys.create_key(bench, workspace, asked(KeyRequest, given, "scopes"))
+        created = keys.create_key(bench, workspace, request_of(KeyRequest, fields, "scopes"))
     except AppError as error:
         return keys_page(request, bench, workspace, values=values, error=error)
-    return keys_page(request, bench, workspace, made=made)
+    return keys_page(request, bench, workspace, made=created)
 
 
 @router.post("/keys/{identifier}/rotate", response_class=HTMLResponse)
@@ -142,10 +141,10 @@ def make_key(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: F
 def replace_key(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Make a key in the place of another one and show it, this once."""
     try:
-        made = keys.rotate_key(bench, workspace, identifier, RotationRequest())
+        created = keys.rotate_key(bench, workspace, identifier, RotationRequest())
     except AppError as error:
         return keys_page(request, bench, workspace, error=error)
-    return keys_page(request, bench, workspace, made=made)
+    return keys_page(request, bench, workspace, made=created)
 
 
 @router.post("/keys/{identifier}/revoke")
@@ -157,13 +156,13 @@ def revoke_key(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Res
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhooksPage:
-    """Webhooks, and how to make one."""
+    """Webhooks, and the form to create one."""
 
     webhooks: Sequence[Webhook]
     events: Sequence[Choice]
     form: Form
     message: Message | None
-    """What is wrong with what was sent."""
+    """Why the form was refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,22 +176,21 @@ class WebhookPage:
     """Address of older messages; empty at the end."""
     form: Form
     message: Message | None
-    """What is wrong with what was sent."""
+    """Why the form was refused."""
     secret: str
-    """A secret that was just made; empty otherwise."""
+    """A new secret; empty otherwise."""
 
 
 def event_choices(voice: Voice) -> list[Choice]:
-    """Return what a webhook may be told of."""
-    return [Choice(one, voice.label(one, "audit"), one) for one in get_args(EventName)]
+    return [Choice(event, voice.label(event, "audit"), event) for event in get_args(EventName)]
 
 
 def webhooks_page(
-    request: Request, found: Page[Webhook], values: Typed | None = None, error: AppError | None = None
+    request: Request, listed: Page[Webhook], values: Typed | None = None, error: AppError | None = None
 ) -> WebhooksPage:
     usual = {"events": ["proposal.frozen", "proposal.shared", "proposal.opened", "proposal.expired"]}
     return WebhooksPage(
-        webhooks=found.items,
+        webhooks=listed.items,
         events=event_choices(voice_of(request)),
         form=form_of(values, error, usual),
         message=error.message if error else None,
@@ -207,15 +205,15 @@ def webhook_page(
     values: Typed | None = None,
     error: AppError | None = None,
 ) -> WebhookPage:
-    """Return the page of a webhook with the stretch of its log that the address names."""
+    """Return the page of a webhook with the page of its log that the address names."""
     cursor = request.query_params.get("cursor") if request.method == "GET" else None
-    found = webhooks.list_deliveries(workbench_of(request), workspace_of(request), webhook.id, USUAL, cursor)
+    log = webhooks.list_deliveries(workbench_of(request), workspace_of(request), webhook.id, USUAL, cursor)
     usual = {"name": [webhook.name], "url": [webhook.url], "events": webhook.events}
     return WebhookPage(
         webhook=webhook,
         events=event_choices(voice_of(request)),
-        deliveries=found.items,
-        next_url=older(f"/webhooks/{webhook.id}", found),
+        deliveries=log.items,
+        next_url=older(f"/webhooks/{webhook.id}", log),
         form=form_of(values, error, usual),
         message=error.message if error else None,
         secret=secret,
@@ -233,17 +231,16 @@ def make_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, for
     """Make a webhook and show it with its secret, this once."""
     values = typed(form)
     try:
-        made = webhooks.create_webhook(bench, workspace, asked(WebhookRequest, values, "events"))
+        created = webhooks.create_webhook(bench, workspace, request_of(WebhookRequest, values, "events"))
     except AppError as error:
         page = webhooks_page(request, show_webhooks(bench, workspace), values, error)
         return render(request, WEBHOOKS, page, status=error.status)
-    return told_once(request, bench, workspace, made.id, made.secret)
+    return with_secret(request, bench, workspace, created.id, created.secret)
 
 
-def told_once(
+def with_secret(
     request: Request, bench: Workbench, workspace: str, identifier: str, secret: str | None
 ) -> Response:
-    """Return the page of a webhook with its new secret."""
     page = webhook_page(request, show_webhook(bench, workspace, identifier), secret=secret or "")
     return render(request, WEBHOOK, page, status=201, headers=SECRET)
 
@@ -261,7 +258,6 @@ def refused(
     error: AppError,
     values: Typed | None = None,
 ) -> Response:
-    """Return the page of a webhook with what was wrong."""
     page = webhook_page(request, show_webhook(bench, workspace, identifier), values=values, error=error)
     return render(request, WEBHOOK, page, status=error.status)
 
@@ -273,7 +269,7 @@ def change_webhook(
 ) -> Response:
     values = typed(form)
     try:
-        patch = asked(WebhookPatch, {"name": [""], "url": [""], **values}, "events")
+        patch = request_of(WebhookPatch, {"name": [""], "url": [""], **values}, "events")
         webhooks.change_webhook(bench, workspace, identifier, patch)
     except AppError as error:
         return refused(request, bench, workspace, identifier, error, values)
@@ -303,8 +299,8 @@ def try_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, iden
 @needs(Right.MANAGE)
 def replace_secret(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Make a new secret and show it, this once."""
-    made = webhooks.rotate_secret(bench, workspace, identifier, RotationRequest())
-    return told_once(request, bench, workspace, identifier, made.secret)
+    rotated = webhooks.rotate_secret(bench, workspace, identifier, RotationRequest())
+    return with_secret(request, bench, workspace, identifier, rotated.secret)
 
 
 @router.post("/webhooks/{identifier}/remove")

@@ -1,4 +1,4 @@
-"""Deliver messages to webhooks: what is due is sent, tried again, and given up in the end."""
+"""Webhooks: create and change them, deliver their messages with retries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from app.platform.store.repository import Repository
 from app.platform.workbench import Workbench, existing, no_such
 
 TEST = "webhook.test"
-"""Event of a message that somebody sends to try a webhook."""
+"""Event of a test message."""
 
 SECRET_BYTES = 32
 
@@ -46,10 +46,7 @@ MOST_WEBHOOKS = 20
 def create_webhook(
     bench: Workbench, workspace_id: str, request: WebhookRequest, idempotency: str | None = None
 ) -> NewWebhook:
-    """Make a webhook.
-
-    Its secret is kept sealed. A repeated request gets the answer without it.
-    """
+    """Create a webhook with a sealed secret; a repeated request gets the answer without it."""
     once = IdempotentCall.of("webhooks", idempotency, request)
     url = checked_url("url", request.url, http=bench.webhook_http, private=bench.webhook_hosts)
     name, secret, moment = shown_name(request.name) or url.host, new_secret(), now()
@@ -80,7 +77,6 @@ def create_webhook(
 
 
 def shown_name(text: str) -> str:
-    """Return a name that can be shown; empty where none is given."""
     return checked_name(text) if text.strip() else ""
 
 
@@ -103,7 +99,7 @@ def get_webhook(bench: Workbench, workspace_id: str, identifier: str) -> Webhook
 
 
 def change_webhook(bench: Workbench, workspace_id: str, identifier: str, patch: WebhookPatch) -> Webhook:
-    """Change a webhook; switched off, it is sent nothing more of what waits."""
+    """Change a webhook; switching it off drops its waiting messages."""
     values: dict[str, Any] = {}
     if patch.url is not None:
         values["url"] = str(
@@ -138,7 +134,7 @@ def rotate_secret(
     request: RotationRequest,
     idempotency: str | None = None,
 ) -> NewWebhook:
-    """Give a webhook a new secret; until the grace is over messages are signed with the old one as well."""
+    """Replace the secret; until the grace period ends, messages are signed with the old one too."""
     once = IdempotentCall.of(f"webhooks/{identifier}/rotate", idempotency, request)
     secret, moment = new_secret(), now()
     grace = moment + timedelta(hours=request.grace_hours) if request.grace_hours else None
@@ -174,7 +170,7 @@ def rotate_secret(
 def send_test(
     bench: Workbench, workspace_id: str, identifier: str, idempotency: str | None = None
 ) -> Delivery:
-    """Write a message that tries a webhook; it is sent at once."""
+    """Send a test message at once."""
     once = IdempotentCall.of(f"webhooks/{identifier}/test", idempotency, b"")
 
     def make() -> tuple[Delivery, Save]:
@@ -203,7 +199,7 @@ def list_deliveries(
 
 
 def send_again(bench: Workbench, workspace_id: str, identifier: str, message_id: str) -> Delivery:
-    """Send a message that has ended once more; one that waits still does so."""
+    """Send a completed message again; a waiting one is unchanged."""
     with bench.store.transaction(workspace_id) as repository:
         check_active(existing(repository, WebhookRecord, identifier, "webhook"))
         message = repository.hooks.message(identifier, message_id)
@@ -235,32 +231,32 @@ def delivery_of(row: WebhookDelivery) -> Delivery:
 logger = logging.getLogger("rackline.webhooks")
 
 DELAYS = (10, 60, 300, 1800, 7200, 21600, 57600)
-"""Time from each try to the next: eight tries over 24 hours and 36 minutes. [s]"""
+"""Time between attempts: eight over 24 hours and 36 minutes. [s]"""
 
 SPREAD = 0.1
-"""Largest share by which a delay is lengthened, so that what failed together is not sent together."""
+"""Largest jitter of a delay, so that messages that failed together are not sent together."""
 
 LEASE = timedelta(seconds=90)
-"""How long a message belongs to whoever sends it; afterwards it is sent again."""
+"""How long a claimed message is reserved; afterwards it is sent again."""
 
 MOST_AT_ONCE = 16
 
 SENDERS = 4
-"""Messages sent at the same time; with limits of 5 s for the name and 10 s for the rest, the four rounds of a
-batch end within 60 s and so well within the lease."""
+"""Messages sent in parallel; with limits of 5 s for DNS and 10 s for the rest, the four rounds of a batch end
+within 60 s, well within the lease."""
 
 KEPT = timedelta(days=30)
-"""How long messages stay in the log after their event."""
+"""How long messages stay in the log."""
 
 GONE = 410
-"""What a receiver answers that wants no more messages."""
+"""Status of a receiver that wants no more messages."""
 
 
 def deliver_due(bench: Workbench, moment: datetime, sender: Sender) -> int:
-    """Send the messages that are due, and return how many were tried.
+    """Send the messages that are due and return their number.
 
-    Two runners never send the same try. One that is killed between sending and writing that down has its
-    message sent again when its lease is over, with the same ``webhook-id``.
+    Two processes never send the same attempt. If one is killed between sending and recording the result, the
+    message is sent again after its lease, with the same ``webhook-id``.
     """
     due: list[DueMessage] = []
     while len(due) < MOST_AT_ONCE:
@@ -275,16 +271,16 @@ def deliver_due(bench: Workbench, moment: datetime, sender: Sender) -> int:
 
 
 def deliver(bench: Workbench, moment: datetime, sender: Sender, message: DueMessage) -> None:
-    """Send a message once and write down what came of it."""
+    """Send a message once and record the outcome."""
     with bench.store.transaction(message.workspace_id) as repository:
         webhook = repository.get(WebhookRecord, message.webhook_id)
     if webhook is None or not webhook.active:
         finish(bench, message, DeliveryOutcome("dropped", None, None, "", None))
     else:
-        finish(bench, message, tried(bench, moment, sender, message, webhook), webhook, moment)
+        finish(bench, message, attempt(bench, moment, sender, message, webhook), webhook, moment)
 
 
-def tried(
+def attempt(
     bench: Workbench, moment: datetime, sender: Sender, message: DueMessage, webhook: WebhookRecord
 ) -> DeliveryOutcome:
     body = message.body.encode()
@@ -295,7 +291,7 @@ def tried(
     except Undelivered as error:
         return failure(message, moment, error.message)
     except Exception:
-        # Whatever went wrong, the message has its end: it is not sent for ever.
+        # Any other error counts as a failed attempt, so that the message is not sent forever.
         logger.exception("message %s could not be sent", message.id)
         return failure(
             message, moment, Message("something went wrong on the server; details are in the server log")
@@ -312,7 +308,7 @@ def opened_secrets(bench: Workbench, webhook: WebhookRecord, moment: datetime) -
     if webhook.previous_sealed and webhook.previous_until and webhook.previous_until > moment:
         sealed.append(webhook.previous_sealed)
     try:
-        return [bench.sealer.open(purpose(webhook.id), one) for one in sealed]
+        return [bench.sealer.open(purpose(webhook.id), secret) for secret in sealed]
     except Unsealable:
         raise Undelivered(
             "the webhook secret cannot be read with the secret of this server; create a new one"
@@ -322,15 +318,16 @@ def opened_secrets(bench: Workbench, webhook: WebhookRecord, moment: datetime) -
 def failure(
     message: DueMessage, moment: datetime, reason: Message, status: int | None = None, text: str = ""
 ) -> DeliveryOutcome:
-    """Return what comes of a try that failed: another one later, or the end."""
+    """Return the outcome of a failed attempt: another one later, or the end."""
     last = message.attempt > len(DELAYS) or status == GONE
     after = None if last else moment + delay_after(message.id, message.attempt)
-    said = Text.of(reason).model_dump(mode="json")
-    return DeliveryOutcome("failed" if last else WAITING, after, status, text, said)
+    return DeliveryOutcome(
+        "failed" if last else WAITING, after, status, text, Text.of(reason).model_dump(mode="json")
+    )
 
 
 def delay_after(identifier: str, attempt: int) -> timedelta:
-    """Return how long to wait after a try, a little longer for some messages than for others.
+    """Return the delay after an attempt, with a jitter that depends on the message.
 
     >>> [10 <= delay_after(name, 1).total_seconds() <= 11 for name in ("msg_a", "msg_b")]
     [True, True]
@@ -346,23 +343,24 @@ def finish(
     webhook: WebhookRecord | None = None,
     moment: datetime | None = None,
 ) -> None:
-    """Write down what came of a try, and switch a webhook off that nothing reaches any more."""
+    """Record the outcome of an attempt; disable a webhook that can no longer be reached."""
     with bench.store.transaction(message.workspace_id) as repository:
-        own = repository.hooks.record(message, outcome)
-        if not own or webhook is None or moment is None:
+        recorded = repository.hooks.record(message, outcome)
+        if not recorded or webhook is None or moment is None:
             return
         if outcome.status == "delivered":
             repository.hooks.change(webhook.id, {"succeeded_at": moment})
         elif outcome.status == "failed":
-            reason = why_off(repository, message, outcome)
+            reason = why_disabled(repository, message, outcome)
             if reason is not None:
-                said = Text.of(reason).model_dump(mode="json")
-                repository.hooks.change(webhook.id, {"active": False, "disabled": said, "updated_at": moment})
+                disabled = Text.of(reason).model_dump(mode="json")
+                values = {"active": False, "disabled": disabled, "updated_at": moment}
+                repository.hooks.change(webhook.id, values)
                 repository.hooks.drop(webhook.id)
 
 
-def why_off(repository: Repository, message: DueMessage, outcome: DeliveryOutcome) -> Message | None:
-    """Return why a webhook is switched off after a message was given up; None where it is not."""
+def why_disabled(repository: Repository, message: DueMessage, outcome: DeliveryOutcome) -> Message | None:
+    """Return why a webhook is disabled after an abandoned message; None if it is not."""
     if outcome.response_status == GONE:
         return Message("the receiver responded with 410: it accepts no more messages")
     webhook = repository.get(WebhookRecord, message.webhook_id)

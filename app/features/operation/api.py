@@ -1,4 +1,4 @@
-"""The server's own addresses: health, readiness, figures; and the description of the API."""
+"""Health, readiness and metrics of the server; and the description of the API."""
 
 from __future__ import annotations
 
@@ -64,14 +64,12 @@ def ready(request: Request) -> dict[str, str]:
     what is wrong with each part, or “ok”: `server`, `database`, `schema`, `uploads`, `queue`, `disk` and
     `engine`. The errors of a 503 name them. The catalogue is checked before the server accepts any request.
     """
-    found: Readiness = request.app.state.readiness.look()
-    if not found.serves:
-        needed = {name: message for name, message in found.away.items() if name in NEEDED}
-        raise Unavailable(
-            next(iter(needed.values())), [FieldError(name, said) for name, said in found.away.items()]
-        )
-    parts = {name: "ok" if said is None else str(said) for name, said in found.parts.items()}
-    return {"status": "impaired" if found.away else "ok", **parts}
+    readiness: Readiness = request.app.state.readiness.look()
+    if not readiness.serves:
+        message = next(fault for name, fault in readiness.away.items() if name in NEEDED)
+        raise Unavailable(message, [FieldError(name, fault) for name, fault in readiness.away.items()])
+    parts = {name: "ok" if fault is None else str(fault) for name, fault in readiness.parts.items()}
+    return {"status": "impaired" if readiness.away else "ok", **parts}
 
 
 @router.get("/metrics", include_in_schema=False)
@@ -85,36 +83,35 @@ def metrics(request: Request, bench: BenchDep) -> Response:
 
 
 def admit(request: Request, token: str) -> None:
-    """Refuse who may not read the figures: with a token whoever has it may, else this machine alone."""
+    """Allow metrics to holders of the token; without a token, only to this machine."""
     if token:
-        given = request.headers.get("authorization", "")
-        bearer = given[len(BEARER) :].strip() if given.lower().startswith(BEARER) else ""
+        header = request.headers.get("authorization", "")
+        bearer = header[len(BEARER) :].strip() if header.lower().startswith(BEARER) else ""
         if not hmac.compare_digest(bearer.encode(), token.encode()):
             raise SignInNeeded("server metrics can be read only with their own token")
         return
     host = request.client.host if request.client else ""
-    # Through a proxy everybody comes from this machine.
+    # Behind a proxy every request comes from this machine.
     if not is_loopback(host) or any(FORWARDED.fullmatch(name) for name in request.headers):
         raise NotAllowed("server metrics can be read only from the server's own machine or with a token")
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address is one of this machine to itself."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
 
-def parts_ready(found: Readiness) -> Metric:
+def parts_ready(readiness: Readiness) -> Metric:
     ready = GaugeMetricFamily("rackline_part_ready", "Whether a part of the server works.", labels=("part",))
-    for name, said in found.parts.items():
-        ready.add_metric([name], float(said is None))
+    for name, fault in readiness.parts.items():
+        ready.add_metric([name], float(fault is None))
     return ready
 
 
 def waiting_work(bench: Workbench, waiting: int | None) -> Iterator[Metric]:
-    """Yield the messages in the queue, and what the store knows of jobs."""
+    """Yield the length of the queue, and count and age of unfinished jobs."""
     if waiting is not None:
         queue = GaugeMetricFamily("rackline_queue_length", "Messages in the job queue.")
         queue.add_metric([], waiting)
@@ -122,7 +119,7 @@ def waiting_work(bench: Workbench, waiting: int | None) -> Iterator[Metric]:
     try:
         states = jobs_in_states(bench)
     except Unavailable:
-        # The part that is away says so; the figures of this process are read all the same.
+        # Reported by the readiness of the database; the other metrics are still served.
         return
     count = GaugeMetricFamily("rackline_jobs", "Jobs that have not ended.", labels=("kind", "status"))
     age = GaugeMetricFamily(
@@ -140,11 +137,11 @@ DESCRIPTION = "data/openapi.json"
 
 
 def describe(app: FastAPI) -> None:
-    """Give an application its OpenAPI document, read when it is first asked for."""
+    """Set the OpenAPI document of an application, read on first use."""
 
     @functools.cache
     def read() -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(beside(DESCRIPTION).read_text(encoding="utf-8"))
-        return found
+        document: dict[str, Any] = json.loads(beside(DESCRIPTION).read_text(encoding="utf-8"))
+        return document
 
     app.openapi = read  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""What the server does again and again, whichever server comes first; what is deleted after its time."""
+"""Recurring chores, each done by one of the servers, and deletion of expired data."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from app.features.studies.service import drop_unsaved
 from app.platform import sessions
 from app.platform.retention import KINDS
 from app.platform.store.queries import now
+from app.platform.store.upload_files import KeptFile, UploadFiles
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench, nobody_uploads, remove_files
 from app.telemetry import CHORES
 
 AT_ONCE = 200
-"""Rows deleted in one transaction, so that nobody waits long for it."""
+"""Rows deleted in one transaction, to keep it short."""
 
 LONGEST_SILENCE = timedelta(days=2)
 
 STEADY = timedelta(days=1)
-"""The clock must have gone steadily for so long, looked at no less often than this, before anything goes by
-it: a clock that leaps years ahead must not delete what is new."""
+"""How long the clock must have run without a gap of ``LONGEST_SILENCE`` before anything is deleted: a clock
+set years ahead must not delete new data."""
 
 
 @dataclass(slots=True)
 class Purged:
-    """What has gone, or would go."""
+    """Number of deleted objects by kind."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*KINDS, "files"), 0))
     waiting: int = 0
-    """Workspaces in which nothing was deleted, because the clock has not gone steadily long enough."""
+    """Workspaces in which nothing was deleted because the clock is not trusted yet."""
 
 
 def purge(bench: Workbench, moment: datetime, *, dry_run: bool = False, at_once: bool = False) -> Purged:
-    """Delete what has had its time in every workspace, and files that nothing names."""
+    """Delete expired data of every workspace, and files without a reference."""
     purged = Purged()
     for workspace in bench.store.workspaces():
         with bench.store.transaction(workspace) as repository:
@@ -107,45 +108,46 @@ PURGES: dict[str, Callable[[Workbench, str, datetime, bool], int]] = {
 
 
 def purge_files(bench: Workbench, dry_run: bool) -> int:
-    """Delete files that no upload names, and what uploads that were broken off have left."""
+    """Delete files without an upload, and leftovers of interrupted uploads."""
     files = bench.files
     if files is None:
         return 0
-    named = {workspace: named_files(bench, workspace) for workspace in bench.store.workspaces()}
-    unnamed = [one for one in files.each() if one.sha256 not in named.get(one.workspace_id, set())]
+    unreferenced = unreferenced_files(bench, files)
     if dry_run:
-        return len(unnamed) + len(list(files.strays()))
-    # Each is looked for again while nobody brings a file: one that was on its way has its row by then.
-    gone = sum(remove_files(bench, one.workspace_id, [one.sha256]) for one in unnamed)
+        return len(unreferenced) + len(list(files.strays()))
+    # Each is checked again while no upload is running: one under way has its row by then.
+    removed = sum(remove_files(bench, file.workspace_id, [file.sha256]) for file in unreferenced)
     with nobody_uploads(bench, LOCAL_WORKSPACE) as (alone, _):
         for stray in list(files.strays()) if alone else ():
             files.storage.delete(stray)
-            gone += 1
-    return gone
+            removed += 1
+    return removed
 
 
-def named_files(bench: Workbench, workspace: str) -> set[str]:
-    with bench.store.transaction(workspace) as repository:
-        return repository.uploads.addresses()
+def unreferenced_files(bench: Workbench, files: UploadFiles) -> list[KeptFile]:
+    """Return the stored files that no upload refers to."""
+    referenced = {}
+    for workspace in bench.store.workspaces():
+        with bench.store.transaction(workspace) as repository:
+            referenced[workspace] = repository.uploads.addresses()
+    return [file for file in files.each() if file.sha256 not in referenced.get(file.workspace_id, set())]
 
 
 MOST_SECONDS = 30.0
-"""How long messages are sent at one turn; what is left waits for the next. [s]"""
+"""Longest time for which messages are sent at one turn. [s]"""
 
 WEBHOOKS = "webhooks"
-"""Name of the chore that sends messages, to ask for it at once."""
+"""Name of the chore that sends messages."""
 
 
-def tell_webhooks(bench: Workbench) -> None:
+def send_messages(bench: Workbench) -> None:
     started = time.monotonic()
     while deliver_due(bench, now(), bench.sender) and time.monotonic() - started < MOST_SECONDS:
         pass
 
 
 def tidy_integration(bench: Workbench) -> None:
-    """Note proposals whose last day is over, render documents that are missing; forget counted requests and
-    old messages.
-    """
+    """Record expired proposals, render missing documents, delete old rate counts and messages."""
     moment = now()
     note_expired(bench, moment)
     render_missing(bench)
@@ -158,49 +160,37 @@ logger = logging.getLogger("rackline.chores")
 
 @dataclass(frozen=True, slots=True)
 class Chore:
-    """Something to do again and again. Doing it twice must do no harm, nor leaving out a turn."""
+    """A recurring chore. Running it twice, or skipping a turn, must be harmless."""
 
     name: str
     every: timedelta
     run: Callable[[Workbench], object]
 
     def due(self, bench: Workbench) -> bool:
-        """Take its turn; false where it is not due or another server has it."""
+        """Claim a turn; false if it is not due or another server has claimed it."""
         moment = now()
         return bench.store.take_turn(self.name, moment, moment - self.every)
 
 
-def tidy_database(bench: Workbench) -> None:
-    bench.store.tidy()
-
-
-def delete_what_is_over(bench: Workbench) -> None:
-    purge(bench, now())
-
-
-def forget_sign_ins(bench: Workbench) -> None:
-    sessions.purge(bench.store, bench.session_times)
-
-
 HOUSEKEEPING: tuple[Chore, ...] = (
-    Chore("tidy-database", timedelta(days=1), tidy_database),
-    Chore(WEBHOOKS, timedelta(seconds=10), tell_webhooks),
+    Chore("tidy-database", timedelta(days=1), lambda bench: bench.store.tidy()),
+    Chore(WEBHOOKS, timedelta(seconds=10), send_messages),
     Chore("integration", timedelta(minutes=10), tidy_integration),
-    Chore("sign-ins", timedelta(hours=1), forget_sign_ins),
-    Chore("retention", timedelta(hours=6), delete_what_is_over),
+    Chore("sign-ins", timedelta(hours=1), lambda bench: sessions.purge(bench.store, bench.session_times)),
+    Chore("retention", timedelta(hours=6), lambda bench: purge(bench, now())),
 )
 """Every recurring chore of the server, in one place."""
 
 
 def run_chore(bench: Workbench, name: str) -> None:
-    """Do a chore; a failure is logged and its next turn comes all the same."""
+    """Run a chore; a failure is logged."""
     for chore in HOUSEKEEPING:
         if chore.name == name:
             started = time.monotonic()
             try:
                 chore.run(bench)
             except Unavailable:
-                # The store has said so in the log.
+                # The store has logged it.
                 CHORES.labels(name, "failed").inc()
             except Exception:
                 logger.exception("chore failed", extra={"chore": name})
@@ -213,7 +203,7 @@ def run_chore(bench: Workbench, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class JobsInState:
-    """Jobs of one kind that wait or are under way."""
+    """Waiting or running jobs of one kind."""
 
     kind: str
     status: str
@@ -226,7 +216,7 @@ def jobs_in_states(bench: Workbench) -> list[JobsInState]:
     """Return the jobs of every workspace that have not ended, by kind and status."""
     moment = now()
     return [
-        # A clock that was put back makes nothing younger than new.
+        # The clock may have been set back.
         JobsInState(kind, status, count, max(0.0, (moment - oldest).total_seconds()))
         for kind, status, count, oldest in bench.store.jobs_by_state()
     ]

@@ -1,4 +1,4 @@
-"""An example for every field of the API's description, taken from requests and answers that work."""
+"""Examples for every field of the API's description, from real requests and answers."""
 
 from __future__ import annotations
 
@@ -104,25 +104,26 @@ from app.platform.wording.voice import voice
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.profiles.samples import read_sample
 
+MOMENT = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)
+
 MONTH = timedelta(days=30)
 
 SAMPLE = b'{"text": "how long does training take"}\n{"text": "and what does it cost"}\n'
 
 
 def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseModel]:
-    """Return an answer for each kind of request, by the names of the schemas."""
+    """Return an answer for each kind of request, by schema name."""
     estimate = EstimateRequest.model_validate(requests["EstimateRequest"])
     comparison = ComparisonRequest.model_validate(requests["ComparisonRequest"])
     profile = ProfileRequest.model_validate(requests["ProfileRequest"])
     model = ModelInput(**profile.model_dump(exclude={"name"}, exclude_none=True))
     options = make_options(bench, LOCAL_WORKSPACE, comparison.rows, comparison.currency)
-    made = make_estimate(bench, LOCAL_WORKSPACE, estimate).model_copy(update={"id": "est_a2b3c4d5e6f7g2h3"})
+    answer = make_estimate(bench, LOCAL_WORKSPACE, estimate).model_copy(update={"id": "est_a2b3c4d5e6f7g2h3"})
     shelves = bench.catalogue
-    asked = SizingRequest.model_validate(requests["SizingRequest"])
-    sized = size(asked, bench.sizing)
+    sizing = SizingRequest.model_validate(requests["SizingRequest"])
     return {
         "Estimate": shown(
-            standing(made, estimate, datetime(2026, 11, 2, 9, 30, tzinfo=UTC)),
+            standing(answer, estimate, MOMENT),
             voice("en"),
             lambda path: f"https://rackline.example.com{path}",
         ),
@@ -132,8 +133,8 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
             options,
             ComparisonHead("cmp_a2b3c4d5e6f7g2h3", comparison.title, "en", "USD"),
         ),
-        "Sizing": sized.document.model_copy(update={"id": "siz_a2b3c4d5e6f7g2h3"}),
-        "ScalingCurve": scaling(asked, "dgx-a100-640gb", bench.sizing),
+        "Sizing": size(sizing, bench.sizing).document.model_copy(update={"id": "siz_a2b3c4d5e6f7g2h3"}),
+        "ScalingCurve": scaling(sizing, "dgx-a100-640gb", bench.sizing),
         "ModelMapping": map_onto_ipus(bench, MappingRequest.model_validate(requests["MappingRequest"])),
         "Checks": check_plan(ChecksRequest.model_validate(requests["ChecksRequest"])),
         "KeptProfile": KeptProfile.of(resolve_model(model, bench.sizing)),
@@ -156,14 +157,13 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         "VendorClaims": list_claims(bench, LOCAL_WORKSPACE, ClaimsRequest()),
         "VendorClaim": get_claim(bench, LOCAL_WORKSPACE, "bert-large-3-dgx", ClaimsRequest()),
         **stateless_answers(bench),
-        **study_answers(bench, moment=datetime(2026, 11, 2, 9, 30, tzinfo=UTC)),
+        **study_answers(bench),
         **sweep_answers(bench, SweepRequest.model_validate(requests["SweepRequest"])),
         **proposal_answers(bench, options, ProposalRequest.model_validate(requests["ProposalRequest"])),
     }
 
 
 def stateless_answers(bench: Workbench) -> dict[str, BaseModel]:
-    """Return the answers that follow from their requests alone."""
     context = bench.sizing
     bill, other = (
         make_bill(BillRequest.model_validate(body), context, identifier)
@@ -182,11 +182,11 @@ def stateless_answers(bench: Workbench) -> dict[str, BaseModel]:
     }
 
 
-def study_answers(bench: Workbench, moment: datetime) -> dict[str, BaseModel]:
-    """Return the answers about a study that has one version."""
+def study_answers(bench: Workbench) -> dict[str, BaseModel]:
+    """Return the answers about a study with one version."""
     content = StudyContent.model_validate(STUDY)
-    made = {"id": "stu_a2b3c4d5e6f7g2h3", "created_at": moment, "changed_at": moment}
-    study = first_version(content)[0].model_copy(update=made)
+    fields = {"id": "stu_a2b3c4d5e6f7g2h3", "created_at": MOMENT, "changed_at": MOMENT}
+    study = first_version(content)[0].model_copy(update=fields)
     return {
         "Study": study,
         "StudyAnswer": answer_state(bench, LOCAL_WORKSPACE, State(study, Turned(content, {}))),
@@ -198,12 +198,11 @@ def proposal_answers(
     bench: Workbench, options: Sequence[ComparisonEntry], request: ProposalRequest
 ) -> dict[str, BaseModel]:
     """Return the answers about a proposal that is frozen and shared."""
-    moment = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)
     logo = None if request.branding.logo is None else read_logo(request.branding.logo)
-    content = build_content(request, options, bench.sizing, title="", today=moment.date(), logo=logo)
+    content = build_content(request, options, bench.sizing, title="", today=MOMENT.date(), logo=logo)
     sha256, identifier = content_hash(content), "prp_a2b3c4d5e6f7g2h3"
-    state = ShareState(created_at=moment, expires_at=moment + MONTH, passphrase=True, opened=2)
-    event = ProposalEvent(position=1, kind="frozen", at=moment, detail={"sha256": sha256})
+    state = ShareState(created_at=MOMENT, expires_at=MOMENT + MONTH, passphrase=True, opened=2)
+    event = ProposalEvent(position=1, kind="frozen", at=MOMENT, detail={"sha256": sha256})
     change = ReplayChange(
         path="bills.0.total",
         section="bill",
@@ -221,9 +220,9 @@ def proposal_answers(
             status="frozen",
             version=1,
             sha256=sha256,
-            frozen_at=moment,
-            created_at=moment,
-            updated_at=moment,
+            frozen_at=MOMENT,
+            created_at=MOMENT,
+            updated_at=MOMENT,
             share=state,
             content=content,
         ),
@@ -231,24 +230,24 @@ def proposal_answers(
             id="ers_a2b3c4d5e6f7g2h3",
             workspace="Local",
             erased_by="Account owner",
-            erased_at=moment,
+            erased_at=MOMENT,
             replacement="[erased]",
             rows={"proposal": 2, "study": 1},
             proposals=[],
         ),
-        "Frozen": Frozen(id=identifier, status="frozen", sha256=sha256, frozen_at=moment),
+        "Frozen": Frozen(id=identifier, status="frozen", sha256=sha256, frozen_at=MOMENT),
         "ProposalEvents": ProposalEvents(items=[event]),
         "Share": Share(
             url="https://rackline.example.com/s/3Zt0cQ…",
             path="/s/3Zt0cQ…",
             token="3Zt0cQ…",
-            expires_at=moment + MONTH,
+            expires_at=MOMENT + MONTH,
             passphrase=True,
         ),
         "Replay": Replay(
             id=identifier,
             sha256=sha256,
-            replayed_at=moment,
+            replayed_at=MOMENT,
             engine_version={"then": content.engine_version, "now": content.engine_version},
             catalog_version={"then": content.catalog_version, "now": content.catalog_version},
             compared=35,
@@ -259,18 +258,17 @@ def proposal_answers(
 
 
 def sweep_answers(bench: Workbench, request: SweepRequest) -> dict[str, BaseModel]:
-    """Return the answers about a sweep that has one row so far."""
+    """Return the answers about a sweep with one row."""
     sweep = Sweep.of(request)
     row = row_at(next(sweep.points()), bench.sizing)
-    moment = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)
     state = SweepState(
         id="swp_a2b3c4d5e6f7g2h3",
         title=title_of(request),
         status="running",
         total=sweep.total,
         done=1,
-        created_at=moment,
-        updated_at=moment,
+        created_at=MOMENT,
+        updated_at=MOMENT,
     )
     answer = SweepAnswer(
         **dict(state),
@@ -359,26 +357,26 @@ PARTS: dict[str, Any] = {
     "StudyVersions": {"id": "stu_a2b3c4d5e6f7g2h3"},
     "UploadSummary": {"id": "prf_a2b3c4d5e6f7g2h3", "name": TRANSFORMER["name"]},
 }
-"""Fields of answers about what is kept, which no request alone brings forth."""
+"""Fields of stored documents, which no single request produces."""
 
 PREFIX = "#/components/schemas/"
 
 
 def illustrate(openapi: dict[str, Any], bench: Workbench) -> None:
-    """Put examples on fields, and whole answers on the responses of endpoints."""
+    """Add examples to fields, and whole answers to the responses of endpoints."""
     schemas = openapi["components"]["schemas"]
-    found = {name: document.model_dump(mode="json") for name, document in answers(bench, REQUESTS).items()}
+    examples = {name: document.model_dump(mode="json") for name, document in answers(bench, REQUESTS).items()}
     more = [("EstimateRequest", body) for body in (BARE_FIGURE, OWN_MODEL, BERT_ON_IPUS)]
     more.append(("SweepRequest", FLEET_PLAN))
     more.append(("PartitionRequest", SLICES))
-    for name, value in [*REQUESTS.items(), *more, *found.items(), *PARTS.items()]:
+    for name, value in [*REQUESTS.items(), *more, *examples.items(), *PARTS.items()]:
         walk(schemas, {"$ref": PREFIX + name}, value)
     for operations in openapi["paths"].values():
         for operation in operations.values():
             for status, response in operation["responses"].items():
                 content = response.get("content", {}).get("application/json", {})
                 if status.startswith("2") and content.get("schema") and "example" not in content:
-                    content["example"] = sketched(schemas, content["schema"], found)
+                    content["example"] = sketched(schemas, content["schema"], examples)
 
 
 MOST = 2
@@ -386,7 +384,7 @@ MOST = 2
 
 
 def shortened(value: Any) -> Any:
-    """Return an answer with the first entries of its lists: enough to see what an entry is."""
+    """Return an answer with only the first entries of its lists."""
     if isinstance(value, list):
         return [shortened(item) for item in value[:MOST]]
     if isinstance(value, dict):
@@ -394,11 +392,11 @@ def shortened(value: Any) -> Any:
     return value
 
 
-def sketched(schemas: dict[str, Any], schema: dict[str, Any], found: Mapping[str, Any]) -> Any:
-    """Return an answer that was given; where there is none, one made of the examples of its fields."""
+def sketched(schemas: dict[str, Any], schema: dict[str, Any], examples: Mapping[str, Any]) -> Any:
+    """Return the example of a schema, else one composed of the examples of its fields."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(PREFIX)
-        return shortened(found[name]) if name in found else sketched(schemas, schemas[name], found)
+        return shortened(examples[name]) if name in examples else sketched(schemas, schemas[name], examples)
     for key in ("examples", "enum"):
         if key in schema:
             return schema[key][0]
@@ -409,11 +407,11 @@ def sketched(schemas: dict[str, Any], schema: dict[str, Any], found: Mapping[str
     if {"type": "null"} in choices or not schema.keys() & {"type", "anyOf", "oneOf"}:
         return None
     if choices:
-        return sketched(schemas, choices[0], found)
+        return sketched(schemas, choices[0], examples)
     if "items" in schema:
-        return [sketched(schemas, schema["items"], found)]
+        return [sketched(schemas, schema["items"], examples)]
     if "properties" in schema:
-        return {name: sketched(schemas, part, found) for name, part in schema["properties"].items()}
+        return {name: sketched(schemas, part, examples) for name, part in schema["properties"].items()}
     return PLAIN[schema.get("format", schema["type"])]
 
 
@@ -421,11 +419,11 @@ PLAIN = {
     **{"object": {}, "integer": 1, "number": 1.0, "boolean": True},
     **{"date-time": "2026-11-02T09:30:00Z", "date": "2026-11-02"},
 }
-"""What stands for a field without an example; a text has one of its own."""
+"""Placeholders of fields without an example; every text has one."""
 
 
 def walk(schemas: dict[str, Any], schema: dict[str, Any], value: Any) -> None:
-    """Give the fields below a schema the values they have in an example, where they have none yet."""
+    """Add the values of an example to the fields of a schema that have none yet."""
     if isinstance(value, list) and "items" in schema:
         for item in value[:1]:
             walk(schemas, schema["items"], item)
@@ -441,11 +439,11 @@ def walk(schemas: dict[str, Any], schema: dict[str, Any], value: Any) -> None:
 
 
 def is_texts(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
 
 
 def objects(schemas: dict[str, Any], schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Return the object schemas that a schema may stand for."""
+    """Yield the object schemas that a schema refers to."""
     if "$ref" in schema:
         yield from objects(schemas, schemas[schema["$ref"].removeprefix(PREFIX)])
     for key in ("anyOf", "oneOf"):

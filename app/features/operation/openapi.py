@@ -1,4 +1,4 @@
-"""The description of the API, which ``rackline docs`` writes into a file."""
+"""The OpenAPI document, which ``rackline docs`` writes into a file."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def add_rates(openapi: dict[str, Any]) -> None:
-    """Say on every answer to a key how much is left to it."""
+    """Document the rate-limit headers of every successful answer."""
     for path, operations in openapi["paths"].items():
         for operation in operations.values() if path.startswith("/api/") else ():
             for status, response in operation["responses"].items():
@@ -88,14 +88,14 @@ def add_rates(openapi: dict[str, Any]) -> None:
 
 
 def with_plain_names(openapi: dict[str, Any]) -> dict[str, Any]:
-    """Return a description whose lists are named as classes of programs are: ``StudySummaryPage``."""
+    """Rename generic schemas as classes are named, such as ``StudySummaryPage``."""
     text = re.sub(r"\bPage(?:_(\w+?)_|\[(\w+)\])(?=\")", r"\1\2Page", json.dumps(openapi))
     renamed: dict[str, Any] = json.loads(text)
     return renamed
 
 
 def add_schemas(openapi: dict[str, Any]) -> None:
-    """Put in the schemas that responses and hand-written bodies refer to."""
+    """Add the schemas that responses and hand-written bodies refer to."""
     _, schemas = models_json_schema(
         [(Problem, "serialization"), (ProfileRequest, "validation")],
         ref_template="#/components/schemas/{model}",

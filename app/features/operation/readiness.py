@@ -1,4 +1,4 @@
-"""Whether a server can work, and which of its parts is away."""
+"""Readiness of a server and of each of its parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from app.compiled import state
 from app.errors import AppError, Message
@@ -20,15 +19,15 @@ LEAST_SPACE = 256_000_000
 """Free space of the data directory below which writing may fail soon: the largest upload. [B]"""
 
 KEPT_SECONDS = 5.0
-"""How long stands what was found of a bucket, of which each question is a request that is paid for. [s]"""
+"""How long the check of a bucket, which is a paid request, is cached. [s]"""
 
 NEEDED = frozenset({"server", "database", "schema"})
-"""Parts without which nothing can be answered; without another one, only what takes that one fails."""
+"""Parts without which no request can be answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """What is wrong with each part; None where nothing is."""
+    """Fault of each part; None if there is none."""
 
     parts: dict[str, Message | None]
 
@@ -42,7 +41,7 @@ class Readiness:
 
 
 class ReadinessCheck:
-    """Looks at the parts of one server. What it says names no address and no secret."""
+    """Checks the parts of one server. Its messages name no address and no secret."""
 
     def __init__(
         self, bench: Workbench, waiting: Callable[[], int | None], stopping: threading.Event
@@ -53,11 +52,11 @@ class ReadinessCheck:
         self._uploads_seen: tuple[float, Message | None] | None = None
 
     def look(self) -> Readiness:
-        parts = {name: found(ask) for name, ask in self._questions().items()}
+        parts = {name: fault_of(check) for name, check in self._checks().items()}
         ending = Message("the server is shutting down; use another one, or this one once it is back")
         return Readiness({"server": ending if self._stopping.is_set() else None, **parts})
 
-    def _questions(self) -> dict[str, Callable[[], Message | None]]:
+    def _checks(self) -> dict[str, Callable[[], Message | None]]:
         return {
             "database": self._database,
             "schema": self._schema,
@@ -81,7 +80,7 @@ class ReadinessCheck:
             return None
         seen = self._uploads_seen
         if seen is None or time.monotonic() - seen[0] >= KEPT_SECONDS:
-            seen = time.monotonic(), found(self._bench.files.storage.check)
+            seen = time.monotonic(), fault_of(self._bench.files.storage.check)
             self._uploads_seen = seen
         return seen[1]
 
@@ -93,7 +92,10 @@ class ReadinessCheck:
     def _disk(self) -> Message | None:
         if self._bench.files is None:
             return None
-        free = shutil.disk_usage(existing(self._bench.files.directory)).free
+        directory = self._bench.files.directory
+        while not directory.exists():
+            directory = directory.parent
+        free = shutil.disk_usage(directory).free
         if free >= LEAST_SPACE:
             return None
         return Message("only {megabytes} MB are free in the data directory", {"megabytes": free // 1_000_000})
@@ -104,14 +106,10 @@ class ReadinessCheck:
         return Message("formulas are not compiled and run some hundred times slower")
 
 
-def existing(path: Path) -> Path:
-    return path if path.exists() else existing(path.parent)
-
-
-def found(ask: Callable[[], Message | None]) -> Message | None:
-    """Return what is wrong with a part; a question that fails is a part that is away."""
+def fault_of(check: Callable[[], Message | None]) -> Message | None:
+    """Return the fault of a part; a check that fails is a fault."""
     try:
-        return ask()
+        return check()
     except AppError as error:
         return error.message
     except Exception:

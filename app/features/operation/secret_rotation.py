@@ -1,4 +1,4 @@
-"""Sealing everything again with the secret of the server that counts now."""
+"""Seal every stored secret again with the current secret of the server."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ PURPOSES: Mapping[str, Callable[[str], str]] = {
     "webhook.sealed_secret": webhooks.purpose,
     "webhook.previous_sealed": webhooks.purpose,
 }
-"""Column of sealed secrets → for what those of a row are sealed."""
+"""Column of sealed secrets → sealing purpose of a row."""
 
 
 @dataclass(slots=True)
 class SecretRotation:
-    """What came of sealing everything again."""
+    """Result of sealing every secret again."""
 
     current: int = 0
-    """Values that were sealed with the secret of now before."""
+    """Values already sealed with the current secret."""
     resealed: int = 0
     lost: list[SealedValue] = field(default_factory=list)
-    """What no secret opens."""
+    """Values that no secret opens."""
 
 
 def rotate_secret(bench: Workbench, *, dry_run: bool = False) -> SecretRotation:
-    """Seal with the secret of now what a fallback has sealed; servers may run meanwhile."""
+    """Seal again what a fallback secret has sealed; servers may be running."""
     done = SecretRotation()
     for value in bench.store.sealed_values(now()):
         try:
@@ -42,7 +42,7 @@ def rotate_secret(bench: Workbench, *, dry_run: bool = False) -> SecretRotation:
             continue
         if sealed == value.sealed:
             done.current += 1
-        # One that was replaced meanwhile is not counted; if it was sealed as before, the next run finds it.
+        # A value replaced meanwhile is not counted; the next run finds it if it needs to.
         elif dry_run or bench.store.replace_sealed(value, sealed):
             done.resealed += 1
     return done

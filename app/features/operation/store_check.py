@@ -1,4 +1,4 @@
-"""Whether what is kept is whole: the database, frozen proposals, uploaded files."""
+"""Integrity of the store: database, frozen proposals, uploaded files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from sqlmodel import col
 
 from app.errors import Message
+from app.features.operation.chores import unreferenced_files
 from app.features.proposals.lines import content_hash
 from app.features.proposals.model import ProposalContent
 from app.platform.store.migrate import database_faults
@@ -19,7 +20,7 @@ from app.platform.workbench import Workbench
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is not as it should be."""
+    """A fault of the store."""
 
     kind: str
     """database, proposal, file or stray."""
@@ -27,16 +28,16 @@ class Fault:
 
     @property
     def harmless(self) -> bool:
-        """Whether nothing is lost by it: what lies about goes with the next purge."""
+        """Whether no data is lost: the next purge deletes strays."""
         return self.kind == "stray"
 
 
 def check_store(bench: Workbench) -> Iterator[Fault]:
-    """Return what is wrong; nothing is changed."""
+    """Yield the faults; nothing is changed."""
     for template, values in database_faults(bench.store.engine):
         yield Fault("database", Message(template, values))
     if not bench.store.is_ready():
-        # It has been named; tables of another version cannot be asked for the rest.
+        # Already reported; tables of another version cannot be read.
         return
     for workspace in bench.store.workspaces():
         yield from check_proposals(bench, workspace)
@@ -45,7 +46,7 @@ def check_store(bench: Workbench) -> Iterator[Fault]:
 
 
 def check_proposals(bench: Workbench, workspace: str) -> Iterator[Fault]:
-    """Hold frozen proposals and their documents against the hashes they were frozen with."""
+    """Compare frozen proposals and their documents with their hashes."""
     with bench.store.transaction(workspace) as repository:
         frozen = repository.values(
             ProposalRecord, ProposalRecord.id, col(ProposalRecord.frozen_at).is_not(None)
@@ -78,8 +79,8 @@ def check_files(bench: Workbench, workspace: str) -> Iterator[Fault]:
     if bench.files is None:
         return
     with bench.store.transaction(workspace) as repository:
-        named = repository.uploads.addresses()
-    for sha256 in sorted(named):
+        addresses = repository.uploads.addresses()
+    for sha256 in sorted(addresses):
         values = {"path": bench.files.place(workspace, sha256)}
         whole = bench.files.is_whole(workspace, sha256)
         if whole is None:
@@ -93,12 +94,7 @@ def check_strays(bench: Workbench) -> Iterator[Fault]:
     files = bench.files
     if files is None:
         return
-    named = {}
-    for workspace in bench.store.workspaces():
-        with bench.store.transaction(workspace) as repository:
-            named[workspace] = repository.uploads.addresses()
-    unnamed = [one for one in files.each() if one.sha256 not in named.get(one.workspace_id, set())]
-    places = [files.place(one.workspace_id, one.sha256) for one in unnamed]
-    for path in [*places, *map(files.storage.place, files.strays())]:
+    paths = [files.place(file.workspace_id, file.sha256) for file in unreferenced_files(bench, files)]
+    for path in [*paths, *map(files.storage.place, files.strays())]:
         template = "no upload refers to the file {path}; the next purge deletes it"
         yield Fault("stray", Message(template, {"path": path}))

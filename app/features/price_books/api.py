@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Body, Depends, Path, Query, Request, Response
-from pydantic import TypeAdapter, ValidationError
 
 from app.features.price_books import service as price_books
 from app.features.price_books.model import (
@@ -15,7 +14,6 @@ from app.features.price_books.model import (
     PriceBookRequest,
     PriceBookSummary,
 )
-from app.platform.json_bodies import from_validation
 from app.platform.listing import Page
 from app.platform.web.api import (
     ASK,
@@ -33,20 +31,13 @@ from app.platform.web.api import (
     read_upload_or_json,
     write_tag,
 )
-from app.platform.web.deps import (
-    ID,
-    BenchDep,
-    KeyHeader,
-    ListDep,
-    WorkspaceDep,
-)
+from app.platform.web.deps import ID, BenchDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import BOOK, BOOK_CHANGE
+from app.platform.web.forms import checked
 from app.platform.web.locale import CSV, attachment
 from app.platform.web.needs import Right, needs
 
 router = api_router("price books", "/price-books")
-
-REQUEST: TypeAdapter[PriceBookRequest] = TypeAdapter(PriceBookRequest)
 
 BOOK_BODY = {
     "requestBody": {
@@ -78,10 +69,7 @@ async def book_body(request: Request) -> Upload[BookFields] | Any:
 @router.post("", status_code=201, summary="Create a price book", responses=ASK, openapi_extra=BOOK_BODY)
 @needs(Right.MAKE)
 def create_price_book(
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    body: Annotated[Any, Depends(book_body)],
-    key: KeyHeader = None,
+    bench: BenchDep, workspace: WorkspaceDep, body: Annotated[Any, Depends(book_body)], key: KeyHeader = None
 ) -> PriceBookDocument:
     """Store your own prices, discounts and rates, for use in estimates as ``assumptions.price_book_id``.
 
@@ -90,11 +78,7 @@ def create_price_book(
     if isinstance(body, Upload):
         name = body.fields.name or body.name.removesuffix(".csv")
         return price_books.read_book(bench, workspace, name, body.content, key)
-    try:
-        request = REQUEST.validate_python(body)
-    except ValidationError as error:
-        raise from_validation(error.errors()) from None
-    return price_books.create_book(bench, workspace, request, key)
+    return price_books.create_book(bench, workspace, checked(PriceBookRequest, body), key)
 
 
 @router.get("", summary="List price books", responses=LIST)
@@ -135,9 +119,9 @@ def get_price_book(
     version: VersionQuery = None,
 ) -> PriceBookDocument:
     """Return the rows with the catalogue's figures, and the versions; use the ETag in If-Match."""
-    found = price_books.get_book(bench, workspace, identifier, version)
-    response.headers["ETag"] = write_tag(found.newest)
-    return found
+    book = price_books.get_book(bench, workspace, identifier, version)
+    response.headers["ETag"] = write_tag(book.newest)
+    return book
 
 
 @router.put("/{id}", summary="Replace price book rows", responses={**ASK, **CHANGED})
@@ -151,9 +135,9 @@ def replace_price_book(
     tag: MatchHeader = None,
 ) -> PriceBookDocument:
     """Store other rows as a new version; estimates made with an earlier version are unchanged."""
-    found = price_books.replace_book(bench, workspace, identifier, body, read_tag(tag))
-    response.headers["ETag"] = write_tag(found.newest)
-    return found
+    book = price_books.replace_book(bench, workspace, identifier, body, read_tag(tag))
+    response.headers["ETag"] = write_tag(book.newest)
+    return book
 
 
 @router.patch("/{id}", summary="Update price book rows", responses={**ASK, **CHANGED})
@@ -167,9 +151,9 @@ def change_price_book(
     tag: MatchHeader = None,
 ) -> PriceBookDocument:
     """Add, replace or remove some rows, as a new version."""
-    found = price_books.change_book(bench, workspace, identifier, body, read_tag(tag))
-    response.headers["ETag"] = write_tag(found.newest)
-    return found
+    book = price_books.change_book(bench, workspace, identifier, body, read_tag(tag))
+    response.headers["ETag"] = write_tag(book.newest)
+    return book
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a price book", responses=DELETE)

@@ -1,4 +1,4 @@
-"""An estimate on other terms: what it costs elsewhere, rented otherwise, with own prices."""
+"""Page of the cost of an estimate on other terms: region, rental, own prices."""
 
 from __future__ import annotations
 
@@ -48,35 +48,34 @@ NUMBERS = (
 )
 
 MOST = 60
-"""Characters of a field."""
-
+"""Most characters of a field."""
 
 WARNINGS = ("price_unknown", "price_after_date", "price_is_estimate", REFUSAL)
-"""Checks that concern the cost."""
+"""Codes of the warnings about the cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostsPage:
-    """What an estimate costs on other terms."""
+    """Cost of an estimate on other terms."""
 
     query: str
-    """The terms asked for, as they stand in the address."""
+    """The requested terms, as the query of an address."""
     estimate: Estimate
     form: Form
     usual: Form
-    """What is taken where nothing is asked for."""
+    """Defaults of the terms."""
     stale: bool
-    """Whether the terms asked for were refused, and the kept estimate is shown."""
+    """Whether the terms were refused and the stored estimate is shown."""
     basis: Sequence[tuple[str, str]]
     warnings: Sequence[WarningGroup]
     tiers: Mapping[str, str]
-    """Names of the tiers of a tariff in the region."""
+    """Tiers of the tariff of the region → name."""
     books: Sequence[Choice]
 
 
 def asked_terms(values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the terms that an address states, as the schema reads them."""
-    first = {name: one[0][:MOST] for name, one in values.items()}
+    """Return the terms of an address as fields of a request."""
+    first = {name: texts[0][:MOST] for name, texts in values.items()}
     words = {name: first[name] for name in WORDS if name in first}
     return {**words, **{name: plain_number(first[name]) for name in NUMBERS if name in first}}
 
@@ -84,7 +83,6 @@ def asked_terms(values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
 def priced(
     bench: Workbench, workspace: str, identifier: str, values: Mapping[str, Sequence[str]]
 ) -> tuple[EstimateRequest, Estimate]:
-    """Return an estimate on the terms of an address, or refuse them as the API does."""
     try:
         return priced_estimate(bench, workspace, identifier, asked_terms(values))
     except ValidationError as error:
@@ -92,7 +90,6 @@ def priced(
 
 
 def terms_in(request: Request) -> dict[str, list[str]]:
-    """Return the fields of an address that are terms of a cost."""
     known = {*WORDS, *NUMBERS}
     return {name: value for name, value in typed(request.query_params).items() if name in known}
 
@@ -107,51 +104,51 @@ def show_costs_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, 
 def show_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show what an estimate costs on the terms of the address; refused ones beside the kept estimate."""
     values = terms_in(request)
-    kept = get_estimate(bench, workspace, identifier)
+    stored = get_estimate(bench, workspace, identifier)
     try:
-        shown = priced(bench, workspace, identifier, values)[1]
+        estimate = priced(bench, workspace, identifier, values)[1]
     except AppError as error:
         form = at_fields(refused(values, error, ()))
-        page = costs_page(request, kept, form, stale=True)
+        page = costs_page(request, stored, form, stale=True)
         return render(request, "price_books/costs.html", page, status=error.status)
-    return render(request, "price_books/costs.html", costs_page(request, shown, Form(values), stale=False))
+    return render(request, "price_books/costs.html", costs_page(request, estimate, Form(values), stale=False))
 
 
 @router.post("/estimates/{identifier}/costs")
 @needs(Right.MAKE)
 def keep_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Keep the estimate on the terms of the address as one of its own, and go there."""
-    asked, _ = priced(bench, workspace, identifier, terms_in(request))
-    return RedirectResponse(f"/estimates/{create_estimate(bench, workspace, asked).id}", 303)
+    body, _ = priced(bench, workspace, identifier, terms_in(request))
+    return RedirectResponse(f"/estimates/{create_estimate(bench, workspace, body).id}", 303)
 
 
 def at_fields(form: Form) -> Form:
-    """Return a form whose errors stand at its fields, which are those of the assumptions."""
-    errors = [FieldError(one.field.removeprefix("assumptions."), one.message) for one in form.errors]
+    """Move the errors of assumptions to the fields of the form."""
+    errors = [FieldError(error.field.removeprefix("assumptions."), error.message) for error in form.errors]
     return Form(form.values, errors)
 
 
-def costs_page(request: Request, shown: Estimate, form: Form, *, stale: bool) -> CostsPage:
+def costs_page(request: Request, estimate: Estimate, form: Form, *, stale: bool) -> CostsPage:
     bench, voice = workbench_of(request), voice_of(request)
-    basis = shown.cost.basis if shown.cost else {}
+    basis = estimate.cost.basis if estimate.cost else {}
     region = form.get("region") or str(basis.get("region", "korea"))
     tiers = bench.sizing.catalog.tariffs(region) if region in ("korea", "us", "eu") else ()
     books = list_books(bench, workspace_of(request), ALL, None).items
     return CostsPage(
         query="" if stale else urlencode(form.firsts),
-        estimate=shown,
+        estimate=estimate,
         form=form,
-        usual=Form({name: [usual_of(name, shown, voice)] for name in NUMBERS}),
+        usual=Form({name: [default_text(name, estimate, voice)] for name in NUMBERS}),
         stale=stale,
-        basis=basis_rows(shown, voice),
-        warnings=grouped(("", one) for one in shown.warnings if one.code in WARNINGS),
+        basis=basis_rows(estimate, voice),
+        warnings=grouped(("", warning) for warning in estimate.warnings if warning.code in WARNINGS),
         tiers={name: voice.label(name) for name in tiers},
-        books=[Choice(one.id, one.name, f"v{one.version}") for one in books],
+        books=[Choice(book.id, book.name, f"v{book.version}") for book in books],
     )
 
 
-def usual_of(name: str, shown: Estimate, voice: Voice) -> str:
-    """Return what is taken of a number where nothing is asked for, as it is written."""
-    taken = {one.field: one.value for one in shown.defaults}
-    value = taken.get(f"assumptions.{name}")
+def default_text(name: str, estimate: Estimate, voice: Voice) -> str:
+    """Format the default of a number of the assumptions."""
+    defaults = {default.field: default.value for default in estimate.defaults}
+    value = defaults.get(f"assumptions.{name}")
     return voice.number(value, digits=6) if isinstance(value, int | float) else ""

@@ -39,29 +39,29 @@ router = page_router()
 COLUMNS = ("item", "parameter", "condition", "value", "unit", "note")
 
 EDITED = 200
-"""Rows up to which a book is edited on the page; longer ones as files."""
+"""Most rows of a book that is edited on the page."""
 
 SPARE = 3
-"""Empty rows at the end, to add some."""
+"""Empty rows at the end."""
 
 MOST_FIELDS = (EDITED + 10) * (len(COLUMNS) + 1) + 20
 
 ESTIMATES = 8
 
 OFFERED = PRICED_KINDS | {"rental", "tariff", "facility", "cost"}
-"""Kinds of what a book may state something of."""
+"""Kinds of catalogue items that a book may price."""
 
 CONDITIONS = ("krw", "eur", "korea", "us", "gpu", "ipu")
-"""Conditions of rates, offered while typing."""
+"""Suggested conditions of rates."""
 
 ROW = re.compile(r"^rows\.(\d+)(?:\.|$)")
 
 TypedRow = Mapping[str, str]
-"""One row as it was typed, by column."""
+"""One row as typed, by column."""
 
 
 async def read_rows_form(request: Request) -> AsyncIterator[FormData]:
-    """Return a form with one field for each cell of the table, and perhaps a file."""
+    """Read a form with a field for each cell of the table, and optionally a file."""
     async with request.form(max_files=1, max_fields=MOST_FIELDS) as form:
         yield form
 
@@ -70,13 +70,11 @@ RowsForm = Annotated[FormData, Depends(read_rows_form)]
 
 
 def text_of(form: FormData, name: str) -> str:
-    """Return a field that holds text; empty where there is none."""
     value = form.get(name)
     return value.strip()[:400] if isinstance(value, str) else ""
 
 
 async def upload_of(form: RowsForm) -> tuple[str, bytes] | None:
-    """Return the name and content of the file of a form; None without one."""
     file = form.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
         return None
@@ -87,33 +85,34 @@ FileDep = Annotated[tuple[str, bytes] | None, Depends(upload_of)]
 
 
 def rows_of(form: FormData) -> list[TypedRow]:
-    """Return the rows that were typed, without empty ones and those ticked to go."""
-    cells = [[str(one).strip() for one in form.getlist(name)] for name in COLUMNS]
-    gone = {str(one) for one in form.getlist("remove")}
+    """Return the typed rows, without empty ones and those marked for removal."""
+    cells = [[str(cell).strip() for cell in form.getlist(name)] for name in COLUMNS]
+    removed = set(form.getlist("remove"))
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*cells, strict=False)]
-    return [row for place, row in enumerate(rows) if str(place) not in gone and (row["item"] or row["value"])]
+    return [
+        row for index, row in enumerate(rows) if str(index) not in removed and (row["item"] or row["value"])
+    ]
 
 
 def request_of(name: str, comment: str, rows: Sequence[TypedRow]) -> PriceBookRequest:
-    """Return what was typed as the schema reads it."""
     stated = [{**row, "value": plain_number(row["value"])} for row in rows]
     return PriceBookRequest.model_validate({"name": name, "comment": comment, "rows": stated})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceBooksPage:
-    """All price books, and how to make one."""
+    """All price books, and the form to create one."""
 
     books: Sequence[PriceBookSummary]
     form: Form
     message: Message | None
-    """What is wrong with what was sent."""
+    """Why the form was refused."""
 
 
 def books_page(
-    _: Request, found: Page[PriceBookSummary], form: Form | None = None, message: Message | None = None
+    _: Request, books: Page[PriceBookSummary], form: Form | None = None, message: Message | None = None
 ) -> PriceBooksPage:
-    return PriceBooksPage(books=found.items, form=form or Form(), message=message)
+    return PriceBooksPage(books=books.items, form=form or Form(), message=message)
 
 
 @resource(router, "/price-books", "price_books/price_books.html", books_page)
@@ -130,44 +129,44 @@ def make_book(
     name = text_of(form, "name")
     try:
         if file is not None:
-            made = price_books.read_book(bench, workspace, name or file[0], file[1])
+            book = price_books.read_book(bench, workspace, name or file[0], file[1])
         else:
-            made = price_books.create_book(bench, workspace, request_of(name, "", []))
+            book = price_books.create_book(bench, workspace, request_of(name, "", []))
     except (AppError, ValidationError) as error:
-        wrong = refusal(error)
-        typed = Form({"name": [name]}, wrong.errors)
-        page = books_page(request, show_books(bench, workspace), typed, wrong.message)
-        return render(request, "price_books/price_books.html", page, status=wrong.status)
-    return RedirectResponse(f"/price-books/{made.id}", 303)
+        refused = refusal(error)
+        typed = Form({"name": [name]}, refused.errors)
+        page = books_page(request, show_books(bench, workspace), typed, refused.message)
+        return render(request, "price_books/price_books.html", page, status=refused.status)
+    return RedirectResponse(f"/price-books/{book.id}", 303)
 
 
 @dataclass(frozen=True, slots=True)
 class BookLine:
-    """One row of a price book as it is edited."""
+    """One row of the editor."""
 
     row: TypedRow
     catalogue: CostFigure | None
-    """What the catalogue says."""
+    """Figure of the catalogue."""
     errors: Sequence[Message]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceBookPage:
-    """One price book: its rows to edit, and its versions."""
+    """One price book: its rows and versions."""
 
     book: PriceBookDocument
     form: Form
     message: Message | None
-    """What is wrong with what was sent."""
+    """Why the form was refused."""
     lines: Sequence[BookLine]
     editable: bool
-    """Whether the newest version is shown, and is short enough to edit here."""
+    """Whether this is the newest version, and short enough to edit on the page."""
     items: Sequence[Choice]
     parameters: Sequence[str]
     conditions: Sequence[str]
     units: Sequence[str]
     estimates: Sequence[EstimateSummary]
-    """Latest estimates, to be priced with the book."""
+    """Latest estimates, to price with the book."""
 
 
 def book_page(
@@ -177,11 +176,11 @@ def book_page(
     message: Message | None = None,
     rows: Sequence[TypedRow] | None = None,
 ) -> PriceBookPage:
-    """Return the page of a price book; with rows, those that were typed and refused."""
+    """Return the page of a price book; ``rows`` are those typed, if they were refused."""
     bench, workspace = workbench_of(request), workspace_of(request)
     catalog = bench.sizing.catalog
     editable = book.version == book.newest and len(book.rows) <= EDITED
-    makers = sorted({one.maker for one in catalog.items.values()} - {""})
+    makers = sorted({item.maker for item in catalog.items.values()} - {""})
     return PriceBookPage(
         book=book,
         form=form or Form({"name": [book.name]}),
@@ -194,7 +193,7 @@ def book_page(
             *(Choice(KIND + kind, kind) for kind in sorted(PRICED_KINDS)),
         ],
         parameters=list(LIMITS),
-        conditions=[one for one in (*RENTALS.values(), *CONDITIONS) if one],
+        conditions=list(filter(None, (*RENTALS.values(), *CONDITIONS))),
         units=list(dict.fromkeys(unit for name in LIMITS for unit in units_of(catalog, name))),
         estimates=list_estimates(bench, workspace, ESTIMATES, None).items,
     )
@@ -203,23 +202,25 @@ def book_page(
 def lines_of(
     book: PriceBookDocument, form: Form | None, rows: Sequence[TypedRow] | None, editable: bool
 ) -> list[BookLine]:
-    """Return the rows of the table, empty ones at its end."""
+    """Return the rows of the editor, with spare ones at the end."""
     catalogue = {(row.item, row.parameter, row.condition): row.catalogue for row in book.rows}
-    shown = [typed_row(row) for row in book.rows] if rows is None else list(rows)
+    rows_shown = [typed_row(row) for row in book.rows] if rows is None else list(rows)
     if editable:
-        shown += [dict.fromkeys(COLUMNS, "")] * SPARE
-    wrong: dict[int, list[Message]] = {}
+        rows_shown += [dict.fromkeys(COLUMNS, "")] * SPARE
+    messages: dict[int, list[Message]] = {}
     for error in form.errors if form else ():
-        if found := ROW.match(error.field):
-            wrong.setdefault(int(found[1]), []).append(error.message)
+        if match := ROW.match(error.field):
+            messages.setdefault(int(match[1]), []).append(error.message)
     return [
-        BookLine(row, catalogue.get((row["item"], row["parameter"], row["condition"])), wrong.get(place, ()))
-        for place, row in enumerate(shown)
+        BookLine(
+            row, catalogue.get((row["item"], row["parameter"], row["condition"])), messages.get(index, ())
+        )
+        for index, row in enumerate(rows_shown)
     ]
 
 
 def typed_row(row: BookRowDocument) -> TypedRow:
-    """Return a row as somebody would type it."""
+    """Return the cells of a row as typed."""
     return {name: str(getattr(row, name)) for name in COLUMNS} | {"value": f"{row.value:.15g}"}
 
 
@@ -243,12 +244,7 @@ def show_book(
 @router.post("/price-books/{identifier}", response_class=HTMLResponse)
 @needs(Right.MAKE)
 def save_book(
-    request: Request,
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: str,
-    form: RowsForm,
-    file: FileDep,
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: RowsForm, file: FileDep
 ) -> Response:
     """Keep the table, or a file in its place, as a new version; what is wrong stands beside its row."""
     rows, comment = rows_of(form), text_of(form, "comment")
@@ -257,20 +253,19 @@ def save_book(
         if file is not None:
             price_books.replace_from_file(bench, workspace, identifier, file[1], expected, comment)
         else:
-            asked = request_of(text_of(form, "name"), comment, rows)
-            price_books.replace_book(bench, workspace, identifier, asked, expected)
+            body = request_of(text_of(form, "name"), comment, rows)
+            price_books.replace_book(bench, workspace, identifier, body, expected)
     except (AppError, ValidationError) as error:
-        wrong, book = refusal(error), show_book(bench, workspace, identifier)
-        typed = Form({"name": [text_of(form, "name")], "comment": [comment]}, wrong.errors)
-        kept = rows if file is None else None
-        page = book_page(request, book, typed, wrong.message, kept)
-        return render(request, "price_books/price_book.html", page, status=wrong.status)
+        refused, book = refusal(error), show_book(bench, workspace, identifier)
+        typed = Form({"name": [text_of(form, "name")], "comment": [comment]}, refused.errors)
+        page = book_page(request, book, typed, refused.message, rows if file is None else None)
+        return render(request, "price_books/price_book.html", page, status=refused.status)
     return RedirectResponse(f"/price-books/{identifier}", 303)
 
 
 def version_of(form: FormData) -> int:
-    """Return the version that an edit builds on."""
-    found = whole(text_of(form, "version"))
-    if found is None:
+    """Return the version on which an edit is based."""
+    version = whole(text_of(form, "version"))
+    if version is None:
         raise BadInput.at("version", "the form is incomplete; open the price book again")
-    return found
+    return version

@@ -1,4 +1,4 @@
-"""Make, change, keep and find price books; every version stays."""
+"""Create, change and list price books; every version is kept."""
 
 from __future__ import annotations
 
@@ -32,17 +32,15 @@ from app.platform.store.tables import PriceBookRecord, PriceBookVersion
 from app.platform.workbench import Workbench, existing, no_such
 
 MOST_VERSIONS = 1000
-"""Versions that a book may have."""
+"""Most versions of a book."""
 
 LISTED = 20
-"""Newest versions that are listed with what they changed; older ones are read by their number."""
+"""Newest versions that are listed with their changes."""
 
 
 def create_book(
     bench: Workbench, workspace_id: str, request: PriceBookRequest, key: str | None = None
 ) -> PriceBookDocument:
-    """Keep a price book; its rows must be of the catalogue."""
-
     def make() -> tuple[PriceBookDocument, Save]:
         name, comment = printable("name", request.name), printable("comment", request.comment)
         rows, moment, identifier = checked(request.rows, bench.sizing.catalog), now(), new_id("pbk")
@@ -72,11 +70,10 @@ def get_book(
         if not versions:
             raise no_such("price book", identifier)
         newest = versions[0]
-        shown = newest if version is None else repository.book_versions.find(identifier, version)
-        if shown is None:
-            known = [str(one) for one in range(1, newest.version + 1)]
-            raise NotFound.named("version", str(version), known, "version")
-    return _document(bench, identifier, versions, shown)
+        selected = newest if version is None else repository.book_versions.find(identifier, version)
+        if selected is None:
+            raise NotFound.named("version", str(version), map(str, range(1, newest.version + 1)), "version")
+    return _document(bench, identifier, versions, selected)
 
 
 def replace_book(
@@ -89,13 +86,13 @@ def replace_book(
 def change_book(
     bench: Workbench, workspace_id: str, identifier: str, patch: PriceBookPatch, expected: int | None
 ) -> PriceBookDocument:
-    put = checked(patch.rows, bench.sizing.catalog)
+    rows_put = checked(patch.rows, bench.sizing.catalog)
     return _change(
         bench,
         workspace_id,
         identifier,
         expected,
-        lambda rows: checked_size(edited(rows, put, patch.remove)),
+        lambda rows: checked_size(edited(rows, rows_put, patch.remove)),
         patch.name,
         patch.comment,
     )
@@ -109,15 +106,13 @@ def replace_from_file(
 
 
 def book_csv(bench: Workbench, workspace_id: str, identifier: str, version: int | None = None) -> str:
-    found = get_book(bench, workspace_id, identifier, version)
-    book = bench.book_version(workspace_id, identifier, found.version)
-    return write_rows(book.rows)
+    number = get_book(bench, workspace_id, identifier, version).version
+    return write_rows(bench.book_version(workspace_id, identifier, number).rows)
 
 
 def list_books(
     bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[PriceBookSummary]:
-
     def summary(row: PriceBookRecord) -> PriceBookSummary:
         return filled(PriceBookSummary, row, rows=row.row_count)
 
@@ -126,7 +121,7 @@ def list_books(
 
 
 def printable(field: str, text: str) -> str:
-    """Return a name or comment without spaces around it; refuse what cannot be shown."""
+    """Strip a name or comment; refuse unprintable ones."""
     bare = text.strip()
     if not bare.isprintable():
         raise BadInput.at(field, "contains characters that cannot be displayed")
@@ -150,37 +145,37 @@ def _change(
     name: str | None,
     comment: str,
 ) -> PriceBookDocument:
-    """Keep a new version of a book; with an expected version, only if nobody else has changed it since."""
-    said = printable("comment", comment)
-    called = None if name is None else printable("name", name)
-    read = 0
+    """Store a new version of a book, if the newest one is still the expected one."""
+    comment = printable("comment", comment)
+    new_name = None if name is None else printable("name", name)
+    current = 0
     try:
         with bench.store.transaction(workspace_id) as repository:
             record = existing(repository, PriceBookRecord, identifier, "price book")
-            read = record.version
-            if expected is not None and expected != read:
-                raise _changed_meanwhile(read, expected)
-            if read >= MOST_VERSIONS:
+            current = record.version
+            if expected is not None and expected != current:
+                raise _changed_meanwhile(current, expected)
+            if current >= MOST_VERSIONS:
                 raise Conflict.at(
                     "version",
                     "a price book can have at most {most} versions; create a new one",
                     most=MOST_VERSIONS,
                 )
-            before = repository.book_versions.find(identifier, read)
+            before = repository.book_versions.find(identifier, current)
             assert before is not None, "a book has its newest version"
             rows = edit([BookRow(**entry) for entry in before.rows])
-            version = _version(identifier, read + 1, called or record.name, said, rows)
+            version = _version(identifier, current + 1, new_name or record.name, comment, rows)
             repository.book_versions.add_version(record, version, now())
     except VersionTaken:
-        raise _changed_meanwhile(get_book(bench, workspace_id, identifier).newest, read) from None
+        raise _changed_meanwhile(get_book(bench, workspace_id, identifier).newest, current) from None
     return get_book(bench, workspace_id, identifier)
 
 
-def _changed_meanwhile(found: int, expected: int) -> Overtaken:
+def _changed_meanwhile(current: int, expected: int) -> Overtaken:
     return Overtaken.at(
         "If-Match",
         "the price book has changed in the meantime (version {found}, not {expected}); reload it",
-        found=found,
+        found=current,
         expected=expected,
     )
 
@@ -200,29 +195,29 @@ def _version(
 
 
 def _document(
-    bench: Workbench, identifier: str, versions: Sequence[PriceBookVersion], shown: PriceBookVersion
+    bench: Workbench, identifier: str, versions: Sequence[PriceBookVersion], selected: PriceBookVersion
 ) -> PriceBookDocument:
     """Return a book; ``versions`` newest first, one more than are listed."""
     catalog = bench.sizing.catalog
-    rows = {entry.version: [BookRow(**row) for row in entry.rows] for entry in (*versions, shown)}
+    rows = {entry.version: [BookRow(**row) for row in entry.rows] for entry in (*versions, selected)}
     listed = []
     for entry in versions[:LISTED]:
-        differ = changes(rows.get(entry.version - 1, []), rows[entry.version])
+        differences = changes(rows.get(entry.version - 1, []), rows[entry.version])
         listed.append(
             filled(
                 BookVersion,
                 entry,
                 rows=len(entry.rows),
-                changes=differ[:MOST_CHANGES],
-                changed=len(differ),
+                changes=differences[:MOST_CHANGES],
+                changed=len(differences),
             )
         )
     return PriceBookDocument(
         id=identifier,
-        name=shown.name,
-        version=shown.version,
+        name=selected.name,
+        version=selected.version,
         newest=versions[0].version,
-        rows=[row_document(row, catalog) for row in rows[shown.version]],
+        rows=[row_document(row, catalog) for row in rows[selected.version]],
         versions=listed,
     )
 

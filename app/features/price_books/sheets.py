@@ -1,4 +1,4 @@
-"""What one version of a price book changed of the one before, and how an edit is applied."""
+"""Rows of price books: read and write CSV, check, edit and compare them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ COLUMNS = ("item", "parameter", "condition", "value", "unit", "note")
 REQUIRED = ("item", "parameter", "value", "unit")
 
 LONGEST = {"item": 100, "parameter": 60, "condition": 60, "value": 40, "unit": 30, "note": 300}
-"""Characters of a cell."""
+"""Most characters of a cell."""
 
 MOST_BYTES = 1_000_000
 
 MOST_FAULTS = 50
-"""Faults that are named; the rest are counted."""
+"""Most faults that are listed."""
 
 GUARD = "'"
-"""Put before a cell that a spreadsheet would run; it is then shown as text."""
+"""Prefix of a cell that a spreadsheet would take for a formula."""
 
 
 def read_rows(content: bytes) -> list[BookRowInput]:
@@ -57,17 +57,17 @@ def _check_head(names: Sequence[str]) -> None:
         )
 
 
-def _rows(names: Sequence[str], filled: Iterable[Sequence[str]]) -> list[BookRowInput]:
-    found: list[BookRowInput] = []
-    wrong: list[FieldError] = []
-    for place, cells in enumerate(filled):
+def _rows(names: Sequence[str], lines: Iterable[Sequence[str]]) -> list[BookRowInput]:
+    rows: list[BookRowInput] = []
+    errors: list[FieldError] = []
+    for index, cells in enumerate(lines):
         faults = list(_cell_faults(names, cells))
         if faults:
-            wrong += [
+            errors += [
                 FieldError(
-                    f"rows.{place}.{column}",
+                    f"rows.{index}.{column}",
                     Message(
-                        "row {row}, {column}: {fault}", {"row": place + 1, "column": column, "fault": fault}
+                        "row {row}, {column}: {fault}", {"row": index + 1, "column": column, "fault": fault}
                     ),
                 )
                 for column, fault in faults
@@ -76,16 +76,15 @@ def _rows(names: Sequence[str], filled: Iterable[Sequence[str]]) -> list[BookRow
         by_name = {name: plain(cell) for name, cell in zip(names, cells, strict=True)}
         value = _number(by_name.pop("value"))
         assert value is not None, "a row without faults has a number"
-        found.append(BookRowInput(value=value, **by_name))
-    if wrong:
-        raise refusal(wrong)
-    return found
+        rows.append(BookRowInput(value=value, **by_name))
+    if errors:
+        raise refusal(errors)
+    return rows
 
 
-def refusal(wrong: Sequence[FieldError]) -> BadInput:
-    """Return the error for faulty rows: the first of them by name, the rest counted."""
-    message = Message("{count} rows of the price book are invalid", {"count": len(wrong)})
-    return BadInput(message, wrong[:MOST_FAULTS])
+def refusal(errors: Sequence[FieldError]) -> BadInput:
+    message = Message("{count} rows of the price book are invalid", {"count": len(errors)})
+    return BadInput(message, errors[:MOST_FAULTS])
 
 
 def _cell_faults(names: Sequence[str], cells: Sequence[str]) -> Iterable[tuple[str, Message]]:
@@ -108,7 +107,7 @@ def _cell_faults(names: Sequence[str], cells: Sequence[str]) -> Iterable[tuple[s
 
 
 def _number(text: str) -> float | None:
-    """Return a number as people write it, thousands apart or not; None where it is none."""
+    """Parse a number, with or without thousands separators; None if it is none."""
     try:
         value = float(text.replace(",", "").replace(" ", "").replace("_", ""))
     except ValueError:
@@ -117,18 +116,17 @@ def _number(text: str) -> float | None:
 
 
 def plain(cell: str) -> str:
-    """Return a cell as it was meant, without the guard that :func:`write_rows` put before it."""
+    """Return a cell without the guard of :func:`write_rows`."""
     text = cell.replace("\N{NO-BREAK SPACE}", " ").strip()
     return text[1:] if text.startswith(GUARD) and text.lstrip(GUARD).startswith(FORMULA) else text
 
 
 def digits(value: float) -> str:
-    """Return a number in as few digits as tell it from every other."""
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
 def write_rows(rows: Iterable[BookRow]) -> str:
-    """Return rows as CSV; a cell of text that a spreadsheet would run is guarded."""
+    """Return rows as CSV; cells that a spreadsheet would take for formulas are guarded."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)
@@ -142,7 +140,7 @@ def write_rows(rows: Iterable[BookRow]) -> str:
 
 
 MOST_CHANGES = 100
-"""Changes of a version that are listed."""
+"""Most changes of a version that are listed."""
 
 Key = tuple[str, str, str]
 
@@ -156,45 +154,44 @@ def stripped(cells: dict[str, Any]) -> dict[str, Any]:
 
 
 def checked(rows: Iterable[BookRowInput], catalog: Catalog) -> tuple[BookRow, ...]:
-    """Return rows that a book can hold."""
-    found = tuple(BookRow(**stripped(row.model_dump())) for row in rows)
-    wrong = faults(catalog, found)
-    wrong += [
-        FieldError(f"rows.{place}.note", Message("contains characters that cannot be displayed"))
-        for place, row in enumerate(found)
+    book_rows = tuple(BookRow(**stripped(row.model_dump())) for row in rows)
+    errors = faults(catalog, book_rows)
+    errors += [
+        FieldError(f"rows.{index}.note", Message("contains characters that cannot be displayed"))
+        for index, row in enumerate(book_rows)
         if not row.note.isprintable()
     ]
-    if wrong:
-        raise refusal(wrong)
-    return found
+    if errors:
+        raise refusal(errors)
+    return book_rows
 
 
 def edited(
     rows: Sequence[BookRow], put: Sequence[BookRow], remove: Sequence[BookRowKey]
 ) -> tuple[BookRow, ...]:
-    """Return rows after an edit: some taken out, some put in their own place or at the end."""
+    """Return rows after an edit: some removed, some replaced or appended."""
     by_key = {key_of(row): row for row in rows}
-    for place, one in enumerate(remove):
-        if by_key.pop(key_of(one), None) is None:
+    for index, key in enumerate(remove):
+        if by_key.pop(key_of(key), None) is None:
             message = Message(
-                "the price book has no {parameter} for {item}", {"parameter": one.parameter, "item": one.item}
+                "the price book has no {parameter} for {item}", {"parameter": key.parameter, "item": key.item}
             )
-            raise BadInput(message, [FieldError(f"remove.{place}.item", message)])
+            raise BadInput(message, [FieldError(f"remove.{index}.item", message)])
     by_key |= {key_of(row): row for row in put}
     return tuple(by_key.values())
 
 
 def changes(before: Sequence[BookRow], after: Sequence[BookRow]) -> list[RowChange]:
     old, new = {key_of(row): row for row in before}, {key_of(row): row for row in after}
-    found = []
+    differences = []
     for key in dict.fromkeys([*new, *old]):
         was, now = old.get(key), new.get(key)
         if was == now:
             continue
         item, parameter, condition = key
-        shown = now or was
-        assert shown is not None, "a key is that of a row"
-        found.append(
+        row = now or was
+        assert row is not None, "a key is that of a row"
+        differences.append(
             RowChange(
                 kind="added" if was is None else "removed" if now is None else "changed",
                 item=item,
@@ -202,13 +199,13 @@ def changes(before: Sequence[BookRow], after: Sequence[BookRow]) -> list[RowChan
                 condition=condition,
                 before=None if was is None else was.value,
                 after=None if now is None else now.value,
-                unit=shown.unit,
+                unit=row.unit,
             )
         )
-    return found
+    return differences
 
 
 def row_document(row: BookRow, catalog: Catalog) -> BookRowDocument:
-    """Return a row beside the catalogue's own figure."""
+    """Return a row with the catalogue's figure."""
     own = None if row.parameter == DISCOUNT else catalog.find(row.item, row.parameter, row.condition)
     return filled(BookRowDocument, row, catalogue=None if own is None else taken(own))

@@ -12,24 +12,23 @@ from app.catalog.own import PREFIX
 from app.estimating.schema import Document
 from app.features.studies.service import Recent
 from app.features.uploads.service import list_profiles
-from app.platform.catalogue_model import System
 from app.platform.web.choices import COMMON
 from app.platform.workbench import Workbench
 
 MOST_FOUND = 12
 
 MOST_SHOWN = 6
-"""Models that are shown before anything is sought."""
+"""Models shown without a search."""
 
 FEATURED = ("bert-large", "resnet50", "gpt3-175b", "llama2-7b", "llama2-70b", "vit-large")
-"""Models shown where nothing is sought and few were used."""
+"""Models shown without a search where few were used."""
 
 SIZE = re.compile(r"(\d+(?:\.\d+)?)([mbt])")
 
 UNITS = {"m": 1e6, "b": 1e9, "t": 1e12}
 
 NEAR = 0.08
-"""Share by which a model may differ from the size that is sought: models are named after rounded sizes."""
+"""Relative tolerance of a searched size: models are named after rounded sizes."""
 
 PUBLISHED_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 """A name on Hugging Face: publisher, slash, model."""
@@ -75,7 +74,7 @@ class Found(Document):
 
 
 def plain(text: str) -> str:
-    """Return a text without what people write differently.
+    """Normalize case and separators of a name.
 
     >>> plain("Llama-2 7B"), plain("bert_large_uncased")
     ('llama27b', 'bertlargeuncased')
@@ -85,24 +84,24 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What words are looked for in."""
+    """Texts and size of an entry to match."""
 
     texts: Sequence[str]
     parameters: float | None = None
 
     def names(self, word: str) -> bool:
-        """Tell whether a word is a word of a name, and no part of one."""
+        """Tell whether a word is a whole word of a name."""
         return any(word in re.split(r"[^a-z0-9.]+", text.casefold()) for text in self.texts)
 
     def has(self, word: str) -> bool:
         size = SIZE.fullmatch(word)
         if size and self.parameters is not None:
-            wanted = float(size[1]) * UNITS[size[2]]
-            return self.names(word) or abs(self.parameters - wanted) <= NEAR * wanted
+            parameters = float(size[1]) * UNITS[size[2]]
+            return self.names(word) or abs(self.parameters - parameters) <= NEAR * parameters
         return any(plain(word) in plain(text) for text in self.texts)
 
     def matches(self, sought: str) -> bool:
-        """Tell whether each word, or the whole, is found."""
+        """Tell whether each word, or the whole text, is found."""
         whole, words = plain(sought), sought.casefold().split()
         if all(map(self.has, words)):
             return True
@@ -110,28 +109,27 @@ class Target:
 
 
 def find_models(bench: Workbench, workspace: str, sought: str, recent: Sequence[Recent]) -> Found:
-    """Return models that match; without words, those used last and those shown first."""
-    used = {name: place for place, name in enumerate(dict.fromkeys(one.model for one in recent))}
-    uploads = list_profiles(bench, workspace, 100, None).items
-    found = [
+    """Return matching models; without a search, recent and featured ones."""
+    used = {name: rank for rank, name in enumerate(dict.fromkeys(study.model for study in recent))}
+    models = [
         FoundModel(
-            id=one.id,
+            id=upload.id,
             kind="profile",
-            name=one.name,
+            name=upload.name,
             family="",
             parameters=None,
             hugging_face="",
-            customer=one.customer,
-            used=one.id in used,
+            customer=upload.customer,
+            used=upload.id in used,
         )
-        for one in uploads
-        if Target([one.name, one.customer]).matches(sought)
+        for upload in list_profiles(bench, workspace, 100, None).items
+        if Target([upload.name, upload.customer]).matches(sought)
     ]
     for model in bench.catalogue.models.documents.values():
         target = Target([model.name, model.id, model.family, *model.hugging_face], model.parameters.value)
         if target.matches(sought):
             names = [name for name in model.hugging_face if sought and plain(sought) in plain(name)]
-            found.append(
+            models.append(
                 FoundModel(
                     id=model.id,
                     kind="preset",
@@ -142,45 +140,46 @@ def find_models(bench: Workbench, workspace: str, sought: str, recent: Sequence[
                     used=model.id in used,
                 )
             )
-    last = len(used)
     words = sought.casefold().split()
 
-    def rank(model: FoundModel) -> tuple[bool, int, bool]:
-        named = Target([model.name, model.id]).names
-        return plain(sought) not in exact(model), used.get(model.id, last), not all(map(named, words))
+    def order(model: FoundModel) -> tuple[bool, int, bool]:
+        has_word = Target([model.name, model.id]).names
+        return (
+            plain(sought) not in exact(model),
+            used.get(model.id, len(used)),
+            not all(map(has_word, words)),
+        )
 
-    found.sort(key=rank)
+    models.sort(key=order)
     if not sought:
-        found = [one for one in found if one.used or one.kind == "profile" or one.id in FEATURED][:MOST_SHOWN]
+        models = [model for model in models if model.used or model.kind == "profile" or model.id in FEATURED]
+        models = models[:MOST_SHOWN]
     return Found(
-        models=found[:MOST_FOUND],
+        models=models[:MOST_FOUND],
         systems=[],
-        more=max(len(found) - MOST_FOUND, 0) if sought else 0,
-        published_name=not found and PUBLISHED_NAME.fullmatch(sought) is not None,
+        more=max(len(models) - MOST_FOUND, 0) if sought else 0,
+        published_name=not models and PUBLISHED_NAME.fullmatch(sought) is not None,
     )
 
 
 def exact(model: FoundModel) -> set[str]:
-    """Return the names by which nothing else can be meant."""
+    """Return the normalized names that mean this model alone."""
     return {plain(name) for name in (model.name, model.id, model.hugging_face) if name}
 
 
-def find_systems(bench: Workbench, sought: str, taken: Iterable[str], favourites: Iterable[str]) -> Found:
-    """Return further systems that match: favourites, then those customers ask about, then the others."""
+def find_systems(bench: Workbench, sought: str, excluded: Iterable[str], favourites: Iterable[str]) -> Found:
+    """Return matching systems: favourites, then own, then common ones, then the others."""
     chips = bench.catalogue.chips.documents
-    chosen, liked = set(taken), set(favourites)
+    chosen, marked = set(excluded), set(favourites)
 
-    def of(system: System) -> FoundSystem:
-        return FoundSystem(
+    systems = [
+        FoundSystem(
             id=system.id,
             name=system.name,
             chips=f"{system.devices} × {chips[system.chip].name}",
             rented=system.acquisition == "rent",
-            favourite=system.id in liked,
+            favourite=system.id in marked,
         )
-
-    found = [
-        of(system)
         for system in bench.catalogue.systems.listed
         if system.id not in chosen
         and Target(
@@ -194,7 +193,9 @@ def find_systems(bench: Workbench, sought: str, taken: Iterable[str], favourites
             ]
         ).matches(sought)
     ]
-    found.sort(key=lambda one: (not one.favourite, not one.id.startswith(PREFIX), one.id not in COMMON))
+    systems.sort(
+        key=lambda system: (not system.favourite, not system.id.startswith(PREFIX), system.id not in COMMON)
+    )
     return Found(
-        models=[], systems=found[:MOST_FOUND], more=max(len(found) - MOST_FOUND, 0), published_name=False
+        models=[], systems=systems[:MOST_FOUND], more=max(len(systems) - MOST_FOUND, 0), published_name=False
     )

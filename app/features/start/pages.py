@@ -29,7 +29,7 @@ from app.features.start.question import (
     own_systems,
     workload_of,
 )
-from app.features.studies.model import MAX_OPTIONS, Study, StudyContent
+from app.features.studies.model import MAX_OPTIONS, StudyContent
 from app.features.studies.service import Recent, create_study, recent_studies
 from app.features.uploads.service import get_workload, upload_profile, upload_workload
 from app.features.workloads import filling
@@ -52,16 +52,12 @@ from app.profiles.model import ModelProfile
 router = page_router()
 
 RECENT = 3
-"""Studies that the page leads back to."""
+"""Recent studies listed."""
 
 LOOKED_THROUGH = 20
-"""Studies changed last, whose models are offered first."""
+"""Recent studies whose models are listed first."""
 
 FIND_MODEL, SAMPLE = "find", "workload.workload_id"
-
-
-def start_study(bench: Workbench, workspace: str, content: StudyContent) -> Study:
-    return create_study(bench, workspace, content, saved=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,7 @@ class FoundModels:
 
     found: Found
     own: str
-    """Query of the systems that stay with another model; empty, or beginning with &."""
+    """Query of the systems to keep with another model; empty, or beginning with &."""
 
 
 def own_query(values: Values) -> str:
@@ -78,10 +74,7 @@ def own_query(values: Values) -> str:
 
 
 def sought(text: str) -> str:
-    return text.strip()[:LONGEST_SOUGHT]
-
-
-LONGEST_SOUGHT = 200
+    return text.strip()[:200]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,27 +85,26 @@ class StartPage:
     model: ModelProfile | None
     targets: Sequence[Choice]
     least: Sequence[str]
-    """Systems that hold the model, each with the smallest count."""
+    """Smallest counts of systems that fit the model."""
     systems: Sequence[ChosenSystem]
     full: bool
-    """Whether there are as many systems as there may be."""
+    """Whether no more systems can be added."""
     sample: Choice | None
     """An uploaded sample of the data."""
     find: str
     find_system: str
     models: FoundModels
     found_systems: Found | None
-    """What a search without scripts found."""
+    """Result of a search without JavaScript."""
     examples: Sequence[Example]
     recent: Sequence[Recent]
     total: int
-    """Presets that can be searched."""
+    """Number of presets that can be searched."""
 
 
 def start_page(
     request: Request, bench: Workbench, workspace: str, draft: Draft, favourites: Sequence[str]
 ) -> StartPage:
-    """Return the form with what has been chosen and what is suggested."""
     values = draft.form.values
     recent = recent_studies(bench, workspace, LOOKED_THROUGH)
     find, find_system = sought(draft.form.get(FIND_MODEL)), sought(draft.form.get(FIND_SYSTEM))
@@ -139,12 +131,12 @@ def start_page(
 
 
 def least_systems(bench: Workbench, workspace: str, values: Values) -> list[str]:
-    """Return how many of common systems hold the model, as people say it."""
+    """Return the smallest counts of common systems that fit the model, as text."""
     counts = least_counts(model_of(values), workload_of(values), bench.context(workspace))
     names = bench.catalogue.systems.documents
     smallest: dict[str, str] = {}
     for name, count in counts.items():
-        # Where a small pod holds the model, a large one says nothing more.
+        # Where a small pod fits the model, a large one adds nothing.
         smallest.setdefault(f"{names[name].chip_kind} {count}", f"{count} × {names[name].name}")
     return list(smallest.values())
 
@@ -188,16 +180,14 @@ def show_offer(bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Off
             least=least_counts(model, workload, bench.context(workspace)),
         )
     return Offer(
-        models=list(shelf.models.documents.values()),
-        systems=shelf.systems.listed,
-        suggested=suggested,
+        models=list(shelf.models.documents.values()), systems=shelf.systems.listed, suggested=suggested
     )
 
 
 def favourites_in(request: Request, workspace: str) -> list[str]:
-    """Return the systems that the reader marked, with what the address marks or unmarks now."""
-    kept = request.cookies.get(favourites_cookie(workspace), "").split(".")
-    marked = [*kept, request.query_params.get("star", "")]
+    """Return the favourites of the cookie, with the change that the address makes."""
+    stored = request.cookies.get(favourites_cookie(workspace), "").split(".")
+    marked = [*stored, request.query_params.get("star", "")]
     known = workbench_of(request).catalogue.systems.documents
     return [
         name
@@ -218,8 +208,8 @@ def show_start(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Re
     try:
         check_model(bench, workspace, values)
     except AppError as error:
-        refused = Draft(Form(values, [FieldError("model", error.message)]), None, error.message)
-        page = start_page(request, bench, workspace, refused, favourites)
+        draft = Draft(Form(values, [FieldError("model", error.message)]), None, error.message)
+        page = start_page(request, bench, workspace, draft, favourites)
         return render(request, "start/start.html", page, status=error.status)
     draft = filled_draft(bench, workspace, values)
     draft = replace(draft, form=replace(draft.form, values=arranged(bench, workspace, draft.form.values)))
@@ -238,12 +228,12 @@ def show_start(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Re
 def show_choices(request: Request, bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Response:
     """Show the systems that a search finds, or the models."""
     if FIND_SYSTEM in query:
-        taken, favourites = query.getlist("system"), favourites_in(request, workspace)
-        found = find_systems(bench, sought(query[FIND_SYSTEM]), taken, favourites)
-        return render(request, "start/_found_systems.html", found)
+        favourites = favourites_in(request, workspace)
+        systems = find_systems(bench, sought(query[FIND_SYSTEM]), query.getlist("system"), favourites)
+        return render(request, "start/_found_systems.html", systems)
     recent = recent_studies(bench, workspace, LOOKED_THROUGH)
-    found = find_models(bench, workspace, sought(query.get(FIND_MODEL, "")), recent)
-    return render(request, "start/_found_models.html", FoundModels(found, own_query(typed(query))))
+    models = find_models(bench, workspace, sought(query.get(FIND_MODEL, "")), recent)
+    return render(request, "start/_found_models.html", FoundModels(models, own_query(typed(query))))
 
 
 @router.post("/", response_class=HTMLResponse)
@@ -252,7 +242,7 @@ def compare(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: Fo
     """Make a study of what was asked, or return the form with its errors beside the fields."""
     values: dict[str, list[str]] = typed(form)
     if values.get(FIND_SYSTEM):
-        # Without scripts the search is a field of this form, and Enter in it sends the whole.
+        # Without JavaScript, Enter in the search field submits the whole form.
         return RedirectResponse(f"/?{urlencode(values, doseq=True)}", 303)
     try:
         if file := file_in(form, "workload_file"):
@@ -262,10 +252,11 @@ def compare(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: Fo
         return refused(request, bench, workspace, filled_draft(bench, workspace, values), error)
     draft = filled_draft(bench, workspace, values)
     try:
-        made = start_study(bench, workspace, content_of(draft, voice_of(request).language))
+        content = content_of(draft, voice_of(request).language)
+        study = create_study(bench, workspace, content, saved=False)
     except (AppError, ValidationError) as error:
         return refused(request, bench, workspace, draft, as_app_error(error))
-    return RedirectResponse(f"/studies/{made.id}", 303)
+    return RedirectResponse(f"/studies/{study.id}", 303)
 
 
 @router.post("/model-file", response_class=HTMLResponse)
@@ -275,12 +266,12 @@ def upload_model(request: Request, bench: BenchDep, workspace: WorkspaceDep, for
     try:
         if not (file := file_in(form, "model_file")):
             raise BadInput(Message("choose a file"))
-        made = upload_profile(bench, workspace, *file)
+        profile = upload_profile(bench, workspace, *file)
     except AppError as error:
         error.errors = (FieldError("model_file", error.message),)
         return refused(request, bench, workspace, Draft(Form(typed(form))), error)
     systems = [("system", name) for name in own_systems(typed(form))]
-    return RedirectResponse(f"/?{urlencode([(PROFILE, made.id), *systems])}", 303)
+    return RedirectResponse(f"/?{urlencode([(PROFILE, profile.id), *systems])}", 303)
 
 
 def file_in(form: FormData, name: str) -> tuple[str, bytes] | None:
@@ -317,4 +308,4 @@ def open_example(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
     content = StudyContent.model_validate(
         {"name": voice.gettext(example.title), "base": {**base, "currency": currency}, "options": options}
     )
-    return RedirectResponse(f"/studies/{start_study(bench, workspace, content).id}", 303)
+    return RedirectResponse(f"/studies/{create_study(bench, workspace, content, saved=False).id}", 303)

@@ -1,4 +1,4 @@
-"""What the first page asks, a model, what to train and systems: from its form to a study."""
+"""The form of the first page (model, training, systems) and the study it makes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Values = Mapping[str, Sequence[str]]
 PROFILE, PRESET = "model.profile_id", "model.preset"
 
 SUGGESTED = "suggested"
-"""Field that names the systems which were filled in: those that the reader chose stay with another model."""
+"""Field with the suggested systems: those chosen by the reader are kept with another model."""
 
 FIND_SYSTEM = "find_system"
 """Field of the search among systems."""
@@ -35,7 +35,7 @@ TURNS = ("add", "remove", "more", "less")
 
 @dataclass(frozen=True, slots=True)
 class ChosenSystem:
-    """A system as a row of the form."""
+    """A row of the form: a system with its count."""
 
     choice: SystemChoice
     count: str
@@ -43,7 +43,7 @@ class ChosenSystem:
 
 
 def model_of(values: Values) -> dict[str, str]:
-    """Return the model as a request names it; an upload goes before a preset."""
+    """Return the model of a request; an upload takes precedence over a preset."""
     for name in (PROFILE, PRESET):
         if values.get(name):
             return {name.removeprefix("model."): values[name][0]}
@@ -51,7 +51,7 @@ def model_of(values: Values) -> dict[str, str]:
 
 
 def check_model(bench: Workbench, workspace: str, values: Values) -> None:
-    """Refuse a model that is not there, with those of a similar name."""
+    """Refuse an unknown model, with similar names."""
     name = chosen_model(values)
     if name and known_profile(bench, workspace, name) is None:
         if PROFILE in values:
@@ -60,7 +60,7 @@ def check_model(bench: Workbench, workspace: str, values: Values) -> None:
 
 
 def workload_of(values: Values) -> dict[str, Any]:
-    """Return what is trained, as far as it can be read: what is wrong is told when a study is made of it."""
+    """Return the training, empty if invalid: errors are reported when the study is created."""
     stated: dict[str, Any] = WORKLOAD.body(values).get("workload", {})
     try:
         return WorkloadInput.model_validate(stated).model_dump(exclude_unset=True)
@@ -69,38 +69,38 @@ def workload_of(values: Values) -> dict[str, Any]:
 
 
 def arranged(bench: Workbench, workspace: str, values: Values) -> dict[str, list[str]]:
-    """Return the form with its systems: suggested ones to begin with, later as the buttons leave them."""
-    found = {name: list(texts) for name, texts in values.items()}
-    turns = {name: texts[0] for name in TURNS if (texts := found.pop(name, []))}
+    """Return the form with its systems: suggested at first, then as changed by the buttons."""
+    fields = {name: list(texts) for name, texts in values.items()}
+    turns = {name: texts[0] for name in TURNS if (texts := fields.pop(name, []))}
     if turns:
-        found.pop(FIND_SYSTEM, None)
-    model, context = model_of(found), bench.context(workspace)
-    if not model or known_profile(bench, workspace, chosen_model(found)) is None:
-        return found
-    workload = workload_of(found)
-    if "system" not in found and SUGGESTED not in found:
+        fields.pop(FIND_SYSTEM, None)
+    model, context = model_of(fields), bench.context(workspace)
+    if not model or known_profile(bench, workspace, chosen_model(fields)) is None:
+        return fields
+    workload = workload_of(fields)
+    if "system" not in fields and SUGGESTED not in fields:
         counts = suggested_systems(model, workload, context)
-        found["system"] = list(counts)
-        found[SUGGESTED] = [" ".join(counts)]
-        found |= {f"count.{name}": [str(count)] for name, count in counts.items()}
+        fields["system"] = list(counts)
+        fields[SUGGESTED] = [" ".join(counts)]
+        fields |= {f"count.{name}": [str(count)] for name, count in counts.items()}
     known = bench.catalogue.systems.documents
-    systems = dict.fromkeys(name for name in found.get("system", ()) if name in known)
+    systems = dict.fromkeys(name for name in fields.get("system", ()) if name in known)
     if turns.get("add") in known:
         systems[turns["add"]] = None
     systems.pop(turns.get("remove", ""), None)
-    found["system"] = list(systems)[:MAX_OPTIONS]
-    open_counts = [name for name in found["system"] if not found.get(f"count.{name}")]
+    fields["system"] = list(systems)[:MAX_OPTIONS]
+    open_counts = [name for name in fields["system"] if not fields.get(f"count.{name}")]
     counts = starting_counts(model, workload, open_counts, context)
-    found |= {f"count.{name}": [str(counts.get(name, 1))] for name in open_counts}
+    fields |= {f"count.{name}": [str(counts.get(name, 1))] for name in open_counts}
     for turn, step in (("more", 1), ("less", -1)):
-        field = f"count.{turns.get(turn, '')}"
-        if field in found:
-            found[field] = [str(max((whole(found[field][0]) or 1) + step, 1))]
-    return found
+        name = f"count.{turns.get(turn, '')}"
+        if name in fields:
+            fields[name] = [str(max((whole(fields[name][0]) or 1) + step, 1))]
+    return fields
 
 
 def own_systems(values: Values) -> list[str]:
-    """Return the systems where the reader chose others than were suggested: they stay with another model."""
+    """Return the systems if the reader chose other than the suggested ones."""
     systems = list(values.get("system", ()))
     return [] if " ".join(systems) == next(iter(values.get(SUGGESTED, ())), "") else systems
 
@@ -120,7 +120,6 @@ def chosen_systems(bench: Workbench, values: Values, favourites: Sequence[str]) 
 
 
 def content_of(draft: Draft, language: str) -> StudyContent:
-    """Return the study that is asked for."""
     values = draft.form.values
     model, systems = model_of(values), values.get("system", ())
     missing = []

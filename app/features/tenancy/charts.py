@@ -10,19 +10,18 @@ from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
 
 LONG = 4.0 * DAY
-"""Target from which waits are told in days."""
+"""Target from which waits are shown in days."""
 
 ABOVE = 4.0
-"""Targets up to which waits by number of machines are drawn; overloaded ones leave the plot."""
+"""Waits are drawn up to so many times the target; longer ones are cut off."""
 
 
 def wait_scale(answer: QueueAnswer) -> Scale:
-    """Return one unit for all waits of an answer: hours, or days where the target is long."""
+    """Return one unit for all waits: hours, or days where the target is long."""
     return Scale(DAY, "d") if answer.target_wait >= LONG else Scale(HOUR, "h")
 
 
 def waits_by_team(answer: QueueAnswer, voice: Voice) -> Figure:
-    """Return the wait nine jobs in ten do not exceed by team, with range, mean and target."""
     scale, rows = wait_scale(answer), range(len(answer.teams))
     ninetieth = [team.ninetieth_wait for team in answer.teams]
     means = [team.mean_wait for team in answer.teams]
@@ -44,22 +43,21 @@ def waits_by_team(answer: QueueAnswer, voice: Voice) -> Figure:
         name=voice.gettext("Mean wait"),
     )
     limit = figures.limit(voice.gettext("Target"), [target] * 2, [-0.5, len(rows) - 0.5])
-    reached = [target, *reach(ninetieth, scale.size)]
-    across = axis(voice.gettext("P90 wait"), reached, voice.number, unit=voice.gettext(scale.unit), zero=True)
+    extent = [target, *reach(ninetieth, scale.size)]
+    across = axis(voice.gettext("P90 wait"), extent, voice.number, unit=voice.gettext(scale.unit), zero=True)
     return figures.lying([waits, mean, limit], [team.team for team in answer.teams], across)
 
 
 def waits_by_count(answer: QueueAnswer, voice: Voice) -> Figure:
-    """Return the wait of the team worst off over the number of systems, with the target."""
     scale, points = wait_scale(answer), answer.by_count
     counts, waits = [point.count for point in points], [point.worst_wait for point in points]
     target = answer.target_wait / scale.size
-    said = [
+    labels = [
         (voice.number(point.count), voice.quantity(point.worst_wait, scale), point.worst_team)
         for point in points
     ]
     name = voice.gettext("Longest-waiting team")
-    *band, drawn = figures.curve(name, counts, waits, scale.size, figures.BLUE, said, "circle")
+    *band, drawn = figures.curve(name, counts, waits, scale.size, figures.BLUE, labels, "circle")
     drawn["marker"] |= {
         "color": [colour(point) for point in points],
         "symbol": ["circle" if point.meets else "x" for point in points],
@@ -76,17 +74,17 @@ def waits_by_count(answer: QueueAnswer, voice: Voice) -> Figure:
 
 
 def line_over_time(answer: QueueAnswer, voice: Voice) -> Figure:
-    """Return the jobs that wait over the run, mean and range over the runs."""
+    """Return the waiting jobs over time, mean and range over the runs."""
     days, waiting = [point.day for point in answer.line], [point.jobs for point in answer.line]
     name = voice.gettext("mean of simulation runs")
-    said = [
+    labels = [
         (
             voice.number(day),
             f"{voice.number(jobs.value)} ({voice.number(jobs.low)}–{voice.number(jobs.high)})",
         )
         for day, jobs in zip(days, waiting, strict=True)
     ]
-    *band, mean = figures.curve(name, days, waiting, 1.0, figures.BLUE, said)
+    *band, mean = figures.curve(name, days, waiting, 1.0, figures.BLUE, labels)
     for trace in band:
         trace |= {"name": voice.gettext("80 % of simulation runs"), "showlegend": True}
     day, jobs = voice.gettext("Days since start"), voice.gettext("Waiting jobs")
@@ -95,5 +93,4 @@ def line_over_time(answer: QueueAnswer, voice: Voice) -> Figure:
 
 
 def colour(waits: TeamWait | CountPoint) -> str:
-    """Return the colour of what meets the target or does not."""
     return figures.BLUE if waits.meets else figures.VERMILION

@@ -1,10 +1,11 @@
-"""The drawing of a pod as one that can be saved: its colours and its key stand in the picture itself."""
+"""The drawing of a pod, also as a file with its key."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from app.features.tenancy.model import PartitionPlan, TeamPlacement
 from app.platform.charts.svg import Box, Drawing, Label
@@ -15,7 +16,7 @@ NODE_CELL = 64.0
 NODE_HEIGHT = 34.0
 GAP = 4.0
 MACHINE_GAP = 7.0
-"""More room between machines, so that they can be told apart."""
+"""Additional gap between machines."""
 
 SIDE = 58.0
 """Room for the name of a pod or node to the left."""
@@ -61,7 +62,7 @@ class PatternBox(Box):
 
 @dataclass(frozen=True, slots=True)
 class KeyEntry:
-    """What a colour with its pattern stands for."""
+    """Colour, pattern and name of a team in the key."""
 
     kind: str
     pattern: str
@@ -71,7 +72,7 @@ class KeyEntry:
 
 @dataclass(frozen=True, slots=True)
 class DeviceGrid:
-    """Where a device lies."""
+    """Position of each device of a pod or node."""
 
     columns: int
     rows: int
@@ -81,7 +82,7 @@ class DeviceGrid:
 
     @classmethod
     def of(cls, plan: PartitionPlan) -> DeviceGrid:
-        """Return the grid of one pod: as wide as high; of a node: one row."""
+        """Return the grid of a pod, about square, or of a node, one row."""
         size, machine = plan.devices_per_pod, plan.devices_per_machine
         if not plan.ipus:
             return cls(size, 1, size, NODE_CELL if size <= 8 else CELL, NODE_HEIGHT)
@@ -97,14 +98,13 @@ class DeviceGrid:
     def tall(self) -> float:
         return self.rows * (self.height + GAP) - GAP
 
-    def place(self, top: float, device: int) -> tuple[float, float]:
-        """Return the corner of a device."""
+    def corner(self, top: float, device: int) -> tuple[float, float]:
         return self.across(device % self.columns), top + device // self.columns * (self.height + GAP)
 
     def box(self, top: float, first: int, devices: int) -> tuple[float, float, float, float]:
         """Return the rectangle that holds a stretch of devices."""
-        x, y = self.place(top, first)
-        last_x, last_y = self.place(top, first + devices - 1)
+        x, y = self.corner(top, first)
+        last_x, last_y = self.corner(top, first + devices - 1)
         if last_y > y:
             x, last_x = self.across(0), self.across(self.columns - 1)
         return x, y, last_x - x + self.cell, last_y - y + self.height
@@ -112,7 +112,7 @@ class DeviceGrid:
 
 @dataclass(frozen=True, slots=True)
 class PodDrawing:
-    """Shapes of a plan, and what it says in words."""
+    """Shapes of a plan, its key and its description."""
 
     width: float
     height: float
@@ -121,7 +121,7 @@ class PodDrawing:
     key: Sequence[KeyEntry]
     description: str
     drawn: int
-    """Devices in the drawing."""
+    """Number of devices drawn."""
 
 
 Look = tuple[str, str]
@@ -129,15 +129,13 @@ Look = tuple[str, str]
 
 
 def pod_drawing(plan: PartitionPlan, voice: Voice) -> PodDrawing:
-    """Return who sits where, as far as it can be drawn."""
+    """Return the placements of a plan, up to the largest number of devices drawn."""
     grid = DeviceGrid.of(plan)
     most = max(1, min(MOST_NODES if grid.rows == 1 else plan.pods, MOST_DEVICES // plan.devices_per_pod))
     step = grid.tall + (GAP + MACHINE_GAP if grid.rows == 1 else POD_GAP)
     tops = [1.0 + pod * step for pod in range(min(plan.pods, most))]
-    teams = list(
-        dict.fromkeys(placed.team for placed in sorted(plan.placements, key=lambda placed: placed.request))
-    )
-    looks = {team: (f"tenant-{at % COLOURS}", pattern_of(at)) for at, team in enumerate(teams)}
+    teams = dict.fromkeys(placement.team for placement in sorted(plan.placements, key=attrgetter("request")))
+    looks = {team: (f"tenant-{index % COLOURS}", pattern_of(index)) for index, team in enumerate(teams)}
     name = voice.gettext("pod") if plan.ipus else voice.gettext("node")
     middle = min(grid.tall, grid.height) / 2 + 4
     labels = [
@@ -145,27 +143,27 @@ def pod_drawing(plan: PartitionPlan, voice: Voice) -> PodDrawing:
     ]
     shapes = list(free_devices(plan, grid, tops, name, voice.gettext("free")))
     cut: set[tuple[int, int]] = set()
-    for placed in plan.placements:
-        if placed.pod >= len(tops):
+    for placement in plan.placements:
+        if placement.pod >= len(tops):
             continue
-        top, look = tops[placed.pod], looks[placed.team]
-        if placed.slice is None:
+        top, look = tops[placement.pod], looks[placement.team]
+        if placement.slice is None:
             shapes += [
-                device(grid, top, number, look, f"{placed.team}: {name} {placed.pod}, {number}")
-                for number in range(placed.first_device, placed.first_device + placed.devices)
+                device(grid, top, number, look, f"{placement.team}: {name} {placement.pod}, {number}")
+                for number in range(placement.first_device, placement.first_device + placement.devices)
             ]
-            box = grid.box(top, placed.first_device, placed.devices)
-            text = fitted(f"{placed.team} · {placed.devices}", placed.team, box[2])
+            box = grid.box(top, placement.first_device, placement.devices)
+            text = fitted(f"{placement.team} · {placement.devices}", placement.team, box[2])
             if text:
                 shapes.append(plate(text, box))
                 labels.append(Label(box[0] + box[2] / 2, box[1] + box[3] / 2 + 4.3, text, kind="team"))
             continue
-        gpu = (placed.pod, placed.first_device)
+        gpu = (placement.pod, placement.first_device)
         if gpu not in cut:
             cut.add(gpu)
-            title = f"{name} {placed.pod}, {placed.first_device}"
-            shapes.append(device(grid, top, placed.first_device, ("idle", ""), title))
-        shapes.append(instance(placed, grid, top, look, name))
+            title = f"{name} {placement.pod}, {placement.first_device}"
+            shapes.append(device(grid, top, placement.first_device, ("idle", ""), title))
+        shapes.append(instance(placement, grid, top, look, name))
     template = voice.gettext("{allocated} of {devices} accelerators allocated, {free} free")
     return PodDrawing(
         width=grid.across(grid.columns - 1) + grid.cell + 1.0,
@@ -182,40 +180,39 @@ def pod_drawing(plan: PartitionPlan, voice: Voice) -> PodDrawing:
     )
 
 
-def pattern_of(at: int) -> str:
+def pattern_of(index: int) -> str:
     """Return the pattern of the n-th team: neighbours differ in colour and in pattern."""
-    pattern = (at + at // COLOURS) % PATTERNS
+    pattern = (index + index // COLOURS) % PATTERNS
     return f"weave-{pattern}" if pattern else ""
 
 
 def device(grid: DeviceGrid, top: float, number: int, look: Look, title: str) -> PatternBox:
-    return PatternBox(*grid.place(top, number), grid.cell, grid.height, look[0], title, look[1])
+    return PatternBox(*grid.corner(top, number), grid.cell, grid.height, look[0], title, look[1])
 
 
 def free_devices(
     plan: PartitionPlan, grid: DeviceGrid, tops: Sequence[float], name: str, free: str
 ) -> Iterator[PatternBox]:
-    held = {
-        (placed.pod, number)
-        for placed in plan.placements
-        for number in range(placed.first_device, placed.first_device + placed.devices)
+    allocated = {
+        (placement.pod, number)
+        for placement in plan.placements
+        for number in range(placement.first_device, placement.first_device + placement.devices)
     }
     for pod, top in enumerate(tops):
         for number in range(plan.devices_per_pod):
-            if (pod, number) not in held:
+            if (pod, number) not in allocated:
                 yield device(grid, top, number, ("idle", ""), f"{name} {pod}, {number}: {free}")
 
 
-def instance(placed: TeamPlacement, grid: DeviceGrid, top: float, look: Look, name: str) -> PatternBox:
-    x, y = grid.place(top, placed.first_device)
+def instance(placement: TeamPlacement, grid: DeviceGrid, top: float, look: Look, name: str) -> PatternBox:
+    x, y = grid.corner(top, placement.first_device)
     part = grid.cell / 8.0
-    left, wide = x + part * (placed.first_slice or 0), part * (placed.memory_slices or 1)
-    title = f"{placed.team}: {placed.slice}, {name} {placed.pod}, {placed.first_device}"
+    left, wide = x + part * (placement.first_slice or 0), part * (placement.memory_slices or 1)
+    title = f"{placement.team}: {placement.slice}, {name} {placement.pod}, {placement.first_device}"
     return PatternBox(left + 0.6, y, wide - 1.2, grid.height, look[0], title, look[1])
 
 
 def plate(text: str, box: tuple[float, float, float, float]) -> PatternBox:
-    """Return the ground of a label in the middle of a rectangle."""
     x, y, width, height = box
     wide = width_of(text) + 10.0
     return PatternBox(x + width / 2 - wide / 2, y + height / 2 - 10.0, wide, 20.0, "plate")
@@ -226,7 +223,7 @@ def width_of(text: str) -> float:
 
 
 def fitted(text: str, short: str, width: float) -> str:
-    """Return a label, or a shorter one, cut off where it has to be; nothing where two letters do not fit."""
+    """Return the longer label that fits, the short one truncated if needed; empty below two letters."""
     if width_of(text) <= width - 6.0:
         return text
     if width_of(short) <= width - 4.0:
@@ -238,15 +235,14 @@ def fitted(text: str, short: str, width: float) -> str:
 
 def held_by(team: str, plan: PartitionPlan) -> str:
     """Return what a team holds: whole accelerators, and instances by their profile."""
-    mine = [placed for placed in plan.placements if placed.team == team]
-    whole = sum(placed.devices for placed in mine if placed.slice is None)
-    profiles = Counter(placed.slice for placed in mine if placed.slice is not None)
+    mine = [placement for placement in plan.placements if placement.team == team]
+    whole = sum(placement.devices for placement in mine if placement.slice is None)
+    profiles = Counter(placement.slice for placement in mine if placement.slice is not None)
     details = [str(whole)] if whole else []
     return " + ".join([*details, *(f"{count} × {profile}" for profile, count in profiles.items())])
 
 
 def pod_file(drawn: PodDrawing, title: str) -> Drawing:
-    """Return the drawing with its key below it."""
     shapes: list[Box | Label] = [replace(box, x=box.x + MARGIN, y=box.y + MARGIN) for box in drawn.shapes]
     shapes += [replace(label, x=label.x + MARGIN, y=label.y + MARGIN, kind="label") for label in drawn.labels]
     width = max(drawn.width, NARROWEST) + 2 * MARGIN
@@ -263,6 +259,5 @@ def pod_file(drawn: PodDrawing, title: str) -> Drawing:
 
 
 def placement_rows(plan: PartitionPlan, voice: Voice) -> Sequence[Sequence[str | int | None]]:
-    """Return who sits where as rows, their head first."""
     head = [voice.gettext(word) for word in COLUMNS.values()]
-    return [head, *([getattr(placed, name) for name in COLUMNS] for placed in plan.placements)]
+    return [head, *([getattr(placement, name) for name in COLUMNS] for placement in plan.placements)]

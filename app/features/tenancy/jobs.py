@@ -1,4 +1,4 @@
-"""From a request to streams of jobs: sizes a system can place, durations, what failures cost."""
+"""Streams of jobs of a request: sizes, durations, and the time lost to failures."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ WARM_UP = 0.25
 """Time simulated before a run is counted, over the length of the run."""
 
 SPARE = 6.0
-"""Standard deviations of a Poisson count that are drawn ahead."""
+"""Standard deviations above the expected count of arrivals that are drawn at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interruptions:
-    """What failing machines cost a job."""
+    """Rate of machine failures, and the time each costs a job."""
 
     rate: float
     """Failures of one machine. [1/s]"""
     lost: float
-    """Work and time lost by one: half a checkpoint interval and the restart. [s]"""
+    """Time lost per failure: half a checkpoint interval and the restart. [s]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,50 +61,49 @@ class Stream:
     distribution: str
     devices: int
     held: int
-    """Accelerators it keeps others from: whole nodes where it takes several."""
+    """Accelerators that a job occupies: whole nodes where it takes several."""
     machines: int
     """Machines whose failures interrupt it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobSequence:
-    """Jobs of one run in the order they come."""
+    """Jobs of one run in order of arrival."""
 
     arrival: Floats
     duration: Floats
     stream: npt.NDArray[np.int64]
-    """Which stream each is of."""
+    """Index of the stream of each job."""
 
 
 def draw(
-    streams: Sequence[Stream], horizon: float, seed: tuple[int, int], broken: Interruptions | None
+    streams: Sequence[Stream], horizon: float, seed: tuple[int, int], failures: Interruptions | None
 ) -> JobSequence:
-    """Return the jobs of one run: Poisson arrivals, durations of each stream, interruptions within them.
+    """Return the jobs of one run: Poisson arrivals, and durations with the time lost to failures.
 
-    Each stream has random numbers of its own, so that a change to one leaves the others as they were.
+    Each stream has its own random numbers, so that a change to one leaves the others unchanged.
     """
     arrivals, durations = [], []
     for index, stream in enumerate(streams):
         random = np.random.default_rng((*seed, index))
-        came = poisson_times(random, stream.rate, horizon)
-        took = durations_of(random, stream, len(came))
-        if broken is not None:
-            failures = random.poisson(took * stream.machines * broken.rate)
-            took = took + failures * broken.lost
-        arrivals.append(came)
-        durations.append(took)
-    arrival = np.concatenate(arrivals)
-    order = np.argsort(arrival, kind="stable")
-    owner = np.repeat(np.arange(len(streams)), [len(came) for came in arrivals])
-    return JobSequence(arrival[order], np.concatenate(durations)[order], owner[order])
+        arrival = poisson_times(random, stream.rate, horizon)
+        duration = durations_of(random, stream, len(arrival))
+        if failures is not None:
+            duration += random.poisson(duration * stream.machines * failures.rate) * failures.lost
+        arrivals.append(arrival)
+        durations.append(duration)
+    times = np.concatenate(arrivals)
+    order = np.argsort(times, kind="stable")
+    owner = np.repeat(np.arange(len(streams)), [len(arrival) for arrival in arrivals])
+    return JobSequence(times[order], np.concatenate(durations)[order], owner[order])
 
 
 def poisson_times(random: np.random.Generator, rate: float, horizon: float) -> Floats:
     expected = rate * horizon
-    ahead = int(expected + SPARE * np.sqrt(expected) + SPARE)
-    times = np.cumsum(random.exponential(1.0 / rate, ahead))
+    count = int(expected + SPARE * np.sqrt(expected) + SPARE)
+    times = np.cumsum(random.exponential(1.0 / rate, count))
     while times[-1] < horizon:
-        times = np.concatenate([times, times[-1] + np.cumsum(random.exponential(1.0 / rate, ahead))])
+        times = np.concatenate([times, times[-1] + np.cumsum(random.exponential(1.0 / rate, count))])
     return times[times < horizon]
 
 
@@ -118,7 +117,6 @@ def durations_of(random: np.random.Generator, stream: Stream, count: int) -> Flo
 
 
 def path(index: int, name: str) -> str:
-    """Return the path of a field of one team."""
     return f"teams.{index}.{name}"
 
 
@@ -140,7 +138,7 @@ def streams_of(request: QueueRequest, site: Site, estimates: Mapping[int, Estima
 
 
 def stream_of(index: int, team: TeamLoad, site: Site, estimate: Estimate | None) -> Stream:
-    """Return the jobs of one team; what is left out comes from its estimate."""
+    """Return the jobs of one team; omitted fields come from its estimate."""
     hours, devices, deviation = team.hours, team.devices, team.hours_deviation
     if estimate is not None:
         trained = training_hours(index, estimate, site)
@@ -160,17 +158,17 @@ def stream_of(index: int, team: TeamLoad, site: Site, estimate: Estimate | None)
         raise BadInput.at(
             path(index, "hours_deviation"), "a lognormal distribution needs a standard deviation"
         )
-    usual = "exponential" if deviation is None else "lognormal"
+    default = "exponential" if deviation is None else "lognormal"
     nodes = -(-devices // site.size)
     return Stream(
         team=team.team,
         rate=team.jobs_per_month / MONTH,
         mean=hours * HOUR,
         deviation=None if deviation is None else deviation * HOUR,
-        distribution=team.distribution or usual,
+        distribution=team.distribution or default,
         devices=devices,
         held=devices if site.ipus or nodes == 1 else nodes * site.size,
-        # The time of an estimate has its failures in it.
+        # The time to train of an estimate already includes failures.
         machines=0 if team.hours is None else -(-devices // site.entry.devices_per_machine),
     )
 
@@ -224,11 +222,11 @@ def pool_of(site: Site) -> Pool:
 
 
 def least_count(streams: Sequence[Stream], site: Site) -> int:
-    """Return the fewest systems that hold each job and keep up with the work."""
+    """Return the fewest systems that fit each job and keep up with the load."""
     load = busy_devices(streams) / site.entry.devices
     count = max(1, math.floor(load) + 1, *(-(-stream.held // site.entry.devices) for stream in streams))
     if site.ipus:
-        # A session wants each of its partitions on a pod of its own.
+        # Each partition of a session is on a different pod.
         while any(session_parts(stream.devices, site.size, count) is None for stream in streams):
             count += 1
     return count
@@ -239,16 +237,15 @@ def most_count(site: Site) -> int:
 
 
 def busy_devices(streams: Sequence[Stream]) -> float:
-    """Return the accelerators that the work keeps busy."""
     return sum(stream.rate * stream.mean * stream.held for stream in streams)
 
 
 def interruptions(request: QueueRequest, site: Site, catalog: Catalog) -> Interruptions | None:
-    """Return what failures cost, from the catalogue; None where they are left out."""
+    """Return the rate and cost of failures from the catalogue; None where they are not simulated."""
     if not request.failures:
         return None
-    known = catalog.reliability_defaults(site.entry.chip_kind)
-    # Nobody publishes how often jobs on IPUs write a checkpoint; they are taken to do as on GPUs.
-    interval = known.checkpoint_interval or catalog.reliability_defaults(ChipKind.GPU).checkpoint_interval
+    defaults = catalog.reliability_defaults(site.entry.chip_kind)
+    # No checkpoint interval is published for IPUs; that of GPUs is assumed.
+    interval = defaults.checkpoint_interval or catalog.reliability_defaults(ChipKind.GPU).checkpoint_interval
     half = 0.0 if interval is None else interval.si / 2.0
-    return Interruptions(rate=known.failure_rate.si, lost=half + known.restart.si)
+    return Interruptions(rate=defaults.failure_rate.si, lost=half + defaults.restart.si)

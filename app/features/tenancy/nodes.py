@@ -1,4 +1,4 @@
-"""Whole GPUs on nodes, and instances of GPUs that are cut."""
+"""Whole GPUs on nodes, and MIG instances."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from app.features.tenancy.site import (
 COMPUTE, MEMORY, PLACES = "mig_compute_slices", "mig_memory_slices", "mig_placements"
 
 MOST_INSTANCES = 500
-"""Instances of GPUs in one plan."""
+"""Most MIG instances in one plan."""
 
 
 def sliced_gpu(catalog: Catalog, chip: str) -> SlicedGpu | None:
-    """Return how a chip can be cut; None where it cannot."""
+    """Return the slices of a chip; None where it has no MIG."""
     compute, memory = catalog.find(chip, COMPUTE), catalog.find(chip, MEMORY)
     return None if compute is None or memory is None else SlicedGpu(round(compute.si), round(memory.si))
 
@@ -66,15 +66,15 @@ def cut_gpus(
     kinds = [profile for _, profile in instances]
     gpus = []
     for share in gpus_for_slices(kinds, gpu):
-        ordered = sorted(share, key=lambda at: kinds[at])
-        starts = arrangement(tuple(kinds[at] for at in ordered), gpu)
+        ordered = sorted(share, key=lambda index: kinds[index])
+        starts = arrangement(tuple(kinds[index] for index in ordered), gpu)
         assert starts is not None, "the packer puts together only what fits"
-        gpus.append([(*instances[at], start) for at, start in zip(ordered, starts, strict=True)])
+        gpus.append([(*instances[index], start) for index, start in zip(ordered, starts, strict=True)])
     return gpus
 
 
 def slice_room(cut: Sequence[Sequence[SliceProfile]], chip: str, catalog: Catalog) -> list[SliceRoom]:
-    """Return how many instances of each profile still fit on GPUs that are cut, were they laid out anew."""
+    """Return how many instances of each profile still fit on split GPUs, with their instances rearranged."""
     gpu = sliced_gpu(catalog, chip)
     if gpu is None or not cut:
         return []
@@ -82,9 +82,9 @@ def slice_room(cut: Sequence[Sequence[SliceProfile]], chip: str, catalog: Catalo
     for profile in profiles_of(catalog, chip).values():
         more = 0
         for share in cut:
-            held = [*share]
-            while arrangement(tuple(sorted([*held, profile])), gpu) is not None:
-                held.append(profile)
+            profiles = [*share]
+            while arrangement(tuple(sorted([*profiles, profile])), gpu) is not None:
+                profiles.append(profile)
                 more += 1
         if more:
             rooms.append(SliceRoom(slice=profile.name, more=more))
@@ -96,11 +96,11 @@ NodeDevices = list[tuple[int, list[int]]]
 
 
 class FreeGpus:
-    """Free GPUs of each node, rising. Where teams are kept apart, a job over several takes all of each."""
+    """Free GPUs of each node, in ascending order. With isolation, a multi-node job takes whole nodes."""
 
-    def __init__(self, nodes: int, size: int, *, apart: bool) -> None:
+    def __init__(self, nodes: int, size: int, *, isolated: bool) -> None:
         self.size = size
-        self.apart = apart
+        self.isolated = isolated
         self.nodes = [list(range(size)) for _ in range(nodes)]
 
     @property
@@ -114,20 +114,19 @@ class FreeGpus:
 
     @property
     def empty(self) -> list[int]:
-        """Nodes of which nothing is taken."""
         return [node for node, free in enumerate(self.nodes) if len(free) == self.size]
 
     @property
     def largest_job(self) -> int:
-        """GPUs of the largest job that fits: on all empty nodes, and on a part of another where it may."""
+        """GPUs of the largest job that fits: on all empty nodes, and on part of another unless isolated."""
         whole = len(self.empty) * self.size
         part = max((len(free) for free in self.nodes if len(free) < self.size), default=0)
-        return whole if whole and self.apart else whole + part
+        return whole if whole and self.isolated else whole + part
 
     def choose(self, devices: int) -> NodeDevices | None:
-        """Choose nodes for a job: the fullest that holds it, or empty ones and a part of another."""
+        """Choose nodes for a job: the fullest that fits it, or empty ones and part of another."""
         nodes, rest = divmod(devices, self.size)
-        if self.apart and nodes and rest:
+        if self.isolated and nodes and rest:
             nodes, rest = nodes + 1, 0
         empty = self.empty[:nodes]
         if len(empty) < nodes:
@@ -151,10 +150,10 @@ class FreeGpus:
 
 
 def settle(request: PartitionRequest, site: Site, catalog: Catalog) -> Allocation:
-    """Return who gets which GPUs, or say what stands in the way and what would do."""
+    """Allocate the GPUs, or refuse with what would be possible."""
     check(request, site)
     teams = request.requests
-    allocation, free = Allocation(), FreeGpus(site.pods, site.size, apart=request.isolation == "strict")
+    allocation, free = Allocation(), FreeGpus(site.pods, site.size, isolated=request.isolation == "strict")
 
     def give(index: int, chosen: NodeDevices) -> None:
         blocks = [(node, run[0], len(run)) for node, devices in chosen for run in runs(devices)]
@@ -164,21 +163,21 @@ def settle(request: PartitionRequest, site: Site, catalog: Catalog) -> Allocatio
 
     for index, block in pinned(request, site):
         node, first, count = block
-        wanted = list(range(first, first + count))
-        if not set(wanted) <= set(free.nodes[node]):
+        devices = list(range(first, first + count))
+        if not set(devices) <= set(free.nodes[node]):
             raise taken(index, block)
-        give(index, [(node, wanted)])
+        give(index, [(node, devices)])
     whole = [index for index, team in enumerate(teams) if team.slice is None and team.pod is None]
-    for index in sorted(whole, key=lambda at: -teams[at].devices):
+    for index in sorted(whole, key=lambda index: -teams[index].devices):
         chosen = free.choose(teams[index].devices)
         if chosen is None:
             raise no_room(index, request, site, free)
-        held = sum(len(devices) for _, devices in chosen)
-        if held > teams[index].devices:
-            allocation.rounded.append((teams[index], held))
+        total = sum(len(devices) for _, devices in chosen)
+        if total > teams[index].devices:
+            allocation.rounded.append((teams[index], total))
         give(index, chosen)
     cut(allocation, request, site, catalog, free)
-    allocation.placements.sort(key=lambda placed: (placed.request, placed.part))
+    allocation.placements.sort(key=lambda placement: (placement.request, placement.part))
     allocation.largest_free = free.largest_job
     allocation.free_blocks = [
         FreeBlock(pod=node, first_device=run[0], devices=len(run))
@@ -189,7 +188,6 @@ def settle(request: PartitionRequest, site: Site, catalog: Catalog) -> Allocatio
 
 
 def check(request: PartitionRequest, site: Site) -> None:
-    """Refuse what GPUs cannot do."""
     if request.orchestrator == "gc-docker":
         raise BadInput.at(
             "orchestrator",
@@ -213,7 +211,7 @@ def check(request: PartitionRequest, site: Site) -> None:
 
 
 def runs(devices: Iterable[int]) -> list[list[int]]:
-    """Return rising numbers as stretches without a gap."""
+    """Split ascending numbers into runs without a gap."""
     stretches: list[list[int]] = []
     for device in devices:
         if stretches and device == stretches[-1][-1] + 1:
@@ -226,20 +224,20 @@ def runs(devices: Iterable[int]) -> list[list[int]]:
 def cut(
     allocation: Allocation, request: PartitionRequest, site: Site, catalog: Catalog, free: FreeGpus
 ) -> None:
-    """Place the instances of GPUs, each GPU on the fullest node that has one free."""
+    """Place MIG instances, each split GPU on the fullest node that has one free."""
     chip = site.entry.chip
-    asked = {
+    profiles = {
         index: profile_named(catalog, chip, team.slice, path(index, "slice"))
         for index, team in enumerate(request.requests)
         if team.slice is not None
     }
     gpu = sliced_gpu(catalog, chip)
-    if not asked or gpu is None:
+    if not profiles or gpu is None:
         return
-    total = sum(request.requests[index].devices for index in asked)
+    total = sum(request.requests[index].devices for index in profiles)
     if total > MOST_INSTANCES:
         raise BadInput.at(
-            path(max(asked)),
+            path(max(profiles)),
             "{total} instances, but a plan holds at most {most}; request whole GPUs, or split "
             "them into several plans",
             total=total,
@@ -248,7 +246,7 @@ def cut(
     gpus = cut_gpus(
         [
             (index, profile)
-            for index, profile in asked.items()
+            for index, profile in profiles.items()
             for _ in range(request.requests[index].devices)
         ],
         gpu,
@@ -257,7 +255,7 @@ def cut(
         template = "the instances need {needed} GPUs, but only {free} are free beside whole GPUs"
         error = hint(path(gpus[-1][0][0]), template, needed=len(gpus), free=free.total)
         raise refusal(error, more_systems(len(gpus), site, request))
-    part = dict.fromkeys(asked, 0)
+    part = dict.fromkeys(profiles, 0)
     for share in gpus:
         _, node = min((len(devices), node) for node, devices in enumerate(free.nodes) if devices)
         device = free.nodes[node].pop(0)
@@ -270,7 +268,6 @@ def cut(
 
 
 def no_room(index: int, request: PartitionRequest, site: Site, free: FreeGpus) -> Conflict:
-    """Return the refusal of a request that finds no room, with what would do."""
     needed = sum(team.devices for team in request.requests if team.slice is None)
     template = "{team} requests {asked} GPUs, but {free} are free, at most {largest} of them on one node"
     if needed > site.devices:
@@ -283,7 +280,7 @@ def no_room(index: int, request: PartitionRequest, site: Site, free: FreeGpus) -
 
 
 def more_systems(gpus: int, site: Site, request: PartitionRequest) -> FieldError:
-    """Return how many systems would hold all that is asked for, with so many GPUs cut into instances."""
+    """Return the hint how many systems fit all requests, with so many GPUs split into instances."""
     whole = [team.devices for team in request.requests if team.slice is None]
     used = nodes_used(request, site, sum(-(-devices // site.size) for devices in whole)) or 0
     nodes = max(used, -(-(sum(whole) + gpus) // site.size))
@@ -291,11 +288,8 @@ def more_systems(gpus: int, site: Site, request: PartitionRequest) -> FieldError
 
 
 def nodes_used(request: PartitionRequest, site: Site, nodes: int) -> int | None:
-    """Return the nodes that the whole GPUs of all requests take where none names its place.
-
-    None where so many nodes do not hold them.
-    """
-    free = FreeGpus(nodes, site.size, apart=request.isolation == "strict")
+    """Return how many of the nodes the whole GPUs of all requests take, placed freely; None if too few."""
+    free = FreeGpus(nodes, site.size, isolated=request.isolation == "strict")
     for devices in sorted((team.devices for team in request.requests if team.slice is None), reverse=True):
         chosen = free.choose(devices)
         if chosen is None:

@@ -43,16 +43,15 @@ GROUP = "requests"
 
 FIVE_TEAMS = {
     field: value
-    for at, (team, devices) in enumerate(zip("ABCDE", ("16", "16", "8", "4", "16"), strict=True))
-    for field, value in ((f"{GROUP}.{at}.team", team), (f"{GROUP}.{at}.devices", devices))
+    for index, (team, devices) in enumerate(zip("ABCDE", ("16", "16", "8", "4", "16"), strict=True))
+    for field, value in ((f"{GROUP}.{index}.team", team), (f"{GROUP}.{index}.devices", devices))
 }
-"""Shown to who asks for nothing."""
+"""Example shown for an old address without teams."""
 
 PARTITION_FORM = QueryForm(PartitionRequest, rows=("requests", "team", MOST_REQUESTS))
 
 
 def usual_partitions(question: StudyQuestion) -> dict[str, str]:
-    """Return what a study says of the system that teams share."""
     system = question.option.system
     assert system is not None, "only systems are divided"
     return {
@@ -65,7 +64,7 @@ def usual_partitions(question: StudyQuestion) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class PlacedTeam:
-    """What one request got, in one line."""
+    """Devices given to one request."""
 
     team: str
     devices: int
@@ -86,7 +85,7 @@ class PartitionsPage:
     slices: Sequence[str]
     """MIG profiles of the chosen system; none where it has no MIG."""
     pinned: bool
-    """Whether any row names a place."""
+    """Whether any row has a fixed placement."""
     drawing: PodDrawing | None
     picture: DrawingView | None
     """The same as a file."""
@@ -98,25 +97,23 @@ class PartitionsPage:
     """One unit for all waits."""
     figures: Sequence[FigureView]
     run: tuple[Quantity, int] | None
-    """How long a run of the option takes, and on how many devices; None where that is not known."""
+    """Time to train of the option, and its number of devices; None where unknown."""
 
 
 def placed_teams(plan: PartitionPlan) -> list[PlacedTeam]:
-    """Return what each request got."""
     teams = []
-    for index in sorted({placed.request for placed in plan.placements}):
-        mine = [placed for placed in plan.placements if placed.request == index]
+    for index in sorted({placement.request for placement in plan.placements}):
+        placements = [placement for placement in plan.placements if placement.request == index]
         places = [
-            (placed.pod, placed.first_device, placed.first_device + placed.devices - 1) for placed in mine
+            (block.pod, block.first_device, block.first_device + block.devices - 1) for block in placements
         ]
-        profile = mine[0].slice or ""
-        devices = len(mine) if profile else sum(placed.devices for placed in mine)
-        teams.append(PlacedTeam(mine[0].team, devices, profile, list(dict.fromkeys(places))))
+        profile = placements[0].slice or ""
+        devices = len(placements) if profile else sum(block.devices for block in placements)
+        teams.append(PlacedTeam(placements[0].team, devices, profile, list(dict.fromkeys(places))))
     return teams
 
 
 def picture_of(plan: PartitionPlan, drawing: PodDrawing, voice: Voice) -> DrawingView:
-    """Return the drawing of a plan as a file."""
     title = voice.gettext("Placement map")
     return DrawingView("pod", title, pod_file(drawing, title), "placements", placement_rows(plan, voice))
 
@@ -127,7 +124,6 @@ def teams_page(
     result: Answered[PartitionPlan] | None,
     queue: Answered[QueueAnswer] | None,
 ) -> PartitionsPage:
-    """Return the page of partitions and waits, of earlier ones where these are refused."""
     form = Form() if result is None else result.form
     plan, voice = None if result is None else result.answer, voice_of(request)
     rows = PARTITION_FORM.shown_rows(form.firsts)
@@ -153,13 +149,13 @@ def teams_page(
 
 
 def run_of(question: StudyQuestion) -> tuple[Quantity, int] | None:
-    """Return how long a run of an option takes, and on how many devices."""
+    """Return the time to train of an option and its number of devices; None where unknown."""
     alone = question.content.model_copy(update={"options": [question.option]})
-    _, made = estimates_of(question.bench, question.workspace, alone, {}, strict=False)
-    found = made[question.option.key]
-    if not isinstance(found, Estimate) or found.time_to_train is None:
+    _, estimates = estimates_of(question.bench, question.workspace, alone, {}, strict=False)
+    estimate = estimates[question.option.key]
+    if not isinstance(estimate, Estimate) or estimate.time_to_train is None:
         return None
-    return found.time_to_train, found.system.devices
+    return estimate.time_to_train, estimate.system.devices
 
 
 def has_teams(fields: Mapping[str, str]) -> bool:
@@ -169,7 +165,7 @@ def has_teams(fields: Mapping[str, str]) -> bool:
 def partitions_page(
     request: Request, view: OpenView, result: Answered[PartitionPlan] | None
 ) -> PartitionsPage:
-    queue = held(view, "queues", QUEUE_FORM, usual_queue, has_jobs, queue_of)
+    queue = other_part(view, "queues", QUEUE_FORM, usual_queue, has_jobs, queue_of)
     return teams_page(request, view, result, queue)
 
 
@@ -180,29 +176,28 @@ partitions_of = study_view(
     PARTITION_FORM,
     PartitionPlan,
     usual=usual_partitions,
-    answer=lambda question, asked: share_devices(question.bench, asked),
+    answer=lambda question, body: share_devices(question.bench, body),
     page=partitions_page,
     asked=has_teams,
 )
 
 
-def held(
+def other_part(
     view: OpenView,
     name: str,
     form: QueryForm[Any],
     usual: Callable[[StudyQuestion], Mapping[str, str]],
-    asked: Callable[[Mapping[str, str]], bool],
+    is_asked: Callable[[Mapping[str, str]], bool],
     answer: Callable[[OpenView], Answered[Shown]],
 ) -> Answered[Shown] | None:
-    """Return what the state holds of the other part of the page; the form alone where it asks nothing."""
+    """Return the other part of the page from the saved fields; only its form where they ask nothing."""
     if view.question is None:
         return None
     fields = form.filled({**usual(view.question), **view.state.content.views.get(name, {})})
-    return answer(view) if asked(fields) else Answered(form.form(fields), None, "")
+    return answer(view) if is_asked(fields) else Answered(form.form(fields), None, "")
 
 
 def figures_of(answer: QueueAnswer, voice: Voice) -> list[FigureView]:
-    """Return the charts of an answer."""
     note = voice.gettext("Waits far above the target are off the chart; see the table.")
     counts = waits_by_count(answer, voice)
     return [
@@ -216,7 +211,7 @@ QUEUE_FORM = QueryForm(QueueRequest, rows=("teams", "team", MOST_TEAMS))
 
 
 def usual_queue(question: StudyQuestion) -> dict[str, str]:
-    """Return what a study says of a queue: the system, and the teams that have partitions of it."""
+    """Return the fields of the queue that follow from the study: system, and teams with partitions."""
     system = question.option.system
     assert system is not None, "only systems are shared"
     fields = {
@@ -228,10 +223,10 @@ def usual_queue(question: StudyQuestion) -> dict[str, str]:
         "seed": "1",
     }
     partitions = question.content.views.get("partitions", {})
-    for at, row in enumerate(PARTITION_FORM.filled_rows(partitions)[:MOST_TEAMS]):
+    for index, row in enumerate(PARTITION_FORM.filled_rows(partitions)[:MOST_TEAMS]):
         whole = not partitions.get(f"{GROUP}.{row}.slice")
         names = ("team", "devices") if whole else ("team",)
-        fields |= {f"teams.{at}.{name}": partitions.get(f"{GROUP}.{row}.{name}", "") for name in names}
+        fields |= {f"teams.{index}.{name}": partitions.get(f"{GROUP}.{row}.{name}", "") for name in names}
     return fields
 
 
@@ -243,7 +238,7 @@ JOBS = re.compile(r"teams\.\d+\.(jobs_per_month|hours)")
 
 
 def queues_page(request: Request, view: OpenView, result: Answered[QueueAnswer] | None) -> PartitionsPage:
-    plan = held(view, "partitions", PARTITION_FORM, usual_partitions, has_teams, partitions_of)
+    plan = other_part(view, "partitions", PARTITION_FORM, usual_partitions, has_teams, partitions_of)
     return teams_page(request, view, plan, result)
 
 
@@ -254,7 +249,7 @@ queue_of = study_view(
     QUEUE_FORM,
     QueueAnswer,
     usual=usual_queue,
-    answer=lambda question, asked: share_time(question.bench, question.workspace, asked),
+    answer=lambda question, body: share_time(question.bench, question.workspace, body),
     page=queues_page,
     asked=has_jobs,
     cost=CostClass.SEARCH,

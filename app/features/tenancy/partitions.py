@@ -9,7 +9,7 @@ from app.catalog.records import known_figure
 from app.engine.partition import fragmentation
 from app.engine.queueing import utilisation
 from app.errors import Message
-from app.estimating.documents import CheckWarning
+from app.estimating.documents import CheckWarning, Severity
 from app.estimating.hardware import known_id
 from app.estimating.schema import Quantity
 from app.estimating.trace import source_ref
@@ -33,20 +33,20 @@ GROUNDS = {
 """Warning → claims it rests on."""
 
 CHIP_FIGURES = ("published_peak_fp16", "peak_fp16_dense", "sram_nominal", "memory_capacity")
-"""Each chip has its own of them."""
-
 NAMED = 4
-"""Pairs of teams that a sentence names."""
+"""Most pairs of teams that a sentence names."""
 
 
 def plan_partitions(request: PartitionRequest, catalog: Catalog) -> PartitionPlan:
-    """Return who gets which devices of a system, or refuse with what would do."""
+    """Allocate the devices of a system, or refuse with what would be possible."""
     entry = catalog.system(known_id(catalog, "system", request.system, "system"))
     site = Site.of(entry, request.count)
-    placed = pods.settle(request, site) if site.ipus else nodes.settle(request, site, catalog)
-    kind_warnings = of_pods(request, site, placed, catalog) if site.ipus else of_nodes(request, site, placed)
-    warnings = [*kind_warnings, *fragmented(site, placed)]
-    held = len(placed.held)
+    allocation = pods.settle(request, site) if site.ipus else nodes.settle(request, site, catalog)
+    kind_warnings = (
+        of_pods(request, site, allocation, catalog) if site.ipus else of_nodes(request, site, allocation)
+    )
+    warnings = [*kind_warnings, *fragmented(site, allocation)]
+    allocated = len(allocation.held)
     return PartitionPlan(
         system=entry.id,
         name=entry.name,
@@ -58,14 +58,14 @@ def plan_partitions(request: PartitionRequest, catalog: Catalog) -> PartitionPla
         devices_per_pod=site.size,
         devices_per_machine=entry.devices_per_machine,
         ipus=site.ipus,
-        allocated=held,
-        free=site.devices - held,
-        largest_free=placed.largest_free,
-        fragmentation=float(fragmentation(placed.largest_free, site.devices - held)),
-        utilisation=float(utilisation(held, site.devices)),
-        placements=placed.placements,
-        free_blocks=placed.free_blocks,
-        slice_room=nodes.slice_room(placed.cut, entry.chip, catalog),
+        allocated=allocated,
+        free=site.devices - allocated,
+        largest_free=allocation.largest_free,
+        fragmentation=float(fragmentation(allocation.largest_free, site.devices - allocated)),
+        utilisation=float(utilisation(allocated, site.devices)),
+        placements=allocation.placements,
+        free_blocks=allocation.free_blocks,
+        slice_room=nodes.slice_room(allocation.cut, entry.chip, catalog),
         figures=list(figures_of(site, catalog)),
         rules=rules_of(request, site, warnings, catalog),
         warnings=warnings,
@@ -73,27 +73,23 @@ def plan_partitions(request: PartitionRequest, catalog: Catalog) -> PartitionPla
 
 
 def of_pods(
-    request: PartitionRequest, site: Site, placed: Allocation, catalog: Catalog
+    request: PartitionRequest, site: Site, allocation: Allocation, catalog: Catalog
 ) -> Iterator[CheckWarning]:
-    """Give what to beware of on pods of IPUs."""
     strict = request.isolation == "strict"
     if request.orchestrator == "gc-docker":
         exposed = Message(
-            "containers started by gc-docker use the host's network: each team can reach the "
-            "ports and interfaces of the hosts and of other teams; partitions isolate only the "
-            "IPUs"
+            "containers started by gc-docker use the host's network: each team can reach the ports and "
+            "interfaces of the hosts and of other teams; partitions isolate only the IPUs"
         )
-        if strict:
-            yield CheckWarning.of("gc_docker_host_network", "serious", exposed, "orchestrator", "isolation")
-        else:
-            yield CheckWarning.of("gc_docker_host_network", "caution", exposed, "orchestrator", "isolation")
+        severity: Severity = "serious" if strict else "caution"
+        yield CheckWarning.of("gc_docker_host_network", severity, exposed, "orchestrator", "isolation")
     if strict and request.orchestrator == "none":
         hosts = Message(
             "partitions isolate the links between IPUs, not the hosts that programs run on; "
             "give each team its own host, or use an orchestrator that isolates containers"
         )
         yield CheckWarning.of("hosts_shared", "caution", hosts, "orchestrator", "isolation")
-    together = sharing(placed, site.entry.devices_per_machine)
+    together = sharing(allocation, site.entry.devices_per_machine)
     if strict and request.orchestrator != pods.BACKEND_AI and together:
         machines = Message(
             "{teams} share an IPU-Machine: a V-IPU allocation consists of whole machines, and "
@@ -103,12 +99,11 @@ def of_pods(
         yield CheckWarning.of("partition_machine_shared", "caution", machines, "isolation")
     rack = round(catalog.figure(site.entry.chip, "pod_size").si)
     for index, team in enumerate(request.requests):
-        parts = sum(block.request == index for block in placed.placements)
+        parts = sum(block.request == index for block in allocation.placements)
         if parts > 1:
             session = Message(
-                "{team}: {parts} partitions, one per pod, in one cluster session; they connect "
-                "over the hosts' network cards, not IPU-Links, so one program cannot address "
-                "them as one partition",
+                "{team}: {parts} partitions, one per pod, in one cluster session; they connect over the "
+                "hosts' network cards, not IPU-Links, so one program cannot address them as one partition",
                 {"team": team.team, "parts": parts},
             )
             yield CheckWarning.of("session_spans_pods", "info", session, path(index))
@@ -118,7 +113,7 @@ def of_pods(
                 {"team": team.team, "devices": team.devices, "racks": team.devices // rack, "rack": rack},
             )
             yield CheckWarning.of("partition_over_gateways", "info", racks, path(index))
-    free = free_by_pod(placed)
+    free = free_by_pod(allocation)
     odd = max((sum(sizes) for sizes in free.values() if len(sizes) > 1), default=0)
     if odd & (odd - 1):
         odd_rest = Message(
@@ -134,61 +129,57 @@ def of_pods(
             {
                 "free": sum(sum(sizes) for sizes in free.values()),
                 "pods": len(free),
-                "largest": placed.largest_free,
+                "largest": allocation.largest_free,
             },
         )
         yield CheckWarning.of("partition_no_spanning", "info", apart, "requests")
 
 
-def of_nodes(request: PartitionRequest, site: Site, placed: Allocation) -> Iterator[CheckWarning]:
-    """Give what to beware of on nodes of GPUs."""
+def of_nodes(request: PartitionRequest, site: Site, allocation: Allocation) -> Iterator[CheckWarning]:
     sliced = [team.devices for team in request.requests if team.slice is not None]
     if sliced:
         alone = Message(
             "MIG instances have no NVLink or peer access: a training job runs on one instance, not several"
         )
-        if max(sliced) > 1:
-            yield CheckWarning.of("mig_no_nvlink", "caution", alone, "requests")
-        else:
-            yield CheckWarning.of("mig_no_nvlink", "info", alone, "requests")
-    for team, held in placed.rounded:
+        yield CheckWarning.of("mig_no_nvlink", "caution" if max(sliced) > 1 else "info", alone, "requests")
+    for team, devices in allocation.rounded:
         rounded = Message(
             "{team} requests {asked} GPUs and holds {held}: with isolation, a multi-node job "
             "takes whole nodes",
-            {"team": team.team, "asked": team.devices, "held": held},
+            {"team": team.team, "asked": team.devices, "held": devices},
         )
         yield CheckWarning.of("whole_nodes", "info", rounded, "isolation")
-    together = sharing(placed, site.size)
+    together = sharing(allocation, site.size)
     if together and request.isolation == "strict" and request.orchestrator != pods.BACKEND_AI:
         shared = Message("{teams} share a node, with its kernel, network and PCIe", {"teams": together})
         yield CheckWarning.of("node_shared", "caution", shared, "isolation")
 
 
-def sharing(placed: Allocation, devices: int) -> str:
-    """Return the first teams that share a machine of so many devices; empty where none do."""
+def sharing(allocation: Allocation, devices: int) -> str:
+    """Name the first teams that share a machine of so many devices; empty where none do."""
     teams: dict[tuple[int, int], dict[str, None]] = {}
-    for block in placed.placements:
+    for block in allocation.placements:
         for device in range(block.first_device, block.first_device + block.devices, devices):
             teams.setdefault((block.pod, device // devices), {})[block.team] = None
     return "; ".join([" + ".join(names) for names in teams.values() if len(names) > 1][:NAMED])
 
 
-def free_by_pod(placed: Allocation) -> dict[int, list[int]]:
+def free_by_pod(allocation: Allocation) -> dict[int, list[int]]:
     """Return the sizes of the free blocks of each pod or node that has any."""
     sizes: dict[int, list[int]] = {}
-    for block in placed.free_blocks:
+    for block in allocation.free_blocks:
         sizes.setdefault(block.pod, []).append(block.devices)
     return sizes
 
 
-def fragmented(site: Site, placed: Allocation) -> Iterator[CheckWarning]:
-    """Give whether free devices lie so that a request fails which as many in one piece would meet."""
-    sizes = free_by_pod(placed)
+def fragmented(site: Site, allocation: Allocation) -> Iterator[CheckWarning]:
+    """Yield a warning where the free devices are too scattered for a request they could meet in one block."""
+    sizes = free_by_pod(allocation)
     free = {pod: sum(blocks) for pod, blocks in sizes.items()}
     if site.ipus:
         scattered = [pod for pod, blocks in sizes.items() if free[pod] >= 2 * max(blocks)]
         if scattered:
-            pod = max(scattered, key=lambda at: free[at])
+            pod = max(scattered, key=free.__getitem__)
             whole = 1 << (free[pod].bit_length() - 1)
             pieces = Message(
                 "pod {pod} has {free} free IPUs, but the largest block has {largest}; in one piece "
@@ -207,13 +198,15 @@ def fragmented(site: Site, placed: Allocation) -> Iterator[CheckWarning]:
 def rules_of(
     request: PartitionRequest, site: Site, warnings: Iterable[CheckWarning], catalog: Catalog
 ) -> list[PlanRule]:
-    """Return the statements that a plan and its warnings rest on."""
-    followed = [*(POD_RULES if site.ipus else ()), *([ISOLATED] * (request.orchestrator == pods.BACKEND_AI))]
+    plan_rules = [
+        *(POD_RULES if site.ipus else ()),
+        *([ISOLATED] * (request.orchestrator == pods.BACKEND_AI)),
+    ]
     grounds = [
         (name, code)
         for code in dict.fromkeys(warning.code for warning in warnings)
         for name in GROUNDS.get(code, ())
-        if name not in followed
+        if name not in plan_rules
     ]
     return [
         PlanRule(
@@ -223,12 +216,12 @@ def rules_of(
             verdict=catalog.claim(name).verdict,
             source=source_ref(catalog.claim(name).source),
         )
-        for name, code in [*((name, "") for name in followed), *grounds]
+        for name, code in [*((name, "") for name in plan_rules), *grounds]
     ]
 
 
 def figures_of(site: Site, catalog: Catalog) -> Iterator[PlanFigure]:
-    """Give what a system is made of, each figure with its source and competing claims."""
+    """Yield the figures of a system, each with its source and competing claims."""
     entry = site.entry
     parts = [("systems", entry.id, "machines"), ("machines", entry.machine, "devices")]
     for shelf, item, parameter in [*parts, *(("chips", entry.chip, name) for name in CHIP_FIGURES)]:

@@ -35,7 +35,7 @@ Blocks = dict[int, tuple[Block, ...]]
 
 
 def settle(request: PartitionRequest, site: Site) -> Allocation:
-    """Return who gets which IPUs, or say what stands in the way and what would do."""
+    """Allocate the IPUs, or refuse with what would be possible."""
     parts = [parts_of(index, request, site) for index in range(len(request.requests))]
     blocks, pool, stuck = share_out(request, site, parts)
     if stuck is not None:
@@ -53,7 +53,7 @@ def settle(request: PartitionRequest, site: Site) -> Allocation:
 
 
 def parts_of(index: int, request: PartitionRequest, site: Site) -> int:
-    """Return in how many partitions a request is met: one, or one per pod of a session."""
+    """Return the number of partitions of a request: one, or one per pod of a session."""
     team = request.requests[index]
     if team.slice is not None:
         raise BadInput.at(
@@ -110,7 +110,7 @@ def odd_size(index: int, request: PartitionRequest, site: Site) -> Conflict:
         below=below,
         above=above,
     )
-    others = sum(team.devices for at, team in enumerate(request.requests) if at != index)
+    others = sum(team.devices for other, team in enumerate(request.requests) if other != index)
     if others + below <= site.devices:
         return refusal(error)
     more_pods = hint(
@@ -132,7 +132,7 @@ def share_out(
     unpinned: Collection[int] = (),
     without: int | None = None,
 ) -> tuple[Blocks, BuddyPool, int | None]:
-    """Place the requests, those with a place first, then the largest partitions.
+    """Place the requests, those with a fixed placement first, then the largest partitions.
 
     Return the blocks, the pool they leave, and the first request that finds no room.
     """
@@ -157,7 +157,7 @@ def share_out(
         for index, team in enumerate(request.requests)
         if index not in blocks and index != without
     }
-    for index in sorted(sizes, key=lambda at: (-sizes[at], -parts[at])):
+    for index in sorted(sizes, key=lambda index: (-sizes[index], -parts[index])):
         placed = pool.place_parts(sizes[index], parts[index])
         if placed is None:
             return blocks, pool, index
@@ -171,12 +171,12 @@ def largest_session(pool: BuddyPool) -> int:
     for pod, _, size in pool.free_blocks():
         largest[pod] = max(largest.get(pod, 0), size)
     # As many equal parts as pods, each no larger than the smallest of their largest blocks.
-    ranked = sorted(largest.values(), reverse=True)
-    return max((size * pods for pods, size in enumerate(ranked, 1)), default=0)
+    sizes = sorted(largest.values(), reverse=True)
+    return max((size * pods for pods, size in enumerate(sizes, 1)), default=0)
 
 
 def no_room(index: int, request: PartitionRequest, site: Site, parts: list[int]) -> Conflict:
-    """Return the refusal of a request that finds no room: what is free, who could move, how many pods."""
+    """Return the refusal of a request without room: what is free, who could move, how many pods fit all."""
     _, pool, stuck = share_out(request, site, parts, without=index)
     total = sum(team.devices for team in request.requests)
     hints = moves(request, site, parts)
@@ -197,9 +197,9 @@ def no_room(index: int, request: PartitionRequest, site: Site, parts: list[int])
 
 
 def moves(request: PartitionRequest, site: Site, parts: list[int]) -> list[FieldError]:
-    """Return who would have to move for all to fit: one team where that is enough."""
+    """Return the hint which teams to move for all to fit: one if that is enough."""
     fixed = [index for index, _ in pinned(request, site)]
-    for index in sorted(fixed, key=lambda at: request.requests[at].devices):
+    for index in sorted(fixed, key=lambda index: request.requests[index].devices):
         blocks, _, stuck = share_out(request, site, parts, unpinned={index})
         if stuck is None:
             (pod, first, _), team = blocks[index][0], request.requests[index].team

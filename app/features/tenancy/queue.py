@@ -38,8 +38,8 @@ from app.features.tenancy.jobs import (
 from app.features.tenancy.model import ClosedForm, CountPoint, LinePoint, QueueAnswer, QueueRequest, TeamWait
 from app.features.tenancy.site import Site
 
-PASSING = 100
-"""Waiting jobs that are tried at most when one in front is blocked."""
+MOST_BACKFILLED = 100
+"""Waiting jobs that are tried at most while the first one is blocked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +59,20 @@ class QueueRun:
 
 
 class PoolQueue:
-    """Jobs in front of a pool of devices.
+    """Event-driven simulation of jobs that share a pool of devices.
 
-    ``fifo``: nobody passes. ``backfill``: while the first job waits for devices that running jobs will
-    give back, later ones may start if they end before it can (EASY backfilling: D. G. Feitelson and
+    ``fifo``: jobs start in order of arrival. ``backfill``: while the first job waits for devices that running
+    jobs will give back, later ones may start if they end before it can (EASY backfilling: D. G. Feitelson and
     A. M. Weil, "Utilization and predictability in scheduling the IBM SP2 with backfilling," IPPS, 1998).
-    ``fair``: the first job is that of the team which has used the least, and others may pass as before.
-    A job that is first and blocked keeps that place until it starts.
+    ``fair``: the first job is that of the team with the least usage; others backfill.
+    A blocked first job stays first until it starts.
     """
 
     def __init__(self, jobs: JobSequence, streams: Sequence[Stream], pool: Pool, discipline: str) -> None:
         self.now = 0.0
         self.pool = pool
         self.fair = discipline == "fair"
-        self.passing = discipline != "fifo"
+        self.backfill = discipline != "fifo"
         self.arrival = jobs.arrival.tolist()
         self.duration = jobs.duration.tolist()
         self.owner = jobs.stream.tolist()
@@ -80,37 +80,36 @@ class PoolQueue:
         self.start = [0.0] * len(self.arrival)
         self.waiting: dict[int, None] = {}
         self.by_team: list[deque[int]] = [deque() for _ in streams]
-        self.used = [0.0] * len(streams)
+        self.usage = [0.0] * len(streams)
         self.running: list[tuple[float, int, tuple[Block, ...]]] = []
-        """End, number and place of the jobs at work, the first to end in front: a heap."""
+        """Heap of the running jobs: end, number and devices."""
         self.blocked: int | None = None
-        """The first job, once it has been found not to fit."""
-        self.opening = 0.0
-        """When it can start at the latest."""
+        """First job in the queue, once it is known not to fit."""
+        self.shadow_time = 0.0
+        """Latest start of the blocked job; only jobs that end before it may overtake."""
 
     def run(self) -> Floats:
-        """Let all jobs through and return when each began."""
+        """Run all jobs and return the start of each."""
         running = self.running
         for job, moment in enumerate(self.arrival):
             while running and running[0][0] <= moment:
-                self._leave()
+                self._finish_next()
             self.now = moment
-            self._come(job)
+            self._arrive(job)
         while running:
-            self._leave()
+            self._finish_next()
         return np.array(self.start)
 
-    def _come(self, job: int) -> None:
+    def _arrive(self, job: int) -> None:
         if self.blocked is None:
-            # Nobody waits.
-            if not self._begin(job):
-                self._wait(job)
+            if not self._try_start(job):
+                self._enqueue(job)
                 self._block(job)
-        elif not self._slips_in(job):
-            # Nothing has become free: the newcomer alone could begin.
-            self._wait(job)
+        elif not self._backfills(job):
+            # No device has been freed: only the new job could start.
+            self._enqueue(job)
 
-    def _leave(self) -> None:
+    def _finish_next(self) -> None:
         self.now, _, blocks = heappop(self.running)
         self.pool.give_back(blocks)
         if self.waiting:
@@ -119,56 +118,56 @@ class PoolQueue:
     def _serve(self) -> None:
         while self.waiting:
             job = self._first() if self.blocked is None else self.blocked
-            if not self._begin(job):
+            if not self._try_start(job):
                 if self.blocked is None:
                     self._block(job)
-                if self.passing:
-                    for other in list(islice(self.waiting, PASSING)):
-                        if other != job and self._slips_in(other):
-                            self._wait_no_more(other)
+                if self.backfill:
+                    for other in list(islice(self.waiting, MOST_BACKFILLED)):
+                        if other != job and self._backfills(other):
+                            self._dequeue(other)
                 return
-            self._wait_no_more(job)
+            self._dequeue(job)
             self.blocked = None
 
     def _first(self) -> int:
         if not self.fair:
             return next(iter(self.waiting))
         teams = [team for team, jobs in enumerate(self.by_team) if jobs]
-        return self.by_team[min(teams, key=lambda team: self.used[team])][0]
+        return self.by_team[min(teams, key=lambda team: self.usage[team])][0]
 
-    def _slips_in(self, job: int) -> bool:
-        """Let a job pass those before it, where it keeps the blocked one from nothing."""
-        return self.passing and self.now + self.duration[job] <= self.opening and self._begin(job)
+    def _backfills(self, job: int) -> bool:
+        """Start a job ahead of the blocked one if it ends before that can start."""
+        return self.backfill and self.now + self.duration[job] <= self.shadow_time and self._try_start(job)
 
-    def _begin(self, job: int) -> bool:
+    def _try_start(self, job: int) -> bool:
         team = self.owner[job]
         devices = self.devices[team]
         blocks = self.pool.place(devices) if devices <= self.pool.free else None
         if blocks is None:
             return False
-        took = self.duration[job]
+        duration = self.duration[job]
         self.start[job] = self.now
-        self.used[team] += took * devices
-        heappush(self.running, (self.now + took, job, blocks))
+        self.usage[team] += duration * devices
+        heappush(self.running, (self.now + duration, job, blocks))
         return True
 
-    def _wait(self, job: int) -> None:
+    def _enqueue(self, job: int) -> None:
         self.waiting[job] = None
         if self.fair:
             self.by_team[self.owner[job]].append(job)
 
-    def _wait_no_more(self, job: int) -> None:
+    def _dequeue(self, job: int) -> None:
         del self.waiting[job]
         if self.fair:
             self.by_team[self.owner[job]].remove(job)
 
     def _block(self, job: int) -> None:
         self.blocked = job
-        if self.passing:
-            self.opening = self._opening(job)
+        if self.backfill:
+            self.shadow_time = self._earliest_start(job)
 
-    def _opening(self, job: int) -> float:
-        """Return when a blocked job fits once running ones have left, in the order in which they do."""
+    def _earliest_start(self, job: int) -> float:
+        """Return when enough running jobs have ended for a blocked job to fit."""
         pool, devices = self.pool.copy(), self.devices[self.owner[job]]
         for end, _, blocks in sorted(self.running):
             pool.give_back(blocks)
@@ -182,43 +181,43 @@ def run_line(jobs: JobSequence, streams: Sequence[Stream], pool: Pool, disciplin
 
 
 LEAST_PIECES = 5
-"""Pieces over which a range is taken, at least."""
+"""Fewest batches from which a range is computed."""
 
 SHARE = 90.0
-"""Percentile of the waits that is held against the target."""
+"""Percentile of the waits that is compared with the target."""
 
 MOST_POINTS = 60
-"""Points of the line over time."""
+"""Most points of the queue over time."""
 
 SIMULATED = 12_000
 """Jobs simulated for one number of machines, over all runs, where one run has fewer."""
 
 MOST_RUNS = 20
 AROUND = 2
-"""Numbers of machines shown on either side of the fewest that do."""
+"""Numbers of machines shown on either side of the smallest sufficient one."""
 
 MOST_COUNTS = 15
 FEW_JOBS = 30
-"""Jobs of a run below which the 90th percentile rests on three of them."""
+"""Jobs of a run below which the 90th percentile depends on three of them."""
 
 NEAR_FULL = 0.9
-"""Share of the machines at work from which waits grow steeply."""
+"""Utilisation from which waits grow steeply."""
 
 PER_1000_NODE_DAYS = 1000.0 * DAY
 
 
 def averaged(values: Sequence[float], unit: str) -> Quantity:
-    """Return the mean of values of runs or pieces, with their range."""
+    """Return the mean of values of runs or batches, with their range."""
     return quantity(float(np.mean(values)), np.array(values), unit) if values else Quantity.exact(0.0, unit)
 
 
 def pooled(waits: Sequence[Floats], measure: Callable[[Floats], np.floating], unit: str = "s") -> Quantity:
-    """Return a measure of the waits of all pieces together, with its range over the pieces."""
-    pieces = [piece for piece in waits if len(piece)]
-    if not pieces:
+    """Return a measure of the waits of all batches together, with its range over the batches."""
+    batches = [batch for batch in waits if len(batch)]
+    if not batches:
         return Quantity.exact(0.0, unit)
-    values = np.array([measure(piece) for piece in pieces])
-    return quantity(float(measure(np.concatenate(pieces))), values, unit)
+    values = np.array([measure(batch) for batch in batches])
+    return quantity(float(measure(np.concatenate(batches))), values, unit)
 
 
 def ranged_over_time(series: Floats, unit: str) -> list[Quantity]:
@@ -229,43 +228,43 @@ def ranged_over_time(series: Floats, unit: str) -> list[Quantity]:
 
 
 def means(times: Floats, until: Floats, weights: Floats, edges: Floats) -> Floats:
-    """Return how many (weighed) intervals are open on average between each two edges."""
+    """Return the mean (weighted) number of open intervals between each two edges."""
 
-    def passed(moments: Floats, weight: Floats) -> Floats:
+    def cumulated(moments: Floats, weights: Floats) -> Floats:
         order = np.argsort(moments)
-        moments, weight = moments[order], weight[order]
+        moments, weights = moments[order], weights[order]
         count = np.searchsorted(moments, edges)
-        heavy = np.concatenate([[0.0], np.cumsum(weight)])
-        timed = np.concatenate([[0.0], np.cumsum(weight * moments)])
-        return np.asarray(edges * heavy[count] - timed[count])
+        total = np.concatenate([[0.0], np.cumsum(weights)])
+        moment = np.concatenate([[0.0], np.cumsum(weights * moments)])
+        return np.asarray(edges * total[count] - moment[count])
 
-    area = passed(times, weights) - passed(until, weights)
+    area = cumulated(times, weights) - cumulated(until, weights)
     return np.asarray(np.diff(area) / np.diff(edges))
 
 
 def waiting(run: QueueRun, edges: Floats) -> Floats:
-    """Return the jobs that wait on average between each two edges."""
+    """Return the mean number of waiting jobs between each two edges."""
     return means(run.jobs.arrival, run.start, np.ones_like(run.start), edges)
 
 
 def busy(run: QueueRun, streams: Sequence[Stream], devices: int, edges: Floats) -> Floats:
-    """Return the share of the accelerators that is held between each two edges."""
-    held = np.array([stream.held for stream in streams], dtype=float)[run.jobs.stream]
-    return means(run.start, run.end, held, edges) / devices
+    """Return the mean share of the accelerators in use between each two edges."""
+    job_devices = np.array([stream.held for stream in streams], dtype=float)[run.jobs.stream]
+    return means(run.start, run.end, job_devices, edges) / devices
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Runs of the same jobs on any number of machines."""
+    """The same jobs, run on any number of systems."""
 
     request: QueueRequest
     streams: Sequence[Stream]
     site: Site
-    broken: Interruptions | None
+    failures: Interruptions | None
 
     @property
     def begin(self) -> float:
-        """From when on a run is counted. [s]"""
+        """End of the warm-up. [s]"""
         return WARM_UP * self.request.days * DAY
 
     @property
@@ -274,7 +273,7 @@ class Experiment:
 
     @property
     def target(self) -> float:
-        """Wait that nine jobs in ten shall not exceed. [s]"""
+        """Target for the P90 wait. [s]"""
         return self.request.target_wait_hours * HOUR
 
     @cached_property
@@ -284,18 +283,16 @@ class Experiment:
 
     @cached_property
     def edges(self) -> Floats:
-        """Edges of the pieces of one run that ranges are taken over. [s]"""
+        """Edges of the batches of one run. [s]"""
         return np.linspace(self.begin, self.end, -(-LEAST_PIECES // self.runs) + 1)
 
     @cached_property
     def jobs(self) -> list[JobSequence]:
-        """Jobs of each run: the same for every number of machines."""
         return [
-            draw(self.streams, self.end, (self.request.seed, run), self.broken) for run in range(self.runs)
+            draw(self.streams, self.end, (self.request.seed, run), self.failures) for run in range(self.runs)
         ]
 
-    def at(self, count: int) -> Simulation:
-        """Return the runs with so many systems."""
+    def simulate(self, count: int) -> Simulation:
         site = Site.of(self.site.entry, count)
         runs = [run_line(jobs, self.streams, pool_of(site), self.request.discipline) for jobs in self.jobs]
         return Simulation(self, site, runs)
@@ -303,20 +300,19 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Simulation:
-    """Runs on one number of systems, and what they say; a job is counted by when it came."""
+    """Runs on a number of systems; a job is counted in the batch in which it arrived."""
 
     experiment: Experiment
     site: Site
     runs: Sequence[QueueRun]
 
     def waits(self, *streams: int) -> list[Floats]:
-        """Return the waits of some streams in each piece of each run."""
-        pieces = []
+        batches = []
         for run in self.runs:
             arrival, mine = run.jobs.arrival, np.isin(run.jobs.stream, streams)
             for begin, end in pairwise(self.experiment.edges):
-                pieces.append(run.wait[mine & (arrival >= begin) & (arrival < end)])
-        return pieces
+                batches.append(run.wait[mine & (arrival >= begin) & (arrival < end)])
+        return batches
 
     @cached_property
     def teams(self) -> list[TeamWait]:
@@ -324,21 +320,25 @@ class Simulation:
 
     def team(self, index: int, stream: Stream) -> TeamWait:
         waits = self.waits(index)
-        came = [(run.jobs.stream == index) & (run.jobs.arrival >= self.experiment.begin) for run in self.runs]
-        done = [mine & (run.end <= self.experiment.end) for mine, run in zip(came, self.runs, strict=True)]
-        ninetieth = pooled(waits, lambda piece: np.percentile(piece, SHARE))
+        arrived = [
+            (run.jobs.stream == index) & (run.jobs.arrival >= self.experiment.begin) for run in self.runs
+        ]
+        finished = [
+            mine & (run.end <= self.experiment.end) for mine, run in zip(arrived, self.runs, strict=True)
+        ]
+        ninetieth = pooled(waits, lambda batch: np.percentile(batch, SHARE))
         return TeamWait(
             team=stream.team,
             devices=stream.devices,
             hours=stream.mean / HOUR,
             distribution=stream.distribution,
-            jobs=averaged([float(np.sum(mine)) for mine in came], "1"),
-            finished=averaged([float(np.sum(mine)) for mine in done], "1"),
+            jobs=averaged([float(np.sum(mine)) for mine in arrived], "1"),
+            finished=averaged([float(np.sum(mine)) for mine in finished], "1"),
             mean_wait=pooled(waits, np.mean),
             median_wait=pooled(waits, np.median),
             ninetieth_wait=ninetieth,
-            longest_wait=averaged([float(np.max(piece)) for piece in waits if len(piece)], "s"),
-            at_once=pooled(waits, lambda piece: np.mean(piece <= 0.0), "1")
+            longest_wait=averaged([float(np.max(batch)) for batch in waits if len(batch)], "s"),
+            at_once=pooled(waits, lambda batch: np.mean(batch <= 0.0), "1")
             if any(map(len, waits))
             else Quantity.exact(1.0, "1"),
             meets=ninetieth.value <= self.experiment.target,
@@ -346,7 +346,6 @@ class Simulation:
 
     @cached_property
     def point(self) -> CountPoint:
-        """The waits in short."""
         experiment, devices = self.experiment, self.site.devices
         worst = max(self.teams, key=lambda team: team.ninetieth_wait.value)
         shares = [busy(run, experiment.streams, devices, experiment.edges) for run in self.runs]
@@ -365,7 +364,6 @@ class Simulation:
         return averaged(np.concatenate(lines).tolist(), "1")
 
     def line_over_time(self) -> list[LinePoint]:
-        """Return the line and the devices at work over time, mean and range over the runs."""
         begin, end = self.experiment.begin, self.experiment.end
         edges = np.linspace(begin, end, min(MOST_POINTS, max(int((end - begin) / DAY), 1)) + 1)
         shares = [busy(run, self.experiment.streams, self.site.devices, edges) for run in self.runs]
@@ -383,9 +381,9 @@ def simulate(request: QueueRequest, catalog: Catalog, estimates: Mapping[int, Es
     entry = catalog.system(known_id(catalog, "system", request.system, "system"))
     site = Site.of(entry, request.count)
     streams = streams_of(request, site, estimates)
-    broken = interruptions(request, site, catalog)
-    experiment = Experiment(request, streams, site, broken)
-    simulation = experiment.at(request.count)
+    failures = interruptions(request, site, catalog)
+    experiment = Experiment(request, streams, site, failures)
+    simulation = experiment.simulate(request.count)
     needed, points = search(experiment, simulation.point)
     return QueueAnswer(
         system=entry.id,
@@ -398,7 +396,7 @@ def simulate(request: QueueRequest, catalog: Catalog, estimates: Mapping[int, Es
         runs=experiment.runs,
         batches=experiment.runs * (len(experiment.edges) - 1),
         seed=request.seed,
-        failures_per_1000_node_days=None if broken is None else broken.rate * PER_1000_NODE_DAYS,
+        failures_per_1000_node_days=None if failures is None else failures.rate * PER_1000_NODE_DAYS,
         offered_load=busy_devices(streams),
         utilisation=simulation.point.utilisation,
         mean_line=simulation.mean_line(),
@@ -414,38 +412,38 @@ def simulate(request: QueueRequest, catalog: Catalog, estimates: Mapping[int, Es
     )
 
 
-def search(experiment: Experiment, asked: CountPoint) -> tuple[int | None, list[CountPoint]]:
-    """Return the fewest systems that meet the target, by bisection, and the waits around it and as asked.
+def search(experiment: Experiment, requested: CountPoint) -> tuple[int | None, list[CountPoint]]:
+    """Return the fewest systems that meet the target, by bisection, and the waits near it and as requested.
 
-    The jobs are the same for every number of systems, so that more of them do not wait longer by chance.
+    All counts run the same jobs, so that more systems never mean longer waits by chance.
     """
     least, most = least_count(experiment.streams, experiment.site), most_count(experiment.site)
-    known = {asked.count: asked}
+    known = {requested.count: requested}
 
-    def at(count: int) -> CountPoint:
+    def point(count: int) -> CountPoint:
         if count not in known:
-            known[count] = experiment.at(count).point
+            known[count] = experiment.simulate(count).point
         return known[count]
 
     needed: int | None = None
     if least <= most:
         below, high, step = least - 1, least, max(1, least // MOST_RUNS)
-        while not at(high).meets and high < most:
+        while not point(high).meets and high < most:
             below, high, step = high, min(high + step, most), 2 * step
-        if at(high).meets:
+        if point(high).meets:
             while high - below > 1:
                 middle = (below + high) // 2
-                below, high = (below, middle) if at(middle).meets else (middle, high)
+                below, high = (below, middle) if point(middle).meets else (middle, high)
             needed = high
             for count in range(max(least, needed - AROUND), min(most, needed + AROUND) + 1):
-                at(count)
-    wanted = asked.count if needed is None else needed
-    near = sorted(known, key=lambda count: (count != asked.count, abs(count - wanted)))
+                point(count)
+    centre = requested.count if needed is None else needed
+    near = sorted(known, key=lambda count: (count != requested.count, abs(count - centre)))
     return needed, [known[count] for count in sorted(near[:MOST_COUNTS])]
 
 
 def closed_form(request: QueueRequest, streams: Sequence[Stream], site: Site) -> ClosedForm | None:
-    """Return Erlang's formula where it holds: jobs alike, exponential, served as they came."""
+    """Return the result of Erlang's formula where it applies: equal, exponential jobs in order of arrival."""
     first = streams[0]
     alike = all(replace(stream, team="", rate=0.0) == replace(first, team="", rate=0.0) for stream in streams)
     if not alike or first.distribution != "exponential" or request.discipline == "fair" or request.failures:

@@ -1,4 +1,4 @@
-"""Several teams on one system: partitions side by side, a waiting line over time."""
+"""Several teams on one system: partitions, or a queue."""
 
 from __future__ import annotations
 
@@ -17,11 +17,6 @@ def share_devices(bench: Workbench, request: PartitionRequest) -> PartitionPlan:
 
 
 def share_time(bench: Workbench, workspace_id: str, request: QueueRequest) -> QueueAnswer:
-    """Return the waits of teams whose jobs share machines; estimates may say how long jobs take."""
-
-    def run() -> QueueAnswer:
-        return simulate(request, bench.sizing.catalog, estimates)
-
     estimates = {
         index: found(
             partial(get_estimate, bench), workspace_id, f"teams.{index}.estimate_id", team.estimate_id
@@ -29,7 +24,9 @@ def share_time(bench: Workbench, workspace_id: str, request: QueueRequest) -> Qu
         for index, team in enumerate(request.teams)
         if team.estimate_id is not None
     }
-    answer: QueueAnswer = bench.queues.get(key_of(workspace_id, request), run)
+    answer: QueueAnswer = bench.queues.get(
+        key_of(workspace_id, request), lambda: simulate(request, bench.sizing.catalog, estimates)
+    )
     return answer
 
 

@@ -1,4 +1,4 @@
-"""Pods or nodes that devices are handed out from, and what every refusal of a plan looks like."""
+"""Pods or nodes from which devices are allocated, and the form of refusals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.features.tenancy.model import MOST_DEVICES, FreeBlock, PartitionRequest
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where devices are handed out: pods that V-IPU allocates from, or nodes."""
+    """Pods or nodes from which devices are allocated."""
 
     entry: SystemEntry
     count: int
@@ -26,7 +26,6 @@ class Site:
 
     @property
     def ipus(self) -> bool:
-        """Whether these are pods of IPUs."""
         return self.entry.chip_kind is ChipKind.IPU
 
     @classmethod
@@ -46,17 +45,17 @@ class Site:
 
 @dataclass(slots=True)
 class Allocation:
-    """What came of the requests."""
+    """Devices given to each request, and what stays free."""
 
     placements: list[TeamPlacement] = field(default_factory=list)
     free_blocks: list[FreeBlock] = field(default_factory=list)
     largest_free: int = 0
     held: set[tuple[int, int]] = field(default_factory=set)
-    """Pod and device of every accelerator that is taken."""
+    """Pod and device of every allocated accelerator."""
     cut: list[list[SliceProfile]] = field(default_factory=list)
-    """Instances on each GPU that is cut."""
+    """Instances on each split GPU."""
     rounded: list[tuple[TeamRequest, int]] = field(default_factory=list)
-    """Requests that hold more than they asked for, and how much."""
+    """Requests that are given more than they ask for, and how much."""
 
     def give(
         self,
@@ -67,7 +66,7 @@ class Allocation:
         parts: int,
         slices: tuple[int, int] | None = None,
     ) -> None:
-        """Hand a block of devices to a request; of a GPU that is cut, the first slice and how many."""
+        """Give a block of devices to a request; of a split GPU, with its first slice and number of slices."""
         pod, first, devices = block
         name = f"p{pod}-{first}-{devices}"
         first_slice, memory_slices = slices or (None, None)
@@ -90,7 +89,7 @@ class Allocation:
 
 
 def pinned(request: PartitionRequest, site: Site) -> list[tuple[int, Block]]:
-    """Return the requests that name their place, with the block, checked against the site."""
+    """Return the blocks of the requests with a fixed placement, checked against the site."""
     blocks = []
     for index, team in enumerate(request.requests):
         pod, first = team.pod, team.first_device
@@ -125,12 +124,10 @@ def pinned(request: PartitionRequest, site: Site) -> list[tuple[int, Block]]:
 
 
 def path(index: int, name: str = "devices") -> str:
-    """Return the path of a field of one request."""
     return f"requests.{index}.{name}"
 
 
 def taken(index: int, block: Block) -> Conflict:
-    """Return the error for a place that somebody else has."""
     return Conflict.at(
         path(index, "first_device"),
         "device {first} of pod {pod} is used by another team; partitions cannot overlap",
@@ -140,7 +137,7 @@ def taken(index: int, block: Block) -> Conflict:
 
 
 def unmet(index: int, request: PartitionRequest, site: Site, template: str, **values: object) -> FieldError:
-    """Return the error at one request; its sentence may name the team, what it asks for and what there is."""
+    """Return the error at one request; its template may name team, request and system."""
     team = request.requests[index]
     known = {"team": team.team, "asked": team.devices, "count": request.count, "system": site.entry.name}
     known |= {"available": site.devices, "size": site.size}
@@ -152,7 +149,7 @@ def hint(field_name: str, template: str, **values: object) -> FieldError:
 
 
 def enough(needed: int, site: Site) -> FieldError:
-    """Return the hint at how many systems hold one request."""
+    """Return the hint how many systems fit one request."""
     return hint("count", "{needed} × {system} would be enough", needed=needed, system=site.entry.name)
 
 
@@ -166,8 +163,8 @@ def move_together(index: int) -> FieldError:
 
 
 def refusal(error: FieldError, *hints: FieldError) -> Conflict:
-    """Return a refusal with what would do instead; the detail says all of it."""
-    whole = error.message
-    for instead in hints:
-        whole = Message("{first}; {second}", {"first": whole, "second": instead.message})
-    return Conflict(whole, [error, *hints])
+    """Return a refusal with hints; its detail joins all of them."""
+    detail = error.message
+    for alternative in hints:
+        detail = Message("{first}; {second}", {"first": detail, "second": alternative.message})
+    return Conflict(detail, [error, *hints])

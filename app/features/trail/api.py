@@ -22,7 +22,7 @@ JSON_LINES = "application/jsonl"
 
 
 class TrailParameters:
-    """Which events are meant: parameters of the address."""
+    """Filter of events, from the parameters of the address."""
 
     def __init__(
         self,
@@ -57,11 +57,11 @@ class TrailParameters:
             Query(description="Only events before this time.", examples=["2026-12-01T00:00:00Z"]),
         ] = None,
     ) -> None:
-        given = {
+        values = {
             "action": action, "actor_kind": actor_kind, "actor_id": actor_id, "object_kind": object_kind,
             "object_id": object_id,
         }  # fmt: skip
-        self.chosen = trail.asked(given, since, until)
+        self.chosen = trail.filter_of(values, since, until)
 
 
 NarrowingDep = Annotated[TrailParameters, Depends()]

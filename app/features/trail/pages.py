@@ -32,14 +32,14 @@ class TrailLine:
     at: str
     action: str
     actor: str
-    """Name, or what kind of actor it is."""
+    """Name, or kind of actor."""
     actor_kind: str
     named: bool
     """Whether the actor is known by more than its kind."""
     object_kind: str
     object_id: str
     object_url: str
-    """Where the object is looked at; empty where it is not."""
+    """Address of the object; empty if it has none."""
     address: str
     detail: str
     request_id: str
@@ -47,7 +47,7 @@ class TrailLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrailPage:
-    """The audit trail, perhaps narrowed."""
+    """The audit trail, possibly filtered."""
 
     form: Form
     actions: Sequence[str]
@@ -65,11 +65,11 @@ PLACES = {
     "accelerator": "/accelerators", "study": "/studies", "proposal": "/proposals", "webhook": "/webhooks",
     "customer": "/api/v1/erasures",
 }  # fmt: skip
-"""Kind of object → where it is looked at."""
+"""Kind of object → address of its pages."""
 
 
 class TrailQuery:
-    """Which events the address asks for; days are of UTC."""
+    """Filter of events, from the address; days are in UTC."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class TrailQuery:
         until: Annotated[str, Query(max_length=10)] = "",
     ) -> None:
         kind = {"actor_kind" if actor in KINDS else "actor_id": actor}
-        self.chosen = trail.asked(
+        self.chosen = trail.filter_of(
             {"action": action, "object_id": object_id, **kind}, day(since, "since"), day(until, "until")
         )
 
@@ -93,11 +93,10 @@ FILTERS = ("action", "actor", "object", "since", "until")
 
 KINDS = ("person", "key", "link", "local", "operator", "system")
 
-AskedDep = Annotated[TrailQuery, Depends()]
+FilterDep = Annotated[TrailQuery, Depends()]
 
 
 def day(text: str, field: str) -> datetime | None:
-    """Return the beginning of a day."""
     if not text.strip():
         return None
     try:
@@ -108,24 +107,24 @@ def day(text: str, field: str) -> datetime | None:
 
 @router.get("/audit.csv")
 @needs(Right.MANAGE)
-def show_trail_csv(bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep) -> Response:
+def show_trail_csv(bench: BenchDep, workspace: WorkspaceDep, query: FilterDep) -> Response:
     """Return every event that is meant as a file."""
     headers = {"Content-Disposition": 'attachment; filename="audit-events.csv"'}
-    lines = trail.events_csv(bench, workspace, asked.chosen)
+    lines = trail.events_csv(bench, workspace, query.chosen)
     return StreamingResponse(lines, media_type=CSV, headers=headers)
 
 
-def trail_page(request: Request, found: Page[TrailEvent]) -> TrailPage:
+def trail_page(request: Request, events: Page[TrailEvent]) -> TrailPage:
     bench, workspace, voice = workbench_of(request), workspace_of(request), voice_of(request)
     values = {
         name: text.strip() for name, text in request.query_params.items() if name in FILTERS and text.strip()
     }
     query = urlencode(values)
-    older = urlencode({**values, "cursor": found.next}) if found.next else ""
+    older = urlencode({**values, "cursor": events.next}) if events.next else ""
     return TrailPage(
         form=Form({name: [text] for name, text in values.items()}),
         actions=trail.actions(bench, workspace),
-        lines=[line_of(event, voice) for event in found.items],
+        lines=[line_of(event, voice) for event in events.items],
         next=Choice(f"/audit?{older}", "") if older else None,
         csv_url="/audit.csv" + (f"?{query}" if query else ""),
     )
@@ -133,13 +132,13 @@ def trail_page(request: Request, found: Page[TrailEvent]) -> TrailPage:
 
 @resource(router, "/audit", "trail/audit.html", trail_page, right=Right.MANAGE)
 def show_trail(
-    bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep, cursor: CursorQuery = None
+    bench: BenchDep, workspace: WorkspaceDep, query: FilterDep, cursor: CursorQuery = None
 ) -> Page[TrailEvent]:
-    return trail.list_events(bench, workspace, asked.chosen, USUAL_ITEMS, cursor)
+    return trail.list_events(bench, workspace, query.chosen, USUAL_ITEMS, cursor)
 
 
 def line_of(event: TrailEvent, voice: Voice) -> TrailLine:
-    place = PLACES.get(event.object.kind)
+    folder = PLACES.get(event.object.kind)
     ending = f".pdf?lang={voice.language}" if event.object.kind == "customer" else ""
     return TrailLine(
         at=event.at.strftime("%Y-%m-%d %H:%M:%S"),
@@ -149,7 +148,7 @@ def line_of(event: TrailEvent, voice: Voice) -> TrailLine:
         named=bool(event.actor.name or event.actor.id),
         object_kind=event.object.kind,
         object_id=event.object.id,
-        object_url=f"{place}/{event.object.id}{ending}" if place and event.object.id else "",
+        object_url=f"{folder}/{event.object.id}{ending}" if folder and event.object.id else "",
         address=event.address,
         detail=detail_of(event.detail, voice),
         request_id=event.request_id,
@@ -157,7 +156,7 @@ def line_of(event: TrailEvent, voice: Voice) -> TrailLine:
 
 
 def detail_of(detail: Mapping[str, Any], voice: Voice) -> str:
-    """Return what is known beside as one line: the name first, then the rest by name."""
+    """Return the details as one line: the name first, then the rest by name."""
     name = [str(detail["name"])] if "name" in detail else []
     rest = [
         f"{voice.label(key, 'detail')}: {value_of(key, value, voice)}"
@@ -168,9 +167,9 @@ def detail_of(detail: Mapping[str, Any], voice: Voice) -> str:
 
 
 def value_of(key: str, value: Any, voice: Voice) -> str:
-    """Return a value of a detail; several are listed, of a hash the beginning is enough."""
+    """Format a value of a detail; hashes are shortened."""
     if isinstance(value, list):
-        return ", ".join(voice.label(str(one), "detail") for one in value)
+        return ", ".join(voice.label(str(item), "detail") for item in value)
     if isinstance(value, bool):
         return voice.gettext("yes") if value else voice.gettext("no")
     text = str(value)

@@ -17,7 +17,7 @@ from app.platform.tables import taken, written
 from app.platform.workbench import Workbench
 
 BATCH = 500
-"""Events read at once where all are read."""
+"""Events read at once in an export."""
 
 COLUMNS = (
     "at", "action", "actor_kind", "actor_id", "actor_name", "object_kind", "object_id", "address",
@@ -25,15 +25,15 @@ COLUMNS = (
 )  # fmt: skip
 
 NARROWED = ("action", "actor_kind", "actor_id", "object_kind", "object_id")
-"""Columns that events are narrowed by."""
+"""Columns by which events are filtered."""
 
 
-def asked(
-    given: Mapping[str, str | None], since: datetime | None = None, until: datetime | None = None
+def filter_of(
+    values: Mapping[str, str | None], since: datetime | None = None, until: datetime | None = None
 ) -> TrailFilter:
-    """Return which events are meant; what is empty narrows nothing."""
+    """Return the filter of events; empty values do not filter."""
     return TrailFilter(
-        {name: text for name in NARROWED if (text := given.get(name))},
+        {name: text for name in NARROWED if (text := values.get(name))},
         in_utc("since", since),
         in_utc("until", until),
     )
@@ -64,7 +64,7 @@ def actions(bench: Workbench, workspace_id: str) -> list[str]:
 def events_csv(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iterator[str]:
     """Return events as the lines of a CSV file, newest first.
 
-    Text that a spreadsheet would take for a formula begins with an apostrophe.
+    Text that a spreadsheet would take for a formula is prefixed with an apostrophe.
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer)
@@ -73,7 +73,7 @@ def events_csv(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iter
         for row in rows:
             cells = [getattr(row, name) for name in COLUMNS[1:-1]]
             detail = json.dumps(row.detail, ensure_ascii=False, sort_keys=True)
-            writer.writerow([row.at.isoformat(), *(written(one) for one in cells), detail])
+            writer.writerow([row.at.isoformat(), *map(written, cells), detail])
         yield taken(buffer)
 
 
@@ -84,11 +84,11 @@ def events_jsonl(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> It
 
 
 def batches(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iterator[Sequence[AuditEvent]]:
-    place: After | None = None
+    after: After | None = None
     while True:
-        # A transaction each: who reads slowly must not hold one open.
+        # One transaction per batch: a slow reader must not hold one open.
         with bench.store.transaction(workspace_id) as repository:
-            rows, place = repository.trail.listing(chosen, BATCH, place)
+            rows, after = repository.trail.listing(chosen, BATCH, after)
         yield rows
-        if place is None:
+        if after is None:
             return

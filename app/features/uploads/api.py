@@ -1,4 +1,4 @@
-"""What customers bring: model profiles and samples of their data."""
+"""Uploads: model profiles and data samples."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import Body, Depends, Path, Request, Response
-from pydantic import TypeAdapter, ValidationError
 
 from app.features.uploads import service as uploads
 from app.features.uploads.model import (
@@ -17,7 +16,6 @@ from app.features.uploads.model import (
     UploadPatch,
     UploadSummary,
 )
-from app.platform.json_bodies import from_validation
 from app.platform.listing import Page
 from app.platform.web.api import (
     ASK,
@@ -31,21 +29,12 @@ from app.platform.web.api import (
     read_upload,
     read_upload_or_json,
 )
-from app.platform.web.deps import (
-    ID,
-    BenchDep,
-    CustomerQuery,
-    GoneDep,
-    KeyHeader,
-    ListDep,
-    WorkspaceDep,
-)
+from app.platform.web.deps import ID, BenchDep, CustomerQuery, GoneDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import CONFIG, TRANSFORMER
+from app.platform.web.forms import checked
 from app.platform.web.needs import Right, needs
 
 router = api_router("uploads")
-
-PROFILE: TypeAdapter[ProfileRequest] = TypeAdapter(ProfileRequest)
 
 PROFILE_BODY = {
     "requestBody": {
@@ -70,20 +59,11 @@ WORKLOAD_BODY = {"requestBody": {"required": True, "content": form_body(SampleFi
 
 
 async def workload_upload(request: Request) -> Upload[SampleFields]:
-    """Read a sample of the data."""
     return await read_upload(request, SampleFields)
 
 
-def profile_request(body: Any) -> ProfileRequest:
-    """Return a model described in JSON."""
-    try:
-        return PROFILE.validate_python(body)
-    except ValidationError as error:
-        raise from_validation(error.errors()) from None
-
-
 def attachment(name: str, content: bytes) -> Response:
-    """Return a customer's file as one to be saved, never to be shown."""
+    """Return a customer's file as a download, never shown inline."""
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}"}
     return Response(content, media_type="application/octet-stream", headers=headers)
 
@@ -101,7 +81,7 @@ def create_profile(
     """Read a model from an ONNX graph, a Hugging Face config.json or a layer table, and store it."""
     if isinstance(upload, Upload):
         return uploads.upload_profile(bench, workspace, upload.name, upload.content, key)
-    return uploads.describe_profile(bench, workspace, profile_request(upload), key)
+    return uploads.describe_profile(bench, workspace, checked(ProfileRequest, upload), key)
 
 
 @router.get("/profiles", summary="List uploaded models", responses=LIST)

@@ -1,4 +1,4 @@
-"""What uploads are answered with."""
+"""Documents of uploads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was uploaded: inspected, renamed, used again and deleted, with a plain question first."""
+"""Pages of uploads: list, details, rename and delete."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from app.platform.workbench import Workbench, no_such
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadsPage:
-    """What was uploaded."""
+    """Uploaded models and samples."""
 
     models: Sequence[UploadSummary]
     samples: Sequence[UploadSummary]
@@ -40,19 +40,19 @@ class UploadsPage:
 router = page_router()
 
 
-def uploads_page(request: Request, found: Uploads) -> UploadsPage:
+def uploads_page(request: Request, listed: Uploads) -> UploadsPage:
     query = request.query_params
-    kept = {name: query[name] for name in ("models", "samples") if query.get(name)}
+    cursors = {name: query[name] for name in ("models", "samples") if query.get(name)}
 
     def older(name: str, cursor: str | None) -> str:
-        """Return the address at which a list goes on; the other one stays where it is."""
-        return f"/uploads?{urlencode({**kept, name: cursor})}" if cursor else ""
+        """Return the address of the next page of one list, at the same page of the other."""
+        return f"/uploads?{urlencode({**cursors, name: cursor})}" if cursor else ""
 
     return UploadsPage(
-        models=found.models.items,
-        samples=found.samples.items,
-        more_models=older("models", found.models.next),
-        more_samples=older("samples", found.samples.next),
+        models=listed.models.items,
+        samples=listed.samples.items,
+        more_models=older("models", listed.models.next),
+        more_samples=older("samples", listed.samples.next),
     )
 
 
@@ -66,26 +66,29 @@ def show_uploads(bench: BenchDep, workspace: WorkspaceDep, models: str = "", sam
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadPage:
-    """What was read from an upload."""
+    """One upload."""
 
     upload: KeptProfile | KeptWorkload
     is_model: bool
-    """Whether it is a model rather than a sample of the data."""
+    """Whether it is a model, not a data sample."""
     form: Form
 
 
-def shown_upload(request: Request, found: KeptProfile | KeptWorkload) -> UploadPage:
-    return upload_page(found, Form({"name": [found.name], "customer": [found.customer]}))
+def shown_upload(request: Request, upload: KeptProfile | KeptWorkload) -> UploadPage:
+    return upload_page(upload, Form({"name": [upload.name], "customer": [upload.customer]}))
 
 
-def upload_page(found: KeptProfile | KeptWorkload, form: Form) -> UploadPage:
-    return UploadPage(upload=found, is_model=isinstance(found, KeptProfile), form=form)
+def upload_page(upload: KeptProfile | KeptWorkload, form: Form) -> UploadPage:
+    return UploadPage(upload=upload, is_model=isinstance(upload, KeptProfile), form=form)
 
 
 @resource(router, "/uploads/{identifier}", "uploads/upload.html", shown_upload)
 def show_upload(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> KeptProfile | KeptWorkload:
-    """Return what was read from an upload."""
-    return upload_of(bench, workspace, identifier)
+    if is_sample(identifier):
+        return uploads.get_workload(bench, workspace, identifier)
+    if not identifier.startswith("prf_"):
+        raise no_such("upload", identifier)
+    return uploads.get_profile(bench, workspace, identifier)
 
 
 @router.post("/uploads/{identifier}", response_class=HTMLResponse)
@@ -96,21 +99,13 @@ def change_upload(
     """Give an upload another name or customer, or say what is wrong beside the field."""
     values = typed(form)
     fields = {name: values.get(name, [""])[0] for name in ("name", "customer")}
-    found = upload_of(bench, workspace, identifier)
+    upload = show_upload(bench, workspace, identifier)
     try:
         uploads.change_upload(bench, workspace, identifier, checked(UploadPatch, fields))
     except AppError as error:
-        page = upload_page(found, Form(values, error.errors))
+        page = upload_page(upload, Form(values, error.errors))
         return render(request, "uploads/upload.html", page, status=error.status)
     return RedirectResponse(f"/uploads/{identifier}", 303)
-
-
-def upload_of(bench: Workbench, workspace: str, identifier: str) -> KeptProfile | KeptWorkload:
-    if is_sample(identifier):
-        return uploads.get_workload(bench, workspace, identifier)
-    if not identifier.startswith("prf_"):
-        raise no_such("upload", identifier)
-    return uploads.get_profile(bench, workspace, identifier)
 
 
 @router.get("/uploads/{identifier}/file")
@@ -139,23 +134,21 @@ def delete_upload(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
 
 
 def is_sample(identifier: str) -> bool:
-    """Tell whether an identifier is that of a sample of the data."""
     return identifier.startswith("wkl_")
 
 
 def upload_question(
     bench: Workbench, workspace: str, identifier: str, error: AppError | None = None
 ) -> DeletePage:
-    """Return the question about an upload."""
-    found = upload_of(bench, workspace, identifier)
-    if isinstance(found, KeptWorkload):
+    upload = show_upload(bench, workspace, identifier)
+    if isinstance(upload, KeptWorkload):
         goes = Message("The lengths counted from it are deleted; its text was never stored.")
     else:
         goes = Message("The file and the data read from it are deleted.")
     stays = Message("Estimates, comparisons and proposals based on it are kept, but cannot be recomputed.")
     return DeletePage(
         title=Message("Delete the upload?"),
-        name=found.name,
+        name=upload.name,
         consequences=[goes, stays, FOR_GOOD],
         action=f"/uploads/{identifier}/delete",
         back="/uploads",

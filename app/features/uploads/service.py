@@ -1,4 +1,4 @@
-"""Keep what customers bring: model profiles, and the lengths of a sample of their data."""
+"""Uploads: model profiles, and the lengths of data samples."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def upload_profile(
 def describe_profile(
     bench: Workbench, workspace_id: str, request: ProfileRequest, key: str | None = None
 ) -> KeptProfile:
-    given = request.model_dump(exclude={"name"}, exclude_none=True)
-    if len(given) != 1:
+    sources = request.model_dump(exclude={"name"}, exclude_none=True)
+    if len(sources) != 1:
         raise Unprocessable.at("model", "exactly one of config, transformer and layers is required")
-    asked = ModelInput(**given)
+    source = ModelInput(**sources)
 
     def read() -> ModelProfile:
-        profile = resolve_model(asked, bench.sizing)
+        profile = resolve_model(source, bench.sizing)
         return replace(profile, name=request.name) if request.name else profile
 
     return keep_profile(bench, workspace_id, IdempotentCall.of("profiles", key, request), read)
@@ -74,7 +74,7 @@ def keep_profile(
     read: Callable[[], ModelProfile],
     file: tuple[str, bytes] | None = None,
 ) -> KeptProfile:
-    """Keep a model under a new identifier, with the name and content of the file it was read from."""
+    """Store a model under a new identifier, with name and content of its file."""
     files = bench.files
 
     def make() -> tuple[KeptProfile, Save]:
@@ -88,14 +88,14 @@ def keep_profile(
                 return
             name, content = file
             repository.uploads.hold_files()
-            # Before the first row: nobody else who writes waits for the store of files.
+            # Before the first row is written, so that other writers do not wait for the file.
             sha256 = files.put(workspace_id, content)
             repository.add(row)
             repository.uploads.add_file(profile.id, sha256, printable(name, MAX_NAME) or "file", len(content))
 
         return KeptProfile.of(profile), save
 
-    # The lock is left once the row that names the file is there for good.
+    # The lock is held until the row that refers to the file is committed.
     with files.shared() if files is not None and file is not None else nullcontext():
         return keep(bench, workspace_id, once, KeptProfile, make)
 
@@ -119,7 +119,6 @@ def get_profile(bench: Workbench, workspace_id: str, identifier: str) -> KeptPro
 
 
 def change_upload(bench: Workbench, workspace_id: str, identifier: str, patch: UploadPatch) -> None:
-    """Give an upload another name or customer; what was read of it stays."""
     table = SampleRow if identifier.startswith("wkl_") else Profile
     kind = "uploaded sample" if table is SampleRow else "uploaded profile"
     stated = patch.model_dump(exclude_none=True)
@@ -152,7 +151,7 @@ def list_profiles(
 
 
 LONG_BYTES = 2_000_000
-"""Size from which a sample of the data is read in a process of its own: a third of a second of work. [B]"""
+"""Size from which a sample is read in its own process: a third of a second of work. [B]"""
 
 
 def upload_workload(
@@ -164,7 +163,7 @@ def upload_workload(
     key: str | None = None,
     gone: Callable[[], bool] = never,
 ) -> KeptWorkload:
-    """Count the lengths in a sample of the data and keep the counts; the text is let go."""
+    """Count the lengths in a data sample and store the counts, not the text."""
     if len(content) >= LONG_BYTES:
         return run_apart(bench, keep_workload, workspace_id, name, content, seq_len, key, gone=gone)
     return keep_workload(bench, workspace_id, name, content, seq_len, key)
@@ -173,7 +172,7 @@ def upload_workload(
 def keep_workload(
     bench: Workbench, workspace_id: str, name: str, content: bytes, seq_len: int | None, key: str | None
 ) -> KeptWorkload:
-    # Names are shown in lists and messages, and PostgreSQL keeps no U+0000.
+    # Names are shown in lists and messages, and PostgreSQL cannot store U+0000.
     title = printable(name, MAX_NAME) or "file"
 
     def make() -> tuple[KeptWorkload, Save]:
@@ -215,7 +214,7 @@ def workload_document(identifier: str, name: str, sample: LengthSample, customer
 
 
 def delete_profile(bench: Workbench, workspace_id: str, identifier: str) -> None:
-    """Delete an uploaded model and its file; refused while a study or an open sweep asks for it."""
+    """Delete an uploaded model and its file, unless a study or an open sweep uses it."""
     with bench.store.transaction(workspace_id) as repository:
         repository.hold()
         if not repository.uploads.has_profile(identifier):
@@ -227,7 +226,7 @@ def delete_profile(bench: Workbench, workspace_id: str, identifier: str) -> None
 
 
 def delete_workload(bench: Workbench, workspace_id: str, identifier: str) -> None:
-    """Delete what was counted in a sample; refused while a study or an open sweep asks for it."""
+    """Delete the counts of a sample, unless a study or an open sweep uses it."""
     with bench.store.transaction(workspace_id) as repository:
         repository.hold()
         if not repository.uploads.has_sample(identifier):
@@ -238,7 +237,7 @@ def delete_workload(bench: Workbench, workspace_id: str, identifier: str) -> Non
 
 
 def check_unused(repository: Repository, identifier: str) -> None:
-    """Refuse to delete what could not be answered without."""
+    """Refuse to delete an upload that a study or an open sweep uses."""
     studies, sweeps = repository.uploads.in_use(identifier)
     if studies:
         message = "used by a study: {names}; delete the study, or change its model or workload first"

@@ -1,4 +1,4 @@
-"""The training of a model filled into a form: visibly, and in the same way on every form."""
+"""Fill the training of a model into a form."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from app.profiles.presets import presets
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """What a form holds of the training of its model."""
+    """Training of the model that a form is filled with."""
 
     model: str
     """Name of the model."""
     why: Message | None
-    """The amount in words and where it comes from; None where nothing is known of it."""
+    """Amount in words with its origin; None if unknown."""
     assumed: bool
-    """Whether nobody published it."""
+    """Whether it is an assumption, not published."""
     global_batch: int | None
-    """Batch of that training, which is left to the search. [samples]"""
+    """Batch of that training, not filled in. [samples]"""
     source: SourceRef | None
     """Source of the figure."""
     fields: frozenset[str]
-    """Names of the fields that hold what was filled in."""
+    """Names of the filled fields."""
     sequences: bool
     """Whether the model reads sequences of a stated length."""
     images: bool
     """Whether it reads images of a stated size."""
     limit: int | None
-    """Positions that its configuration allows, where less is filled in. [tokens]"""
+    """Longest sample of its configuration, if less is filled in. [tokens]"""
 
 
 PREFIX = "workload."
@@ -49,77 +49,77 @@ PREFIX = "workload."
 WORKLOAD = FormFields(WorkloadInput, PREFIX)
 
 AMOUNT = ("target", "tokens", "samples", "epochs", "dataset_samples")
-"""Fields that say how much is trained."""
+"""Fields of the amount of training."""
 
 WAYS = (("target",), ("tokens",), ("samples",), ("epochs", "dataset_samples"))
-"""Fields of each way to say it."""
+"""Fields of each way to state the amount."""
 
 FOR = "filled"
-"""Field of a form that names the model whose training it holds."""
+"""Field with the model whose training is filled in."""
 
 LENGTH = "length"
-"""Field of the button that takes the longest sample a configuration allows."""
+"""Field of the button that fills in the longest sample of the configuration."""
 
 Values = Mapping[str, Sequence[str]]
 
 
 def fill(bench: Workbench, workspace: str, values: Values) -> tuple[dict[str, Sequence[str]], Filled | None]:
-    """Return a form with the training of its model in the fields that nobody typed into.
+    """Fill the training of the model into the empty fields of a form.
 
-    What was filled in for another model gives way; what was cleared stays empty.
+    Values filled in for another model are replaced; cleared fields stay empty.
     """
-    found = dict(values)
+    fields = dict(values)
     chosen, before = chosen_model(values), next(iter(values.get(FOR, ())), "")
     profile = known_profile(bench, workspace, chosen)
     if profile is None:
-        return found, None
+        return fields, None
     if before and before != chosen:
-        for name, text in _written(bench, known_profile(bench, workspace, before)).items():
-            if _same(found.get(name, ()), text):
-                del found[name]
-    written = _written(bench, profile)
+        for name, text in _fields_of(bench, known_profile(bench, workspace, before)).items():
+            if _same(fields.get(name, ()), text):
+                del fields[name]
+    training_fields = _fields_of(bench, profile)
     amount = tuple(f"{PREFIX}{name}" for name in AMOUNT)
     if before != chosen:
-        stated = any(found.get(name) for name in amount)
-        for name, text in written.items():
-            if not found.get(name) and not (stated and name in amount):
-                found[name] = [text]
-    _give_way(found, written)
-    for length in found.pop(LENGTH, ())[:1]:
-        found[f"{PREFIX}seq_len"] = [length]
-    found[FOR] = [chosen]
+        stated = any(fields.get(name) for name in amount)
+        for name, text in training_fields.items():
+            if not fields.get(name) and not (stated and name in amount):
+                fields[name] = [text]
+    _remove_replaced_amount(fields, training_fields)
+    for length in fields.pop(LENGTH, ())[:1]:
+        fields[f"{PREFIX}seq_len"] = [length]
+    fields[FOR] = [chosen]
     training = training_of(bench, profile)
     limit = profile.default_seq_len if profile.limited else None
-    length = plain_number(next(iter(found.get(f"{PREFIX}seq_len", ())), ""))
-    return found, Filled(
+    length = plain_number(next(iter(fields.get(f"{PREFIX}seq_len", ())), ""))
+    return fields, Filled(
         model=profile.name,
         why=training.why,
         assumed=training.assumed,
         global_batch=training.global_batch,
         source=None if training.source is None else source_ref(training.source),
-        fields=frozenset(name for name, text in written.items() if _same(found.get(name, ()), text)),
+        fields=frozenset(name for name, text in training_fields.items() if _same(fields.get(name, ()), text)),
         sequences=profile.default_seq_len is not None,
         images=profile.default_image_size is not None,
         limit=limit if length == str(LONGEST_TAKEN) else None,
     )
 
 
-def _give_way(found: dict[str, Sequence[str]], written: Mapping[str, str]) -> None:
-    """Take out the amount that was filled in where another way to say it was typed."""
+def _remove_replaced_amount(fields: dict[str, Sequence[str]], training_fields: Mapping[str, str]) -> None:
+    """Remove a filled amount where the reader stated it in another way."""
 
     def filled(name: str) -> bool:
-        return name in written and _same(found.get(name, ()), written[name])
+        return name in training_fields and _same(fields.get(name, ()), training_fields[name])
 
     ways = [[f"{PREFIX}{name}" for name in way] for way in WAYS]
-    typed = [way for way in ways if any(any(found.get(name, ())) and not filled(name) for name in way)]
+    typed = [way for way in ways if any(any(fields.get(name, ())) and not filled(name) for name in way)]
     for way in ways if typed else []:
         for name in way:
             if way not in typed and filled(name):
-                del found[name]
+                del fields[name]
 
 
 def targets(bench: Workbench, workspace: str, values: Values) -> list[Choice]:
-    """Return the targets to choose from: those of the model, and the one that was chosen whosever it is."""
+    """Return the targets of the model, and the chosen one."""
     profile, catalog = known_profile(bench, workspace, chosen_model(values)), bench.sizing.catalog
     own = targets_for(bench, profile)
     chosen = [name for name in values.get(f"{PREFIX}target", ()) if name in catalog.items]
@@ -127,7 +127,6 @@ def targets(bench: Workbench, workspace: str, values: Values) -> list[Choice]:
 
 
 def chosen_model(values: Values) -> str:
-    """Return the identifier of a preset or of an upload."""
     names = ("model.profile_id", "model.preset")
     return next((values[name][0] for name in names if values.get(name)), "")
 
@@ -141,8 +140,7 @@ def known_profile(bench: Workbench, workspace: str, identifier: str) -> ModelPro
         return None
 
 
-def _written(bench: Workbench, profile: ModelProfile | None) -> dict[str, str]:
-    """Return the training of a model as the fields of a form show it."""
+def _fields_of(bench: Workbench, profile: ModelProfile | None) -> dict[str, str]:
     if profile is None:
         return {}
     workload = training_of(bench, profile).workload
@@ -158,19 +156,17 @@ def _same(typed: Sequence[str], text: str) -> bool:
 
 @dataclass(frozen=True)
 class Draft:
-    """A form, what of it was filled in, and why it was refused."""
+    """A form, the training it is filled with, and why it was refused."""
 
     form: Form
     filled: Filled | None = None
     message: Message | None = None
 
     def refused(self, error: AppError | ValidationError, systems: Sequence[str] = ()) -> Draft:
-        """Return the draft with what is wrong, for the form to show."""
         message = error.message if isinstance(error, AppError) else Message("some fields are invalid")
         return replace(self, form=refused(self.form.values, error, systems), message=message)
 
 
 def filled_draft(bench: Workbench, workspace: str, values: Mapping[str, Sequence[str]]) -> Draft:
-    """Return what was typed with the training of the model in the fields that were left alone."""
-    found, filled = fill(bench, workspace, values)
-    return Draft(Form(found), filled)
+    fields, filled = fill(bench, workspace, values)
+    return Draft(Form(fields), filled)

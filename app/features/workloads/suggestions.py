@@ -1,4 +1,4 @@
-"""What a form starts from: how a model was trained, and systems that finish it in sensible time."""
+"""Suggestions of a form: training of a model, and systems that finish it in reasonable time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from app.profiles.model import ModelProfile
 DEFAULTS = "study-defaults"
 
 Model: TypeAlias = Mapping[str, object]
-"""A preset or an upload as a request names it."""
+"""Model of a request: a preset or an upload."""
 
 LANGUAGE = ("gpt", "llama", "t5", "bert")
 
@@ -33,27 +33,27 @@ IMAGES = ("resnet50", "resnext101", "efficientnet", "vit", "swin", "cnn")
 IMAGENET = "mlperf-resnet50"
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-"""Counts that are tried, the smallest first."""
+"""Counts that are tried, ascending."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsualTraining:
-    """What is trained where nobody says so."""
+    """Default training of a model."""
 
     workload: Mapping[str, str | int | float]
-    """Fields of a request; empty where nothing is known."""
+    """Fields of a request; empty if unknown."""
     why: Message | None = None
-    """The amount in words and where it comes from."""
+    """Amount in words with its origin."""
     assumed: bool = False
-    """True where nobody published it."""
+    """Whether it is an assumption, not published."""
     global_batch: int | None = None
-    """Batch of that training, which is left to the search; None where a target stops it. [samples]"""
+    """Batch of that training, not part of the request; None for a target. [samples]"""
     source: Source | None = None
-    """Where it was read; None where it is an assumption."""
+    """Source; None for an assumption."""
 
 
 def usual_training(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
-    """Return how a model was trained as published; else what is usual for its family, marked as assumed."""
+    """Return the published training of a model, else the default of its family, marked as assumed."""
     published = profile.published
     if published.amount is None:
         return _of_family(profile, catalog)
@@ -105,29 +105,29 @@ def _of_family(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
 def starting_counts(
     model: Model, workload: Mapping[str, object], systems: Iterable[str], context: SizingContext
 ) -> dict[str, int]:
-    """Return systems with the smallest count tried that finishes in the time a start should take.
+    """Return systems with the smallest count that finishes in the default start time.
 
-    Where none does, the largest that holds the model is taken; systems that never hold it are left out.
+    If none does, the largest count that fits the model; systems that never fit it are omitted.
     """
     limit = context.catalog.figure(DEFAULTS, "start_time").si
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for system in systems:
-        wanted = 1.0
+        least_useful = 1.0
         for count in COUNTS:
-            if count < wanted:
+            if count < least_useful:
                 continue
             seconds = _seconds(model, workload, system, count, context)
             if seconds is not None:
-                found[system] = count
+                counts[system] = count
                 if seconds <= limit:
                     break
-                # Twice as many are hardly ever more than twice as fast: counts that cannot do are left out.
-                wanted = count * seconds / limit / 2.0
-    return found
+                # Speed-up is hardly ever superlinear: skip counts that cannot be enough.
+                least_useful = count * seconds / limit / 2.0
+    return counts
 
 
 def finishes_alone(model: Model, workload: Mapping[str, object], system: str, context: SizingContext) -> bool:
-    """Return True where one of a system finishes in the time a start should take."""
+    """Tell whether one system finishes in the default start time."""
     seconds = _seconds(model, workload, system, 1, context)
     return seconds is not None and seconds <= context.catalog.figure(DEFAULTS, "start_time").si
 
@@ -142,51 +142,48 @@ def _seconds(
 SYSTEMS = ("dgx-a100-640gb", "ipu-pod16")
 
 LARGE_SYSTEMS = ("dgx-a100-640gb", "aws-p4de")
-"""Suggested where one of the first does not do."""
+"""Suggested where one of ``SYSTEMS`` is too slow."""
 
 
 def suggested_systems(model: Model, workload: Mapping[str, object], context: SizingContext) -> dict[str, int]:
-    """Return systems to start from, each at the smallest count that finishes in sensible time."""
-    asked = workload or UNKNOWN
-    if all(finishes_alone(model, asked, name, context) for name in SYSTEMS):
+    """Return suggested systems, each with the smallest count that finishes in reasonable time."""
+    training = workload or UNKNOWN
+    if all(finishes_alone(model, training, name, context) for name in SYSTEMS):
         return dict.fromkeys(SYSTEMS, 1)
-    return starting_counts(model, asked, LARGE_SYSTEMS, context) or {SYSTEMS[0]: 1}
+    return starting_counts(model, training, LARGE_SYSTEMS, context) or {SYSTEMS[0]: 1}
 
 
 UNKNOWN: Mapping[str, object] = {"samples": 1_000_000}
-"""Work that counts are tried with where nothing is known of the training."""
+"""Training with which counts are tried if it is unknown."""
 
 HOLDERS = ("dgx-a100-640gb", "ipu-pod16", "ipu-pod64")
-"""Common systems that are told of how many hold a model."""
+"""Common systems whose smallest count is shown."""
 
 MOST_HOLDING = 512
 
 
 def least_counts(model: Model, workload: Mapping[str, object], context: SizingContext) -> dict[str, int]:
-    """Return the smallest count of common systems that holds the model; those that never do are left out.
-
-    A request that cannot be answered as it stands has none.
-    """
-    asked = workload or UNKNOWN
+    """Return the smallest count of common systems that fits the model; empty for an invalid request."""
+    training = workload or UNKNOWN
 
     def smallest(system: str) -> int | None:
         request = EstimateRequest.model_validate(
-            {"model": model, "workload": asked, "system": {"id": system}}
+            {"model": model, "workload": training, "system": {"id": system}}
         )
         profile = resolve_model(request.model, context)
         question = question_of(request, profile, context.hardware.system(system, 1), context)
 
-        def holds(count: int) -> bool:
+        def fits(count: int) -> bool:
             return choose(question, context.hardware.system(system, count), context).choice.fits
 
         low, high = 0, 1
-        while not holds(high):
+        while not fits(high):
             low, high = high, 2 * high
             if high > MOST_HOLDING:
                 return None
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if holds(middle) else (middle, high)
+            low, high = (low, middle) if fits(middle) else (middle, high)
         return high
 
     def make() -> dict[str, int]:
@@ -195,8 +192,8 @@ def least_counts(model: Model, workload: Mapping[str, object], context: SizingCo
         except (AppError, ValidationError):
             return {}
 
-    found: dict[str, int] = context.remember(("least", json.dumps([model, asked])), make)
-    return found
+    counts: dict[str, int] = context.remember(("least", json.dumps([model, training])), make)
+    return counts
 
 
 def training_of(bench: Workbench, profile: ModelProfile) -> UsualTraining:
@@ -204,6 +201,6 @@ def training_of(bench: Workbench, profile: ModelProfile) -> UsualTraining:
 
 
 def targets_for(bench: Workbench, profile: ModelProfile | None) -> list[str]:
-    """Return the targets that are defined for a model; all where none is known yet."""
+    """Return the targets of a model; all without a model."""
     catalog = bench.sizing.catalog
     return list(catalog.names("target")) if profile is None else targets_of(profile, catalog)

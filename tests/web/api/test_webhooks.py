@@ -157,7 +157,7 @@ def test_a_repeated_request_makes_one_webhook_and_does_not_repeat_the_secret(ask
 
 
 def test_a_frozen_shared_and_opened_proposal_is_told(ask: Ask, application: FastAPI, pen: Pen) -> None:
-    from app.features.operation.chores import tell_webhooks
+    from app.features.operation.chores import send_messages
 
     for one in ask("GET", "/api/v1/webhooks?limit=200").json()["items"]:
         ask("DELETE", f"/api/v1/webhooks/{one['id']}")
@@ -169,7 +169,7 @@ def test_a_frozen_shared_and_opened_proposal_is_told(ask: Ask, application: Fast
     token = ask("POST", f"{address}/share", json={}).json()["token"]
     ask("GET", f"/s/{token}")
     for _ in range(3):
-        tell_webhooks(application.state.workbench)
+        send_messages(application.state.workbench)
     told = [message.decode() for _, _, message in pen.sent]
     assert [one.split('"')[3] for one in told] == ["proposal.frozen", "proposal.shared", "proposal.opened"]
     for message in told:
