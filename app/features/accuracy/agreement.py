@@ -127,21 +127,21 @@ def cells(predictions: Iterable[Prediction]) -> list[AgreementCell]:
     parts: dict[tuple[str, str, int], list[Prediction]] = {}
     for run in predictions:
         if run.log_error is not None:
-            place = SCALE_CODES.index(scale_of(run.devices))
-            parts.setdefault((run.family, run.chip, place), []).append(run)
+            index = SCALE_CODES.index(scale_of(run.devices))
+            parts.setdefault((run.family, run.chip, index), []).append(run)
     return [
         AgreementCell(
             family,
             chip,
-            SCALE_CODES[place],
+            SCALE_CODES[index],
             agreement(members, "in_sample"),
             agreement(members, "group_left_out"),
         )
-        for (family, chip, place), members in sorted(parts.items())
+        for (family, chip, index), members in sorted(parts.items())
     ]
 
 
-def worst(predictions: Iterable[Prediction], kind: str, shown: int) -> list[Prediction]:
+def worst(predictions: Iterable[Prediction], kind: str, most: int) -> list[Prediction]:
     """Return the worst runs, the worst first: one of each model on each chip with each software.
 
     Runs alike are missed alike; all of them would hide the other kinds.
@@ -150,7 +150,7 @@ def worst(predictions: Iterable[Prediction], kind: str, shown: int) -> list[Pred
     chosen: dict[tuple[str, str, str], Prediction] = {}
     for _, run in sorted(missed, key=lambda pair: (-pair[0], pair[1].id)):
         chosen.setdefault((run.model, run.chip, run.software), run)
-    return list(chosen.values())[:shown]
+    return list(chosen.values())[:most]
 
 
 OF_CALIBRATIONS = frozenset(
@@ -287,14 +287,14 @@ def chains(predictions: Iterable[Prediction], kind: str, repeats: Sequence[Patte
     for run in predictions:
         if run.error(kind) is not None:
             members.setdefault(run.chain, []).append(run)
-    ranks = chain_correlations(run.result(kind) for found in members.values() for run in found)
-    made = [_chain(name, members[name], rank, kind, repeats) for name, rank in ranks.items()]
-    return sorted(made, key=lambda chain: (-chain.most / chain.least, -len(chain.points), chain.name))
+    ranks = chain_correlations(run.result(kind) for runs in members.values() for run in runs)
+    ordered = [_chain(name, members[name], rank, kind, repeats) for name, rank in ranks.items()]
+    return sorted(ordered, key=lambda chain: (-chain.most / chain.least, -len(chain.points), chain.name))
 
 
-def scaled(found: Iterable[Chain]) -> list[Chain]:
+def scaled(curves: Iterable[Chain]) -> list[Chain]:
     """Return the chains over more than one count of devices."""
-    return [chain for chain in found if chain.most > chain.least]
+    return [chain for chain in curves if chain.most > chain.least]
 
 
 def _chain(
@@ -363,20 +363,20 @@ def repeat_deviation(
     stated = first([pattern for pattern in repeats if pattern.patterns], facts, devices)
     if stated is not None:
         return float(stated["deviation"])
-    found = replicate_deviation(points, same_group=True)
-    if found:
-        return found
+    replicates = replicate_deviation(points, same_group=True)
+    if replicates:
+        return replicates
     usual = next(pattern for pattern in repeats if not pattern.patterns)
     return float(usual.result["deviation"])
 
 
-def ranking(found: Iterable[Chain]) -> Ranking:
+def ranking(curves: Iterable[Chain]) -> Ranking:
     """Return how many pairs inside chains are ranked right by the throughput of one device.
 
     A pair counts where the measured values differ by more than three repeat deviations; the growth
     with the number of devices is taken out, for any model would rank that.
     """
-    return ranked((chain.points, chain.repeat_deviation) for chain in found)
+    return ranked((chain.points, chain.repeat_deviation) for chain in curves)
 
 
 class ChainOutcome(Protocol):
@@ -393,15 +393,15 @@ class ChainOutcome(Protocol):
 
 def ranked(sets: Iterable[tuple[Sequence[ChainOutcome], float]]) -> Ranking:
     """Return how many pairs of one set that differ clearly are predicted in the right order."""
-    found = [clear for outcomes, deviation in sets if (clear := clear_pairs(outcomes, deviation))]
-    right = sum(measured * predicted > 0 for clear in found for measured, predicted in clear)
-    return Ranking(sum(map(len, found)), right, len(found))
+    clear_sets = [clear for outcomes, deviation in sets if (clear := clear_pairs(outcomes, deviation))]
+    right = sum(measured * predicted > 0 for clear in clear_sets for measured, predicted in clear)
+    return Ranking(sum(map(len, clear_sets)), right, len(clear_sets))
 
 
 def clear_pairs(outcomes: Sequence[ChainOutcome], deviation: float) -> list[tuple[float, float]]:
     """Return how far two outcomes lie apart, measured and predicted, for every pair that differs clearly."""
     return [
-        (apart, math.log(one.predicted / other.predicted))
-        for one, other in itertools.combinations(outcomes, 2)
-        if abs(apart := math.log(one.measured / other.measured)) > CLEAR * deviation
+        (apart, math.log(outcome.predicted / other.predicted))
+        for outcome, other in itertools.combinations(outcomes, 2)
+        if abs(apart := math.log(outcome.measured / other.measured)) > CLEAR * deviation
     ]

@@ -142,9 +142,9 @@ def _rules(file: str, rules: Iterable[Rule]) -> Iterator[FittedFigure]:
         result = rule.result
         if result.get("status") == "fitted":
             owner = " · ".join(pattern.pattern.strip("^$") for pattern in rule.patterns.values())
-            named = "field" in result
+            is_field = "field" in result
             name, value = (
-                (result["field"], result["value"]) if named else ("efficiency", result["efficiency"])
+                (result["field"], result["value"]) if is_field else ("efficiency", result["efficiency"])
             )
             yield FittedFigure.of(file, owner, name, value, result.get("note", ""))
 
@@ -155,11 +155,13 @@ def _accepted(context: SizingContext) -> list[Figure]:
 
 def _catalogue(context: SizingContext) -> Iterator[FittedFigure]:
     """Yield the fitted figures of the catalogue; chips of one series share one, it was chosen once."""
-    found: dict[tuple[str, float | None], list[Figure]] = {}
+    by_value: dict[tuple[str, float | None], list[Figure]] = {}
     for figure in _accepted(context):
         if figure.fitted:
-            found.setdefault((figure.parameter, figure.value), []).append(figure)
-    for (name, value), figures in sorted(found.items(), key=lambda entry: (entry[0][0], entry[0][1] or 0.0)):
+            by_value.setdefault((figure.parameter, figure.value), []).append(figure)
+    for (name, value), figures in sorted(
+        by_value.items(), key=lambda entry: (entry[0][0], entry[0][1] or 0.0)
+    ):
         first = figures[0]
         yield FittedFigure.of(
             "catalogue",

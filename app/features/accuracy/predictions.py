@@ -33,12 +33,12 @@ class Pattern(Rule):
 
 
 def load_patterns(path: Path) -> tuple[Pattern, ...]:
-    found = []
+    patterns = []
     for row in read_table(path):
         rule = rule_of(row, PATTERNS, ENTIRE)
         least, most = int(row.get("least_devices") or 0), float(row.get("most_devices") or math.inf)
-        found.append(Pattern(rule.patterns, rule.result, least, most))
-    return tuple(found)
+        patterns.append(Pattern(rule.patterns, rule.result, least, most))
+    return tuple(patterns)
 
 
 def first(patterns: Iterable[Pattern], facts: Mapping[str, str], devices: int) -> Mapping[str, str] | None:
@@ -162,8 +162,8 @@ class Prediction:
 
         A run that nothing was fitted to is left out as it stands.
         """
-        found: float | None = self.log_error if kind == IN_SAMPLE else getattr(self, kind)
-        return self.log_error if found is None and kind == GROUP_LEFT_OUT else found
+        value: float | None = self.log_error if kind == IN_SAMPLE else getattr(self, kind)
+        return self.log_error if value is None and kind == GROUP_LEFT_OUT else value
 
     def result(self, kind: str = IN_SAMPLE) -> RowResult:
         """Return the run as a validation gives it; the band moves with the prediction."""
@@ -212,11 +212,11 @@ def predictions_of(
 ) -> tuple[Prediction, ...]:
     with held_out.open(encoding="utf-8", newline="") as handle:
         slower = {row["id"]: row for row in csv.DictReader(handle)}
-    found = [
+    predictions = [
         _prediction(scope, row, configurations[row.id], slower.get(row.id, {}), reasons)
         for scope, row in results
     ]
-    return tuple(sorted(found, key=lambda run: run.id))
+    return tuple(sorted(predictions, key=lambda run: run.id))
 
 
 def _prediction(

@@ -15,14 +15,7 @@ from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Text
 from app.estimating.hardware import MOST_DEVICES, known_id
 from app.estimating.money import Currency, exact, quote_line
-from app.estimating.network_parts import (
-    DOLLAR,
-    BillPart,
-    ExchangeRate,
-    Group,
-    NetworkBill,
-    network_bill,
-)
+from app.estimating.network_parts import DOLLAR, BillPart, ExchangeRate, Group, NetworkBill, network_bill
 from app.estimating.ranges import scaled
 from app.estimating.schema import Quantity
 from app.estimating.trace import source_ref
@@ -318,14 +311,14 @@ def _warnings(
     limits: RackLimits,
     plan: FabricPlan | None,
 ) -> list[CheckWarning]:
-    found = [] if plan is None else list(plan.warnings)
+    warnings = [] if plan is None else list(plan.warnings)
     unknown = list(dict.fromkeys(part.name for part in parts if part.price is None))
     if unknown:
         message = Message(
             "the price of {parts} is unknown: the total is at least the sum of the other lines",
             {"parts": ", ".join(unknown)},
         )
-        found.append(CheckWarning.of("price_unknown", "caution", message, "price_book_id"))
+        warnings.append(CheckWarning.of("price_unknown", "caution", message, "price_book_id"))
     estimated = sum(part.price is not None and part.price.estimated for part in parts)
     if estimated:
         message = Message(
@@ -333,7 +326,7 @@ def _warnings(
             "quote or a price book",
             {"estimated": estimated, "lines": len(parts)},
         )
-        found.append(CheckWarning.of("prices_estimated", "info", message, "price_book_id"))
+        warnings.append(CheckWarning.of("prices_estimated", "info", message, "price_book_id"))
     over = max((rack.greatest for rack in packed), default=0.0)
     if over > limits.power:
         message = Message(
@@ -342,18 +335,18 @@ def _warnings(
             "of short cables",
             {"power": round(over / KILOWATT, 1), "limit": round(limits.power / KILOWATT, 1)},
         )
-        found.append(CheckWarning.of("rack_power_exceeded", "caution", message, "rack_power_kw"))
+        warnings.append(CheckWarning.of("rack_power_exceeded", "caution", message, "rack_power_kw"))
     if not request.storage_tb:
         message = Message("shared storage is not included; enter its capacity to include it")
-        found.append(CheckWarning.of("storage_not_counted", "info", message, "storage_tb"))
+        warnings.append(CheckWarning.of("storage_not_counted", "info", message, "storage_tb"))
     if system.chip_kind is ChipKind.IPU and request.count > 1:
         message = Message(
             "{count} × {system} are counted as separate systems; larger pods are joined by GW-Links",
             {"count": request.count, "system": system.name},
         )
-        found.append(CheckWarning.of("pods_not_joined", "info", message, "count"))
+        warnings.append(CheckWarning.of("pods_not_joined", "info", message, "count"))
     unweighed = list(dict.fromkeys(part.name for part in parts if part.weight is None and part.height > 0))
     if unweighed:
         message = Message("the weight of {parts} is unknown", {"parts": ", ".join(unweighed)})
-        found.append(CheckWarning.of("weight_unknown", "info", message, "racks"))
-    return found
+        warnings.append(CheckWarning.of("weight_unknown", "info", message, "racks"))
+    return warnings

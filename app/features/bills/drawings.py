@@ -98,16 +98,16 @@ def heading(rack: Rack, number: int, voice: Voice) -> str:
 
 def stretches(placements: Sequence[RackPlacement]) -> list[tuple[int, RackPlacement]]:
     """Return neighbours of one kind together: how many, and the lowest of them."""
-    found: list[tuple[int, RackPlacement]] = []
+    groups: list[tuple[int, RackPlacement]] = []
     for placement in placements:
-        if found:
-            count, lowest = found[-1]
+        if groups:
+            count, lowest = groups[-1]
             above = lowest.bottom + lowest.height * count
             if (lowest.item, lowest.use, above) == (placement.item, placement.use, placement.bottom):
-                found[-1] = (count + 1, lowest)
+                groups[-1] = (count + 1, lowest)
                 continue
-        found.append((1, placement))
-    return found
+        groups.append((1, placement))
+    return groups
 
 
 def _stretch(lowest: RackPlacement, count: int, left: float, floor: float, voice: Voice) -> Shapes:
@@ -166,11 +166,11 @@ Row = Sequence[tuple[float, float]]
 def topology(plan: FabricPlan, voice: Voice) -> Drawing:
     """Return the switches of a network in rows, from the nodes at the bottom to the core at the top."""
     rows = _rows(plan, voice)
-    places = [_spread_over(len(names)) for _, _, names, _ in rows]
+    spans = [_spread_over(len(names)) for _, _, names, _ in rows]
     tops = [MARGIN + 14.0 + index * (ROW_HEIGHT + ROW_GAP) for index in range(len(rows))]
     lines: Shapes = []
     boxes: Shapes = []
-    for (kind, count, names, tips), row, top in zip(rows, places, tops, strict=True):
+    for (kind, count, names, tips), row, top in zip(rows, spans, tops, strict=True):
         inside = "inside" if kind == "core" else "dark"
         for (left, width), name, tip in zip(row, names, tips, strict=True):
             boxes.append(Box(left, top, width, ROW_HEIGHT, kind, tip))
@@ -180,7 +180,7 @@ def topology(plan: FabricPlan, voice: Voice) -> Drawing:
     for index, (weight, text) in enumerate(_links(plan, voice)):
         upper, lower = tops[index] + ROW_HEIGHT, tops[index + 1]
         own = plan.pods > 1 and rows[index][0] == "spine"
-        lines += _lines_between(places[index], upper, places[index + 1], lower, weight, own)
+        lines += _lines_between(spans[index], upper, spans[index + 1], lower, weight, own)
         boxes.append(Label(WIDTH - MARGIN, lower - 8, text, 12.0, "end", "quiet"))
     description = Message(
         "{nodes} nodes × {rails} ports, {leaf} leaf, {spine} spine and {core} core switches",
@@ -216,18 +216,18 @@ def _rows(plan: FabricPlan, voice: Voice) -> list[tuple[str, int, list[str], lis
 
 
 def _leaves(plan: FabricPlan, voice: Voice) -> tuple[list[str], list[str]]:
-    each = max(plan.leaf // plan.rails, 1)
+    per_rail = max(plan.leaf // plan.rails, 1)
     if plan.pods > 1:
         most = plan.leaves_per_pod
         counts = [min(most, plan.leaf - most * pod) for pod in range(plan.pods)]
         names = _in_parts(voice.gettext("pod"), [f"{count} L" for count in counts])
     elif plan.leaf > MOST_BOXES and plan.levels > 1:
-        names = _in_parts(voice.gettext("rail"), [f"{each} L"] * plan.rails)
+        names = _in_parts(voice.gettext("rail"), [f"{per_rail} L"] * plan.rails)
     else:
         template = "leaf {number}, rail {rail}: {down} ports down, {up} up"
         ports = {"down": plan.leaf_down, "up": plan.leaf_up}
         tips = [
-            voice.say(Message(template, {"number": leaf + 1, "rail": leaf // each + 1, **ports}))
+            voice.say(Message(template, {"number": leaf + 1, "rail": leaf // per_rail + 1, **ports}))
             for leaf in range(plan.leaf)
         ]
         return [f"L{leaf + 1}" for leaf in range(plan.leaf)], tips

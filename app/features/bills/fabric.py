@@ -58,24 +58,24 @@ def fabric_plan(
 def _warnings(plan: FabricPlan) -> list[CheckWarning]:
     """Return what to ask about a network, and what to beware of."""
     least, declared = plan.minimum_switches, plan.declared_switches
-    found: list[CheckWarning] = []
+    warnings: list[CheckWarning] = []
     if plan.switches > least:
         message = Message(
             "the minimum of {least} switches leaves links that do not divide evenly; "
             "{switches} are planned, {more} more",
             {"least": least, "switches": plan.switches, "more": plan.switches - least},
         )
-        found.append(CheckWarning.of("switches_balanced", "info", message, "balanced_spine"))
+        warnings.append(CheckWarning.of("switches_balanced", "info", message, "balanced_spine"))
     if plan.oversubscription > 1.0:
         message = Message(
             "{down} ports of a leaf go to nodes and {up} are uplinks: when all nodes send at "
             "once, each gets {share} % of its line rate",
             {"down": plan.leaf_down, "up": plan.leaf_up, "share": round(100.0 / plan.oversubscription, 1)},
         )
-        found.append(CheckWarning.of("network_oversubscribed", "caution", message, "oversubscription"))
+        warnings.append(CheckWarning.of("network_oversubscribed", "caution", message, "oversubscription"))
     if declared is not None:
-        found += _declared(plan, declared)
-    return found
+        warnings += _declared(plan, declared)
+    return warnings
 
 
 def _declared(plan: FabricPlan, declared: int) -> list[CheckWarning]:

@@ -34,20 +34,22 @@ def asked_of(question: StudyQuestion) -> dict[str, Any]:
 
 def usual_bill(question: StudyQuestion) -> Mapping[str, str]:
     """Return the fields of the form that the study fills in."""
-    asked = asked_of(question)
-    return {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in asked.items()}
+    fields = asked_of(question)
+    return {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in fields.items()}
 
 
-def bill_of(question: StudyQuestion, asked: BillRequest) -> Bill:
+def bill_of(question: StudyQuestion, request: BillRequest) -> Bill:
     """Return the bill of an option at the prices of its study."""
     assert question.option.system is not None, "only systems are billed"
     entry = question.bench.sizing.catalog.system(question.option.system.id)
-    stated = bills.stated_inputs(asked, entry.chip_kind)
-    asked = BillRequest.model_validate(
+    stated = bills.stated_inputs(request, entry.chip_kind)
+    request = BillRequest.model_validate(
         {name: stated[name] for name in BillRequest.model_fields.keys() & stated}
     )
-    bill = make_bill(asked.model_copy(update={"price_book_id": None}), priced(question), question.option.key)
-    return bill.model_copy(update={"request": asked})
+    bill = make_bill(
+        request.model_copy(update={"price_book_id": None}), priced(question), question.option.key
+    )
+    return bill.model_copy(update={"request": request})
 
 
 def priced(question: StudyQuestion) -> SizingContext:
@@ -61,15 +63,15 @@ def priced(question: StudyQuestion) -> SizingContext:
     return bills.at_prices_of(question.bench.context(question.workspace), request, stated, question.label)
 
 
-def answer_bill(question: StudyQuestion, asked: OptionBillRequest) -> OptionBill:
+def answer_bill(question: StudyQuestion, request: OptionBillRequest) -> OptionBill:
     """Return the bill of an option and, where another is named, how the two compare."""
-    bill, comparison = bill_of(question, asked), None
-    if asked.other:
-        others = [one.key for one in question.content.options if has_bill(question.bench, one)]
-        if asked.other not in others:
-            raise NotFound.named("option", asked.other, others, "other")
-        beside = question_of(question.bench, question.workspace, question.state, asked.other)
-        shared = asked.model_dump(exclude_unset=True, include=set(SHARED))
+    bill, comparison = bill_of(question, request), None
+    if request.other:
+        others = [option.key for option in question.content.options if has_bill(question.bench, option)]
+        if request.other not in others:
+            raise NotFound.named("option", request.other, others, "other")
+        beside = question_of(question.bench, question.workspace, question.state, request.other)
+        shared = request.model_dump(exclude_unset=True, include=set(SHARED))
         other = BillRequest.model_validate({**asked_of(beside), **shared})
         comparison = bills.compare_bills(bill, bill_of(beside, other), question.bench.sizing.catalog)
     return OptionBill.model_validate({**dict(bill), "comparison": comparison})

@@ -14,14 +14,7 @@ from app.errors import NotFound
 from app.features.bills import service as bills
 from app.features.bills.api import bill_file
 from app.features.bills.drawings import heading, rack_elevation, stretches, topology
-from app.features.bills.model import (
-    Bill,
-    BillComparison,
-    BillRequest,
-    OptionBill,
-    OptionBillRequest,
-    Rack,
-)
+from app.features.bills.model import Bill, BillComparison, BillRequest, OptionBill, OptionBillRequest, Rack
 from app.features.bills.of_study import SHARED, answer_bill, has_bill, usual_bill
 from app.features.estimates.service import get_estimate_request
 from app.features.studies.frame import OpenView, Placed, StudyFrame, moved, study_of, study_view
@@ -82,7 +75,7 @@ def bill_page(request: Request, view: OpenView, result: Answered[OptionBill] | N
 
 def other_options(view: OpenView) -> list[Choice]:
     """Return the options of a study that have bills, but for the one the view is about."""
-    keys = [one.key for one in view.state.content.options if has_bill(view.bench, one)]
+    keys = [option.key for option in view.state.content.options if has_bill(view.bench, option)]
     labels = labels_of(view.state.content, view.bench.sizing.catalog)
     return [Choice(key, labels[key]) for key in keys if key != view.frame.option]
 
@@ -118,20 +111,20 @@ def study_of_systems(*systems: Mapping[str, Any], currency: str, price_book_id: 
     }
     if price_book_id:
         base["assumptions"] = {"price_book_id": price_book_id}
-    return {"name": "BERT-Large", "base": base, "options": [{"system": one} for one in systems]}
+    return {"name": "BERT-Large", "base": base, "options": [{"system": system} for system in systems]}
 
 
 OF_SYSTEM = ("id", "count", "fabric", "ports_per_node")
 
 
-def place_form(bench: Workbench, workspace: str, given: Mapping[str, str], _: str) -> Placed:
+def place_form(bench: Workbench, workspace: str, query: Mapping[str, str], _: str) -> Placed:
     """Return a study of what the old form was filled with: an estimate, or a system."""
-    fields = {name: text for name, text in given.items() if text}
+    fields = {name: text for name, text in query.items() if text}
     estimate = fields.pop("estimate", "") or fields.pop("estimate_id", "")
     own = {name: fields[name] for name in (*SHARED, "oversubscription") if name in fields}
     if estimate:
-        found = get_estimate_request(bench, workspace, estimate)
-        return study_of(found, found.label or estimate), own
+        request = get_estimate_request(bench, workspace, estimate)
+        return study_of(request, request.label or estimate), own
     system = {name: fields[name] for name in OF_SYSTEM if name in fields}
     system["id"] = fields.get("system", "dgx-a100-640gb")
     currency, book = fields.get("currency", "USD"), fields.get("price_book_id", "")
@@ -156,15 +149,15 @@ def show_comparison_data(
     return bills.compare(bench, workspace, ids)
 
 
-def place_comparison(bench: Workbench, workspace: str, given: Mapping[str, str], _: str) -> Placed:
+def place_comparison(bench: Workbench, workspace: str, query: Mapping[str, str], _: str) -> Placed:
     """Return a study of the systems of two stored bills."""
-    names = [name.strip() for name in given.get("ids", "").split(",") if name.strip()][:2]
-    found = [bills.get_bill(bench, workspace, name) for name in names]
-    if len(found) < 2:
+    names = [name.strip() for name in query.get("ids", "").split(",") if name.strip()][:2]
+    stored = [bills.get_bill(bench, workspace, name) for name in names]
+    if len(stored) < 2:
         return place_form(bench, workspace, {}, "")
-    first = found[0].request
+    first = stored[0].request
     body = study_of_systems(
-        *(system_of(one) for one in found),
+        *(system_of(bill) for bill in stored),
         currency=first.currency,
         price_book_id=first.price_book_id or "",
     )
@@ -176,14 +169,14 @@ moved(router, "/boms/compare", "bill", place_comparison, endings=("",))
 
 def system_of(bill: Bill) -> dict[str, Any]:
     """Return the system of a stored bill as a study has it."""
-    asked = {"id": bill.system, "count": bill.count}
+    system = {"id": bill.system, "count": bill.count}
     own = {"fabric": bill.request.fabric, "ports_per_node": bill.request.ports_per_node}
-    return {**asked, **{name: value for name, value in own.items() if value is not None}}
+    return {**system, **{name: value for name, value in own.items() if value is not None}}
 
 
-def own_fields(asked: BillRequest) -> dict[str, str]:
+def own_fields(request: BillRequest) -> dict[str, str]:
     """Return the fields of the view that a stored bill was asked with."""
-    stated = asked.model_dump(exclude_unset=True, exclude_none=True, include={*SHARED, "oversubscription"})
+    stated = request.model_dump(exclude_unset=True, exclude_none=True, include={*SHARED, "oversubscription"})
     return {name: f"{value:g}" for name, value in stated.items()}
 
 
@@ -204,13 +197,15 @@ def save_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, identi
 def place_bill(bench: Workbench, workspace: str, _: Mapping[str, str], identifier: str) -> Placed:
     """Return a study of the estimate or of the system of a stored bill."""
     bill = bills.get_bill(bench, workspace, identifier)
-    asked, fields = bill.request, own_fields(bill.request)
+    request, fields = bill.request, own_fields(bill.request)
     try:
         if bill.estimate_id is not None:
             return study_of(get_estimate_request(bench, workspace, bill.estimate_id), bill.label), fields
     except NotFound:
         pass
-    body = study_of_systems(system_of(bill), currency=asked.currency, price_book_id=asked.price_book_id or "")
+    body = study_of_systems(
+        system_of(bill), currency=request.currency, price_book_id=request.price_book_id or ""
+    )
     return body, fields
 
 

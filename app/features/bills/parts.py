@@ -55,7 +55,7 @@ def machine_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable
 
 
 def _system_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
-    machines, each = count * system.machines, {"count": count, "system": system.name}
+    machines, values = count * system.machines, {"count": count, "system": system.name}
     unit = catalog.find(system.machine, "scalable_unit")
     if unit is not None:
         size = round(unit.si)
@@ -66,16 +66,16 @@ def _system_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable
     elif system.machines == 1:
         rule = Message("{count} requested", {"count": count})
     else:
-        rule = Message("{count} × {system}, {machines} each", each | {"machines": system.machines})
+        rule = Message("{count} × {system}, {machines} each", values | {"machines": system.machines})
     yield part(catalog, system.machine, "machines", "machine", machines, rule)
     if system.hosts:
-        rule = Message("{count} × {system}, {hosts} each", each | {"hosts": system.hosts})
+        rule = Message("{count} × {system}, {hosts} each", values | {"hosts": system.hosts})
         yield part(catalog, HOST, "hosts", "host", count * system.hosts, rule)
     if system.chip_kind is ChipKind.IPU:
         for line in system.bill:
             if line.item not in (system.machine, HOST):
                 group, use = _switch_use(catalog, line.item)
-                rule = Message("{count} × {system}, {parts} each", each | {"parts": line.count})
+                rule = Message("{count} × {system}, {parts} each", values | {"parts": line.count})
                 yield part(catalog, line.item, group, use, count * line.count, rule)
 
 

@@ -77,16 +77,13 @@ def _ratios(first: Bill, second: Bill, margin: float) -> list[BillRatio]:
         ("power_max", ours.power_max, theirs.power_max),
         ("rack_units", *heights),
     ]
-    return [_ratio(measure, one, other, margin) for measure, one, other in pairs]
+    return [_ratio(measure, amount, other, margin) for measure, amount, other in pairs]
 
 
 def _ratio(measure: Measure, first: Quantity, second: Quantity, margin: float) -> BillRatio:
     """Return the first amount over the second; its range holds every combination of their ends."""
     ratio = Quantity(
-        value=first.value / second.value,
-        low=first.low / second.high,
-        high=first.high / second.low,
-        unit="1",
+        value=first.value / second.value, low=first.low / second.high, high=first.high / second.low, unit="1"
     )
     parity = equal(first, second, margin)
     return BillRatio(measure=measure, first=first, second=second, ratio=ratio, parity=parity)
@@ -108,10 +105,10 @@ def _groups(first: Bill, second: Bill) -> list[GroupPair]:
 
 
 def _warnings(first: Bill, second: Bill, margin: float) -> list[CheckWarning]:
-    found = []
+    warnings = []
     if not (first.totals.complete and second.totals.complete):
         message = Message("a price is missing: the totals are lower bounds and are not compared")
-        found.append(CheckWarning.of("price_unknown", "caution", message, "totals.price"))
+        warnings.append(CheckWarning.of("price_unknown", "caution", message, "totals.price"))
     for bill, other in ((first, second), (second, first)):
         typical, greatest = bill.totals.power, other.totals.power_max
         alike = equal(typical, other.totals.power, margin) or equal(bill.totals.power_max, greatest, margin)
@@ -130,8 +127,8 @@ def _warnings(first: Bill, second: Bill, margin: float) -> list[CheckWarning]:
                     "own_greatest": kilowatts(bill.totals.power_max),
                 },
             )
-            found.append(CheckWarning.of("power_basis_differs", "caution", message, "totals.power"))
-    return found
+            warnings.append(CheckWarning.of("power_basis_differs", "caution", message, "totals.power"))
+    return warnings
 
 
 def kilowatts(power: Quantity) -> float:
@@ -168,7 +165,7 @@ def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> Bi
 def asked_of(estimate: EstimateRequest, catalog: Catalog) -> dict[str, Any]:
     """Return what an estimate says of the bill of its system."""
     system, assumptions = estimate.system, estimate.assumptions
-    asked: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "system": system.id,
         "count": system.count,
         "currency": estimate.currency,
@@ -178,8 +175,8 @@ def asked_of(estimate: EstimateRequest, catalog: Catalog) -> dict[str, Any]:
     }
     # A pod comes with its network.
     if catalog.system(system.id).chip_kind is not ChipKind.IPU:
-        asked |= {"fabric": system.fabric, "ports_per_node": system.ports_per_node}
-    return {name: value for name, value in asked.items() if value is not None}
+        fields |= {"fabric": system.fabric, "ports_per_node": system.ports_per_node}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,22 +185,22 @@ class StatedPrices(PriceBook):
 
     @property
     def source(self) -> Source:
-        place = "studies" if self.id.startswith("stu_") else "comparisons"
-        return Source(self.id, SourceKind.CUSTOMER, self.name, "", self.as_of, f"/{place}/{self.id}")
+        collection = "studies" if self.id.startswith("stu_") else "comparisons"
+        return Source(self.id, SourceKind.CUSTOMER, self.name, "", self.as_of, f"/{collection}/{self.id}")
 
 
 def at_prices_of(
     context: SizingContext, request: EstimateRequest, stated: PriceBook, label: str
 ) -> SizingContext:
     """Return the catalogue at the prices of an option: of its book and day, with the price it states."""
-    asked = request.assumptions
+    assumptions = request.assumptions
     if context.catalog.book is not None:
         # A book takes its discounts off what it is laid over: once is enough.
-        asked = asked.model_copy(update={"price_book_id": None})
-    context = context.at_prices(asked)
-    if asked.system_price is None:
+        assumptions = assumptions.model_copy(update={"price_book_id": None})
+    context = context.at_prices(assumptions)
+    if assumptions.system_price is None:
         return context
-    row = BookRow(request.system.id, "price", "", asked.system_price, request.currency, label)
+    row = BookRow(request.system.id, "price", "", assumptions.system_price, request.currency, label)
     return replace(context, catalog=context.catalog.overlaid(replace(stated, rows=(row,))))
 
 

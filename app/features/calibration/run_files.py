@@ -72,11 +72,11 @@ def read_runs(content: bytes) -> list[CalibrationRun]:
         except ValidationError as error:
             wrong = from_validation(error.errors(include_url=False)).errors
             # A run may name its system or describe it: what is wrong with the description counts.
-            placed = {one.field.replace(".RunSystem", ""): one.message for one in wrong}
+            placed = {entry.field.replace(".RunSystem", ""): entry.message for entry in wrong}
             known = {field: reason for field, reason in placed.items() if field in columns} or placed
             faults += [_at(line, columns.get(field, field), reason) for field, reason in known.items()]
         except AppError as error:
-            faults += [_at(line, one.field, one.message) for one in error.errors]
+            faults += [_at(line, entry.field, entry.message) for entry in error.errors]
     if faults:
         raise BadInput(faults[0], [FieldError(FILE, fault) for fault in faults[:MOST_TOLD]])
     if not runs:
@@ -115,8 +115,8 @@ def _plain(name: str) -> str:
 
 
 def _run(fields: Sequence[str], cells: Sequence[str]) -> CalibrationRun:
-    given = {field: cell for field, cell in zip(fields, cells, strict=True) if field and cell}
-    measured = [name for name in MEASURED if name in given]
+    texts = {field: cell for field, cell in zip(fields, cells, strict=True) if field and cell}
+    measured = [name for name in MEASURED if name in texts]
     if len(measured) != 1:
         raise BadInput.at(
             measured[1] if measured else MEASURED[0],
@@ -124,7 +124,7 @@ def _run(fields: Sequence[str], cells: Sequence[str]) -> CalibrationRun:
             names=", ".join(MEASURED),
         )
     stated: dict[str, Any] = {
-        name: text if name in WORDS else plain_number(text) for name, text in given.items()
+        name: text if name in WORDS else plain_number(text) for name, text in texts.items()
     }
     if "step_time_ms" in stated:
         try:

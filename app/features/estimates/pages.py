@@ -124,7 +124,7 @@ def estimate_page(request: Request, estimate: Estimate, frame: object | None = N
         schedule=schedule_view(estimate, voice),
         stage_times=stage_times(schedule) if schedule else (),
         superstep=figures.share_bar(schedule.superstep or ()) if schedule else (),
-        refusal=next((one for one in estimate.warnings if one.code == REFUSAL), None),
+        refusal=next((warning for warning in estimate.warnings if warning.code == REFUSAL), None),
         warnings=grouped(("", warning) for warning in estimate.warnings if warning.code != REFUSAL),
         all_searched=estimate.plan is not None and set(estimate.plan.searched) >= SEARCHED,
         plan=plan_rows(estimate, voice),

@@ -43,7 +43,7 @@ def used(estimate: Estimate, part: str) -> dict[str, JsonValue]:
 
 
 def resolved_workload(estimate: Estimate, request: EstimateRequest) -> WorkloadSummary:
-    asked = {
+    stated = {
         **used(estimate, WORKLOAD),
         **request.workload.model_dump(mode="json", exclude_none=True),
         "precision": estimate.precision_used,
@@ -52,9 +52,9 @@ def resolved_workload(estimate: Estimate, request: EstimateRequest) -> WorkloadS
         "image_size": estimate.model.image_size,
         "global_batch": estimate.plan and estimate.plan.global_batch,
     }
-    rows = asked.get("mean_tokens") or estimate.model.seq_len
+    rows = stated.get("mean_tokens") or estimate.model.seq_len
     tokens = estimate.samples * rows if estimate.samples and isinstance(rows, int | float) else None
-    resolved = {"tokens": tokens, **asked}
+    resolved = {"tokens": tokens, **stated}
     return WorkloadSummary.model_validate({name: resolved.get(name) for name in WorkloadSummary.model_fields})
 
 

@@ -48,11 +48,11 @@ def advice_of(evaluation: Evaluation) -> NetworkAdvice:
     if not evaluation.several:
         return _one_machine()
     verdict, gain = evaluation.verdict, evaluation.pair_gain
-    taken, against = verdict.taken, verdict.against
-    bought = None if taken.network.installed else taken.price
+    recommended, against = verdict.recommended, verdict.against
+    bought = None if recommended.network.installed else recommended.price
     left = None if against is None else against.price
     return NetworkAdvice(
-        recommendation=taken.network.id,
+        recommendation=recommended.network.id,
         against=None if against is None else against.network.id,
         not_worth_it=against is not None and not verdict.worth,
         sentence=Text.of(_sentence(verdict, gain, evaluation.threshold)),
@@ -89,9 +89,9 @@ def _one_machine() -> NetworkAdvice:
 
 def _sentence(verdict: NetworkVerdict, gain: NetworkGain | None, threshold: float) -> Message:
     if verdict.against is None or gain is None:
-        return Message("{taken} is the only network evaluated", {"taken": verdict.taken.label})
+        return Message("{taken} is the only network evaluated", {"taken": verdict.recommended.label})
     values: dict[str, object] = {
-        "taken": verdict.taken.label,
+        "taken": verdict.recommended.label,
         "against": verdict.against.label,
         "gain": percent(gain.quantity.value),
         "threshold": percent(threshold),
@@ -113,11 +113,7 @@ def _sentence(verdict: NetworkVerdict, gain: NetworkGain | None, threshold: floa
             "Not recommended: {against} gains {gain} % over {taken}, below the threshold of {threshold} %",
             values,
         )
-    values |= {
-        "money": money(saved.value, saved.unit),
-        "switches": left.switches,
-        "cables": left.cables,
-    }
+    values |= {"money": money(saved.value, saved.unit), "switches": left.switches, "cables": left.cables}
     template = (
         "Not recommended: {against} gains {gain} % over {taken}, below the threshold of {threshold} %; "
         "{taken} saves {money}, and one switch and {cables} cables of {against} are not bought"
@@ -147,17 +143,14 @@ def _more_sentences(evaluation: Evaluation) -> list[Message]:
             else "The run itself costs {money} more on {taken}, as long as the machines are always in use; a "
             "gain below the threshold does not decide against the lower purchase price"
         )
-        values = {"money": money(abs(run.value), run.unit), "taken": evaluation.verdict.taken.label}
+        values = {"money": money(abs(run.value), run.unit), "taken": evaluation.verdict.recommended.label}
         sentences.append(Message(template, values))
     return sentences
 
 
 def _undecided(term: Term, message: Message) -> DecidedBy:
     return DecidedBy(
-        term=term,
-        explanation=Text.of(message),
-        gain_without_overlap=None,
-        gain_without_accumulation=None,
+        term=term, explanation=Text.of(message), gain_without_overlap=None, gain_without_accumulation=None
     )
 
 

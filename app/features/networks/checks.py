@@ -46,13 +46,15 @@ def validation_of_fabric(
 
 def fabric_checks(evaluation: Evaluation) -> list[CheckWarning]:
     """Return every warning of a choice, the most general first."""
-    found = list(_of_networks(evaluation))
+    warnings = list(_of_networks(evaluation))
     if evaluation.several:
-        found += _of_advice(evaluation)
+        warnings += _of_advice(evaluation)
     if evaluation.fit is not None:
-        found += [one.model_copy(update={"fields": ["measured"]}) for one in evaluation.fit.warnings]
-    known = {warning.code for warning in found}
-    return [*found, *(one for one in evaluation.cost_warnings if one.code not in known)]
+        warnings += [
+            warning.model_copy(update={"fields": ["measured"]}) for warning in evaluation.fit.warnings
+        ]
+    known = {warning.code for warning in warnings}
+    return [*warnings, *(warning for warning in evaluation.cost_warnings if warning.code not in known)]
 
 
 def _of_networks(evaluation: Evaluation) -> Iterator[CheckWarning]:
@@ -60,9 +62,9 @@ def _of_networks(evaluation: Evaluation) -> Iterator[CheckWarning]:
     cluster, networks = evaluation.cluster, list(evaluation.candidates.values())
     catalog, several = cluster.context.catalog, evaluation.several
     unvalidated = [
-        catalog.items[one.network.fabric].name
-        for one in networks
-        if validation_of_fabric(cluster, one).status == "unvalidated"
+        catalog.items[network.network.fabric].name
+        for network in networks
+        if validation_of_fabric(cluster, network).status == "unvalidated"
     ]
     if unvalidated and several:
         unseen = Message(
@@ -71,7 +73,7 @@ def _of_networks(evaluation: Evaluation) -> Iterator[CheckWarning]:
             {"networks": _listed(unvalidated), "family": cluster.profile.family},
         )
         yield CheckWarning.of("fabric_unvalidated", "caution", unseen, "options")
-    slow = [one.label for one in networks if _outruns_slot(cluster, one)]
+    slow = [network.label for network in networks if _outruns_slot(cluster, network)]
     if slow:
         outrun = Message(
             "{networks}: the port is faster than its adapter slot in this machine, so the slot speed is used",
@@ -79,10 +81,10 @@ def _of_networks(evaluation: Evaluation) -> Iterator[CheckWarning]:
         )
         yield CheckWarning.of("port_faster_than_slot", "caution", outrun, "options")
     flat = [
-        one.label
-        for one in networks
-        if one.network.oversubscription > 1.0
-        and built_oversubscription(catalog, cluster.hardware, one.network) == 1.0
+        network.label
+        for network in networks
+        if network.network.oversubscription > 1.0
+        and built_oversubscription(catalog, cluster.hardware, network.network) == 1.0
     ]
     if flat and several:
         everywhere = len(flat) == len(networks)
@@ -100,14 +102,15 @@ def _of_networks(evaluation: Evaluation) -> Iterator[CheckWarning]:
         )
         field = "oversubscription"
         yield CheckWarning.of("oversubscription_no_effect", "info", no_uplinks, field)
-    unpriced = [one.label for one in networks if one.price is None]
+    unpriced = [network.label for network in networks if network.price is None]
     if unpriced and several:
         unknown = Message(
-            "{networks}: no price is known, so the cost is not compared",
-            {"networks": _listed(unpriced)},
+            "{networks}: no price is known, so the cost is not compared", {"networks": _listed(unpriced)}
         )
         yield CheckWarning.of("network_price_unknown", "info", unknown, "options")
-    incomplete = [one.label for one in networks if one.price is not None and not one.price.complete]
+    incomplete = [
+        network.label for network in networks if network.price is not None and not network.price.complete
+    ]
     if incomplete:
         partial = Message(
             "{networks}: at least one part has no price, so the price is a lower bound",
@@ -130,7 +133,7 @@ def _outruns_slot(cluster: Cluster, candidate: NetworkCandidate) -> bool:
 def _of_advice(evaluation: Evaluation) -> Iterator[CheckWarning]:
     """Give what has to be said of the advice."""
     verdict, gain = evaluation.verdict, evaluation.pair_gain
-    taken, against = verdict.taken, verdict.against
+    recommended, against = verdict.recommended, verdict.against
     if gain is not None and not gain.measured and UNSURE[0] < gain.probability_above < UNSURE[1]:
         unsure = Message(
             "the gain exceeds the threshold with a probability of {above}: too close to call "
@@ -139,8 +142,8 @@ def _of_advice(evaluation: Evaluation) -> Iterator[CheckWarning]:
         )
         yield CheckWarning.of("fabric_gain_uncertain", "caution", unsure, "threshold")
     if against is not None and not verdict.worth:
-        labels = {"taken": taken.label, "against": against.label}
-        if against.dollars < taken.dollars < float("inf"):
+        labels = {"taken": recommended.label, "against": against.label}
+        if against.dollars < recommended.dollars < float("inf"):
             dearer = Message(
                 "{taken} is used as the specified reference, although {against} costs less at these prices",
                 labels,

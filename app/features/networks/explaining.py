@@ -44,12 +44,12 @@ SAME = 1e-3
 """Relative difference of two bandwidths below which networks are alike."""
 
 
-def exposed_of(parts: Mapping[str, Floats], place: int = 0) -> Exposed:
+def exposed_of(parts: Mapping[str, Floats], index: int = 0) -> Exposed:
     """Return the communication that is not hidden in a step."""
     sizes = np.broadcast_shapes(*(np.shape(value) for value in parts.values()))
-    flat = {name: float(np.ravel(np.broadcast_to(value, sizes))[place]) for name, value in parts.items()}
-    shown = {kind: flat.get(part, 0.0) for kind, part in EXPOSED.items()}
-    return Exposed(**shown, share=sum(shown.values()) / sum(flat.values()))
+    flat = {name: float(np.ravel(np.broadcast_to(value, sizes))[index]) for name, value in parts.items()}
+    seconds = {kind: flat.get(part, 0.0) for kind, part in EXPOSED.items()}
+    return Exposed(**seconds, share=sum(seconds.values()) / sum(flat.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +92,17 @@ def messages_of(timing: NetworkTiming) -> list[NetworkMessage]:
     gpu = scenario.gpu_case()
     timer = CollectiveTimer(gpu.case, gpu.software)
     plan = record(Plan, plans.rows, 0)
-    shown = {name: float(np.ravel(part)[0]) for name, part in scenario.step(plans).parts.items()}
+    parts = {name: float(np.ravel(part)[0]) for name, part in scenario.step(plans).parts.items()}
     factor = float(np.ravel(scenario.time_factor())[0])
-    messages = _gradient_messages(plan, timer, shown["data_comm"] / factor)
+    messages = _gradient_messages(plan, timer, parts["data_comm"] / factor)
     if plan.tensor > 1:
         messages += _tensor_messages(plan, timer)
     if plan.pipeline > 1:
-        messages.append(_stage_message(plan, timer.case, shown["pipeline_comm"]))
+        messages.append(_stage_message(plan, timer.case, parts["pipeline_comm"]))
     return [message for message in messages if message.count > 0 and message.ranks > 1 and message.bytes > 0]
 
 
-def _gradient_messages(plan: Plan, timer: CollectiveTimer, shown: float) -> list[NetworkMessage]:
+def _gradient_messages(plan: Plan, timer: CollectiveTimer, exposed: float) -> list[NetworkMessage]:
     """Return the messages of gradients and weights, of whose time a step shows so much. [s]"""
     weights = device_weights(timer.case, plan)
     layers = max(timer.case.depth, 1.0) * weights.share
@@ -111,17 +111,17 @@ def _gradient_messages(plan: Plan, timer: CollectiveTimer, shown: float) -> list
         groups.append(message_group(timer.case, plan, weights, True))
     messages = [message for group in groups for message in _group_messages(group, plan, layers, timer)]
     sharding = Sharding(int(plan.sharding))
-    shown -= row_exchange_time(timer.case, plan, timer.software)
+    exposed -= row_exchange_time(timer.case, plan, timer.software)
     if sharding is Sharding.OPTIMIZER and plan.data > 1:
-        shown -= timer.software.broadcast_latency * plan.sharding_ranks
+        exposed -= timer.software.broadcast_latency * plan.sharding_ranks
     if sharding not in (Sharding.OPTIMIZER, Sharding.GRADIENTS):
-        return _hiding(messages, _hidden_share(messages, shown))
+        return _hiding(messages, _hidden_share(messages, exposed))
     # Gathered weights hide by the share that the software overlaps; what is left hides the reduction.
     overlap = timer.software.overlap
     gathered = [message for message in messages if message.collective == "all_gather"]
     reduced = [message for message in messages if message.collective != "all_gather"]
-    shown -= _busy_seconds(gathered) * (1.0 - overlap)
-    return [*_hiding(reduced, _hidden_share(reduced, shown)), *_hiding(gathered, overlap)]
+    exposed -= _busy_seconds(gathered) * (1.0 - overlap)
+    return [*_hiding(reduced, _hidden_share(reduced, exposed)), *_hiding(gathered, overlap)]
 
 
 def _hiding(messages: Sequence[NetworkMessage], share: float) -> list[NetworkMessage]:
@@ -132,9 +132,9 @@ def _busy_seconds(messages: Sequence[NetworkMessage]) -> float:
     return sum(message.count * message.seconds for message in messages)
 
 
-def _hidden_share(messages: Sequence[NetworkMessage], shown: float) -> float:
+def _hidden_share(messages: Sequence[NetworkMessage], exposed: float) -> float:
     busy = _busy_seconds(messages)
-    return float(np.clip(1.0 - shown / busy, 0.0, 1.0)) if busy else 0.0
+    return float(np.clip(1.0 - exposed / busy, 0.0, 1.0)) if busy else 0.0
 
 
 def _group_messages(
@@ -179,7 +179,7 @@ def _tensor_messages(plan: Plan, timer: CollectiveTimer) -> list[NetworkMessage]
     ]
 
 
-def _stage_message(plan: Plan, case: Case, shown: float) -> NetworkMessage:
+def _stage_message(plan: Plan, case: Case, exposed: float) -> NetworkMessage:
     """Return the transfers between stages, of whose time a step shows so much. [s]"""
     inside = plan.tensor * plan.pipeline * plan.data <= case.links.devices
     blocking = case.blocking_pipeline > 0
@@ -192,7 +192,7 @@ def _stage_message(plan: Plan, case: Case, shown: float) -> NetworkMessage:
         ranks=2,
         algorithm="in_machine" if inside else "pairs",
         # A step waits for one direction, or for both where the software blocks.
-        seconds=2.0 * shown / count / (2.0 if blocking else 1.0),
+        seconds=2.0 * exposed / count / (2.0 if blocking else 1.0),
         hidden=0.0 if blocking else 0.5,
     )
 
@@ -307,12 +307,12 @@ def turning_of(
                 fabric=rung.fabric,
                 ports_per_node=rung.ports,
                 node_bandwidth=float(node_bandwidth(fabric)),
-                step_time=float(seconds[place]),
-                exposed=exposed_of(step.parts, place),
-                left_to_gain=float(left[place]),
-                enough=place >= enough,
+                step_time=float(seconds[index]),
+                exposed=exposed_of(step.parts, index),
+                left_to_gain=float(left[index]),
+                enough=index >= enough,
             )
-            for place, (rung, fabric) in enumerate(built)
+            for index, (rung, fabric) in enumerate(built)
         ],
         turns_at=built[enough][0].label,
         accumulation=points,
@@ -321,11 +321,7 @@ def turning_of(
 
 
 def _along_accumulation(
-    cluster: Cluster,
-    base: NetworkTiming,
-    ladder: Sequence[Fabric],
-    threshold: float,
-    pair: Sequence[Fabric],
+    cluster: Cluster, base: NetworkTiming, ladder: Sequence[Fabric], threshold: float, pair: Sequence[Fabric]
 ) -> list[AccumulationPoint]:
     accumulations = sorted({*ACCUMULATIONS, int(base.plans.accumulation[0])})
     plans = along(base.plans, [float(count) for count in accumulations])
@@ -336,12 +332,12 @@ def _along_accumulation(
     return [
         AccumulationPoint(
             accumulation=accumulation,
-            global_batch=int(np.ravel(plans.global_batch)[place]),
+            global_batch=int(np.ravel(plans.global_batch)[index]),
             # Networks come first: the slowest of them takes the first places.
-            exposed_share=exposed_of(step.parts, place).share,
-            ladder_gain=float(gains[place]),
-            pair_gain=None if paired is None else float(paired[place]),
-            enough=bool(gains[place] < threshold),
+            exposed_share=exposed_of(step.parts, index).share,
+            ladder_gain=float(gains[index]),
+            pair_gain=None if paired is None else float(paired[index]),
+            enough=bool(gains[index] < threshold),
         )
-        for place, accumulation in enumerate(accumulations)
+        for index, accumulation in enumerate(accumulations)
     ]

@@ -133,17 +133,17 @@ def fitted_to_runs(
         timing = timings[name]
         systems[name] = RunSystem(fabric=timing.network.fabric, ports_per_node=timing.network.ports)
         plans[name] = plan_input(plan_summary(timing.decision, timing.plans))
-    asked = [
+    measured_runs = [
         CalibrationRun(samples_per_s=rate, system=systems[name], plan=plans[name]) for name, rate in listed
     ]
     request, context = cluster.request, cluster.context
     try:
-        fit = calibrate(CalibrationRequest(estimate=request, runs=asked), context, CALIBRATED)
+        fit = calibrate(CalibrationRequest(estimate=request, runs=measured_runs), context, CALIBRATED)
     except AppError as error:
-        if any(one.field == "estimate.software" for one in error.errors):
+        if any(entry.field == "estimate.software" for entry in error.errors):
             # The software is a calibration already.
             return None
-        error.errors = tuple(_at_network(one, [name for name, _ in listed]) for one in error.errors)
+        error.errors = tuple(_at_network(entry, [name for name, _ in listed]) for entry in error.errors)
         raise
 
     wider = replace(

@@ -65,23 +65,23 @@ def network_options(
         options = usual_networks(hardware, catalog, ratio)
     else:
         options = []
-        for place, asked in enumerate(request.options):
-            option = _requested(asked, f"options.{place}", ratio, hardware, catalog)
-            _check_distinct(option, options, f"options.{place}")
+        for index, network in enumerate(request.options):
+            option = _requested(network, f"options.{index}", ratio, hardware, catalog)
+            _check_distinct(option, options, f"options.{index}")
             options.append(option)
     installed = {
-        named_network(name, options, f"installed.{place}").id for place, name in enumerate(request.installed)
+        named_network(name, options, f"installed.{index}").id for index, name in enumerate(request.installed)
     }
     return [replace(option, installed=option.id in installed) for option in options]
 
 
 def _requested(
-    asked: NetworkInput, field: str, usual_ratio: float, hardware: Hardware, catalog: Catalog
+    network: NetworkInput, field: str, usual_ratio: float, hardware: Hardware, catalog: Catalog
 ) -> NetworkOption:
-    fabric = known_id(catalog, "fabric", asked.fabric, f"{field}.fabric")
+    fabric = known_id(catalog, "fabric", network.fabric, f"{field}.fabric")
     if fabric == POD_FABRIC:
         raise Conflict.at(f"{field}.fabric", "{fabric} connects IPUs only", fabric=fabric)
-    ports = hardware.ports_per_node if asked.ports_per_node is None else asked.ports_per_node
+    ports = hardware.ports_per_node if network.ports_per_node is None else network.ports_per_node
     if not 1 <= ports <= MOST_PORTS:
         raise BadInput.at(
             f"{field}.ports_per_node",
@@ -89,9 +89,9 @@ def _requested(
             ports=ports,
             most=MOST_PORTS,
         )
-    ratio = usual_ratio if asked.oversubscription is None else asked.oversubscription
-    label = asked.label or network_label(catalog, fabric, ports, ratio)
-    return NetworkOption(fabric, ports, ratio, label, own_ratio=asked.oversubscription is not None)
+    ratio = usual_ratio if network.oversubscription is None else network.oversubscription
+    label = network.label or network_label(catalog, fabric, ports, ratio)
+    return NetworkOption(fabric, ports, ratio, label, own_ratio=network.oversubscription is not None)
 
 
 def _check_distinct(option: NetworkOption, others: Sequence[NetworkOption], field: str) -> None:
@@ -148,18 +148,20 @@ def named_network(name: str, known: Sequence[NetworkOption], field: str) -> Netw
         matching = [network for network in known if getattr(network, attribute) == name]
         if len(matching) == 1:
             return matching[0]
-    raise NotFound.named("network", name, [text for one in known for text in (one.label, one.id)], field)
+    raise NotFound.named(
+        "network", name, [text for network in known for text in (network.label, network.id)], field
+    )
 
 
 def by_network(values: Mapping[str, Value], known: Sequence[NetworkOption], field: str) -> dict[str, Value]:
     """Return values that came by name of a network by its identifier."""
-    found: dict[str, Value] = {}
+    by_id: dict[str, Value] = {}
     for name, value in values.items():
         network = named_network(name, known, f"{field}.{name[:80]}")
-        if network.id in found:
+        if network.id in by_id:
             raise BadInput.at(field, "the runs of {network} are given twice", network=network.label)
-        found[network.id] = value
-    return found
+        by_id[network.id] = value
+    return by_id
 
 
 def bill_of(catalog: Catalog, hardware: Hardware, network: NetworkOption) -> NetworkBill | None:
@@ -250,8 +252,8 @@ def _widened(middle: float, figure: Figure, deviation: float) -> tuple[float, fl
 def own_normals(catalog: Catalog, fabric: str, what: str, normals: Mapping[str, Floats]) -> Floats:
     """Return the normals of one fabric, correlated with those of every other by what they share."""
     share = shared_variance(catalog)
-    place = catalog.names("fabric").index(fabric) % COLUMNS
-    common, own = normals[f"network_{what}"], normals[f"{what}_{place:02d}"]
+    index = catalog.names("fabric").index(fabric) % COLUMNS
+    common, own = normals[f"network_{what}"], normals[f"{what}_{index:02d}"]
     return np.asarray(math.sqrt(share) * common + math.sqrt(1.0 - share) * own)
 
 

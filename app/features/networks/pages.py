@@ -20,14 +20,7 @@ from app.features.bills.model import FabricPlan, FabricRequest
 from app.features.networks import charts
 from app.features.networks.answering import usual_options, weigh_fabrics
 from app.features.networks.forms import FORM, KNOWN, RUNS, USUAL, VIEW, choice_request, placed
-from app.features.networks.model import (
-    EXPOSED,
-    Exposed,
-    FabricChoice,
-    FabricGain,
-    FabricOption,
-    NetworkTerms,
-)
+from app.features.networks.model import EXPOSED, Exposed, FabricChoice, FabricGain, FabricOption, NetworkTerms
 from app.features.studies.frame import (
     OpenView,
     Placed,
@@ -148,19 +141,21 @@ def network_page(
     frame, question, voice = view.frame, view.question, voice_of(request)
     form = Form() if result is None else result.form
     choice = None if result is None else result.answer
-    networks = {one.id: one.label for one in choice.options} if choice else {}
+    networks = {option.id: option.label for option in choice.options} if choice else {}
     if not networks and question is not None and question.request is not None:
         networks = dict(usual_options(view.bench, question.request))
     fields = {*SHOWN, *(f"{RUNS}{network}" for network in networks)}
     values = form.firsts
     systems = view.bench.catalogue.systems.documents
-    options = [one for one in view.state.content.options if one.system and not switched(view.bench, one)]
+    options = [
+        option for option in view.state.content.options if option.system and not switched(view.bench, option)
+    ]
     return NetworkPage(
         frame=frame,
         form=form,
-        general=[one.message for one in form.errors if one.field not in fields],
+        general=[error.message for error in form.errors if error.field not in fields],
         stale=result is not None and result.stale,
-        built_in=[systems[one.system.id].name for one in options if one.system],
+        built_in=[systems[option.system.id].name for option in options if option.system],
         networks=networks,
         some_measured=any(name.startswith(RUNS) for name in values),
         kept=[(name, text) for name, text in values.items() if name not in fields],
@@ -220,8 +215,8 @@ def answer_view(choice: FabricChoice, frame: StudyFrame, voice: Voice) -> Fabric
 
 
 def recommended(choice: FabricChoice) -> FabricOption | None:
-    named = choice.advice.recommendation if choice.advice else None
-    return next((option for option in choice.options if option.id == named), None)
+    identifier = choice.advice.recommendation if choice.advice else None
+    return next((option for option in choice.options if option.id == identifier), None)
 
 
 def proposal_url(view: OpenView, choice: FabricChoice) -> str:
@@ -251,14 +246,14 @@ def exposed_time(exposed: Exposed) -> float:
 
 
 def segments(exposed: Exposed, longest: float) -> list[Segment]:
-    found, start = [], 0.0
+    bars, start = [], 0.0
     for kind, part in EXPOSED.items():
         value = float(getattr(exposed, kind))
         if value > 0 and longest > 0:
             width = WIDTH * value / longest
-            found.append(Segment(part, start, width, value, value / exposed_time(exposed)))
+            bars.append(Segment(part, start, width, value, value / exposed_time(exposed)))
             start += width
-    return found
+    return bars
 
 
 def gain_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
@@ -282,12 +277,7 @@ def turning_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
     ladder = charts.ladder(turning.rungs, choice.threshold, voice)
     accumulation = charts.accumulation(turning.accumulation, choice.threshold, voice)
     return [
-        view(
-            "ladder",
-            voice.gettext("Where the decision changes: machine bandwidth"),
-            ladder,
-            table="rungs",
-        ),
+        view("ladder", voice.gettext("Where the decision changes: machine bandwidth"), ladder, table="rungs"),
         view(
             "accumulation",
             voice.gettext("Where the decision changes: gradient accumulation"),
@@ -305,9 +295,9 @@ TWENTY = {"nodes": "20", "ports_per_node": "8", "port_gbps": "200", "switch_port
 def usual_switches(question: StudyQuestion) -> dict[str, str]:
     """Return the nodes and ports of an option, and the switch its network is built of."""
     assert question.request is not None, "a stated figure has no network"
-    asked, catalog = question.request.system, question.bench.sizing.catalog
+    system, catalog = question.request.system, question.bench.sizing.catalog
     hardware = question.bench.sizing.hardware.system(
-        asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
+        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
     )
     return {
         "nodes": str(hardware.machines),
@@ -324,10 +314,7 @@ def switch_ports(catalog: Catalog, hardware: Hardware) -> str:
         return ""
     try:
         bill = network_bill(
-            catalog,
-            fabric=hardware.fabric,
-            nodes=hardware.machines,
-            ports_per_node=hardware.ports_per_node,
+            catalog, fabric=hardware.fabric, nodes=hardware.machines, ports_per_node=hardware.ports_per_node
         )
     except AppError:
         return ""
@@ -354,7 +341,7 @@ SWITCHED = study_view(
     SWITCH_FORM,
     FabricPlan,
     usual=usual_switches,
-    answer=lambda _, asked: plan_fabric(asked),
+    answer=lambda _, request: plan_fabric(request),
     page=switch_view,
     suits=switched,
     cost=CostClass.SEARCH,
@@ -376,18 +363,18 @@ def study_of_machines(count: str) -> dict[str, Any]:
     }
 
 
-def place_switches(given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    fields = {**(given or {**TWENTY, "declared_switches": "14"})}
+def place_switches(query: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    fields = {**(query or {**TWENTY, "declared_switches": "14"})}
     nodes = fields.get("nodes", "")
     return study_of_machines(nodes if nodes.isdecimal() and 0 < int(nodes[:6]) <= 1000 else "20"), fields
 
 
-def place_networks(bench: Workbench, workspace: str, given: Mapping[str, str], identifier: str) -> Placed:
+def place_networks(bench: Workbench, workspace: str, query: Mapping[str, str], identifier: str) -> Placed:
     """Return the study of an estimate; a price book that the address names is one of its assumptions."""
     study, _ = place_estimate(bench, workspace, {}, identifier)
-    fields = {name: text for name, text in given.items() if name in KNOWN or name.startswith(RUNS)}
-    if "price_book_id" in given:
-        book = {"price_book_id": given["price_book_id"]}
+    fields = {name: text for name, text in query.items() if name in KNOWN or name.startswith(RUNS)}
+    if "price_book_id" in query:
+        book = {"price_book_id": query["price_book_id"]}
         base = {**study["base"], "assumptions": {**study["base"].get("assumptions", {}), **book}}
         study = {**study, "base": base}
     return study, fields

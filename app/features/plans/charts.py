@@ -87,7 +87,7 @@ def differences(more: Sequence[Part], title: str, voice: Voice) -> Figure:
         (voice.gettext("saved by the first plan"), figures.AFTER, 1),
         (voice.gettext("added by the first plan"), figures.HIGHER, -1),
     ):
-        drawn = {place: seconds for place, (_, seconds) in enumerate(rows) if sign * seconds > 0}
+        drawn = {index: seconds for index, (_, seconds) in enumerate(rows) if sign * seconds > 0}
         texts = [
             signed(seconds, voice.value(abs(seconds), "s", scale, exact=False)) for seconds in drawn.values()
         ]
@@ -123,14 +123,14 @@ def time_and_memory(search: Search, plans: Sequence[str], points: Sequence[str],
     )
     capacity, limit = search.memory_capacity.value / GIGABYTE, search.memory_limit.value / GIGABYTE
 
-    def said(name: str, seconds: float, memory: float) -> tuple[str, str, str]:
+    def tips(name: str, seconds: float, memory: float) -> tuple[str, str, str]:
         return name, voice.value(seconds, "s", exact=False), voice.value(memory, "B", exact=False)
 
     front = figures.points(
         [point.step_time / scale.size for point in search.pareto],
         [point.memory / GIGABYTE for point in search.pareto],
         {"color": figures.GREY, "size": 6},
-        [said(name, one.step_time, one.memory) for name, one in zip(points, search.pareto, strict=True)],
+        [tips(name, plan.step_time, plan.memory) for name, plan in zip(points, search.pareto, strict=True)],
         mode="lines+markers",
         name=voice.gettext("Pareto front (time, memory)"),
         line={"color": figures.SILVER, "width": 1.5, "shape": "hv"},
@@ -140,8 +140,8 @@ def time_and_memory(search: Search, plans: Sequence[str], points: Sequence[str],
         [plan.memory.value / GIGABYTE for plan in search.plans],
         {"color": figures.BLUE, "size": 9, "symbol": "diamond"},
         [
-            said(f"{place} · {plain(name)}", one.step_time.value, one.memory.value)
-            for place, (name, one) in enumerate(zip(plans, search.plans, strict=True), 1)
+            tips(f"{rank} · {plain(name)}", plan.step_time.value, plan.memory.value)
+            for rank, (name, plan) in enumerate(zip(plans, search.plans, strict=True), 1)
         ],
         name=voice.gettext("best distinct plans"),
     )

@@ -16,13 +16,7 @@ from app.features.plans.words import options_in_words, plan_in_short, plan_in_wo
 from app.features.studies.frame import StudyFrame
 from app.features.studies.knobs import plan_text
 from app.platform.charts.figures import RangeBar, range_bars
-from app.platform.web.contexts import (
-    Choice,
-    FigureView,
-    Form,
-    WarningGroup,
-    view,
-)
+from app.platform.web.contexts import Choice, FigureView, Form, WarningGroup, view
 from app.platform.wording.scales import Scale, decimals_of, scale_of
 from app.platform.wording.voice import Voice
 
@@ -191,9 +185,9 @@ IPU = {"mk2", "bow"}
 
 def address(frame: StudyFrame, values: Values, changes: Mapping[str, str], anchor: str = "") -> str:
     """Return the address of the view with some filters changed; the comparison starts anew."""
-    kept = {name: text for name, text in values.items() if name in FILTERS and text}
-    found = frame.url("plan", option=frame.option, **{**kept, **changes})
-    return found + (f"#{anchor}" if anchor else "")
+    filters = {name: text for name, text in values.items() if name in FILTERS and text}
+    url = frame.url("plan", option=frame.option, **{**filters, **changes})
+    return url + (f"#{anchor}" if anchor else "")
 
 
 def chips_of(frame: StudyFrame, values: Values, voice: Voice) -> list[FilterChip]:
@@ -207,14 +201,16 @@ def chips_of(frame: StudyFrame, values: Values, voice: Voice) -> list[FilterChip
 def value_in_words(text: str, voice: Voice) -> str:
     """Write the value of a filter: words by their meaning, numbers as they are."""
     known = {"true": voice.gettext("yes"), "false": voice.gettext("no")}
-    parts = [one.strip() for one in text.split(",")]
-    return ", ".join(known.get(one) or (voice.label(one, "plan") if one.isalpha() else one) for one in parts)
+    parts = [part.strip() for part in text.split(",")]
+    return ", ".join(
+        known.get(part) or (voice.label(part, "plan") if part.isalpha() else part) for part in parts
+    )
 
 
 def filters_for(values: Values, search: Search | None, voice: Voice) -> list[PlanFilter]:
     """Return the fields that can be narrowed: those in which plans differ, and those that are narrowed."""
-    differing = {one.field: one.values for one in search.dimensions} if search else {}
-    found = []
+    differing = {dimension.field: dimension.values for dimension in search.dimensions} if search else {}
+    filters = []
     for name in FILTERS:
         chosen = values.get(name, "")
         if not chosen and (name not in differing or name not in OFFERED):
@@ -222,9 +218,9 @@ def filters_for(values: Values, search: Search | None, voice: Voice) -> list[Pla
         written_values = [_in_form(value) for value in differing.get(name, [])][:MOST_CHOICES]
         if chosen and chosen not in written_values:
             written_values.insert(0, chosen)
-        choices = [Choice(one, value_in_words(one, voice)) for one in written_values]
-        found.append(PlanFilter(name, choices, chosen))
-    return found
+        choices = [Choice(text, value_in_words(text, voice)) for text in written_values]
+        filters.append(PlanFilter(name, choices, chosen))
+    return filters
 
 
 def _in_form(value: float | str | bool) -> str:
@@ -266,21 +262,21 @@ def plan_rows(
     search: Search, frame: StudyFrame, values: Values, compared: int, own: int, batch: int | None
 ) -> list[PlanRow]:
     """Return the best plans with their bars on common scales; ``batch`` is the one that the option states."""
-    bars = range_bars([one.step_time for one in search.plans])
+    bars = range_bars([plan.step_time for plan in search.plans])
     limit = search.memory_limit.value / search.memory_capacity.value
     return [
         PlanRow(
-            place=place,
-            found=found,
-            options=options_in_words(found.plan),
+            place=rank,
+            found=searched,
+            options=options_in_words(searched.plan),
             time_bar=bar,
-            memory_bar=figures.filled_bar(found.memory_share, limit),
-            use_url=frame.turned(plan_knobs(found.plan, frame.option, batch)),
-            url=address(frame, values, {AGAINST: str(place)}, "why-title") if place > 1 else "",
-            compared=place == compared,
-            own=place == own,
+            memory_bar=figures.filled_bar(searched.memory_share, limit),
+            use_url=frame.turned(plan_knobs(searched.plan, frame.option, batch)),
+            url=address(frame, values, {AGAINST: str(rank)}, "why-title") if rank > 1 else "",
+            compared=rank == compared,
+            own=rank == own,
         )
-        for place, (found, bar) in enumerate(zip(search.plans, bars, strict=True), 1)
+        for rank, (searched, bar) in enumerate(zip(search.plans, bars, strict=True), 1)
     ]
 
 
@@ -290,26 +286,26 @@ def plan_knobs(plan: PlanSummary, option: str, batch: int | None) -> dict[str, s
     return knobs if plan.global_batch == batch else {**knobs, f"batch.{option}": str(plan.global_batch)}
 
 
-def why_of(search: Search, place: int, voice: Voice) -> PlanReason | None:
+def why_of(search: Search, rank: int, voice: Voice) -> PlanReason | None:
     """Return why the first plan wins over another."""
-    if not 2 <= place <= len(search.plans):
+    if not 2 <= rank <= len(search.plans):
         return None
-    other = search.plans[place - 1]
-    largest = max((abs(one.seconds) for one in other.more), default=0.0)
-    parts = [one for one in other.more if abs(one.seconds) >= LEAST_PART * largest]
-    title = voice.say(Message("Plan {place}: step time above plan 1, in seconds", {"place": place}))
+    other = search.plans[rank - 1]
+    largest = max((abs(part.seconds) for part in other.more), default=0.0)
+    parts = [part for part in other.more if abs(part.seconds) >= LEAST_PART * largest]
+    title = voice.say(Message("Plan {place}: step time above plan 1, in seconds", {"place": rank}))
     drawn = figures.differences(parts, voice.gettext("Time above plan 1"), voice)
     return PlanReason(
-        place=place,
-        sentence=reasons(parts, place, voice),
-        uncertain=_uncertain(search, other, place, voice),
-        total=sum(one.seconds for one in other.more),
+        place=rank,
+        sentence=reasons(parts, rank, voice),
+        uncertain=_uncertain(search, other, rank, voice),
+        total=sum(part.seconds for part in other.more),
         parts=parts,
         figure=view("difference", title, drawn),
     )
 
 
-def _uncertain(search: Search, other: SearchedPlan, place: int, voice: Voice) -> str:
+def _uncertain(search: Search, other: SearchedPlan, rank: int, voice: Voice) -> str:
     """Return why a plan that is faster at central figures stands behind."""
     if other.step_time.value >= search.plans[0].step_time.value:
         return ""
@@ -318,7 +314,7 @@ def _uncertain(search: Search, other: SearchedPlan, place: int, voice: Voice) ->
             "plan {place} is faster at central values, but less is known of its kind: with "
             "{probability} confidence it takes at most {later}, plan 1 at most {sooner}",
             {
-                "place": place,
+                "place": rank,
                 "probability": voice.percent(search.probability),
                 "later": voice.value(other.ranked_time, "s", exact=False),
                 "sooner": voice.value(search.plans[0].ranked_time, "s", exact=False),
@@ -332,8 +328,8 @@ def front_of(search: Search, voice: Voice) -> FigureView | None:
     if not search.plans:
         return None
 
-    plans = [plan_in_short(one.plan) for one in search.plans]
-    points = [plan_in_short(one.plan) for one in search.pareto]
+    plans = [plan_in_short(plan.plan) for plan in search.plans]
+    points = [plan_in_short(point.plan) for point in search.pareto]
     drawn = figures.time_and_memory(search, plans, points, voice)
     note = voice.say(
         Message(
@@ -348,14 +344,17 @@ def front_of(search: Search, voice: Voice) -> FigureView | None:
 def advice_of(search: Search, voice: Voice) -> list[HardwareAdvice]:
     """Return what other hardware would change, the most first."""
     prefix = "ipu." if search.system.generation in IPU else ""
-    ranked = sorted(search.what_if, key=lambda one: -one.gain)
-    return [_advice(one, SENTENCES.get(prefix + one.change, SENTENCES[one.change]), voice) for one in ranked]
+    ranked = sorted(search.what_if, key=lambda what_if: -what_if.gain)
+    return [
+        _advice(what_if, SENTENCES.get(prefix + what_if.change, SENTENCES[what_if.change]), voice)
+        for what_if in ranked
+    ]
 
 
-def _advice(one: WhatIf, template: str, voice: Voice) -> HardwareAdvice:
+def _advice(what_if: WhatIf, template: str, voice: Voice) -> HardwareAdvice:
     return HardwareAdvice(
-        change=Message(template, {"factor": one.factor}),
-        gain=one.gain if one.gain >= NOTHING else 0.0,
-        step_time=one.step_time,
-        plan=plan_in_words(one.plan, voice),
+        change=Message(template, {"factor": what_if.factor}),
+        gain=what_if.gain if what_if.gain >= NOTHING else 0.0,
+        step_time=what_if.step_time,
+        plan=plan_in_words(what_if.plan, voice),
     )

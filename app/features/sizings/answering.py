@@ -20,7 +20,7 @@ from app.features.sizings.judging import (
     SampledOption,
     Samples,
     Verdict,
-    held_kind,
+    budgeted_kind,
     judge,
     nearest_of,
     purchase_needed,
@@ -147,7 +147,7 @@ COARSE = Message("powers of two; also multiples of 20 nodes for systems that no 
 
 
 def _defaults(request: SizingRequest, *, batch_searched: bool) -> list[Default]:
-    given = request.model_fields_set
+    stated = request.model_fields_set
     entries = (
         ("systems", "all", Message("every system in the catalogue")),
         ("counts", "lattice", LATTICE if request.systems else COARSE),
@@ -155,11 +155,11 @@ def _defaults(request: SizingRequest, *, batch_searched: bool) -> list[Default]:
         ("probability", request.probability, Message("80 % by default")),
         ("currency", request.currency, Message("US dollars by default")),
     )
-    found = [Default.of(name, value, why) for name, value, why in entries if name not in given]
+    defaults = [Default.of(name, value, why) for name, value, why in entries if name not in stated]
     if batch_searched:
         why = Message("shortest training time within the range where convergence holds")
-        found.append(Default.of("workload.global_batch", None, why))
-    return found
+        defaults.append(Default.of("workload.global_batch", None, why))
+    return defaults
 
 
 def restated(document: Sizing, options: Sequence[SampledOption], request: SizingRequest) -> Sizing:
@@ -199,15 +199,15 @@ def _stated(verdict: Verdict, index: int) -> SizingOption:
     """Return the document of an option with what limits make of it."""
     request, option = verdict.request, verdict.options[index]
 
-    def share(values: Floats, given: bool) -> float | None:
-        return float(values[index]) if given and option.document.fits else None
+    def share(values: Floats, limited: bool) -> float | None:
+        return float(values[index]) if limited and option.document.fits else None
 
     return option.document.model_copy(
         update={
             "probability": share(verdict.probability, request.limited),
             "probability_deadline": share(verdict.in_time, request.deadline_s is not None),
             "probability_budget": share(verdict.in_budget, request.budget is not None),
-            "budget_kind": None if request.budget is None else held_kind(option, request),
+            "budget_kind": None if request.budget is None else budgeted_kind(option, request),
             "meets": bool(verdict.meets[index]),
             "on_front": bool(verdict.front[index]),
         }
@@ -236,9 +236,9 @@ def _front_point(option: SizingOption) -> FrontPoint:
 BATCH_ADJUSTED = "batch_not_divisible"
 
 
-def _curve(found: Sequence[SampledOption], left_out: Sequence[LeftOut], system: str) -> ScalingCurve | None:
+def _curve(sampled: Sequence[SampledOption], left_out: Sequence[LeftOut], system: str) -> ScalingCurve | None:
     """Return the scaling curve of one system; None where it holds the model at no count."""
-    options = by_count(found, system)
+    options = by_count(sampled, system)
     fitting = [option for option in options.values() if option.document.fits]
     if not fitting:
         return None

@@ -30,7 +30,7 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
     front = sorted((option for option in options if option.on_front), key=lambda option: _time(option).value)
     limited = sizing.outcome != "front"
 
-    def said(option: SizingOption) -> tuple[str, str, str, str]:
+    def tips(option: SizingOption) -> tuple[str, str, str, str]:
         name, time = f"{option.count} × {option.name}", voice.quantity(_time(option), scale)
         return name, time, voice.quantity(_cost(option, kind)), voice.chance(option.probability)
 
@@ -39,7 +39,7 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
             [_time(option).value / scale.size for option in chosen],
             [_cost(option, kind).value for option in chosen],
             {"color": colour, "size": 7, "symbol": symbol, "opacity": FAINT},
-            [said(option) for option in chosen],
+            [tips(option) for option in chosen],
             name=name,
         )
 
@@ -57,7 +57,7 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
                 [time.value / scale.size for time in times],
                 [cost.value for cost in costs],
                 {"color": figures.ORANGE, "size": 9, "symbol": "diamond"},
-                [said(option) for option in front],
+                [tips(option) for option in front],
                 mode="lines+markers",
                 name=voice.gettext("Pareto front (time, cost)"),
                 line={"color": figures.ORANGE, "width": 2},
@@ -82,12 +82,12 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
     )
 
 
-def curve(found: ScalingCurve, voice: Voice) -> list[Figure]:
+def curve(scaling_curve: ScalingCurve, voice: Voice) -> list[Figure]:
     """Return time to train over accelerators with what stops paying, and the cost of the run where known."""
-    points = found.points
-    counts, devices = [one.count for one in points], [one.accelerators for one in points]
-    sizes = found.name, counts, devices, [one.idle_accelerators for one in points]
-    drawn = [scaling([Series(*sizes, [one.time_to_train for one in points])], voice)]
+    points = scaling_curve.points
+    counts, devices = [point.count for point in points], [point.accelerators for point in points]
+    sizes = scaling_curve.name, counts, devices, [point.idle_accelerators for point in points]
+    drawn = [scaling([Series(*sizes, [point.time_to_train for point in points])], voice)]
     costs = [point.cost for point in points if point.cost is not None]
     if len(costs) == len(points):
         drawn.append(scaling_cost([Series(*sizes, costs)], costs[0].unit, voice))
@@ -119,12 +119,12 @@ def _limits(
     # Each line runs past the other, so that the corner both limits leave is seen.
     times += [] if deadline is None else [deadline / scale.size]
     costs += [] if budget is None else [budget]
-    found = []
+    lines = []
     if deadline is not None:
         at = deadline / scale.size
         ends = [min(costs), max(costs)]
-        found.append(figures.limit(voice.gettext("Deadline"), [at, at], ends))
+        lines.append(figures.limit(voice.gettext("Deadline"), [at, at], ends))
     if budget is not None:
         ends = [min(times), max(times)]
-        found.append(figures.limit(voice.gettext("Budget"), ends, [budget, budget], figures.PURPLE))
-    return found
+        lines.append(figures.limit(voice.gettext("Budget"), ends, [budget, budget], figures.PURPLE))
+    return lines

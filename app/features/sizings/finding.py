@@ -58,8 +58,10 @@ class Filters:
         def wants(option: SizingOption) -> bool:
             system = systems[option.system]
             kind = "cloud" if system.acquisition == "rent" else system.chip_kind
-            named = not self.systems or option.system in self.systems
-            return named and kind in self.kinds and option.accelerators <= (self.most or LARGEST_ACCELERATORS)
+            chosen = not self.systems or option.system in self.systems
+            return (
+                chosen and kind in self.kinds and option.accelerators <= (self.most or LARGEST_ACCELERATORS)
+            )
 
         return wants
 
@@ -70,7 +72,7 @@ class SystemQuestion:
 
     bench: Workbench
     workspace: str
-    asked: SizingRequest
+    unlimited: SizingRequest
     """Without limits and filters, which need no search."""
     request: SizingRequest
     """With them."""
@@ -79,23 +81,23 @@ class SystemQuestion:
     @property
     def identifier(self) -> str:
         """Of the answer."""
-        return sizing_id(self.bench, self.workspace, self.asked)
+        return sizing_id(self.bench, self.workspace, self.unlimited)
 
     def answer(self) -> Sizing | None:
         """Return the answer where the search has been made."""
-        found = stored_sizing(self.bench, self.workspace, self.identifier)
-        if found is None:
+        stored = stored_sizing(self.bench, self.workspace, self.identifier)
+        if stored is None:
             return None
         wanted = self.filters.wanted(self.bench)
-        return judged_sizing(self.bench, self.workspace, found, self.request, wanted)
+        return judged_sizing(self.bench, self.workspace, stored, self.request, wanted)
 
     def search(self, gone: Callable[[], bool] = never) -> Sizing:
         """Return the answer; the search is made where nobody has made it before and somebody waits for it."""
         if stored_sizing(self.bench, self.workspace, self.identifier) is None:
-            find_sizing(self.bench, self.workspace, self.identifier, self.asked, gone=gone)
-        found = self.answer()
-        assert found is not None, "what was found is kept"
-        return found
+            find_sizing(self.bench, self.workspace, self.identifier, self.unlimited, gone=gone)
+        answer = self.answer()
+        assert answer is not None, "what was found is kept"
+        return answer
 
 
 def question_of(
@@ -108,9 +110,9 @@ def question_of(
     if (filters.most or 0) > MOST_ACCELERATORS:
         body["most_accelerators"] = filters.most
     limits = {**stated(content.limits)}
-    asked, request = checked(SizingRequest, body), checked(SizingRequest, {**body, **limits})
+    unlimited, request = checked(SizingRequest, body), checked(SizingRequest, {**body, **limits})
     check(request)
-    return SystemQuestion(bench, workspace, asked, request, filters)
+    return SystemQuestion(bench, workspace, unlimited, request, filters)
 
 
 def asked_of(content: StudyContent) -> dict[str, Any] | None:
@@ -161,11 +163,18 @@ class WatchedSearch:
         return self._stopped
 
     def run(self) -> None:
-        asked = self.question
+        question = self.question
         if self.state.ended:
             return
         try:
-            find_sizing(asked.bench, asked.workspace, asked.identifier, asked.asked, self._watch, self._gone)
+            find_sizing(
+                question.bench,
+                question.workspace,
+                question.identifier,
+                question.unlimited,
+                self._watch,
+                self._gone,
+            )
             self.state = replace(self.state, status="done", done=self.state.total)
         except (Stopped, Abandoned):
             pass

@@ -34,12 +34,12 @@ def stored_samples(samples: Mapping[str, Samples]) -> dict[str, str]:
 
 def samples_of(stored: Mapping[str, object]) -> dict[str, Samples]:
     """Return samples as they were kept, as arrays; those kept otherwise are left out."""
-    found: dict[str, Samples] = {}
+    samples: dict[str, Samples] = {}
     for option, text in stored.items():
         if isinstance(text, str):
             seconds, run, purchase = np.frombuffer(b64decode(text), STORED).astype(float).reshape(3, -1)
-            found[option] = seconds, run, purchase
-    return found
+            samples[option] = seconds, run, purchase
+    return samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +118,20 @@ class Verdict:
         if request.deadline_s is not None:
             excess = np.maximum(excess, self.seconds / request.deadline_s)
         if request.budget is not None:
-            held = np.array([option.money(held_kind(option, request))[0] for option in self.options])
-            excess = np.maximum(excess, held / request.budget)
+            amounts = np.array([option.money(budgeted_kind(option, request))[0] for option in self.options])
+            excess = np.maximum(excess, amounts / request.budget)
         return _least(np.isfinite(self.seconds), -self.probability, excess, self.seconds)
 
 
 def _least(chosen: NDArray[np.bool_], *values: Floats) -> int | None:
     """Return the chosen option with the least first value, by the next where that is equal."""
-    places = np.flatnonzero(chosen)
-    if not places.size:
+    indices = np.flatnonzero(chosen)
+    if not indices.size:
         return None
-    return int(places[np.lexsort([column[places] for column in reversed(values)])[0]])
+    return int(indices[np.lexsort([column[indices] for column in reversed(values)])[0]])
 
 
-def held_kind(option: SampledOption, request: SizingRequest) -> BudgetKind:
+def budgeted_kind(option: SampledOption, request: SizingRequest) -> BudgetKind:
     """Return which of an option's costs a budget is held against."""
     return request.budget_kind or ("purchase" if option.document.acquisition == "own" else "run")
 
@@ -144,7 +144,7 @@ def ranking(options: Sequence[SampledOption], request: SizingRequest) -> BudgetK
     """
     if request.budget_kind is not None or request.budget is None:
         return request.budget_kind or "run"
-    kinds = {held_kind(option, request) for option in options}
+    kinds = {budgeted_kind(option, request) for option in options}
     return kinds.pop() if len(kinds) == 1 else "run"
 
 
@@ -180,7 +180,7 @@ def _shares(option: SampledOption, request: SizingRequest) -> tuple[float, float
     if request.deadline_s is not None:
         in_time = option.seconds_samples <= request.deadline_s
     if request.budget is not None:
-        in_budget = option.money(held_kind(option, request))[1] <= request.budget
+        in_budget = option.money(budgeted_kind(option, request))[1] <= request.budget
     return float(np.mean(in_time & in_budget)), float(np.mean(in_time)), float(np.mean(in_budget))
 
 
@@ -204,7 +204,7 @@ def nearest_of(verdict: Verdict) -> Nearest:
     """Return the nearest option, and changes of which each alone would let an option meet what is asked."""
     if verdict.nearest is None:
         return Nearest(option=None, changes=[_memory_change(verdict)])
-    kinds = dict.fromkeys(held_kind(option, verdict.request) for option in verdict.options)
+    kinds = dict.fromkeys(budgeted_kind(option, verdict.request) for option in verdict.options)
     budgets = [change for kind in kinds if (change := least_budget(verdict, kind)) is not None]
     changes = [
         *_time_changes(verdict),
@@ -215,7 +215,7 @@ def nearest_of(verdict: Verdict) -> Nearest:
     return Nearest(option=nearest.document.id, changes=changes or [_both_limits(nearest, verdict.request)])
 
 
-def _named(option: SizingOption) -> dict[str, object]:
+def _name_values(option: SizingOption) -> dict[str, object]:
     return {"count": option.count, "system": option.name}
 
 
@@ -243,7 +243,7 @@ def _time_changes(verdict: Verdict) -> list[LimitChange]:
         longer = _up(deadlines[index])
         text = Message(
             "with a deadline of {time}, {count} × {system} would be on time",
-            {"time": duration(longer), **_named(option)},
+            {"time": duration(longer), **_name_values(option)},
         )
         changes.append(_change("deadline_s", longer, option, text))
     share = _down(request.deadline_s / deadlines[index])
@@ -252,7 +252,7 @@ def _time_changes(verdict: Verdict) -> list[LimitChange]:
         field, value = f"workload.{work}", getattr(request.workload, work) * share
         text = Message(
             "{count} × {system} would finish {share} % of the work ({field} {value}) on time",
-            {"share": significant(100.0 * share), "field": field, "value": value, **_named(option)},
+            {"share": significant(100.0 * share), "field": field, "value": value, **_name_values(option)},
         )
         changes.append(_change(field, value, option, text))
     return changes
@@ -267,7 +267,7 @@ def _probability_changes(verdict: Verdict) -> list[LimitChange]:
     option, share = verdict.options[index].document, math.floor(1000.0 * float(probability[index])) / 1000.0
     text = Message(
         "at a confidence of {share} % instead, {count} × {system} would be enough",
-        {"share": significant(100.0 * share), **_named(option)},
+        {"share": significant(100.0 * share), **_name_values(option)},
     )
     return [_change("probability", share, option, text)]
 
@@ -278,7 +278,7 @@ def least_budget(verdict: Verdict, kind: BudgetKind) -> LimitChange | None:
     if request.budget is None:
         return None
     budgets = [
-        enough_budget(option, request) if held_kind(option, request) == kind else math.inf
+        enough_budget(option, request) if budgeted_kind(option, request) == kind else math.inf
         for option in verdict.options
     ]
     index = int(np.argmin(budgets))
@@ -287,7 +287,7 @@ def least_budget(verdict: Verdict, kind: BudgetKind) -> LimitChange | None:
     amount, option = _up(budgets[index]), verdict.options[index].document
     values = {
         "cost": money(amount, request.currency),
-        **_named(option),
+        **_name_values(option),
         "purchase": priced(option, "purchase"),
         "years": significant(option.term_years or 0.0),
     }
@@ -308,7 +308,7 @@ PRICE_FIELDS = {"own": "assumptions.system_price", "rent": "assumptions.hourly_p
 
 def _both_limits(nearest: SampledOption, request: SizingRequest) -> LimitChange:
     """Return the deadline and the budget that the nearest option keeps together, where neither alone does."""
-    option, kind = nearest.document, held_kind(nearest, request)
+    option, kind = nearest.document, budgeted_kind(nearest, request)
     seconds, costs = nearest.seconds_samples, nearest.money(kind)[1]
     known = np.isfinite(costs)
     if not known.any():
@@ -334,7 +334,7 @@ def _both_limits(nearest: SampledOption, request: SizingRequest) -> LimitChange:
         {
             "time": duration(longer),
             "cost": paid(amount, request.currency, option, kind),
-            **_named(option),
+            **_name_values(option),
         },
     )
     return _change("deadline_s", longer, option, text, kind, {"budget": amount})
@@ -345,7 +345,7 @@ def _memory_change(verdict: Verdict) -> LimitChange:
     text = Message(
         "the model fits on no option: the leanest plan fills {share} % of a device on "
         "{count} × {system}; use more accelerators, a smaller model or shorter samples",
-        {"share": significant(100.0 * leanest.memory_share), **_named(leanest)},
+        {"share": significant(100.0 * leanest.memory_share), **_name_values(leanest)},
     )
     return _change("model", None, leanest, text)
 
@@ -353,13 +353,13 @@ def _memory_change(verdict: Verdict) -> LimitChange:
 def least_limit(values: Floats, allowed: NDArray[np.bool_], probability: float) -> float:
     """Return the least limit that enough samples keep, of those that are allowed; infinite for none."""
     needed = math.ceil(probability * values.size - 1e-9)
-    kept = np.sort(values[allowed])
-    return float(kept[needed - 1]) if 0 < needed <= kept.size else math.inf
+    ordered = np.sort(values[allowed])
+    return float(ordered[needed - 1]) if 0 < needed <= ordered.size else math.inf
 
 
 def enough_budget(option: SampledOption, request: SizingRequest) -> float:
     """Return the least budget that an option keeps as surely as is asked; infinite for none. [currency]"""
-    seconds, costs = option.seconds_samples, option.money(held_kind(option, request))[1]
+    seconds, costs = option.seconds_samples, option.money(budgeted_kind(option, request))[1]
     in_time = np.isfinite(seconds) if request.deadline_s is None else seconds <= request.deadline_s
     return least_limit(costs, in_time, request.probability)
 
@@ -368,7 +368,7 @@ def _least_deadline(option: SampledOption, request: SizingRequest) -> float:
     """Return the least deadline that an option keeps with its budget as surely as is asked. [s]"""
     seconds, in_budget = option.seconds_samples, np.ones_like(option.seconds_samples, dtype=bool)
     if request.budget is not None:
-        in_budget = option.money(held_kind(option, request))[1] <= request.budget
+        in_budget = option.money(budgeted_kind(option, request))[1] <= request.budget
     return least_limit(seconds, in_budget, request.probability)
 
 

@@ -11,7 +11,7 @@ from app.engine.records import Floats
 from app.errors import Message
 from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money, quantity, significant
-from app.features.sizings.judging import SampledOption, Verdict, enough_budget, held_kind
+from app.features.sizings.judging import SampledOption, Verdict, budgeted_kind, enough_budget
 from app.features.sizings.model import BudgetKind, Margin, PriceLimit, SizingOption
 from app.features.sizings.words import priced
 
@@ -139,8 +139,8 @@ def _values(option: SampledOption, by: Measure) -> tuple[float, Floats]:
     return (option.seconds, option.seconds_samples) if by == "time" else option.money(by)
 
 
-def _same_system(one: SampledOption, other: SampledOption) -> bool:
-    return one.document.system == other.document.system
+def _same_system(option: SampledOption, other: SampledOption) -> bool:
+    return option.document.system == other.document.system
 
 
 def _rivals(verdict: Verdict, winner: int, by: Measure) -> list[int]:
@@ -192,7 +192,7 @@ def _price_limits(verdict: Verdict, winner: int, lead: float) -> list[PriceLimit
             continue
         if LOWEST <= ratio < 1.0 and ratio > best.get(rival.system, (0.0, None))[0]:
             best[rival.system] = ratio, _price_limit(rival, ratio, "below", rival)
-    found = list(best.values())
+    limits = list(best.values())
     if not verdict.by_time:
         # The first rival of another price is the one that wins where the winner's price rises.
         for index in _rivals(verdict, winner, verdict.ranked_by):
@@ -202,11 +202,11 @@ def _price_limits(verdict: Verdict, winner: int, lead: float) -> list[PriceLimit
             ratio = _price_ratio(won, verdict.ranked_by, float(growth))
             ratio = min(ratio, _price_in_budget(verdict, winner))
             if 1.0 < ratio <= HIGHEST:
-                found.append((ratio, _price_limit(won, ratio, "above", verdict.options[index].document)))
+                limits.append((ratio, _price_limit(won, ratio, "above", verdict.options[index].document)))
             break
     # Two prices that only have to meet are as far from each other; which is named first is not for rounding.
-    found.sort(key=lambda entry: round(abs(math.log(entry[0])), 9))
-    return [limit for _, limit in found]
+    limits.sort(key=lambda entry: round(abs(math.log(entry[0])), 9))
+    return [limit for _, limit in limits]
 
 
 def _priced_apart(option: SizingOption, winner: SizingOption) -> bool:
@@ -221,7 +221,7 @@ def _price_in_budget(verdict: Verdict, index: int) -> float:
     request, option = verdict.request, verdict.options[index]
     if request.budget is None or (needed := enough_budget(option, request)) <= 0:
         return math.inf
-    return _price_ratio(option.document, held_kind(option, request), request.budget / needed)
+    return _price_ratio(option.document, budgeted_kind(option, request), request.budget / needed)
 
 
 def _price_ratio(option: SizingOption, kind: BudgetKind, growth: float) -> float:

@@ -15,14 +15,7 @@ from app import __version__
 from app.errors import BadInput, NotFound
 from app.features.sizings.answering import Sized, judged, scaling, size
 from app.features.sizings.judging import SampledOption, sampled_option, samples_of, stored_samples
-from app.features.sizings.model import (
-    ScalingCurve,
-    Sizing,
-    SizingOption,
-    SizingRequest,
-    SizingSummary,
-    check,
-)
+from app.features.sizings.model import ScalingCurve, Sizing, SizingOption, SizingRequest, SizingSummary, check
 from app.features.sizings.search import Watch, nobody
 from app.platform.apart import never, run_apart
 from app.platform.idempotency import IdempotentCall, Save, keep
@@ -71,8 +64,8 @@ def make_sizing(
         answer = sized.document.model_copy(update={"id": row.id})
         return answer, lambda repository: repository.add(row)
 
-    made = keep(bench, workspace_id, IdempotentCall.of("sizings", key, request), Sizing, make)
-    return paged(made, limit, None)
+    sizing = keep(bench, workspace_id, IdempotentCall.of("sizings", key, request), Sizing, make)
+    return paged(sizing, limit, None)
 
 
 def _row(identifier: str, request: SizingRequest, sized: Sized) -> SizingRow:
@@ -102,8 +95,8 @@ class StoredSizing:
 
 def sizing_id(bench: Workbench, workspace_id: str, request: SizingRequest) -> str:
     """Return the identifier of the answer to a question, the same whichever server is asked."""
-    named = request.assumptions.price_book_id
-    book = bench.context(workspace_id).find_book(named) if named else None
+    book_id = request.assumptions.price_book_id
+    book = bench.context(workspace_id).find_book(book_id) if book_id else None
     versions = (workspace_id, __version__, bench.sizing.catalog.version, book.source.id if book else "")
     own = bench.of(workspace_id).own_state()
     content = "\n".join(
@@ -123,10 +116,10 @@ def stored_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Store
         return StoredSizing(document, options)
 
     try:
-        found: StoredSizing = bench.sizings.get((workspace_id, identifier), load)
+        stored: StoredSizing = bench.sizings.get((workspace_id, identifier), load)
     except NotFound:
         return None
-    return found
+    return stored
 
 
 def find_sizing(
