@@ -50,7 +50,7 @@ def scale_of(devices: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunChoice:
-    """Which runs are looked at, and with what left out of the fit."""
+    """Which runs are considered, and what was left out of the fit."""
 
     family: str = ALL
     chip: str = ""
@@ -144,7 +144,7 @@ def cells(predictions: Iterable[Prediction]) -> list[AgreementCell]:
 def worst(predictions: Iterable[Prediction], kind: str, most: int) -> list[Prediction]:
     """Return the worst runs, the worst first: one of each model on each chip with each software.
 
-    Runs alike are missed alike; all of them would hide the other kinds.
+    Similar runs have similar errors, and listing all of them would hide other kinds.
     """
     missed = [(abs(error), run) for run in predictions if (error := run.error(kind)) is not None]
     chosen: dict[tuple[str, str, str], Prediction] = {}
@@ -156,7 +156,7 @@ def worst(predictions: Iterable[Prediction], kind: str, most: int) -> list[Predi
 OF_CALIBRATIONS = frozenset(
     {"gpu_calibrated", "gpu_beyond_calibration", "ipu_calibrated", "ipu_beyond_calibration"}
 )
-"""Regimes of a code whose user measured it; such runs are in no table here."""
+"""Regimes of software calibrated by users, whose runs are not in the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ class ChainPoint:
 
     @property
     def configuration(self) -> tuple[int, float | None, str]:
-        """What a repeat of it has in common with it."""
+        """What repeats of a run share."""
         return self.devices, self.batch, self.plan
 
 
@@ -256,7 +256,7 @@ class Chain:
     repeats: float | None
     """Standard deviation of the logarithm between runs of one configuration; None without any."""
     repeat_deviation: float
-    """What is taken for it where pairs are compared."""
+    """Deviation of repeats with which pairs are compared."""
 
     @property
     def least(self) -> int:
@@ -282,7 +282,7 @@ class Ranking:
 
 
 def chains(predictions: Iterable[Prediction], kind: str, repeats: Sequence[Pattern]) -> list[Chain]:
-    """Return the chains of three runs at least, the widest range of devices first."""
+    """Return the chains of at least three runs, the widest range of devices first."""
     members: dict[str, list[Prediction]] = {}
     for run in predictions:
         if run.error(kind) is not None:
@@ -359,7 +359,7 @@ def replicate_deviation(points: Iterable[ChainPoint], *, same_group: bool = Fals
 def repeat_deviation(
     points: Sequence[ChainPoint], facts: dict[str, str], devices: int, repeats: Sequence[Pattern]
 ) -> float:
-    """Return what repeats of a run differ by: as measured apart, as replicates say, or the usual."""
+    """Return the deviation of repeats: stated for such runs, measured by replicates, or the default."""
     stated = first([pattern for pattern in repeats if pattern.patterns], facts, devices)
     if stated is not None:
         return float(stated["deviation"])
@@ -373,14 +373,14 @@ def repeat_deviation(
 def ranking(curves: Iterable[Chain]) -> Ranking:
     """Return how many pairs inside chains are ranked right by the throughput of one device.
 
-    A pair counts where the measured values differ by more than three repeat deviations; the growth
-    with the number of devices is taken out, for any model would rank that.
+    A pair counts if the measured values differ by more than three repeat deviations. Throughput per device
+    excludes the growth with the number of devices, which any model would rank right.
     """
     return ranked((chain.points, chain.repeat_deviation) for chain in curves)
 
 
 class ChainOutcome(Protocol):
-    """What was measured and what was predicted of it."""
+    """A measured value and its prediction."""
 
     @property
     def measured(self) -> float:
@@ -392,14 +392,14 @@ class ChainOutcome(Protocol):
 
 
 def ranked(sets: Iterable[tuple[Sequence[ChainOutcome], float]]) -> Ranking:
-    """Return how many pairs of one set that differ clearly are predicted in the right order."""
+    """Rank the clearly different pairs within each set."""
     clear_sets = [clear for outcomes, deviation in sets if (clear := clear_pairs(outcomes, deviation))]
     right = sum(measured * predicted > 0 for clear in clear_sets for measured, predicted in clear)
     return Ranking(sum(map(len, clear_sets)), right, len(clear_sets))
 
 
 def clear_pairs(outcomes: Sequence[ChainOutcome], deviation: float) -> list[tuple[float, float]]:
-    """Return how far two outcomes lie apart, measured and predicted, for every pair that differs clearly."""
+    """Return the measured and predicted log-ratio of every pair that differs clearly."""
     return [
         (apart, math.log(outcome.predicted / other.predicted))
         for outcome, other in itertools.combinations(outcomes, 2)

@@ -105,7 +105,6 @@ def get_accuracy(
 
 @functools.lru_cache(maxsize=64)
 def accuracy_of(choice: RunChoice) -> Accuracy:
-    """Return the errors of the chosen runs; a choice has the same for every reader."""
     errors, runs = errors_of(choice), counted(filter(choice.holds, predictions()))
 
     def by(key: Callable[[Prediction], str]) -> dict[str, ErrorSummary]:

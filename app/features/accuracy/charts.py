@@ -15,7 +15,7 @@ from app.platform.wording.voice import Voice
 NEAR = 0.10
 """Half the width of the guide around perfect agreement."""
 WIDEST = 0.11
-"""How far runs of one size are spread to either side, so that they do not cover each other. [decades]"""
+"""Most by which runs of one size are moved sideways to avoid overlap. [decades]"""
 
 RATIOS = (
     0.02,
@@ -158,12 +158,12 @@ def _traces(
 
 
 def short(value: float) -> float:
-    """Return a value to the digits that a chart can show; a page holds thousands of them."""
+    """Round a value to the digits that a chart can show, to keep the page small."""
     return float(f"{value:.5g}")
 
 
 def spread_out(devices: Sequence[int]) -> list[float]:
-    """Return places on a logarithmic axis where runs of one size stand beside each other.
+    """Return positions on a logarithmic axis at which runs of one size are side by side.
 
     >>> [round(place, 2) for place in spread_out([8, 8, 16])]
     [7.93, 8.07, 16.0]

@@ -1,4 +1,4 @@
-"""Documents that the program writes about itself, so that they cannot disagree with it."""
+"""Documents generated from the program, so that they cannot disagree with it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _constant(row: Mapping[str, str]) -> tuple[str, str, str, str] | None:
 
 
 def _plain(text: str) -> str:
-    """Return a number as it is best read; other text as it is."""
+    """Return a number formatted for reading; other text unchanged."""
     try:
         value = float(text)
     except ValueError:
@@ -99,7 +99,7 @@ def _plain(text: str) -> str:
 
 
 def refreshed(text: str, constants: Constants, name: str) -> str:
-    """Return a text whose tables of constants say what the data say."""
+    """Return a text with its tables of constants updated from the data."""
 
     def row(match: re.Match[str]) -> str:
         key = (match["file"], match["item"] or "", match["name"])
@@ -164,13 +164,13 @@ def filled(text: str, parts: dict[str, str], page: str) -> str:
 
 
 def printed(answer: Estimate) -> str:
-    """Return the lines of an estimate that matter most, as the command prints them."""
+    """Return the main figures of an estimate as the command prints them."""
     figures = table(estimate_rows(answer, voice("en")))[NAMES:]
     return "\n".join(["```text", *figures, "```"])
 
 
 def advice(request: EstimateRequest, context: SizingContext) -> str:
-    """Return what Rackline advises against, as it says it today."""
+    """Return current examples of what Rackline advises against."""
     small = estimate(EstimateRequest.model_validate(GPT3), context)
     bare = estimate(EstimateRequest.model_validate(GPT3_BARE), context)
     plan = check_plan(ChecksRequest.model_validate({"devices": 160, "global_batch": 8192}))
@@ -190,7 +190,7 @@ def quoted(code: str, warnings: list[CheckWarning]) -> str:
 
 
 def network_gain(request: EstimateRequest, context: SizingContext) -> str:
-    """Return what the faster of two networks gains on the request shown."""
+    """Return the gain of the faster of two networks for the request shown."""
     speaker = voice("en")
     answers = []
     for fabric in NETWORKS:
@@ -239,7 +239,7 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
 
 
 def errors_table(reports: Mapping[str, tuple[ValidationReport, ...]]) -> str:
-    """Return the errors by family, chip and kind of software as a table that every estimate quotes from."""
+    """Return the errors by family, chip and kind of software, which every estimate quotes."""
     lines = ["family,chip,software,rows,supported,groups,median,ninetieth,coverage"]
     for software, tables in reports.items():
         rows = [row for report in tables for row in throughput(report)]
@@ -253,7 +253,7 @@ def errors_table(reports: Mapping[str, tuple[ValidationReport, ...]]) -> str:
 
 
 def left_out_table(predictions: Sequence[Prediction], measured: MeasurementCoverage) -> str:
-    """Return the errors of runs whose laboratory or chip was left out, by sets of families and chips."""
+    """Return the errors with a run's laboratory or chip left out, by sets of families and chips."""
     parts: dict[tuple[str, ...], list[Prediction]] = {}
     for left_out in ("laboratory", "chip"):
         for run in counted(predictions):

@@ -73,7 +73,7 @@ CASES = (
 
 
 def network_tables(context: SizingContext) -> str:
-    """Return what is left to gain along the ladder, where it turns and which term turns it."""
+    """Return the tables of gains along the ladder, and where and why the advice changes."""
     return "\n\n".join(part for case in CASES for part in _of_case(case, context))
 
 

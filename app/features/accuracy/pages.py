@@ -127,7 +127,7 @@ NAMES = {
     "vit": "ViT",
     "waveglow": "WaveGlow",
 }
-"""Families as they are called; a name is the same in every language."""
+"""Names of the families, the same in every language."""
 
 DIGITS = 4
 """Significant digits of a predicted value."""
@@ -188,7 +188,7 @@ def written_scale(code: str) -> str:
 
 
 def run_view(run: Prediction, kind: str, reasons: Mapping[str, str], voice: Voice) -> RunView:
-    """Return a run with the error that was chosen; one that was never left out shows that in sample."""
+    """Return a run with the chosen error, or with that in sample if it was never left out."""
     known = run.result(kind if run.error(kind) is not None else IN_SAMPLE)
     measured, predicted = run.measured, known.predicted
     return RunView(
@@ -215,7 +215,7 @@ def by_file(figures: Sequence[FittedFigure]) -> dict[str, list[FittedFigure]]:
 
 
 def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
-    """Return the two charts, a mark for each group of equal runs; the list of runs is their table."""
+    """Return the two charts with a mark per group of equal runs; the list of runs is their table."""
     known = [run for run in counted(data.runs) if run.error(data.choice.errors) is not None]
     runs = list({run.group: run for run in reversed(known)}.values())[::-1]
     if not runs:
@@ -250,7 +250,7 @@ def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
 
 
 def mark(run: Prediction, kind: str, voice: Voice) -> Mark:
-    """Return a run as a mark; times are turned into rates, so that more is faster everywhere."""
+    """Return a run as a mark, with times as rates so that more is always faster."""
     known = run.result(kind)
     measured, predicted = run.measured or 1.0, known.predicted or 1.0
     low, high = known.low or predicted, known.high or predicted
@@ -290,7 +290,7 @@ class AccuracyQuery:
         self._run, self._cursor = run, cursor
 
     def start_in(self, runs: Sequence[str]) -> int:
-        """Return where the stretch of the cursor begins, or the one with the run in it."""
+        """Return the start of the cursor's page, or of the page with the requested run."""
         start = start_of(len(runs), self._cursor)
         if self._cursor is None and self._run in runs:
             start = runs.index(self._run) // RUNS * RUNS
@@ -301,7 +301,7 @@ QueryDep = Annotated[AccuracyQuery, Depends()]
 
 
 def cursor_behind(start: int, count: int) -> str | None:
-    """Return the cursor of the stretch that follows; None at the end."""
+    """Return the cursor of the next page; None at the end."""
     return str(start + RUNS) if start + RUNS < count else None
 
 
@@ -322,7 +322,7 @@ def show_accuracy(request: Request, bench: BenchDep, query: QueryDep) -> Respons
         findings = findings_of(query.choice, bench.sizing)
         return accuracy_page(findings, allowed(), bench.catalogue, speaker)
 
-    # Everything on it follows from the catalogue and what was chosen.
+    # The page depends on nothing but the catalogue and the choice.
     whole = bench.pages.get((ADDRESS, query.choice, speaker.language), build)
     start = query.start_in([view.run.id for view in whole.runs])
     page = replace(

@@ -65,7 +65,7 @@ class PlanSet:
 
     @property
     def pick(self) -> PlanOutcome:
-        """The plan that is predicted to be fastest; the slowest of those predicted alike."""
+        """The plan predicted to be fastest; of equal predictions, the slowest."""
         most = max(plan.predicted for plan in self.plans) * (1.0 - ALIKE)
         return min((plan for plan in self.plans if plan.predicted >= most), key=lambda plan: plan.measured)
 

@@ -101,7 +101,6 @@ def chains_of(choice: RunChoice) -> tuple[Chain, ...]:
 
 @functools.lru_cache(maxsize=64)
 def errors_of(choice: RunChoice) -> Mapping[str, Any]:
-    """Return the errors of the chosen runs; a choice has the same for every reader."""
     runs = counted(filter(choice.holds, predictions()))
     return {
         "headline": agreement(runs, choice.errors),
@@ -127,7 +126,7 @@ def allowed() -> dict[str, tuple[str, ...]]:
 
 
 def choice_of(**fields: str) -> RunChoice:
-    """Return what was chosen; a value nobody knows is refused by the name of its field."""
+    """Return the chosen runs; refuse an unknown value at its field."""
     known = allowed()
     usual = asdict(RunChoice())
     chosen = {name: value or usual[name] for name, value in fields.items()}

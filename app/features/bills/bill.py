@@ -1,4 +1,4 @@
-"""The whole bill: lines from the rules, sums, racks and what to ask about them."""
+"""The whole bill: lines from the rules, sums, racks and warnings."""
 
 from __future__ import annotations
 
@@ -67,7 +67,6 @@ GROUPS: tuple[Group, ...] = (
 def make_bill(
     request: BillRequest, context: SizingContext, identifier: str = "", estimate_id: str | None = None
 ) -> Bill:
-    """Return the bill of materials of a system."""
     check_asked(request)
     catalog = context.priced(request.price_book_id).catalog
     system, count = bought_system(catalog, request), request.count
@@ -125,7 +124,7 @@ def make_bill(
 
 
 def bought_system(catalog: Catalog, request: BillRequest) -> SystemEntry:
-    """Return the system, or refuse what no bill can be made of."""
+    """Return the system; refuse one for which there is no bill."""
     system = catalog.system(known_id(catalog, "system", str(request.system), "system"))
     if system.acquisition is not Acquisition.OWN:
         raise BadInput.at(
@@ -149,17 +148,18 @@ def bought_system(catalog: Catalog, request: BillRequest) -> SystemEntry:
                 system=system.name,
                 fabric=system.fabric,
             )
-        given = {
-            "ports_per_node": request.ports_per_node is not None,
-            "oversubscription": request.oversubscription > 1.0,
-        }
-        for name in (name for name, stated in given.items() if stated):
-            raise BadInput.at(name, "{system} comes with its own links; leave this empty", system=system.name)
+        for name, stated in (
+            ("ports_per_node", request.ports_per_node is not None),
+            ("oversubscription", request.oversubscription > 1.0),
+        ):
+            if stated:
+                message = "{system} comes with its own links; leave this empty"
+                raise BadInput.at(name, message, system=system.name)
     return system
 
 
 def compute_network(catalog: Catalog, system: SystemEntry, request: BillRequest) -> NetworkBill | None:
-    """Return the network between machines; None for one machine and for pods, which bring theirs."""
+    """Return the network between machines; None for one machine and for pods, which include theirs."""
     nodes = request.count * system.machines
     if system.chip_kind is ChipKind.IPU or nodes == 1:
         return None
@@ -191,7 +191,7 @@ def _system_parts(
 def _package(
     system: SystemEntry, count: int, network: NetworkBill | None, rate: ExchangeRate
 ) -> Quantity | None:
-    """Return the price of the systems and of a network between them; None where no price is known."""
+    """Return the price of the systems and the network between them; None without a price."""
     price, joined = system.price, Spread(0.0, 0.0, 0.0, DOLLAR) if network is None else network.price
     if price is None:
         return None
@@ -248,7 +248,7 @@ def _times(count: int, figure: Figure | None) -> Quantity | None:
 
 
 def _summed(amounts: Iterable[Quantity | None], unit: str) -> Quantity:
-    """Add up quantities; both ends of the ranges are added, so that they are no narrower than the truth."""
+    """Add up quantities and both ends of their ranges, so that the range is not too narrow."""
     known = [amount for amount in amounts if amount is not None]
     return Quantity(
         value=sum(amount.value for amount in known),
@@ -259,7 +259,7 @@ def _summed(amounts: Iterable[Quantity | None], unit: str) -> Quantity:
 
 
 def _price_of(lines: Sequence[BillLine], currency: Currency) -> tuple[Quantity, bool]:
-    """Return the exact sum of printed totals with its range, and whether no price is missing."""
+    """Return the exact sum of printed totals with its range, and whether all prices are known."""
     totals = [line.total for line in lines if line.total is not None]
     spread = _summed(totals, currency)
     # Cents are added as decimals: floats would leave a remainder.

@@ -1,4 +1,4 @@
-"""Racks from the front and switches of a network in rows; what is alike is drawn once."""
+"""Drawings of racks from the front and of a network's switches in rows; identical racks are drawn once."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ KINDS = {
     "spare_host": "spare",
     "management_switch": "management",
 }
-"""Use of a thing → class of its box; all others are switches."""
+"""Use of equipment → class of its box; all other uses are switches."""
 
 
 def rack_elevation(racks: Sequence[Rack], voice: Voice) -> Drawing:
-    """Return the front of every kind of rack with what stands in it."""
+    """Draw the front of every kind of rack with its contents."""
     drawn = racks[:MOST_KINDS]
     height = drawn[0].height if drawn else 42
     tall = HEAD + height * UNIT + FOOT
@@ -89,7 +89,7 @@ def _rack(rack: Rack, left: float, top: float, number: int, voice: Voice) -> Sha
 
 
 def heading(rack: Rack, number: int, voice: Voice) -> str:
-    """Return what a rack, or a stretch of racks that are filled alike, is called."""
+    """Return the name of a rack, or of a range of identical racks."""
     if rack.count == 1:
         return voice.say(Message("Rack {number}", {"number": number}))
     values = {"first": number, "last": number + rack.count - 1, "count": rack.count}
@@ -97,7 +97,7 @@ def heading(rack: Rack, number: int, voice: Voice) -> str:
 
 
 def stretches(placements: Sequence[RackPlacement]) -> list[tuple[int, RackPlacement]]:
-    """Return neighbours of one kind together: how many, and the lowest of them."""
+    """Group adjacent units of one kind: their number, and the lowest of them."""
     groups: list[tuple[int, RackPlacement]] = []
     for placement in placements:
         if groups:
@@ -111,7 +111,7 @@ def stretches(placements: Sequence[RackPlacement]) -> list[tuple[int, RackPlacem
 
 
 def _stretch(lowest: RackPlacement, count: int, left: float, floor: float, voice: Voice) -> Shapes:
-    """Return the boxes of a stretch, and its name once, in the box in its middle."""
+    """Return the boxes of a group of units, with its name in the middle box."""
     bottom, height = lowest.bottom, lowest.height
     kind = KINDS.get(lowest.use, "switch")
     name = voice.gettext(lowest.name)
@@ -164,7 +164,7 @@ Row = Sequence[tuple[float, float]]
 
 
 def topology(plan: FabricPlan, voice: Voice) -> Drawing:
-    """Return the switches of a network in rows, from the nodes at the bottom to the core at the top."""
+    """Draw the switches of a network in rows, from the nodes at the bottom to the core at the top."""
     rows = _rows(plan, voice)
     spans = [_spread_over(len(names)) for _, _, names, _ in rows]
     tops = [MARGIN + 14.0 + index * (ROW_HEIGHT + ROW_GAP) for index in range(len(rows))]
@@ -241,7 +241,7 @@ def _numbered(letter: str, count: int, voice: Voice) -> list[str]:
 
 
 def _in_parts(word: str, contents: list[str]) -> list[str]:
-    """Names of pods or rails with what is in them, the middle ones left out where they are too many."""
+    """Return the names of pods or rails with their contents; the middle ones are left out if too many."""
     names = [f"{word} {number}: {content}" for number, content in enumerate(contents, start=1)]
     if len(names) > MOST_BOXES:
         names = [*names[: MOST_BOXES // 2 - 1], f"… × {len(names) - MOST_BOXES // 2}", names[-1]]
@@ -249,7 +249,7 @@ def _in_parts(word: str, contents: list[str]) -> list[str]:
 
 
 def _spread_over(count: int) -> Row:
-    """Return the places of so many boxes, side by side in the middle."""
+    """Return left edge and width of a number of boxes, side by side in the middle."""
     room = WIDTH - 2 * MARGIN
     width = min(room, 420.0) if count == 1 else min(WIDEST, (room - GAP * (count - 1)) / count)
     start = (WIDTH - width * count - GAP * (count - 1)) / 2
@@ -272,7 +272,7 @@ def _links(plan: FabricPlan, voice: Voice) -> list[tuple[float, str]]:
 def _lines_between(
     above: Row, upper: float, below: Row, lower: float, weight: float, own: bool
 ) -> list[Line]:
-    """Lines from every box of a row to every box of the next, or each to its own; one trunk for too many."""
+    """Connect every box with every box of the next row, or with its own; too many lines are one trunk."""
     starts, ends = ([left + width / 2 for left, width in row] for row in (above, below))
     if own:
         return [Line(x, upper, end, lower, HEAVIEST) for x, end in zip(starts, ends, strict=True)]

@@ -1,4 +1,4 @@
-"""Networks by their nodes and switches; nothing is kept."""
+"""Networks by their nodes and switches; nothing is stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SAME = (
     *("levels", "rails", "endpoints", "leaf", "leaf_down", "uplinks", "spine", "balanced_spine", "core"),
     *("balanced_core", "pods", "spine_up", "minimum_switches", "switches"),
 )
-"""Counts that a plan and its tree call alike."""
+"""Counts with the same name in a plan and its tree."""
 
 OTHERWISE = {
     "leaf_up": "balanced_up",
@@ -26,7 +26,6 @@ OTHERWISE = {
 
 
 def plan_fabric(request: FabricRequest) -> FabricPlan:
-    """Return switches and cables of a network."""
     with fields_at(lambda _: "nodes"):
         tree = fat_tree(request.nodes, request.ports_per_node, request.switch_ports, request.oversubscription)
     return fabric_plan(
@@ -37,7 +36,7 @@ def plan_fabric(request: FabricRequest) -> FabricPlan:
 def fabric_plan(
     tree: FatTree, nodes: int, switch_ports: int, port_gbps: float, declared: int | None = None
 ) -> FabricPlan:
-    """Return a fat tree as a document, with what to ask about it."""
+    """Return a fat tree as a document with warnings."""
     names = {**{name: name for name in SAME}, **OTHERWISE}
     counts = {name: int(getattr(tree, own)) for name, own in names.items()}
     spines_of_a_leaf = max(counts["balanced_spine"] // counts["pods"], 1)
@@ -56,7 +55,6 @@ def fabric_plan(
 
 
 def _warnings(plan: FabricPlan) -> list[CheckWarning]:
-    """Return what to ask about a network, and what to beware of."""
     least, declared = plan.minimum_switches, plan.declared_switches
     warnings: list[CheckWarning] = []
     if plan.switches > least:

@@ -16,24 +16,24 @@ from app.features.studies.model import StudyOption
 from app.platform.workbench import Workbench
 
 SHARED = ("spare", "storage_tb", "rack_units", "rack_power_kw")
-"""What the form of one bill says of another as well."""
+"""Fields of the form that apply to both bills of a comparison."""
 
 
 def has_bill(bench: Workbench, option: StudyOption) -> bool:
-    """Tell whether an option is bought, and so has parts."""
+    """Tell whether an option is purchased, and so has a bill."""
     if option.system is None or option.assumptions.acquisition == "rent":
         return False
     return bench.sizing.catalog.system(option.system.id).acquisition is Acquisition.OWN
 
 
 def asked_of(question: StudyQuestion) -> dict[str, Any]:
-    """Return what a study says of the bill of an option."""
+    """Return the fields of a bill's request that a study states."""
     assert question.request is not None, "only systems are billed"
     return {**bills.asked_of(question.request, question.bench.sizing.catalog), "label": question.label}
 
 
 def usual_bill(question: StudyQuestion) -> Mapping[str, str]:
-    """Return the fields of the form that the study fills in."""
+    """Return the default fields of the form."""
     fields = asked_of(question)
     return {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in fields.items()}
 
@@ -53,7 +53,7 @@ def bill_of(question: StudyQuestion, request: BillRequest) -> Bill:
 
 
 def priced(question: StudyQuestion) -> SizingContext:
-    """Return the catalogue at the prices of a study: of its book and day, with the price of its system."""
+    """Return the catalogue at the prices of a study: its price book, day and system price."""
     request = question.request
     assert request is not None, "only systems are billed"
     study = question.state.study
@@ -64,7 +64,7 @@ def priced(question: StudyQuestion) -> SizingContext:
 
 
 def answer_bill(question: StudyQuestion, request: OptionBillRequest) -> OptionBill:
-    """Return the bill of an option and, where another is named, how the two compare."""
+    """Return the bill of an option, with a comparison if another option is named."""
     bill, comparison = bill_of(question, request), None
     if request.other:
         others = [option.key for option in question.content.options if has_bill(question.bench, option)]

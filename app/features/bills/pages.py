@@ -52,7 +52,7 @@ class BillPage:
 
 
 def bill_page(request: Request, view: OpenView, result: Answered[OptionBill] | None) -> BillPage:
-    """Return the page of a bill, of an earlier one where this one is refused."""
+    """Return the page of a bill, or of the previous one if this one is refused."""
     voice = voice_of(request)
     bill = None if result is None else result.answer
     system = None if bill is None else view.bench.sizing.catalog.system(bill.system)
@@ -74,14 +74,14 @@ def bill_page(request: Request, view: OpenView, result: Answered[OptionBill] | N
 
 
 def other_options(view: OpenView) -> list[Choice]:
-    """Return the options of a study that have bills, but for the one the view is about."""
+    """Return the other options of a study that have bills."""
     keys = [option.key for option in view.state.content.options if has_bill(view.bench, option)]
     labels = labels_of(view.state.content, view.bench.sizing.catalog)
     return [Choice(key, labels[key]) for key in keys if key != view.frame.option]
 
 
 def saved(request: Request, bill: Bill, name: str) -> Response:
-    """Return a bill as a file; spreadsheets read Korean in UTF-8 only behind a byte order mark."""
+    """Return a bill as a file, with the byte order mark that spreadsheets need to read Korean."""
     return bill_file(bill, voice_of(request), name, "utf-8-sig")
 
 
@@ -103,7 +103,6 @@ study_view(
 
 
 def study_of_systems(*systems: Mapping[str, Any], currency: str, price_book_id: str = "") -> dict[str, Any]:
-    """Return an example study of systems that were billed."""
     base: dict[str, Any] = {
         "model": {"preset": "bert-large"},
         "workload": {"target": "mlperf-bert"},
@@ -118,7 +117,7 @@ OF_SYSTEM = ("id", "count", "fabric", "ports_per_node")
 
 
 def place_form(bench: Workbench, workspace: str, query: Mapping[str, str], _: str) -> Placed:
-    """Return a study of what the old form was filled with: an estimate, or a system."""
+    """Return a study of the estimate or system in the fields of the old form."""
     fields = {name: text for name, text in query.items() if text}
     estimate = fields.pop("estimate", "") or fields.pop("estimate_id", "")
     own = {name: fields[name] for name in (*SHARED, "oversubscription") if name in fields}
@@ -131,13 +130,12 @@ def place_form(bench: Workbench, workspace: str, query: Mapping[str, str], _: st
     return study_of_systems(system, currency=currency, price_book_id=book), own
 
 
-moved(router, "/boms", "bill", place_form, endings=("",))
-
-moved(router, "/boms/new", "bill", place_form, endings=("",))
+for path in ("/boms", "/boms/new"):
+    moved(router, path, "bill", place_form, endings=("",))
 
 
 def pair_of(request: Request) -> str:
-    """Return the bills to compare, given together or one by one."""
+    """Return the identifiers of the bills to compare, from one parameter or several."""
     return ",".join(request.query_params.getlist("ids")[:4])[:200]
 
 
@@ -168,14 +166,13 @@ moved(router, "/boms/compare", "bill", place_comparison, endings=("",))
 
 
 def system_of(bill: Bill) -> dict[str, Any]:
-    """Return the system of a stored bill as a study has it."""
     system = {"id": bill.system, "count": bill.count}
     own = {"fabric": bill.request.fabric, "ports_per_node": bill.request.ports_per_node}
     return {**system, **{name: value for name, value in own.items() if value is not None}}
 
 
 def own_fields(request: BillRequest) -> dict[str, str]:
-    """Return the fields of the view that a stored bill was asked with."""
+    """Return the fields of the view that a stored bill's request states."""
     stated = request.model_dump(exclude_unset=True, exclude_none=True, include={*SHARED, "oversubscription"})
     return {name: f"{value:g}" for name, value in stated.items()}
 

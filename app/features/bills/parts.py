@@ -1,4 +1,4 @@
-"""The rules of a bill: machines and what joins them, storage, management, spares and installation."""
+"""The rules of a bill: machines, their links, storage, management, spares and installation."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ SWITCHES = frozenset(
 
 
 def machine_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
-    """Give machines, hosts and the switches that come with pods.
+    """Yield machines, hosts and the switches that come with pods.
 
-    A price book may state the price of a pod as a whole: its machines share it evenly, and what else comes
-    with the pod is paid for with them.
+    A price book may state the price of a whole pod: its machines share it evenly, and its other parts are
+    included.
     """
     whole = system.whole_price
     for line in _system_parts(catalog, system, count):
@@ -88,9 +88,9 @@ def _switch_use(catalog: Catalog, switch: str) -> tuple[Group, str]:
 
 
 def machines_linked(catalog: Catalog, system: SystemEntry) -> int:
-    """Return the machines that links of their own join, which stand in one rack.
+    """Return the number of machines joined by their own links, which share a rack.
 
-    IPU-Links do, and the switch trays of a rack that is sold as one; hosts of TPUs are rented one by one.
+    Such links are IPU-Links and the switch trays of a rack that is sold as one.
     """
     if system.chip_kind is ChipKind.IPU:
         joined = round(catalog.figure(system.chip, "pod_size").si)
@@ -101,7 +101,7 @@ def machines_linked(catalog: Catalog, system: SystemEntry) -> int:
 
 
 def pod_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
-    """Give the cables inside IPU pods: IPU-Links, hosts, GW-Links between racks."""
+    """Yield the cables inside IPU pods: IPU-Links, hosts, GW-Links between racks."""
     machines, hosts, linked = count * system.machines, count * system.hosts, machines_linked(catalog, system)
     chains = count * math.ceil(system.machines / linked)
     own = [line.item for line in system.bill if line.item not in (system.machine, HOST)]
@@ -144,7 +144,7 @@ def pod_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Bi
 
 
 def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: float) -> Iterable[BillPart]:
-    """Give servers for so much usable storage and the network that reaches them."""
+    """Yield servers for an amount of usable storage, and their network."""
     if terabytes <= 0:
         return
     size = catalog.figure(STORAGE_SERVER, "usable_capacity").value
@@ -156,7 +156,7 @@ def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: 
     fabric = catalog.figure(CLUSTER, "storage_fabric", system.chip_kind.value).text
     is_pod = system.chip_kind is ChipKind.IPU
     own_ports = None if is_pod else catalog.find(system.machine, "storage_ports")
-    # Hosts reach storage where a pod has them.
+    # In a pod, the hosts access storage.
     reaching = count * (system.hosts if is_pod else system.machines)
     ports = round((own_ports or catalog.figure(CLUSTER, "storage_ports")).si)
     with fields_at(lambda _: "storage_tb"):
@@ -190,7 +190,6 @@ def _server_price(catalog: Catalog, terabytes: float) -> Figure:
 
 
 def management_parts(catalog: Catalog, system: SystemEntry, parts: Sequence[BillPart]) -> Iterable[BillPart]:
-    """Give switches and cables of the management network for everything that is managed."""
     brought = sum(line.count for line in parts if line.use == "management_switch")
     stored = any(line.group == "storage" for line in parts)
     if system.chip_kind is ChipKind.IPU and not brought and not stored:
@@ -218,7 +217,7 @@ def management_parts(catalog: Catalog, system: SystemEntry, parts: Sequence[Bill
 
 
 def spare_parts(catalog: Catalog, spare: int, parts: Sequence[BillPart]) -> Iterable[BillPart]:
-    """Give spare machines, a spare switch of each model and spare cables; they draw no power."""
+    """Yield spare machines, a spare switch of each model and spare cables."""
     if not spare:
         return
     switches: set[str] = set()

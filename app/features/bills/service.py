@@ -1,4 +1,4 @@
-"""Make, keep, find, compare and export bills of materials."""
+"""Create, retrieve and compare bills of materials."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from app.platform.web.query_forms import QueryForm
 from app.platform.workbench import Workbench, existing, found
 
 ROUNDING = 1e-9
-"""What division may leave of a difference that is exactly the margin."""
+"""Tolerance for a difference that is exactly the margin."""
 
 
 def compare_bills(first: Bill, second: Bill, catalog: Catalog) -> BillComparison:
-    """Return the ratios of two bills and what to beware of."""
+    """Return the ratios of two bills with warnings."""
     if first.currency != second.currency:
         raise Conflict.at(
             "ids",
@@ -90,7 +90,7 @@ def _ratio(measure: Measure, first: Quantity, second: Quantity, margin: float) -
 
 
 def equal(first: Quantity, second: Quantity, margin: float) -> bool:
-    """Tell whether two amounts are about the same: within the margin, or with ranges that overlap."""
+    """Tell whether two amounts are within the margin or have overlapping ranges."""
     near = abs(first.value / second.value - 1.0) <= margin + ROUNDING
     return near or (first.low <= second.high and second.low <= first.high)
 
@@ -132,12 +132,11 @@ def _warnings(first: Bill, second: Bill, margin: float) -> list[CheckWarning]:
 
 
 def kilowatts(power: Quantity) -> float:
-    """Return a power as a sentence shows it. [kW]"""
     return round(power.value / KILOWATT, 1)
 
 
 def create_bill(bench: Workbench, workspace_id: str, request: BillRequest, key: str | None = None) -> Bill:
-    """Make the bill of a system, or of an estimate's system, and keep it."""
+    """Create and store the bill of a system, or of an estimate's system."""
 
     def make() -> tuple[Bill, Save]:
         asked = of_estimate(bench, workspace_id, request)
@@ -151,7 +150,7 @@ def create_bill(bench: Workbench, workspace_id: str, request: BillRequest, key: 
 
 
 def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> BillRequest:
-    """Return a request with the system, network and price book of the estimate it names, if it names one."""
+    """Return a request completed by the estimate it names, if any."""
     check_asked(request)
     if request.estimate_id is None:
         return request
@@ -163,7 +162,7 @@ def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> Bi
 
 
 def asked_of(estimate: EstimateRequest, catalog: Catalog) -> dict[str, Any]:
-    """Return what an estimate says of the bill of its system."""
+    """Return the fields of a bill's request that an estimate states."""
     system, assumptions = estimate.system, estimate.assumptions
     fields: dict[str, Any] = {
         "system": system.id,
@@ -181,7 +180,7 @@ def asked_of(estimate: EstimateRequest, catalog: Catalog) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class StatedPrices(PriceBook):
-    """Prices that an option of a study or of a comparison states."""
+    """Prices stated by an option of a study or of a comparison."""
 
     @property
     def source(self) -> Source:
@@ -192,10 +191,10 @@ class StatedPrices(PriceBook):
 def at_prices_of(
     context: SizingContext, request: EstimateRequest, stated: PriceBook, label: str
 ) -> SizingContext:
-    """Return the catalogue at the prices of an option: of its book and day, with the price it states."""
+    """Return the catalogue at the prices of an option: its price book, day and stated price."""
     assumptions = request.assumptions
     if context.catalog.book is not None:
-        # A book takes its discounts off what it is laid over: once is enough.
+        # The book is applied already; applying it again would repeat its discounts.
         assumptions = assumptions.model_copy(update={"price_book_id": None})
     context = context.at_prices(assumptions)
     if assumptions.system_price is None:
@@ -207,17 +206,17 @@ def at_prices_of(
 INPUTS = QueryForm(BillInputs)
 
 OWN_LINKS = frozenset({"ports_per_node", "oversubscription"})
-"""Inputs that a pod has no use for, as it comes with its links."""
+"""Inputs that do not apply to a pod, which comes with its links."""
 
 
 def stated_inputs(inputs: BillInputs, kind: ChipKind) -> dict[str, Any]:
-    """Return what is stated of a bill, without what was meant for options of another kind."""
+    """Return the stated inputs of a bill that apply to a kind of chip."""
     left_out = OWN_LINKS if kind is ChipKind.IPU else frozenset()
     return inputs.model_dump(exclude_unset=True, exclude=set(left_out))
 
 
 def kept_inputs(views: Mapping[str, Mapping[str, str]]) -> BillInputs:
-    """Return what a study keeps of its bill; a field that was emptied is null, not left out."""
+    """Return the inputs of a study's bill; an emptied field has its default, but counts as stated."""
     fields = INPUTS.filled(views.get("bill", {}))
     kept = INPUTS.request(fields)
     emptied = [name for name, text in fields.items() if not text.strip()]
@@ -225,7 +224,6 @@ def kept_inputs(views: Mapping[str, Mapping[str, str]]) -> BillInputs:
 
 
 def get_bill(bench: Workbench, workspace_id: str, identifier: str) -> Bill:
-    """Return a bill as it was answered."""
     with bench.store.transaction(workspace_id) as repository:
         return Bill.model_validate(existing(repository, BillRow, identifier, "bill of materials").document)
 
@@ -233,7 +231,6 @@ def get_bill(bench: Workbench, workspace_id: str, identifier: str) -> Bill:
 def list_bills(
     bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[BillSummary]:
-    """Return bills, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         return page_of(repository, BillRow, partial(filled, BillSummary), limit, cursor, wanted=wanted)
 

@@ -28,7 +28,6 @@ def outlooks(answer: CalibrationAnswer, voice: Voice) -> Outlooks:
 
 
 def views(answer: CalibrationAnswer | GainAnswer, times: Outlooks, voice: Voice) -> list[FigureView]:
-    """Return the charts of an answer."""
     if isinstance(answer, GainAnswer):
         drawn = alternatives(answer, voice)
         return [view("alternatives", voice.gettext("Measured throughput"), drawn, table="alternatives")]
@@ -65,7 +64,7 @@ def gaps(answer: CalibrationAnswer, voice: Voice) -> Figure:
 
 
 def run_name(number: int, voice: Voice) -> str:
-    """Return what a run is called beside its bar and in its table."""
+    """Return the name of a run in chart and table."""
     return f"{voice.gettext('Measurement')} {number}"
 
 
@@ -89,7 +88,7 @@ def outlook(before: Quantity, after: Quantity, title: str, voice: Voice) -> Figu
 
 
 def alternatives(answer: GainAnswer, voice: Voice) -> Figure:
-    """Return the mean throughput under each label with the runs it is the mean of."""
+    """Draw the mean throughput of each alternative with its runs."""
     traces = [
         figures.bar(
             "",

@@ -15,7 +15,7 @@ from app.estimating.ranges import significant
 from app.features.calibration.model import GainAnswer, GainOption, GainRequest
 
 FEW_RUNS = 3
-"""Runs below which a mean says little of its own scatter."""
+"""Runs below which the scatter is not well known."""
 
 
 def measured_gain(request: GainRequest, catalog: Catalog, identifier: str) -> GainAnswer:
@@ -68,7 +68,7 @@ def gain_option(label: str, runs: Sequence[float], base: float) -> GainOption:
 
 
 def gain_deviation(best: GainOption, reference: GainOption) -> float | None:
-    """Return the standard deviation of a gain of means; None where one of them stands on a single run."""
+    """Return the standard deviation of a gain of means; None if one of them is a single run."""
     if best.deviation is None or reference.deviation is None:
         return None
     relative = [mean.deviation / mean.mean / math.sqrt(len(mean.runs)) for mean in (best, reference)]  # type: ignore[operator]
@@ -78,7 +78,6 @@ def gain_deviation(best: GainOption, reference: GainOption) -> float | None:
 def gain_warnings(
     best: GainOption, reference: GainOption, deviation: float | None, threshold: float, field: str = "runs"
 ) -> list[CheckWarning]:
-    """Return what has to be said of a measured gain."""
     warnings = []
     few = [option.label for option in (reference, best) if len(option.runs) < FEW_RUNS]
     if few:

@@ -60,7 +60,6 @@ Typed = Mapping[str, Sequence[str]]
 
 
 def row_count(form: Form) -> int:
-    """Return how many rows of runs a form has."""
     stated = whole(form.get("rows"), 2) or 0
     used = [int(row[1]) + 1 for name in form.values if (row := re.match(r"runs\.(\d{1,2})\.", name))]
     return min(max(ROWS, stated, *used), MOST_RUNS)
@@ -96,7 +95,6 @@ class RunsPage:
 
 
 def runs_page(request: Request, view: OpenView, form: Form, error: AppError | None = None) -> Response:
-    """Return the page with what has been typed, and what is wrong with it."""
     answer, frame, voice = shown_in(request, view), view.frame, voice_of(request)
     rows, fit = row_count(form), answer if isinstance(answer, CalibrationAnswer) else None
     knobs = {} if fit is None else software_knobs(view, fit)
@@ -121,7 +119,6 @@ def runs_page(request: Request, view: OpenView, form: Form, error: AppError | No
 
 
 def shown_in(request: Request, view: OpenView) -> CalibrationAnswer | GainAnswer | None:
-    """Return the calibration that an address names."""
     identifier = request.query_params.get("fit", "")
     return get_calibration(view.bench, view.workspace, identifier) if identifier else None
 
@@ -131,7 +128,7 @@ def calibrations_of(view: OpenView) -> Sequence[CalibrationSummary]:
 
 
 def usual_row(view: OpenView) -> dict[str, str]:
-    """Return what a run is taken to have been where its row does not say."""
+    """Return the defaults of a row of the form."""
     request = None if view.question is None else view.question.request
     if request is None:
         return dict.fromkeys(NUMBERS, "")
@@ -140,7 +137,7 @@ def usual_row(view: OpenView) -> dict[str, str]:
 
 
 def software_knobs(view: OpenView, answer: CalibrationAnswer) -> dict[str, str]:
-    """Return the knobs that give a fitted profile to the options with the accelerator that was measured."""
+    """Return the knobs that give the fitted profile to the options with the measured accelerator."""
     catalog = view.bench.sizing.catalog
     chip = catalog.system(answer.runs[0].system).chip
     return {
@@ -151,7 +148,7 @@ def software_knobs(view: OpenView, answer: CalibrationAnswer) -> dict[str, str]:
 
 
 def runs_of_form(form: Form) -> tuple[list[dict[str, Any]], list[int]]:
-    """Return the runs that were typed, and the rows they stand in; empty rows are left out."""
+    """Return the runs of a form and the numbers of their rows; empty rows are left out."""
     runs, rows = [], []
     for row in range(row_count(form)):
         field = {
@@ -174,7 +171,7 @@ def runs_of_form(form: Form) -> tuple[list[dict[str, Any]], list[int]]:
 
 
 def runs_of_file(form: FormData) -> list[CalibrationRun]:
-    """Return the runs of the file of a form; none where there is no file."""
+    """Return the runs of the file of a form; empty without a file."""
     file = form.get(FILE)
     if not isinstance(file, UploadFile) or not file.filename:
         return []
@@ -182,7 +179,7 @@ def runs_of_file(form: FormData) -> list[CalibrationRun]:
 
 
 def at_rows(error: AppError, values: Typed, rows: Sequence[int]) -> Form:
-    """Return a form with errors at the rows as they stand on the page; those of a file at the file."""
+    """Return a form with errors of runs at their rows, or at the file they came from."""
     placed = []
     for entry in refused(values, error, ()).errors:
         field = entry.field

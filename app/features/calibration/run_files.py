@@ -46,7 +46,7 @@ MEASURED = ("samples_per_s", "step_time_s", "step_time_ms")
 
 
 def read_runs(content: bytes) -> list[CalibrationRun]:
-    """Return the runs of a CSV file; what is wrong is told with its line and column."""
+    """Return the runs of a CSV file; refuse errors with their line and column."""
     rows = _rows(content)
     header = next(rows, (0, []))[1]
     fields = [FIELDS.get(_plain(name), "") for name in header]
@@ -71,7 +71,7 @@ def read_runs(content: bytes) -> list[CalibrationRun]:
             runs.append(_run(fields, cells))
         except ValidationError as error:
             wrong = from_validation(error.errors(include_url=False)).errors
-            # A run may name its system or describe it: what is wrong with the description counts.
+            # A system is a name or a description: report the errors of the description.
             placed = {entry.field.replace(".RunSystem", ""): entry.message for entry in wrong}
             known = {field: reason for field, reason in placed.items() if field in columns} or placed
             faults += [_at(line, columns.get(field, field), reason) for field, reason in known.items()]
@@ -85,7 +85,7 @@ def read_runs(content: bytes) -> list[CalibrationRun]:
 
 
 def _rows(content: bytes) -> Iterator[tuple[int, list[str]]]:
-    """Give the number and the cells of each line that is no comment, the header first."""
+    """Yield number and cells of each line except comments, the header first."""
     width = 0
     for line, cells in read_cells(content, FILE, MAX_BYTES):
         if cells[0].startswith("#"):

@@ -31,7 +31,7 @@ ANSWER: TypeAdapter[CalibrationAnswer | GainAnswer] = TypeAdapter(AnyCalibration
 def create_calibration(
     bench: Workbench, workspace_id: str, request: CalibrationRequest | GainRequest, key: str | None = None
 ) -> CalibrationAnswer | GainAnswer:
-    """Fit a software profile to measured runs, or hold them against each other, and keep the answer."""
+    """Fit a software profile to measured runs, or compare alternatives, and store the answer."""
     call = IdempotentCall.of("calibrations", key, request)
     stated = request.model_dump(mode="json", exclude_unset=True)
 
@@ -75,10 +75,10 @@ def list_calibrations(
     study: str | None = None,
     wanted: ListFilter = EVERYTHING,
 ) -> Page[CalibrationSummary]:
-    """Return calibrations, newest first; with a study, those of its options alone."""
+    """Return calibrations, newest first, of one study if given."""
 
     def summary(row: CalibrationRow) -> CalibrationSummary:
-        # Only runs of one system make a profile; those held against each other make a gain.
+        # Runs of one system make a profile; alternatives make a gain.
         fitted = row.profile is not None
         kind, software = ("calibration", row.id) if fitted else ("gain", None)
         return filled(CalibrationSummary, row, kind=kind, software=software)

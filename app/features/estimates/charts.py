@@ -151,7 +151,6 @@ class Series:
 
 
 def idle_devices(estimate: Estimate) -> int:
-    """Return the devices that the plan of an estimate leaves idle."""
     plan = estimate.plan
     used = 0 if plan is None else plan.tensor * plan.pipeline * plan.context * plan.data
     return 0 if plan is None else estimate.system.devices - used
@@ -160,7 +159,7 @@ def idle_devices(estimate: Estimate) -> int:
 def efficiency(first: Estimate, estimate: Estimate) -> Quantity | None:
     """Return the speed of one size over that of the smallest, times the growth in devices.
 
-    Its range comes from the samples both share, one by one: what slows both says nothing of their ratio.
+    Its range is that of the ratio of paired samples, in which common causes cancel.
     """
     if first.time_to_train is None or estimate.time_to_train is None:
         return None

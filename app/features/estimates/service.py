@@ -1,4 +1,4 @@
-"""Make, keep and find estimates."""
+"""Create, retrieve and list estimates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def create_estimate(
 
 
 def run_again(bench: Workbench, workspace_id: str, identifier: str, key: str | None = None) -> Estimate:
-    """Make an estimate again from what was asked, with the catalogue of today; the first one stays."""
+    """Create a new estimate from the request of an existing one, with the current catalogue."""
     request = get_estimate_request(bench, workspace_id, identifier)
     return _create(bench, workspace_id, request, IdempotentCall.of(f"estimates/{identifier}/run", key, b""))
 
@@ -44,7 +44,7 @@ def _create(
 
 
 def make_estimate(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
-    """Size a model on a system under a new identifier, without keeping the answer."""
+    """Compute an estimate with a new identifier, without storing it."""
     answer = estimate(request, bench.context(workspace_id))
     ESTIMATES.inc()
     return answer.model_copy(update={"id": new_id("est")})
@@ -77,7 +77,6 @@ def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estima
 
 
 def estimate_of(row: EstimateRow) -> Estimate:
-    """Return an estimate as it was answered, with what was asked."""
     request = EstimateRequest.model_validate(row.request)
     return standing(Estimate.model_validate(row.document), request, row.created_at)
 
@@ -89,7 +88,7 @@ def get_estimate_request(bench: Workbench, workspace_id: str, identifier: str) -
 def priced_estimate(
     bench: Workbench, workspace_id: str, identifier: str, terms: Mapping[str, object]
 ) -> tuple[EstimateRequest, Estimate]:
-    """Return an estimate anew on other terms, without keeping it, and what was asked."""
+    """Compute an estimate on other terms without storing it; return its request as well."""
     request = get_estimate_request(bench, workspace_id, identifier)
     document = request.model_dump(mode="json", exclude_unset=True)
     currency = terms.get("currency", request.currency)
@@ -120,7 +119,7 @@ def list_estimates(
     models, systems = bench.catalogue.models.documents, bench.catalogue.systems.documents
 
     def line(row: EstimateRow, subject: EstimateSubject) -> EstimateSummary:
-        # What the catalogue has no more is still known by its identifier.
+        # What has left the catalogue is still known by its identifier.
         preset, system = models.get(subject.preset or ""), systems.get(subject.system)
         return EstimateSummary(
             id=row.id,
@@ -131,7 +130,7 @@ def list_estimates(
             created_at=row.created_at,
         )
 
-    # What was deleted between the two questions is left out.
+    # Leave out what was deleted between the two queries.
     items = [line(row, subjects[row.id]) for row in listing.rows if row.id in subjects]
     return Page(items=items, next=write_cursor(listing.next))
 

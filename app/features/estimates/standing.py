@@ -1,4 +1,4 @@
-"""An estimate as it stands alone: with what was asked, what was resolved, where it is and its summary."""
+"""A complete estimate: with its request, resolved values, links and summary."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from app.platform.wording.voice import Voice
 ASSUMPTIONS, WORKLOAD = "assumptions.", "workload."
 
 STANDING = {"created_at", "links", "summary", "request", "workload", "assumptions"}
-"""Fields that are made of what is kept beside the answer."""
+"""Fields that are derived and not stored with the answer."""
 
 SUMMARISED = 2
-"""Warnings of a summary."""
+"""Most warnings in a summary."""
 
 
 def standing(estimate: Estimate, request: EstimateRequest, created_at: datetime) -> Estimate:
-    """Return an estimate with what was asked and resolved."""
+    """Return an estimate with its request and the resolved workload and assumptions."""
     return estimate.model_copy(
         update={
             "created_at": created_at,
@@ -67,7 +67,7 @@ def shown(estimate: Estimate, voice: Voice, located: Callable[[str], str]) -> Es
 
 
 def summary_of(estimate: Estimate, voice: Voice) -> list[str]:
-    """Return the few lines that tell what was estimated: time, cost, how sure it is, what to beware of."""
+    """Return a summary in a few lines: time, cost, energy, validation and serious warnings."""
     lines = [estimate.label]
     figures = {
         voice.gettext("Training time"): estimate.time_to_train,

@@ -12,7 +12,7 @@ from app.platform.wording.voice import Voice
 
 
 def trade_off(answers: Sequence[ServingAnswer], limit: float | None, voice: Voice) -> Figure:
-    """Return one line for each system over its batches, and the limit on latency."""
+    """Draw one line per system over its batches, and the latency limit."""
     served = [(answer, answer.serving) for answer in answers if answer.serving is not None]
     points = [point for _, serving in served for point in serving.curve]
     times = [point.time_per_output_token.value for point in points] + ([limit] if limit else [])

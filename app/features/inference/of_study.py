@@ -11,7 +11,7 @@ from app.features.studies.model import StudyOption, stated
 from app.platform.workbench import Workbench
 
 USUAL = {"prompt_tokens": "2048", "output_tokens": "256", "cache_precision": "bf16"}
-"""Fields of the form that nothing in a study says."""
+"""Default fields of the form."""
 
 
 def can_serve(bench: Workbench, option: StudyOption) -> bool:
@@ -22,7 +22,7 @@ def can_serve(bench: Workbench, option: StudyOption) -> bool:
 
 
 def serve_study(question: StudyQuestion, terms: ServingTerms) -> Inference:
-    """Return what the systems of a study serve of its model, in the order of its options."""
+    """Compute how the systems of a study serve its model, in the order of its options."""
     bench, state, workspace = question.bench, question.state, question.workspace
     options = [
         question_of(bench, workspace, state, option.key)
@@ -37,7 +37,7 @@ def serve_study(question: StudyQuestion, terms: ServingTerms) -> Inference:
             {**stated(request.system), "label": option.label, "assumptions": stated(request.assumptions)}
         )
         for option, request in zip(options, requests, strict=True)
-        # Options may try other models; what is compared is one.
+        # Options may have other models; only one is compared.
         if request.model == requests[0].model
     ]
     request = InferenceRequest.model_validate(

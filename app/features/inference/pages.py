@@ -49,7 +49,7 @@ class ServingPage:
 
 
 def serving_page(request: Request, opened: OpenView, result: Answered[Inference] | None) -> ServingPage:
-    """Return the page of an answer, of an earlier one where this question is refused."""
+    """Return the page of an answer, or of the previous one if this question is refused."""
     bench, content = opened.bench, opened.state.content
     form = Form() if result is None else result.form
     answer = None if result is None else result.answer

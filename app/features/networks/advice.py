@@ -1,4 +1,4 @@
-"""The advice of a choice: which network to take, in sentences, and what decides."""
+"""The recommended network in sentences, and what decides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SENTENCES: dict[Term, str] = {
     "tensor_across_machines": "communication inside layers across machines decides; nothing hides it",
     "pipeline_across_machines": "the transfers between pipeline stages decide; nothing hides them",
 }
-"""Term → what is said where a faster network is worth it."""
+"""By deciding term, if a faster network is worth its price."""
 
 ALIKE = "both networks have the same modelled bandwidth; only their scatter differs"
 
@@ -40,7 +40,7 @@ LITTLE = (
 
 
 def percent(share: float) -> float:
-    """Return a share in per cent as a sentence shows it. [%]"""
+    """Return a share rounded for a sentence. [%]"""
     return significant(100.0 * share, 2) if abs(share) >= 0.0005 else 0.0
 
 
@@ -125,7 +125,7 @@ def _sentence(verdict: NetworkVerdict, gain: NetworkGain | None, threshold: floa
 
 
 def _more_sentences(evaluation: Evaluation) -> list[Message]:
-    """Return what else the advice says: how sure it is, and what the run costs."""
+    """Return sentences on the probability of the gain and the cost of the run."""
     sentences, gain, run = [], evaluation.pair_gain, evaluation.run_difference
     if gain is not None:
         sentences.append(
@@ -155,7 +155,7 @@ def _undecided(term: Term, message: Message) -> DecidedBy:
 
 
 def _decided_by(evaluation: Evaluation) -> DecidedBy:
-    """Return which term decides between the two networks of the advice, in a word and in a sentence."""
+    """Return the term that decides between the two networks of the advice."""
     pair, gain, threshold = evaluation.verdict.pair, evaluation.pair_gain, evaluation.threshold
     if pair is None or gain is None:
         return _undecided("same_network", Message(ALIKE))

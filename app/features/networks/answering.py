@@ -1,4 +1,4 @@
-"""Which network a workload is worth."""
+"""Which network is worth its price for a workload."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from app.platform.workbench import Workbench, key_of
 
 
 def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> FabricChoice:
-    """Return every network with what it gains and costs, and which to take."""
+    """Return gain and cost of every network, and a recommendation."""
     estimate_request = _at_book(request, context)
     with fields_at("estimate.{}".format):
         cluster = _cluster(estimate_request, context.at_prices(estimate_request.assumptions))
@@ -94,7 +94,7 @@ def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> Fabri
 
 
 def _at_book(request: FabricChoiceRequest, context: SizingContext) -> EstimateRequest:
-    """Return the estimate with the price book of the choice, where it names one that is known."""
+    """Return the estimate's request at the price book of the choice, which must exist if named."""
     estimate_request = request.estimate
     if request.price_book_id is None:
         return estimate_request
@@ -106,7 +106,7 @@ def _at_book(request: FabricChoiceRequest, context: SizingContext) -> EstimateRe
 
 
 def _cluster(request: EstimateRequest, context: SizingContext) -> Cluster:
-    """Return machines and assumptions; refuse what has no network to choose."""
+    """Return machines and assumptions; refuse systems without a network to choose."""
     if request.model.total_flop is not None:
         raise BadInput.at(
             "model.total_flop", "a model given only as total FLOP has no messages to send over a network"
@@ -276,7 +276,7 @@ def _turning(evaluation: Evaluation) -> Turning:
 
 
 def weigh_fabrics(bench: Workbench, workspace_id: str, request: FabricChoiceRequest) -> FabricChoice:
-    """Return every network with what it gains and costs, and the advice; nothing is stored."""
+    """Return gain and cost of every network, and the advice; nothing is stored."""
 
     def choose() -> FabricChoice:
         return choose_fabric(request, bench.context(workspace_id))
@@ -290,7 +290,7 @@ def weigh_fabrics(bench: Workbench, workspace_id: str, request: FabricChoiceRequ
 
 
 def usual_options(bench: Workbench, estimate: EstimateRequest) -> list[tuple[str, str]]:
-    """Return identifier and label of the networks that are weighed where nothing else is asked."""
+    """Return identifier and label of the networks that are compared by default."""
     system = estimate.system
     try:
         hardware = bench.sizing.hardware.system(system.id, system.count, system.fabric, system.ports_per_node)

@@ -1,4 +1,4 @@
-"""Figures of a network choice: gains against the threshold, what is exposed, and where it turns."""
+"""Figures of a network choice: gains, exposed communication, and where the advice changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.platform.wording.voice import Voice
 
 
 def gains(choice: FabricChoice, voice: Voice) -> Figure:
-    """Return the gain of each network over the reference with its range, and the threshold as a line."""
+    """Draw the gain of each network over the reference with its range, and the threshold as a line."""
     labels = {option.id: option.label for option in choice.options}
     recommended = choice.advice.recommendation if choice.advice else None
     rows, threshold = len(choice.gains), 100.0 * choice.threshold
@@ -38,7 +38,7 @@ def gains(choice: FabricChoice, voice: Voice) -> Figure:
 
 
 def exposed(choice: FabricChoice, voice: Voice) -> Figure:
-    """Return the communication of a step that is not hidden on each network, by kind."""
+    """Draw the exposed communication of a step on each network, by kind."""
     exposures = [option.exposed for option in choice.options]
     longest = max(
         (exposure.tensor + exposure.pipeline + exposure.data for exposure in exposures), default=0.0
@@ -66,7 +66,7 @@ def exposed(choice: FabricChoice, voice: Voice) -> Figure:
 
 
 def ladder(rungs: Sequence[Rung], threshold: float, voice: Voice) -> Figure:
-    """Return what is left to gain over the bandwidth of a machine, and the threshold."""
+    """Draw the gain of the fastest network over the bandwidth of a machine, and the threshold."""
     bandwidths = [rung.node_bandwidth / GIGABYTE for rung in rungs]
     across = axis(
         voice.gettext("Bandwidth per machine"), bandwidths, voice.number, unit="GB/s", log=True, at=bandwidths
@@ -78,7 +78,7 @@ def ladder(rungs: Sequence[Rung], threshold: float, voice: Voice) -> Figure:
 
 
 def accumulation(points: Sequence[AccumulationPoint], threshold: float, voice: Voice) -> Figure:
-    """Return what the fastest network gains over the slowest by accumulation, and the threshold."""
+    """Draw the gain of the fastest network over the slowest by accumulation, and the threshold."""
     counts = [float(point.accumulation) for point in points]
     across = axis(voice.gettext("Micro-batches per step"), counts, voice.number, log=True, at=counts)
     gained = [point.ladder_gain for point in points]
@@ -96,7 +96,7 @@ def _turning(
     across: Axis,
     voice: Voice,
 ) -> Figure:
-    """Return a line of gains; its points are named in a column of their own."""
+    """Draw a line of gains; ``labelled`` is the column with the labels of its points."""
     column, labels = labelled
     points = figures.points(
         x,

@@ -1,4 +1,4 @@
-"""What has to be known to read a choice of networks."""
+"""Warnings of a network choice."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ UNSURE = (0.2, 0.8)
 def validation_of_fabric(
     cluster: Cluster, candidate: NetworkCandidate, regimes: Collection[str] = ()
 ) -> FabricValidation:
-    """Return how far the answer for a network rests on runs over such a network.
+    """Return how far the answer for a network is supported by runs over such a network.
 
-    Runs count that name the fabric themselves; those whose network the catalogue's only stands in for do not.
+    Only runs that name the fabric count, not those for which the catalogue's is a substitute.
     """
     family, series = cluster.profile.family, chip_series(cluster.hardware.entry.chip)
     over = [run for run in cluster.context.runs if run.fabric == candidate.network.fabric]
@@ -58,7 +58,7 @@ def fabric_checks(evaluation: Evaluation) -> list[CheckWarning]:
 
 
 def _of_networks(evaluation: Evaluation) -> Iterator[CheckWarning]:
-    """Give what has to be said of single networks."""
+    """Yield warnings about single networks."""
     cluster, networks = evaluation.cluster, list(evaluation.candidates.values())
     catalog, several = cluster.context.catalog, evaluation.several
     unvalidated = [
@@ -131,7 +131,7 @@ def _outruns_slot(cluster: Cluster, candidate: NetworkCandidate) -> bool:
 
 
 def _of_advice(evaluation: Evaluation) -> Iterator[CheckWarning]:
-    """Give what has to be said of the advice."""
+    """Yield warnings about the advice."""
     verdict, gain = evaluation.verdict, evaluation.pair_gain
     recommended, against = verdict.recommended, verdict.against
     if gain is not None and not gain.measured and UNSURE[0] < gain.probability_above < UNSURE[1]:
@@ -170,7 +170,7 @@ def _of_advice(evaluation: Evaluation) -> Iterator[CheckWarning]:
 def _of_measured(
     slower: NetworkCandidate, faster: NetworkCandidate, threshold: float
 ) -> Iterator[CheckWarning]:
-    """Give what has to be said of a measured gain, and whether the model agrees with it."""
+    """Yield warnings about a measured gain, and whether the model agrees with it."""
     assert slower.runs is not None and faster.runs is not None, "the gain is measured"
     gained = faster.runs.mean / slower.runs.mean - 1.0
     base = slower.runs.model_copy(update={"gain": 0.0, "label": slower.label})

@@ -1,4 +1,4 @@
-"""What travels in a step, which term makes the difference of two networks, and where the advice turns."""
+"""Messages of a step, terms of the difference between two networks, and where the advice changes."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ PASSES: Mapping[Collective, float] = {"all_reduce": 2.0, "reduce_scatter": 1.0, 
 """Collective → passes of its data over a ring."""
 
 ACCUMULATIONS = (1, 2, 4, 8, 16, 32, 64)
-"""Micro-batches per step along which the advice is followed."""
+"""Micro-batches per step for which the advice is computed."""
 
 SAME = 1e-3
 """Relative difference of two bandwidths below which networks are alike."""
 
 
 def exposed_of(parts: Mapping[str, Floats], index: int = 0) -> Exposed:
-    """Return the communication that is not hidden in a step."""
+    """Return the exposed communication of a step."""
     sizes = np.broadcast_shapes(*(np.shape(value) for value in parts.values()))
     flat = {name: float(np.ravel(np.broadcast_to(value, sizes))[index]) for name, value in parts.items()}
     seconds = {kind: flat.get(part, 0.0) for kind, part in EXPOSED.items()}
@@ -54,7 +54,7 @@ def exposed_of(parts: Mapping[str, Floats], index: int = 0) -> Exposed:
 
 @dataclass(frozen=True, slots=True)
 class CollectiveTimer:
-    """Machine and network that messages go over."""
+    """Times collectives on one machine and network."""
 
     case: Case
     software: Software
@@ -62,7 +62,7 @@ class CollectiveTimer:
     def message(
         self, kind: Kind, collective: Collective, size: float, count: float, ranks: float, inside: float
     ) -> NetworkMessage:
-        """Return a collective over so many ranks, of which some are in one machine, nothing hidden."""
+        """Return a collective over ranks of which ``inside`` share a machine, without overlap."""
         inside = min(inside, ranks)
         links, network = self.case.links, self.software.network
         algorithm: Algorithm
@@ -103,7 +103,7 @@ def messages_of(timing: NetworkTiming) -> list[NetworkMessage]:
 
 
 def _gradient_messages(plan: Plan, timer: CollectiveTimer, exposed: float) -> list[NetworkMessage]:
-    """Return the messages of gradients and weights, of whose time a step shows so much. [s]"""
+    """Return the messages of gradients and weights, of which ``exposed`` seconds are not hidden."""
     weights = device_weights(timer.case, plan)
     layers = max(timer.case.depth, 1.0) * weights.share
     groups = [message_group(timer.case, plan, weights, False)]
@@ -116,7 +116,7 @@ def _gradient_messages(plan: Plan, timer: CollectiveTimer, exposed: float) -> li
         exposed -= timer.software.broadcast_latency * plan.sharding_ranks
     if sharding not in (Sharding.OPTIMIZER, Sharding.GRADIENTS):
         return _hiding(messages, _hidden_share(messages, exposed))
-    # Gathered weights hide by the share that the software overlaps; what is left hides the reduction.
+    # The software overlaps a fixed share of gathered weights; the rest of what is hidden is the reduction.
     overlap = timer.software.overlap
     gathered = [message for message in messages if message.collective == "all_gather"]
     reduced = [message for message in messages if message.collective != "all_gather"]
@@ -180,7 +180,7 @@ def _tensor_messages(plan: Plan, timer: CollectiveTimer) -> list[NetworkMessage]
 
 
 def _stage_message(plan: Plan, case: Case, exposed: float) -> NetworkMessage:
-    """Return the transfers between stages, of whose time a step shows so much. [s]"""
+    """Return the transfers between stages, of which ``exposed`` seconds are not hidden."""
     inside = plan.tensor * plan.pipeline * plan.data <= case.links.devices
     blocking = case.blocking_pipeline > 0
     count = 2.0 * plan.accumulation * plan.interleave
@@ -225,9 +225,9 @@ def step_seconds(cluster: Cluster, step: StepTime, plans: Plans) -> Floats:
 
 
 def terms_between(base: NetworkTiming, before: Fabric, after: Fabric) -> list[TermShare]:
-    """Return what the difference of two networks consists of with one plan, the largest first.
+    """Return the terms of the difference between two networks with one plan, the largest first.
 
-    The bandwidth is changed first and the latencies after it, so that the two add up.
+    The bandwidth is changed first and then the latencies, so that the terms add up.
     """
     between = replace(
         before,
@@ -252,17 +252,17 @@ def terms_between(base: NetworkTiming, before: Fabric, after: Fabric) -> list[Te
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """What a faster network would gain otherwise."""
+    """Gain of a faster network, and what it would be under other conditions."""
 
     gain: float
     without_overlap: float
     without_accumulation: float
     alike: bool
-    """True where both networks have the same bandwidth."""
+    """Whether both networks have the same bandwidth."""
 
 
 def counterfactual(cluster: Cluster, base: NetworkTiming, slower: Fabric, faster: Fabric) -> Counterfactual:
-    """Return what the faster network gains, and would gain with nothing hidden and nothing accumulated."""
+    """Return the gain of the faster network, also without overlap and without accumulation."""
     pair = on_fabrics(base.decision.scenario, [slower, faster])
 
     def gains(scenario: Scenario, plans: Plans) -> list[float]:
@@ -287,9 +287,9 @@ def turning_of(
     threshold: float,
     pair: Sequence[Fabric],
 ) -> Turning:
-    """Return where the advice turns along a ladder of networks and along accumulation.
+    """Return where the advice changes along a ladder of networks and along accumulation.
 
-    ``pair`` are the cheaper and the dearer network of the advice; nothing where there is one.
+    ``pair`` is the cheaper and the dearer network of the advice; empty if there is only one.
     """
     built = [(rung, gpu_system(cluster.on(rung)).fabric) for rung in rungs]
     built.sort(key=lambda rung: (float(node_bandwidth(rung[1])), -rung[0].ports))

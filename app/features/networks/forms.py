@@ -1,4 +1,4 @@
-"""The form of a network choice: its terms, and runs that were measured on each network."""
+"""The form of a network choice: its terms, and measured runs by network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.platform.web.query_forms import QueryForm
 KNOWN = ("threshold", "oversubscription", "reference", "installed", "options")
 
 RUNS = "runs-"
-"""Start of the fields that hold measured runs; the identifier of the network follows."""
+"""Prefix of the fields of measured runs, before the identifier of the network."""
 
 NETWORK = re.compile(
     r"(?P<fabric>[a-z0-9-]{1,60}?)-(?P<ports>\d{1,3})(?:-(?P<ratio>\d{1,2}(?:\.\d{1,2})?)to1)?"
@@ -25,7 +25,7 @@ NETWORK = re.compile(
 """Identifier of a network: fabric, ports and oversubscription."""
 
 TOGETHER = re.compile(r"\d{1,3}(?:,\d{3})+")
-"""Numbers joined by commas alone, which may also be one number with its thousands set apart."""
+"""Numbers joined by commas alone, which could also be one number with thousands separators."""
 
 SEPARATOR = re.compile(r"[\s,;]+")
 
@@ -54,7 +54,7 @@ FORM = NetworkForm(NetworkTerms)
 
 
 def body_of(values: Mapping[str, str]) -> dict[str, Any]:
-    """Return the terms that a form holds as the schema reads them."""
+    """Return the fields of a form as the body of network terms."""
     body: dict[str, Any] = {}
     if "reference" in values:
         body["reference"] = values["reference"]
@@ -72,7 +72,7 @@ def body_of(values: Mapping[str, str]) -> dict[str, Any]:
 
 
 def choice_request(question: StudyQuestion, terms: NetworkTerms | None = None) -> FabricChoiceRequest:
-    """Return the choice of networks that an option asks for; without terms on those its study holds."""
+    """Return the request for an option; the terms default to those its study holds."""
     assert question.request is not None, "a stated figure has no network"
     if terms is None:
         terms = FORM.request(FORM.filled({**USUAL, **question.content.views.get(VIEW, {})}))
@@ -83,7 +83,7 @@ def choice_request(question: StudyQuestion, terms: NetworkTerms | None = None) -
 
 
 def _share(text: str) -> str:
-    """Return a threshold in per cent as a share; other text as it is, for the schema to refuse."""
+    """Return a threshold in per cent as a share; other text unchanged, for the schema to refuse."""
     try:
         return repr(float(plain_number(text.removesuffix("%").strip())) / 100.0)
     except ValueError:
@@ -115,7 +115,7 @@ def _runs(name: str, text: str) -> list[str]:
 
 
 def placed(error: AppError) -> AppError:
-    """Return an error with its fields named as those of the form, each once."""
+    """Return an error at the fields of the form, each once."""
     fields: dict[str, FieldError] = {}
     for entry in error.errors:
         name = parameter_of(entry.field)
@@ -125,7 +125,7 @@ def placed(error: AppError) -> AppError:
 
 
 def parameter_of(field: str) -> str:
-    """Return the field of the form that a field of the request comes from.
+    """Return the form's field for a field of the request.
 
     >>> parameter_of("measured.roce-100-8.0"), parameter_of("options.1.fabric"), parameter_of("installed.0")
     ('runs-roce-100-8', 'options', 'installed')

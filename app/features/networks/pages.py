@@ -232,12 +232,10 @@ def proposal_url(view: OpenView, choice: FabricChoice) -> str:
 
 
 def is_own(option: FabricOption, system: SystemSummary) -> bool:
-    """Tell whether a network is that of the option."""
     return (option.fabric, option.ports_per_node) == (system.fabric, system.ports_per_node)
 
 
 def network_knobs(option: FabricOption, frame: StudyFrame) -> dict[str, str]:
-    """Return the knobs that give the option of a view a network."""
     return {f"fabric.{frame.option}": option.fabric, f"ports.{frame.option}": str(option.ports_per_node)}
 
 

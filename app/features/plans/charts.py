@@ -14,10 +14,10 @@ from app.platform.wording.scales import scale_of
 from app.platform.wording.voice import Voice
 
 SHADES = (0.02, 0.05, 0.10, 0.25, 0.50)
-"""How far a cell may be behind the fastest to have this shade or a darker one; more is palest."""
+"""Distance from the fastest cell up to which a cell has each shade, darkest first."""
 
 LONGEST = 2.0
-"""Step time up to which the front is drawn, over the shortest; the table goes on."""
+"""Longest step time of the axis, relative to the shortest; the table has all points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def _heat_cell(cell: MapCell | None, fastest: float | None) -> HeatCell | None:
 
 @dataclass(frozen=True, slots=True)
 class FilledBar:
-    """Memory of a plan on a bar as long as the memory of the device, or as its need where that is more."""
+    """Memory of a plan on a bar of the device's memory, or of the plan's if that is more."""
 
     filled: float
     limit: float
@@ -76,7 +76,7 @@ def filled_bar(share: float, limit: float) -> FilledBar:
 
 
 def differences(more: Sequence[Part], title: str, voice: Voice) -> Figure:
-    """Return by how much each part of another plan's step is longer than the first's, and their sum."""
+    """Draw how much longer each part of another plan's step is than the first's, and their sum."""
     largest = max((abs(part.seconds) for part in more), default=0.0)
     total = sum(part.seconds for part in more)
     scale = scale_of(max(largest, abs(total)), "s")

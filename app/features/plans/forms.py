@@ -1,4 +1,4 @@
-"""What the view of plans asks of an option, and where addresses of plan searches lead."""
+"""The search behind the view of plans, and the studies that old addresses lead to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.platform.workbench import Workbench
 FILTERS = tuple(PlanInput.model_fields)
 
 OFFERED = ("tensor", "pipeline", "recompute", "sharding", "offload", "phases")
-"""Filters that the view offers; the others only say what an address asks for."""
+"""Filters that the view offers; the others can only be set in an address."""
 
 AGAINST = "against"
 
@@ -35,7 +35,7 @@ Values = Mapping[str, str]
 def search_request(question: StudyQuestion, estimate: Estimate, terms: PlanQuestion) -> SearchRequest:
     """Return the search among all plans of an option, at its global batch.
 
-    Its plan is no constraint: it is held against the best.
+    Its own plan is no constraint but is compared with the best.
     """
     assert question.request is not None, "a stated figure has no plan"
     body = question.request.model_dump(mode="json", exclude_unset=True, exclude={"plan", "label"})
@@ -46,13 +46,13 @@ def search_request(question: StudyQuestion, estimate: Estimate, terms: PlanQuest
         body["probability"] = question.content.limits.probability
     body["constraints"] = terms.model_dump(mode="json", exclude_unset=True, exclude={AGAINST})
     if estimate.plan is not None and estimate.plan.context > 1:
-        # Only plans of as many ranks to a sample can be held against it: the degree is never searched.
+        # Only plans of the same context degree are comparable: it is never searched.
         body["constraints"].setdefault("context", estimate.plan.context)
     return SearchRequest.model_validate(body)
 
 
 def at_filters(error: AppError) -> AppError:
-    """Return an error with what is wrong with a filter at its field, each field once."""
+    """Return an error at the filters' fields, each once."""
     fields: dict[str, FieldError] = {}
     for entry in error.errors:
         name = entry.field.removeprefix("constraints.").partition(".")[0]
@@ -62,9 +62,9 @@ def at_filters(error: AppError) -> AppError:
 
 
 def compared_with(terms: PlanQuestion, search: Search, own: int) -> int:
-    """Return the place, from 1, of the plan that the first is held against; 0 where there is no other.
+    """Return the rank, from 1, of the plan that the first is compared with; 0 if there is no other.
 
-    Where nothing is said it is ``own``, the place of the option's plan, else the second.
+    The default is ``own``, the rank of the option's plan, otherwise 2.
     """
     most = len(search.plans)
     if terms.against is None:
@@ -77,18 +77,18 @@ def compared_with(terms: PlanQuestion, search: Search, own: int) -> int:
 
 
 def own_rank(search: Search, plan: PlanSummary | None) -> int:
-    """Return the place, from 1, of an option's plan among the best; 0 where it is not there."""
+    """Return the rank, from 1, of an option's plan among the best; 0 if it is not among them."""
     ranks = (rank for rank, candidate in enumerate(search.plans, 1) if plan and same(candidate.plan, plan))
     return next(ranks, 0)
 
 
 def same(plan: PlanSummary, other: PlanSummary) -> bool:
-    """Tell whether two plans are one in everything that can be chosen."""
+    """Tell whether two plans make the same choices."""
     return all(getattr(plan, name) == getattr(other, name) for name in FILTERS)
 
 
 def map_request(request: SearchRequest, search: Search) -> SearchRequest | None:
-    """Return the search for the whole map where a search is narrowed to degrees, at the same batch."""
+    """Return the search for the whole map at the same batch; None unless degrees are constrained."""
     if request.constraints.tensor is None and request.constraints.pipeline is None:
         return None
     return request.model_copy(
@@ -128,9 +128,9 @@ EXAMPLE = {"model": "gpt3-175b", "system": "dgx-a100-640gb", "count": "128", "gl
 
 
 def study_of_search(bench: Workbench, query: Values) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the study that an address of a plan search asks about, and its filters.
+    """Return the study and the filters of a plan search's address.
 
-    Where the address does not say how much is trained, the training of the model is.
+    If the address does not say how long to train, the training of the model does.
     """
     values = {**(query if "model" in query else {**EXAMPLE, **query})}
     if not set(AMOUNT) & set(values):
@@ -171,7 +171,7 @@ GPT3 = {
 
 
 def study_of_mapping(query: Values) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return a study of a model on the pod of an address of a mapping, and the mapping."""
+    """Return the study and the fields of a mapping's address."""
     fields = {**(query or GPT3)}
     model, workload = {"preset": "gpt3-175b"}, {"tokens": 300e9}
     if fields.get("layers", "") == "24":
@@ -183,7 +183,7 @@ def study_of_mapping(query: Values) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def mapping_of(estimate: Estimate) -> dict[str, str]:
-    """Return the mapping that the plan of an estimate is, as the fields of a form."""
+    """Return the plan of an estimate as the fields of a mapping."""
     plan = estimate.plan
     fields = {"system": estimate.system.id, "count": str(estimate.system.count)}
     if plan is None:
@@ -210,7 +210,7 @@ PLAN_FIELDS = {
 
 
 def mapping_knobs(form: Form, option: str) -> dict[str, str]:
-    """Return the knobs that lay an option as a form says."""
+    """Return the knobs that give an option the plan of a form."""
     numbers = {
         name: int(float(plain_number(form.get(name, "1")))) for name in (*PLAN_FIELDS, "replica_batch")
     }

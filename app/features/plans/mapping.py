@@ -96,7 +96,7 @@ def _plan_warnings(request: ChecksRequest) -> Iterator[CheckWarning]:
 
 
 def stages_uneven(layers: int, pipeline: int) -> Iterator[CheckWarning]:
-    """Give the warning that layers do not divide over the stages: all wait for the longest."""
+    """Yield a warning if layers do not divide over the stages: all wait for the longest."""
     if layers % pipeline:
         message = Message(
             "{layers} layers do not divide evenly over {pipeline} stages; the longest has {longest}",
@@ -202,14 +202,14 @@ def run_search(bench: Workbench, workspace_id: str, request: SearchRequest) -> S
 
 
 def kept_search(bench: Workbench, workspace_id: str, request: SearchRequest) -> Search:
-    """Return the best plans of a model on a system, those of a question asked lately from memory."""
+    """Return the best plans of a model on a system, cached by request."""
     key = key_of(workspace_id, request)
     answer: Search = bench.searches.get(key, lambda: run_search(bench, workspace_id, request))
     return answer
 
 
 IPU_SOFTWARE = "ipu-base"
-"""What every IPU stack starts from: no SDK or framework changes how much memory a mapping takes."""
+"""Base profile of every IPU stack; SDK and framework do not change the memory of a mapping."""
 
 
 def map_onto_ipus(bench: Workbench, request: MappingRequest) -> ModelMapping:

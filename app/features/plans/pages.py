@@ -68,7 +68,7 @@ def search_plans(question: StudyQuestion, terms: PlanQuestion) -> Search:
 
 
 def map_cells(question: StudyQuestion, terms: PlanQuestion, search: Search) -> Sequence[MapCell]:
-    """Return all degrees, whichever a search is narrowed to."""
+    """Return the map of all degrees, even if the search is constrained to some."""
     wider = map_request(search_request(question, estimate_of(question), terms), search)
     return search.map if wider is None else kept_search(question.bench, question.workspace, wider).map
 
@@ -76,7 +76,7 @@ def map_cells(question: StudyQuestion, terms: PlanQuestion, search: Search) -> S
 def plans_page(
     request: Request, view: OpenView, result: Answered[Search] | None, laid: Answered[ModelMapping] | None
 ) -> PlansPage:
-    """Return the page of a search, the form alone where there is none."""
+    """Return the page of a search, or just the form without one."""
     voice, frame, question = voice_of(request), view.frame, view.question
     form = Form() if result is None else result.form
     values, search = form.firsts, None if result is None else result.answer
@@ -130,7 +130,7 @@ def mapping_view(request: Request, view: OpenView, result: Answered[ModelMapping
 
 
 def mapping_part(frame: StudyFrame, result: Answered[ModelMapping]) -> MappingPart:
-    """Return what is shown of a mapping, of an earlier one where this one is refused."""
+    """Return the part of a mapping, or of the previous one if this one is refused."""
     mapping = result.answer
     knobs = {} if mapping is None or result.stale else mapping_knobs(result.form, frame.option)
     full = max(mapping.weights_per_device, mapping.memory_per_device) if mapping else 1.0

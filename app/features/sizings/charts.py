@@ -19,11 +19,10 @@ AXES: Mapping[BudgetKind, str] = {
     "run": "Cost per run",
     "term": "Cost over the term",
 }
-"""Cost that ranks → what its axis is called."""
 
 
 def frontier(sizing: Sizing, voice: Voice) -> Figure:
-    """Return time against cost of every priced option, the front drawn through, limits as lines."""
+    """Draw time against cost of every priced option, with the front and the limits as lines."""
     kind = sizing.ranked_by
     options = [option for option in sizing.options if option.time_to_train and getattr(option.costs, kind)]
     scale = time_scale([option.time_to_train for option in options])
@@ -83,7 +82,7 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
 
 
 def curve(scaling_curve: ScalingCurve, voice: Voice) -> list[Figure]:
-    """Return time to train over accelerators with what stops paying, and the cost of the run where known."""
+    """Draw time to train over accelerators, and the cost of the run if all of them are known."""
     points = scaling_curve.points
     counts, devices = [point.count for point in points], [point.accelerators for point in points]
     sizes = scaling_curve.name, counts, devices, [point.idle_accelerators for point in points]
@@ -113,10 +112,10 @@ def _limits(
     kind, deadline, budget = sizing.ranked_by, sizing.request.deadline_s, sizing.request.budget
     times = [end / scale.size for option in options for end in (_time(option).low, _time(option).high)]
     costs = [end for option in options for end in (_cost(option, kind).low, _cost(option, kind).high)]
-    # A budget is a line only where it is held against the cost that is drawn.
+    # A budget is a line only if it limits the kind of cost that is drawn.
     if {option.budget_kind for option in options} != {kind}:
         budget = None
-    # Each line runs past the other, so that the corner both limits leave is seen.
+    # Each line extends past the other, so that their corner is visible.
     times += [] if deadline is None else [deadline / scale.size]
     costs += [] if budget is None else [budget]
     lines = []

@@ -1,4 +1,4 @@
-"""Which system a study needs: its question as a sizing, the filters of its view, a search that is watched."""
+"""Which system a study needs: its question as a sizing, its filters, and a search with progress."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS = ("gpu", "ipu", "cloud")
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which systems are considered; the fields of the view that are not the study's own."""
+    """Which systems are considered; fields of the view beside those of the study."""
 
     kinds: Sequence[str] = KINDS
     systems: Sequence[str] = ()
@@ -52,7 +52,7 @@ class Filters:
         return cls(kinds or KINDS, [name for name in fields.get("system", "").split(",") if name], most)
 
     def wanted(self, bench: Workbench) -> Callable[[SizingOption], bool]:
-        """Return what tells whether an option is considered."""
+        """Return the predicate that selects the options to consider."""
         systems = bench.catalogue.systems.documents
 
         def wants(option: SizingOption) -> bool:
@@ -68,23 +68,23 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class SystemQuestion:
-    """What a study asks of all systems, and under which limits and filters it is answered."""
+    """The question of a study about all systems, with its limits and filters."""
 
     bench: Workbench
     workspace: str
     unlimited: SizingRequest
-    """Without limits and filters, which need no search."""
+    """Request without limits and filters, which need no search of their own."""
     request: SizingRequest
-    """With them."""
+    """Request with limits."""
     filters: Filters
 
     @property
     def identifier(self) -> str:
-        """Of the answer."""
+        """Identifier of the answer."""
         return sizing_id(self.bench, self.workspace, self.unlimited)
 
     def answer(self) -> Sizing | None:
-        """Return the answer where the search has been made."""
+        """Return the answer if the search has been made."""
         stored = stored_sizing(self.bench, self.workspace, self.identifier)
         if stored is None:
             return None
@@ -92,18 +92,18 @@ class SystemQuestion:
         return judged_sizing(self.bench, self.workspace, stored, self.request, wanted)
 
     def search(self, gone: Callable[[], bool] = never) -> Sizing:
-        """Return the answer; the search is made where nobody has made it before and somebody waits for it."""
+        """Return the answer, searching first unless it is stored; stops when ``gone`` returns True."""
         if stored_sizing(self.bench, self.workspace, self.identifier) is None:
             find_sizing(self.bench, self.workspace, self.identifier, self.unlimited, gone=gone)
         answer = self.answer()
-        assert answer is not None, "what was found is kept"
+        assert answer is not None, "a search stores its answer"
         return answer
 
 
 def question_of(
     bench: Workbench, workspace: str, content: StudyContent, filters: Filters
 ) -> SystemQuestion | None:
-    """Return what a study asks of all systems; None where it has no model."""
+    """Return the question of a study about all systems; None if it has no model."""
     body = asked_of(content)
     if body is None:
         return None
@@ -116,7 +116,7 @@ def question_of(
 
 
 def asked_of(content: StudyContent) -> dict[str, Any] | None:
-    """Return what a study asks as a sizing states it; None where it has no model."""
+    """Return a study's question as the body of a sizing request; None if it has no model."""
     base, (model, workload) = content.base, training_of(content)
     if not model:
         return None
@@ -132,13 +132,13 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SearchState:
-    """How far a search is."""
+    """Progress of a search."""
 
     status: Literal["running", "done", "failed"] = "running"
     done: int = 0
     total: int = 1
     system: str = ""
-    """What is searched now."""
+    """Name of the system being searched."""
     message: Message | None = None
     """Why it failed."""
 
@@ -148,7 +148,7 @@ class SearchState:
 
 
 class WatchedSearch:
-    """A search that says how far it is, and ends early where nobody waits for it."""
+    """A search that reports its progress and can be stopped."""
 
     def __init__(self, question: SystemQuestion) -> None:
         self.question = question
@@ -158,9 +158,6 @@ class WatchedSearch:
 
     def stop(self) -> None:
         self._stopped = True
-
-    def _gone(self) -> bool:
-        return self._stopped
 
     def run(self) -> None:
         question = self.question
@@ -173,7 +170,7 @@ class WatchedSearch:
                 question.identifier,
                 question.unlimited,
                 self._watch,
-                self._gone,
+                lambda: self._stopped,
             )
             self.state = replace(self.state, status="done", done=self.state.total)
         except (Stopped, Abandoned):

@@ -258,7 +258,6 @@ class SystemSearch:
             self.options.append(self._option(candidate, finding))
 
     def candidate(self, system: str, count: int) -> Candidate:
-        """Return a system at a count with its prices."""
         request, catalog = self.request, self.context.catalog
         if system not in self._systems:
             smallest = self.context.hardware.system(system, 1)

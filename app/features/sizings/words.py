@@ -8,11 +8,11 @@ from app.estimating.ranges import chance, duration, money, significant
 from app.features.sizings.model import BudgetKind, Sizing, SizingOption
 
 SHOWN_LIMITS = 2
-"""Prices that would overturn an answer and are said in a sentence; the document has them all."""
+"""Most price limits that get a sentence; the document has them all."""
 
 
 def sentences(sizing: Sizing) -> list[Message]:
-    """Return what a sizing found: the best option first, then what would change the answer."""
+    """Return the result of a sizing in sentences: the best option, then what would change the answer."""
     by_id = {option.id: option for option in sizing.options}
     if sizing.outcome == "not_met":
         return _not_met(sizing, by_id)
@@ -38,7 +38,7 @@ def sentences(sizing: Sizing) -> list[Message]:
 
 
 def _message(text: Text) -> Message:
-    """Return the sentence of a document, the sentences inside it too."""
+    """Return the message of a document's text, nested ones included."""
     values = {
         name: _message(Text.model_validate(value)) if isinstance(value, dict) else value
         for name, value in text.values.items()
@@ -96,7 +96,7 @@ def _values(option: SizingOption, sizing: Sizing) -> dict[str, object]:
 
 
 def _cost(option: SizingOption, kind: BudgetKind) -> Message:
-    """Return the cost by which an option is ranked; where that is the run's, what it costs to buy too."""
+    """Return the cost by which an option is ranked, with the purchase if that is the run."""
     if kind == "run" and option.costs.purchase is not None and option.costs.run is not None:
         both = {"run": priced(option, "run"), "purchase": priced(option, "purchase")}
         return Message("{run}, {purchase}", both)
@@ -104,7 +104,6 @@ def _cost(option: SizingOption, kind: BudgetKind) -> Message:
 
 
 def priced(option: SizingOption, kind: BudgetKind) -> Message:
-    """Return one kind of cost of an option as a sentence says it."""
     amount = getattr(option.costs, kind)
     if amount is None:
         rented = kind == "purchase" and option.acquisition == "rent"
@@ -113,7 +112,7 @@ def priced(option: SizingOption, kind: BudgetKind) -> Message:
 
 
 def paid(amount: float, currency: str, option: SizingOption, kind: BudgetKind) -> Message:
-    """Return an amount of money with what it pays for."""
+    """Say what an amount of money pays for."""
     values: dict[str, object] = {"amount": money(amount, currency)}
     if kind == "purchase":
         return Message("{amount} to buy", values)
