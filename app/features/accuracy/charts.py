@@ -129,10 +129,10 @@ def _traces(
     drawn: Sequence[tuple[Mark, float, float, float, float]], order: Sequence[str], voice: Voice
 ) -> list[Trace]:
     """Return points with their ranges as thin lines, one colour and shape per family."""
-    named = order if len(order) <= len(figures.SERIES) else order[: len(figures.SERIES) - 1]
-    parts: dict[str, list[tuple[Mark, float, float, float, float]]] = {name: [] for name in named}
+    listed = order if len(order) <= len(figures.SERIES) else order[: len(figures.SERIES) - 1]
+    parts: dict[str, list[tuple[Mark, float, float, float, float]]] = {name: [] for name in listed}
     for point in drawn:
-        name = point[0].family if point[0].family in named else voice.gettext("other families")
+        name = point[0].family if point[0].family in listed else voice.gettext("other families")
         parts.setdefault(name, []).append(point)
     inks = zip(figures.SERIES, figures.SYMBOLS, strict=True)
     return [

@@ -40,15 +40,15 @@ class BillPage:
     frame: StudyFrame
     result: Answered[OptionBill] | None
     racks: Sequence[tuple[str, str, Rack]]
-    """Racks that are filled alike: their name, and what stands in one of them."""
+    """Identical racks: their name, and the contents of one of them."""
     elevation: DrawingView | None
     topology: DrawingView | None
     pod: bool
     """Whether the system comes with its links."""
     others: Sequence[Choice]
-    """Options whose bills can stand beside this one."""
+    """Options with bills to compare."""
     kept: Sequence[tuple[str, str]]
-    """Fields of the form that the choice of another option leaves as they are."""
+    """Fields of the form that are kept when another option is chosen."""
 
 
 def bill_page(request: Request, view: OpenView, result: Answered[OptionBill] | None) -> BillPage:

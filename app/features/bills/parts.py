@@ -107,27 +107,27 @@ def pod_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Bi
     own = [line.item for line in system.bill if line.item not in (system.machine, HOST)]
     switches = {_switch_use(catalog, item)[1] for item in own}
     if linked > 1:
-        each = round(catalog.figure(CABLING, "neighbour_links").si)
+        links = round(catalog.figure(CABLING, "neighbour_links").si)
         closed = linked * system.devices_per_machine >= round(catalog.figure(system.chip, "pod_size").si)
         template = (
             "{chains} rings of {linked} machines, {each} cables between neighbours"
             if closed
             else "{chains} rows of {linked} machines, {each} cables between neighbours"
         )
-        rule = Message(template, {"chains": chains, "linked": linked, "each": each})
-        cables = chains * (linked if closed else linked - 1) * each
+        rule = Message(template, {"chains": chains, "linked": linked, "each": links})
+        cables = chains * (linked if closed else linked - 1) * links
         yield part(catalog, IPU_LINK_CABLE, "cables", "ipu_link_cable", cables, rule)
-    each = round(catalog.figure(CABLING, "switch_host_links").si)
-    cables = machines * each
+    links = round(catalog.figure(CABLING, "switch_host_links").si)
+    cables = machines * links
     if "host_switch" in switches:
         of_host = round(catalog.figure(CABLING, "host_switch_links").si)
         cables += hosts * of_host
         rule = Message(
             "{machines} machines × {each} and {hosts} hosts × {of_host}, to the pod switch",
-            {"machines": machines, "each": each, "hosts": hosts, "of_host": of_host},
+            {"machines": machines, "each": links, "hosts": hosts, "of_host": of_host},
         )
     else:
-        values = {"machines": machines, "each": each}
+        values = {"machines": machines, "each": links}
         rule = Message("{machines} machines × {each}, directly to the host", values)
     yield part(catalog, POD_CABLE, "cables", "host_cable", cables, rule)
     if chains > count:
@@ -201,9 +201,9 @@ def management_parts(catalog: Catalog, system: SystemEntry, parts: Sequence[Bill
         elif line.use in SWITCHES and line.use != "management_switch":
             ports += line.count
     switch = catalog.figure(CLUSTER, "management_switch").text
-    each = round(catalog.figure(switch, "ports").si)
-    values = {"ports": ports, "each": each, "brought": brought}
-    more = -(-ports // each) - brought
+    switch_ports = round(catalog.figure(switch, "ports").si)
+    values = {"ports": ports, "each": switch_ports, "brought": brought}
+    more = -(-ports // switch_ports) - brought
     if more > 0:
         template = (
             "{ports} management ports, {each} per switch; {brought} of the switches come with the pods"

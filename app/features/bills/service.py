@@ -139,8 +139,8 @@ def create_bill(bench: Workbench, workspace_id: str, request: BillRequest, key: 
     """Create and store the bill of a system, or of an estimate's system."""
 
     def make() -> tuple[Bill, Save]:
-        asked = of_estimate(bench, workspace_id, request)
-        answer = make_bill(asked, bench.context(workspace_id), new_id("bom"), request.estimate_id)
+        completed = of_estimate(bench, workspace_id, request)
+        answer = make_bill(completed, bench.context(workspace_id), new_id("bom"), request.estimate_id)
         stated, document = request.model_dump(mode="json", exclude_unset=True), answer.model_dump(mode="json")
         return answer, lambda repository: repository.add(
             BillRow(id=answer.id, label=answer.label[:300], request=stated, document=document)

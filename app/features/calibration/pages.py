@@ -67,18 +67,18 @@ def row_count(form: Form) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunsPage:
-    """Measured runs of an option, the calibrations of its study, and one of these in full."""
+    """Measured runs of an option, the calibrations of its study, and the details of one."""
 
     frame: StudyFrame
     form: Form
     message: Message | None
-    """What is wrong with the form as a whole."""
+    """Error of the form as a whole."""
     rows: Sequence[int]
     """Numbers of the rows of runs, from 0."""
     more: bool
     """Whether rows can be added."""
     usual: Mapping[str, str]
-    """What the study says where a row says nothing."""
+    """Defaults of a row, from the study."""
     earlier: Sequence[CalibrationSummary]
     """Calibrations of the study, the newest first."""
     shown: CalibrationAnswer | GainAnswer | None
@@ -89,7 +89,7 @@ class RunsPage:
     time_scale: Scale | None
     """One unit for the step times of all runs."""
     use_url: str
-    """Address of the study with the fitted profile; empty where no option can have it."""
+    """Address of the study with the fitted profile; empty if no option can use it."""
     used_by: Sequence[str]
     """Options that would have the profile."""
 

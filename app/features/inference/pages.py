@@ -35,13 +35,13 @@ class ServingPage:
     frame: StudyFrame
     form: Form
     general: Sequence[Message]
-    """What is wrong that no field of the form shows."""
+    """Errors that no field of the form shows."""
     stale: bool
-    """Whether the answer is that of an earlier question."""
+    """Whether the answer is that of the previous question."""
     suited: bool
     """Whether any option can serve."""
     left_out: Sequence[str]
-    """Names of options that are no such systems or have a model of their own."""
+    """Names of options that cannot serve or have another model."""
     formats: Mapping[str, str]
     answer: Inference | None
     chart: FigureView | None

@@ -1,4 +1,4 @@
-"""The network of an option of a study: which one is worth its price, and the switches it takes."""
+"""The network of an option of a study: which one is worth its price, and its switches."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ router = page_router()
 
 
 def switched(bench: Workbench, option: StudyOption) -> bool:
-    """Tell whether an option is machines whose network is bought; pods and clouds have theirs built in."""
+    """Tell whether the network of an option is purchased; those of pods and clouds are built in."""
     system = bench.catalogue.systems.documents.get(option.system.id) if option.system else None
     return system is not None and system.chip_kind == "gpu" and system.acquisition == "own"
 
@@ -63,29 +63,29 @@ def weigh(question: StudyQuestion, terms: NetworkTerms) -> FabricChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkRow:
-    """One network with what its row shows."""
+    """The row of one network."""
 
     option: FabricOption
     gain: FabricGain | None
-    """What it gains over the reference; None for the reference itself."""
+    """Gain over the reference; None for the reference itself."""
     exposed: Sequence[Segment]
     """Its exposed communication by kind, on a scale that all networks share."""
     own: bool
-    """Whether the option of the study has it."""
+    """Whether it is the network of the option."""
     use_url: str
-    """Address of the study in which the option has it."""
+    """Address of the study with this network."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FabricChoiceView:
-    """What a page shows of a choice besides the choice itself."""
+    """The part of the page that is derived from a choice."""
 
     rows: Sequence[NetworkRow]
     reference: str
-    """Label of the network that gains are stated over."""
+    """Label of the network relative to which gains are stated."""
     taken: FabricOption | None
     use_url: str
-    """Address of the study in which the option has the network that is recommended; empty where it has."""
+    """Address of the study with the recommended network; empty if the option has it."""
     charts: Sequence[FigureView]
     turning_charts: Sequence[FigureView]
 
@@ -96,7 +96,7 @@ class SwitchPart:
 
     result: Answered[FabricPlan]
     general: Sequence[Message]
-    """What is wrong that no field shows."""
+    """Errors that no field shows."""
     drawing: DrawingView | None
 
 
@@ -107,21 +107,21 @@ class NetworkPage:
     frame: StudyFrame
     form: Form
     general: Sequence[Message]
-    """What is wrong that no field of the form shows."""
+    """Errors that no field of the form shows."""
     stale: bool
-    """Whether the choice is that of an earlier question."""
+    """Whether the choice is that of the previous question."""
     built_in: Sequence[str]
     """Names of options whose network is built in."""
     networks: Mapping[str, str]
     """Identifier → label."""
     some_measured: bool
-    """Whether any runs were typed, so that their fields are shown open."""
+    """Whether there are measured runs, so that their fields are shown open."""
     kept: Sequence[tuple[str, str]]
     """Fields of the view that the form does not show."""
     choice: FabricChoice | None
     answer: FabricChoiceView | None
     proposal_url: str
-    """Where a proposal begins that has the recommended network; empty without a choice."""
+    """Address of a proposal with the recommended network; empty without a choice."""
     switches: SwitchPart | None
 
 
@@ -137,7 +137,7 @@ def network_page(
     result: Answered[FabricChoice] | None,
     switches: Answered[FabricPlan] | None,
 ) -> NetworkPage:
-    """Return the page of a choice, of an earlier one where this one is refused."""
+    """Return the page of a choice, or of the previous one if this one is refused."""
     frame, question, voice = view.frame, view.question, voice_of(request)
     form = Form() if result is None else result.form
     choice = None if result is None else result.answer
@@ -177,7 +177,7 @@ def switch_view(request: Request, view: OpenView, result: Answered[FabricPlan] |
 
 
 def switch_part(result: Answered[FabricPlan], voice: Voice) -> SwitchPart:
-    """Return what is shown of a network, of an earlier one where this one is refused."""
+    """Return the part of the switches, or of the previous ones if these are refused."""
     plan = result.answer
     drawn = topology(plan, voice) if plan else None
     return SwitchPart(
@@ -220,7 +220,7 @@ def recommended(choice: FabricChoice) -> FabricOption | None:
 
 
 def proposal_url(view: OpenView, choice: FabricChoice) -> str:
-    """Return where a proposal begins: with the network that is recommended, as it must not sell another."""
+    """Return the address of a proposal with the recommended network, which is the one it must sell."""
     frame, state, query = view.frame, view.state, view.frame.query
     taken = recommended(choice)
     if taken is not None and not is_own(taken, choice.system):
@@ -268,7 +268,7 @@ def gain_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
 
 
 def turning_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
-    """Return where the decision changes: along the bandwidth of a machine, and along accumulation."""
+    """Return the charts of where the decision changes: with bandwidth, and with accumulation."""
     turning = choice.turning
     if turning is None:
         return []
@@ -291,7 +291,7 @@ TWENTY = {"nodes": "20", "ports_per_node": "8", "port_gbps": "200", "switch_port
 
 
 def usual_switches(question: StudyQuestion) -> dict[str, str]:
-    """Return the nodes and ports of an option, and the switch its network is built of."""
+    """Return the nodes and ports of an option, and the ports of its switch."""
     assert question.request is not None, "a stated figure has no network"
     system, catalog = question.request.system, question.bench.sizing.catalog
     hardware = question.bench.sizing.hardware.system(
@@ -307,7 +307,7 @@ def usual_switches(question: StudyQuestion) -> dict[str, str]:
 
 
 def switch_ports(catalog: Catalog, hardware: Hardware) -> str:
-    """Return the ports of the switch that makes the cheapest network; empty where there is none."""
+    """Return the ports of the switch in the cheapest network; empty if there is none."""
     if not has_bill(catalog, hardware.fabric):
         return ""
     try:
@@ -368,7 +368,7 @@ def place_switches(query: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, 
 
 
 def place_networks(bench: Workbench, workspace: str, query: Mapping[str, str], identifier: str) -> Placed:
-    """Return the study of an estimate; a price book that the address names is one of its assumptions."""
+    """Return the study of an estimate, with the price book of the address in its assumptions."""
     study, _ = place_estimate(bench, workspace, {}, identifier)
     fields = {name: text for name, text in query.items() if name in KNOWN or name.startswith(RUNS)}
     if "price_book_id" in query:

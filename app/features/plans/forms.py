@@ -119,10 +119,10 @@ QUESTION = {
     "probability": "limits.probability",
     "memory_margin": "base.assumptions.memory_margin",
 }
-"""Parameter of an address of a plan search → where a study has it."""
+"""Parameter of a plan search's address → path in a study."""
 
 NAMES = {"model", "system", "fabric", "target", "software"}
-"""Parameters that are no numbers."""
+"""Parameters that are not numbers."""
 
 EXAMPLE = {"model": "gpt3-175b", "system": "dgx-a100-640gb", "count": "128", "global_batch": "1536"}
 

@@ -1,4 +1,4 @@
-"""The view of a study that finds a system for it: all systems and counts under its limits."""
+"""The view of a study that compares all systems and counts under its limits."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ VIEW = "systems"
 PATH = "/studies/{identifier}/systems"
 
 LIMITS = ("deadline", "budget", "budget_kind", "probability")
-"""Knobs of the study that the view has fields for."""
+"""Knobs of the study with a field in the view."""
 
 FILTERS = ("kind", "system", "accelerators")
 
@@ -118,7 +118,7 @@ class SystemsPage:
 
     frame: StudyFrame
     form: Form
-    """Limits and filters as they can be changed."""
+    """Fields of limits and filters."""
     message: Message | None
     """What is wrong that belongs to no field."""
     groups: Sequence[SystemGroup]
@@ -129,21 +129,21 @@ class SystemsPage:
     asked: bool
     """Whether the study has a question to ask of systems."""
     sizing: Sizing | None
-    """None while it is searched for, and where nothing was found."""
+    """None during the search, or if nothing was found."""
     pending: bool
     """Whether the search is still to be made."""
     searching: bool
-    """Whether it begins by itself."""
+    """Whether the page starts the search."""
     display: Mapping[str, str]
-    """How the table is shown: what it is sorted by, and whether in full."""
+    """Display of the table: its order, and whether it is shown in full."""
     answer: Sequence[Message]
-    """What was found, in sentences; the first stands out."""
+    """Result in sentences; the first is emphasised."""
     options: Sequence[SizingOption]
-    """Those that are shown."""
+    """Options that are shown."""
     tied: Sequence[str]
-    """Options that nothing separates from the best."""
+    """Options that are tied with the best."""
     reasons: Mapping[str, str]
-    """Warnings above the level of information, in words."""
+    """Short texts of warnings."""
     hidden: int
     """Options that are not shown yet."""
     frontier: FigureView | None
@@ -206,7 +206,7 @@ def show_systems_data(
     cursor: CursorQuery = None,
 ) -> Sizing:
     """Return all systems and counts for the question of a study, a hundred options at a time."""
-    # What cannot be read is refused before anything is searched for.
+    # Refuse an invalid cursor before searching.
     counted(cursor)
     question = question_in(open_view(request, bench, workspace, identifier, VIEW, None))
     if question is None:
