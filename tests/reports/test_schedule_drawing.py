@@ -15,7 +15,7 @@ from PIL import Image
 
 from app.engine.pipeline import Schedule, bubble_slots, lockstep, one_forward_one_backward
 from app.estimating.documents import PipelineSchedule
-from app.features.estimates.schedule import excerpt, pipeline_drawing, schedule_rows, stage_times
+from app.features.estimates.schedule import excerpt_of, pipeline_drawing, schedule_rows, stage_times
 from app.platform.charts.figure_tables import rows_csv
 from app.platform.charts.still_files import sketch
 from app.platform.charts.svg import Area, Box, Label, written
@@ -56,7 +56,7 @@ def starts(
 
 def agrees(drawn: PipelineSchedule, whole: Schedule) -> None:
     """Every pass of the excerpt stands, on the step's clock, where the whole schedule has it."""
-    cut = excerpt(drawn)
+    cut = excerpt_of(drawn)
     found = starts(cut.passes, cut.number, cut.true_time(cut.passes.start))
     known = starts(whole, whole.micro_batch + 1, whole.start)
     assert len(found) == cut.passes.start.size

@@ -50,7 +50,7 @@ def scale_of(devices: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunChoice:
-    """Which runs are looked at, and with what left out of the fit."""
+    """Which runs are considered, and what was left out of the fit."""
 
     family: str = ALL
     chip: str = ""
@@ -127,36 +127,36 @@ def cells(predictions: Iterable[Prediction]) -> list[AgreementCell]:
     parts: dict[tuple[str, str, int], list[Prediction]] = {}
     for run in predictions:
         if run.log_error is not None:
-            place = SCALE_CODES.index(scale_of(run.devices))
-            parts.setdefault((run.family, run.chip, place), []).append(run)
+            index = SCALE_CODES.index(scale_of(run.devices))
+            parts.setdefault((run.family, run.chip, index), []).append(run)
     return [
         AgreementCell(
             family,
             chip,
-            SCALE_CODES[place],
+            SCALE_CODES[index],
             agreement(members, "in_sample"),
             agreement(members, "group_left_out"),
         )
-        for (family, chip, place), members in sorted(parts.items())
+        for (family, chip, index), members in sorted(parts.items())
     ]
 
 
-def worst(predictions: Iterable[Prediction], kind: str, shown: int) -> list[Prediction]:
+def worst(predictions: Iterable[Prediction], kind: str, most: int) -> list[Prediction]:
     """Return the worst runs, the worst first: one of each model on each chip with each software.
 
-    Runs alike are missed alike; all of them would hide the other kinds.
+    Similar runs have similar errors, and listing all of them would hide other kinds.
     """
     missed = [(abs(error), run) for run in predictions if (error := run.error(kind)) is not None]
     chosen: dict[tuple[str, str, str], Prediction] = {}
     for _, run in sorted(missed, key=lambda pair: (-pair[0], pair[1].id)):
         chosen.setdefault((run.model, run.chip, run.software), run)
-    return list(chosen.values())[:shown]
+    return list(chosen.values())[:most]
 
 
 OF_CALIBRATIONS = frozenset(
     {"gpu_calibrated", "gpu_beyond_calibration", "ipu_calibrated", "ipu_beyond_calibration"}
 )
-"""Regimes of a code whose user measured it; such runs are in no table here."""
+"""Regimes of software calibrated by users, whose runs are not in the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ class ChainPoint:
 
     @property
     def configuration(self) -> tuple[int, float | None, str]:
-        """What a repeat of it has in common with it."""
+        """What repeats of a run share."""
         return self.devices, self.batch, self.plan
 
 
@@ -256,7 +256,7 @@ class Chain:
     repeats: float | None
     """Standard deviation of the logarithm between runs of one configuration; None without any."""
     repeat_deviation: float
-    """What is taken for it where pairs are compared."""
+    """Deviation of repeats with which pairs are compared."""
 
     @property
     def least(self) -> int:
@@ -282,19 +282,19 @@ class Ranking:
 
 
 def chains(predictions: Iterable[Prediction], kind: str, repeats: Sequence[Pattern]) -> list[Chain]:
-    """Return the chains of three runs at least, the widest range of devices first."""
+    """Return the chains of at least three runs, the widest range of devices first."""
     members: dict[str, list[Prediction]] = {}
     for run in predictions:
         if run.error(kind) is not None:
             members.setdefault(run.chain, []).append(run)
-    ranks = chain_correlations(run.result(kind) for found in members.values() for run in found)
-    made = [_chain(name, members[name], rank, kind, repeats) for name, rank in ranks.items()]
-    return sorted(made, key=lambda chain: (-chain.most / chain.least, -len(chain.points), chain.name))
+    ranks = chain_correlations(run.result(kind) for runs in members.values() for run in runs)
+    ordered = [_chain(name, members[name], rank, kind, repeats) for name, rank in ranks.items()]
+    return sorted(ordered, key=lambda chain: (-chain.most / chain.least, -len(chain.points), chain.name))
 
 
-def scaled(found: Iterable[Chain]) -> list[Chain]:
+def scaled(curves: Iterable[Chain]) -> list[Chain]:
     """Return the chains over more than one count of devices."""
-    return [chain for chain in found if chain.most > chain.least]
+    return [chain for chain in curves if chain.most > chain.least]
 
 
 def _chain(
@@ -359,28 +359,28 @@ def replicate_deviation(points: Iterable[ChainPoint], *, same_group: bool = Fals
 def repeat_deviation(
     points: Sequence[ChainPoint], facts: dict[str, str], devices: int, repeats: Sequence[Pattern]
 ) -> float:
-    """Return what repeats of a run differ by: as measured apart, as replicates say, or the usual."""
+    """Return the deviation of repeats: stated for such runs, measured by replicates, or the default."""
     stated = first([pattern for pattern in repeats if pattern.patterns], facts, devices)
     if stated is not None:
         return float(stated["deviation"])
-    found = replicate_deviation(points, same_group=True)
-    if found:
-        return found
+    replicates = replicate_deviation(points, same_group=True)
+    if replicates:
+        return replicates
     usual = next(pattern for pattern in repeats if not pattern.patterns)
     return float(usual.result["deviation"])
 
 
-def ranking(found: Iterable[Chain]) -> Ranking:
+def ranking(curves: Iterable[Chain]) -> Ranking:
     """Return how many pairs inside chains are ranked right by the throughput of one device.
 
-    A pair counts where the measured values differ by more than three repeat deviations; the growth
-    with the number of devices is taken out, for any model would rank that.
+    A pair counts if the measured values differ by more than three repeat deviations. Throughput per device
+    excludes the growth with the number of devices, which any model would rank right.
     """
-    return ranked((chain.points, chain.repeat_deviation) for chain in found)
+    return ranked((chain.points, chain.repeat_deviation) for chain in curves)
 
 
 class ChainOutcome(Protocol):
-    """What was measured and what was predicted of it."""
+    """A measured value and its prediction."""
 
     @property
     def measured(self) -> float:
@@ -392,16 +392,16 @@ class ChainOutcome(Protocol):
 
 
 def ranked(sets: Iterable[tuple[Sequence[ChainOutcome], float]]) -> Ranking:
-    """Return how many pairs of one set that differ clearly are predicted in the right order."""
-    found = [clear for outcomes, deviation in sets if (clear := clear_pairs(outcomes, deviation))]
-    right = sum(measured * predicted > 0 for clear in found for measured, predicted in clear)
-    return Ranking(sum(map(len, found)), right, len(found))
+    """Rank the clearly different pairs within each set."""
+    clear_sets = [clear for outcomes, deviation in sets if (clear := clear_pairs(outcomes, deviation))]
+    right = sum(measured * predicted > 0 for clear in clear_sets for measured, predicted in clear)
+    return Ranking(sum(map(len, clear_sets)), right, len(clear_sets))
 
 
 def clear_pairs(outcomes: Sequence[ChainOutcome], deviation: float) -> list[tuple[float, float]]:
-    """Return how far two outcomes lie apart, measured and predicted, for every pair that differs clearly."""
+    """Return the measured and predicted log-ratio of every pair that differs clearly."""
     return [
-        (apart, math.log(one.predicted / other.predicted))
-        for one, other in itertools.combinations(outcomes, 2)
-        if abs(apart := math.log(one.measured / other.measured)) > CLEAR * deviation
+        (apart, math.log(outcome.predicted / other.predicted))
+        for outcome, other in itertools.combinations(outcomes, 2)
+        if abs(apart := math.log(outcome.measured / other.measured)) > CLEAR * deviation
     ]

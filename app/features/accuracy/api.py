@@ -11,7 +11,7 @@ from fastapi import Query
 from app.estimating.schema import Document
 from app.features.accuracy.agreement import Agreement, RunChoice, agreement, counted
 from app.features.accuracy.predictions import Prediction
-from app.features.accuracy.service import choice_of, found_errors, predictions
+from app.features.accuracy.service import choice_of, errors_of, predictions
 from app.platform.listing import filled
 from app.platform.web.api import LIST, api_router
 
@@ -39,8 +39,8 @@ class ErrorSummary(Document):
     """High end of the 95 % binomial interval of the coverage."""
 
     @classmethod
-    def of(cls, found: Agreement) -> ErrorSummary:
-        return filled(cls, found)
+    def of(cls, errors: Agreement) -> ErrorSummary:
+        return filled(cls, errors)
 
 
 class ErrorCell(Document):
@@ -83,17 +83,20 @@ class Accuracy(Document):
     """Errors of the chosen runs by family, chip and size."""
 
 
-def asked(description: str, example: str) -> object:
+def filter_query(description: str, example: str) -> object:
     return Query(max_length=100, description=description, examples=[example])
 
 
 @router.get("", summary="Retrieve the accuracy", responses=LIST)
 def get_accuracy(
-    family: Annotated[str, asked("Model family, “core” or “other”; if omitted, all.", "core")] = "",
-    chip: Annotated[str, asked("Chip; if omitted, all.", "a100-sxm-80gb")] = "",
-    scale: Annotated[str, asked("Class of size; if omitted, all.", "9-64")] = "",
+    family: Annotated[str, filter_query("Model family, “core” or “other”; if omitted, all.", "core")] = "",
+    chip: Annotated[str, filter_query("Chip; if omitted, all.", "a100-sxm-80gb")] = "",
+    scale: Annotated[str, filter_query("Class of size; if omitted, all.", "9-64")] = "",
     errors: Annotated[
-        str, asked("What is left out of the fit; if omitted, the group of each run.", "laboratory_left_out")
+        str,
+        filter_query(
+            "What is left out of the fit; if omitted, the group of each run.", "laboratory_left_out"
+        ),
     ] = "",
 ) -> Accuracy:
     """Return the errors of predictions of measured runs, by family, chip, size and by what was left out."""
@@ -102,8 +105,7 @@ def get_accuracy(
 
 @functools.lru_cache(maxsize=64)
 def accuracy_of(choice: RunChoice) -> Accuracy:
-    """Return the errors of the chosen runs; a choice has the same for every reader."""
-    found, runs = found_errors(choice), counted(filter(choice.holds, predictions()))
+    errors, runs = errors_of(choice), counted(filter(choice.holds, predictions()))
 
     def by(key: Callable[[Prediction], str]) -> dict[str, ErrorSummary]:
         return {
@@ -117,8 +119,8 @@ def accuracy_of(choice: RunChoice) -> Accuracy:
         scale=choice.scale,
         errors=choice.errors,
         measured=len(predictions()),
-        headline=ErrorSummary.of(found["headline"]),
-        kinds={name: ErrorSummary.of(one) for name, one in found["kinds"].items()},
+        headline=ErrorSummary.of(errors["headline"]),
+        kinds={name: ErrorSummary.of(kind_errors) for name, kind_errors in errors["kinds"].items()},
         families=by(lambda run: run.family),
         chips=by(lambda run: run.chip),
         cells=[
@@ -128,6 +130,6 @@ def accuracy_of(choice: RunChoice) -> Accuracy:
                 in_sample=ErrorSummary.of(cell.in_sample),
                 left_out=ErrorSummary.of(cell.left_out),
             )
-            for cell in found["cells"]
+            for cell in errors["cells"]
         ],
     )

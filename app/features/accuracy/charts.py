@@ -15,7 +15,7 @@ from app.platform.wording.voice import Voice
 NEAR = 0.10
 """Half the width of the guide around perfect agreement."""
 WIDEST = 0.11
-"""How far runs of one size are spread to either side, so that they do not cover each other. [decades]"""
+"""Most by which runs of one size are moved sideways to avoid overlap. [decades]"""
 
 RATIOS = (
     0.02,
@@ -51,7 +51,7 @@ class Mark:
     """One run in a figure."""
 
     family: str
-    said: tuple[str, ...]
+    tips: tuple[str, ...]
     """What run it is, its software, and its figures."""
     devices: int
     measured: float
@@ -62,10 +62,10 @@ class Mark:
 
 def ratios(marks: Sequence[Mark], voice: Voice) -> Figure:
     """Return predicted over measured by number of devices, with ranges and a guide of ±10 %."""
-    places = spread_out([mark.devices for mark in marks])
+    positions = spread_out([mark.devices for mark in marks])
     drawn = [
         (mark, x, mark.predicted / mark.measured, mark.low / mark.measured, mark.high / mark.measured)
-        for mark, x in zip(marks, places, strict=True)
+        for mark, x in zip(marks, positions, strict=True)
     ]
     least = min([0.8, *(0.96 * y for _, _, y, _, _ in drawn)])
     most = max([1.25, *(1.04 * y for _, _, y, _, _ in drawn)])
@@ -74,7 +74,7 @@ def ratios(marks: Sequence[Mark], voice: Voice) -> Figure:
     behind = {"xref": "paper", "x0": 0, "x1": 1, "layer": "below"}
     return figure(
         _traces(drawn, families(marks), voice),
-        axis(voice.gettext("Devices"), places, voice.number, log=True, at=SIZES) | {"showgrid": False},
+        axis(voice.gettext("Devices"), positions, voice.number, log=True, at=SIZES) | {"showgrid": False},
         axis(
             voice.gettext("Predicted / measured"),
             (),
@@ -129,18 +129,18 @@ def _traces(
     drawn: Sequence[tuple[Mark, float, float, float, float]], order: Sequence[str], voice: Voice
 ) -> list[Trace]:
     """Return points with their ranges as thin lines, one colour and shape per family."""
-    kept = order if len(order) <= len(figures.SERIES) else order[: len(figures.SERIES) - 1]
-    parts: dict[str, list[tuple[Mark, float, float, float, float]]] = {name: [] for name in kept}
-    for one in drawn:
-        name = one[0].family if one[0].family in kept else voice.gettext("other families")
-        parts.setdefault(name, []).append(one)
+    listed = order if len(order) <= len(figures.SERIES) else order[: len(figures.SERIES) - 1]
+    parts: dict[str, list[tuple[Mark, float, float, float, float]]] = {name: [] for name in listed}
+    for point in drawn:
+        name = point[0].family if point[0].family in listed else voice.gettext("other families")
+        parts.setdefault(name, []).append(point)
     inks = zip(figures.SERIES, figures.SYMBOLS, strict=True)
     return [
         figures.points(
             [short(x) for _, x, *_ in members],
             [short(y) for _, _, y, *_ in members],
             {"color": colour, "symbol": symbol, "size": 6.5, "opacity": 0.85},
-            [mark.said for mark, *_ in members],
+            [mark.tips for mark, *_ in members],
             name=plain(name),
             error_y={
                 "type": "data",
@@ -158,24 +158,24 @@ def _traces(
 
 
 def short(value: float) -> float:
-    """Return a value to the digits that a chart can show; a page holds thousands of them."""
+    """Round a value to the digits that a chart can show, to keep the page small."""
     return float(f"{value:.5g}")
 
 
 def spread_out(devices: Sequence[int]) -> list[float]:
-    """Return places on a logarithmic axis where runs of one size stand beside each other.
+    """Return positions on a logarithmic axis at which runs of one size are side by side.
 
     >>> [round(place, 2) for place in spread_out([8, 8, 16])]
     [7.93, 8.07, 16.0]
     """
     total, seen = Counter(devices), Counter[int]()
-    places = []
+    positions = []
     for count in devices:
         half = min(WIDEST, 0.004 * (total[count] - 1))
         position = 2.0 * seen[count] / (total[count] - 1) - 1.0 if total[count] > 1 else 0.0
         seen[count] += 1
-        places.append(count * 10.0 ** (half * position))
-    return places
+        positions.append(count * 10.0 ** (half * position))
+    return positions
 
 
 WIDTH, HEIGHT, EDGE = 160.0, 64.0, 6.0
@@ -211,5 +211,8 @@ def curve(chain: Chain) -> ChainDrawing:
     return ChainDrawing(
         measured=[(across(point.devices), up(math.log(point.measured))) for point in chain.points],
         predicted=[(across(point.devices), up(math.log(point.predicted))) for point in chain.points],
-        line=" ".join(f"{across(devices)},{up(sum(found) / len(found))}" for devices, found in lines.items()),
+        line=" ".join(
+            f"{across(devices)},{up(sum(logarithms) / len(logarithms))}"
+            for devices, logarithms in lines.items()
+        ),
     )

@@ -69,7 +69,7 @@ RULES = {
 
 
 def configuration(row: Row) -> str:
-    """Return what a measured row says of its run, in one line."""
+    """Describe the run of a measured row in one line."""
     parts = [row["model_name"], f"{row['accelerators']} × {row['system']}", row["precision"]]
     parts += [
         f"{name} {row[column]}"
@@ -81,13 +81,13 @@ def configuration(row: Row) -> str:
 
 def refusals(*reports: ValidationReport) -> str:
     rows = [row for report in reports for row in report.rows]
-    found = Counter((row.family, row.reason) for row in rows if not row.supported)
-    told = f"{found.total()} rows of all {len(rows):,} are refused rather than guessed."
+    counts = Counter((row.family, row.reason) for row in rows if not row.supported)
+    sentence = f"{counts.total()} rows of all {len(rows):,} are refused rather than guessed."
     lines = [
         [family, str(count), reason]
-        for (family, reason), count in sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))
+        for (family, reason), count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     ]
-    return "\n\n".join(("## Not predicted, and why", told, table(("family", "rows:", "reason"), lines)))
+    return "\n\n".join(("## Not predicted, and why", sentence, table(("family", "rows:", "reason"), lines)))
 
 
 def memory_section(cases: Iterable[MemoryCase]) -> str:
@@ -116,13 +116,13 @@ def counts_section(counts: Counts) -> str:
     figures = [[text, str(fitted[name]), str(assumed.get(name, 0))] for name, text in FIGURES.items()]
     figures.append(["all", str(sum(fitted.values())), str(sum(assumed.values()))])
     rules = [[f"`data/validation/{name}`", text, str(counts.rules[name])] for name, text in RULES.items()]
-    told = (
+    sentence = (
         f"{sum(fitted.values())} figures were fitted to measured runs and {sum(assumed.values())} assumed or "
         f"estimated.\nThe other {counts.sourced:,} accepted figures of the catalogue were read from a source."
     )
     sections = (
         "## What was fitted",
-        told,
+        sentence,
         table(("figures in", "fitted:", "assumed or estimated:"), figures),
         RULES_WRITTEN,
         table(("rules in", "what they decide", "rules:"), rules),
@@ -224,7 +224,7 @@ def _cell(cell: AgreementCell) -> list[str]:
 
 
 def written_scale(code: str) -> str:
-    """Return a class of size as it is read.
+    """Write a class of size in words.
 
     >>> written_scale("9-64"), written_scale("513-")
     ('9–64', '513 and more')
@@ -234,24 +234,25 @@ def written_scale(code: str) -> str:
 
 
 def chain_section(evidence: AccuracyEvidence) -> str:
-    """Return how well scaling chains are followed, and how many pairs are ranked right."""
-    found = chains(counted(evidence.predictions), IN_SAMPLE, evidence.repeats)
-    curves = scaled(found)
+    """Return the section on scaling chains: their shape, and how many pairs are ranked right."""
+    scaling_chains = chains(counted(evidence.predictions), IN_SAMPLE, evidence.repeats)
+    curves = scaled(scaling_chains)
     shapes = sorted(chain.shape for chain in curves)
-    told = (
-        f"Of {len(found)} chains {sum(chain.rank >= IN_ORDER for chain in found)} are in exact order; "
+    in_order = sum(chain.rank >= IN_ORDER for chain in scaling_chains)
+    sentence = (
+        f"Of {len(scaling_chains)} chains {in_order} are in exact order; "
         f"{len(curves)} are over more than one\nnumber of devices, and half of these miss the shape by less "
-        f"than {percent(shapes[len(shapes) // 2])}.\n{_pairs(ranking(found))}"
+        f"than {percent(shapes[len(shapes) // 2])}.\n{_pairs(ranking(scaling_chains))}"
     )
     headings = ("model", "software", "chip", "devices", "n:", "measured", "predicted", "offset:", "shape:")
     lines = [_chain(chain) for chain in curves[:CHAINS_SHOWN]]
-    return "\n\n".join((CHAINS, told, table((*headings, "repeats:", "rank:"), lines)))
+    return "\n\n".join((CHAINS, sentence, table((*headings, "repeats:", "rank:"), lines)))
 
 
-def _pairs(found: Ranking) -> str:
+def _pairs(order: Ranking) -> str:
     return (
         f"Pairs of one chain whose throughput per device differs by more than three repeat deviations: "
-        f"{found.pairs:,} in\n{found.chains} chains, of which {whole_percent(found.share)} are predicted in "
+        f"{order.pairs:,} in\n{order.chains} chains, of which {whole_percent(order.share)} are predicted in "
         "the right order."
     )
 
@@ -294,13 +295,13 @@ def _missed(run: Prediction, configurations: Mapping[str, Row], reasons: Mapping
     ]
 
 
-def gap_section(found: Gaps) -> str:
-    sizes = ", ".join(f"{size.devices:,} ({size.chip})" for size in found.largest)
+def gap_section(gaps: Gaps) -> str:
+    sizes = ", ".join(f"{size.devices:,} ({size.chip})" for size in gaps.largest)
     lines = [
-        ["families of models", _listed(found.families)],
-        ["chips", _listed(found.chips)],
+        ["families of models", _listed(gaps.families)],
+        ["chips", _listed(gaps.chips)],
         ["more devices than the largest measured run", sizes],
-        ["regimes of `data/residuals.csv`", _listed(found.regimes)],
+        ["regimes of `data/residuals.csv`", _listed(gaps.regimes)],
         ["IPUs", "anything beyond one rack; tensor parallel and phased execution"],
         ["beside throughput", "cost, energy, failures and restarts, waiting for data"],
     ]
@@ -450,7 +451,6 @@ class FamilyAgreement(NamedTuple):
 
     @classmethod
     def of(cls, evidence: AccuracyEvidence) -> FamilyAgreement:
-        """Return the agreement that a README begins with."""
         rows = _of(throughput(evidence.headline), LEADING)
         unseen, general = (
             summary("", _of(evidence.left_out[kind], LEADING))
@@ -505,7 +505,7 @@ NEWER = "H100, B200, GB200, MI300X, TPU, Gaudi, Trainium"
 
 
 def newer_chips_sentence(errors: LeftOutErrors) -> str:
-    """Return what the README says of chips that no software profile was fitted on."""
+    """Return the README's sentence on chips that no software profile was fitted on."""
     known, unseen = (errors[kind, "core", "newer"] for kind in ("laboratory", "chip"))
     return (
         f"On newer chips ({NEWER}; {known.runs:,} runs of these families)\n"
@@ -609,8 +609,8 @@ def _unseen(evidence: AccuracyEvidence) -> str:
     """Return errors in sample and left out, by family on GPUs and on IPUs."""
     rows: dict[str, dict[str, ErrorSummary]] = {}
     for label, column in HELD_OUT:
-        found = throughput(evidence.headline) if column is None else evidence.left_out[column]
-        known = [row for row in found if row.family in FITTED_FAMILIES and row.supported]
+        results = throughput(evidence.headline) if column is None else evidence.left_out[column]
+        known = [row for row in results if row.family in FITTED_FAMILIES and row.supported]
         leading = [row for row in known if row.family in LEADING and _kind(row) == "GPU"]
         rows[label] = {"these four on GPU": summary("", leading)}
         rows[label] |= {

@@ -1,4 +1,4 @@
-"""What the accuracy document is made from: measured rows, predictions and what was fitted."""
+"""The data of the accuracy document: measured rows, predictions and fitted figures."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ class FittedFigure:
 
     file: str
     owner: str
-    """Profile, chip or fabric it belongs to; empty where it is everybody's."""
+    """Profile, chip or fabric it belongs to; empty if it applies to all."""
     name: str
     value: str
     """As written, with its unit."""
     deviation: float | None
     """Relative, or absolute for shares."""
     runs: int | None
-    """Measured runs it rests on, where the data say."""
+    """Measured runs it was fitted to, if the data say."""
     groups: int | None
     worth: float | None
-    """What the error grows by without it, where the data say."""
+    """Growth of the error without it, if the data say."""
     note: str
 
     @classmethod
     def of(
         cls, file: str, owner: str, name: str, value: str, note: str, deviation: float = 0.0
     ) -> FittedFigure:
-        """Return a figure with what its note says of the runs."""
+        """Return a figure with the numbers of runs and groups in its note."""
         rests, worth = RESTS_ON.search(note), WORTH.search(note)
         runs, groups = (int(part.replace(",", "")) for part in rests.groups()) if rests else (None, None)
         return cls(
@@ -142,9 +142,9 @@ def _rules(file: str, rules: Iterable[Rule]) -> Iterator[FittedFigure]:
         result = rule.result
         if result.get("status") == "fitted":
             owner = " · ".join(pattern.pattern.strip("^$") for pattern in rule.patterns.values())
-            named = "field" in result
+            is_field = "field" in result
             name, value = (
-                (result["field"], result["value"]) if named else ("efficiency", result["efficiency"])
+                (result["field"], result["value"]) if is_field else ("efficiency", result["efficiency"])
             )
             yield FittedFigure.of(file, owner, name, value, result.get("note", ""))
 
@@ -154,12 +154,14 @@ def _accepted(context: SizingContext) -> list[Figure]:
 
 
 def _catalogue(context: SizingContext) -> Iterator[FittedFigure]:
-    """Yield the fitted figures of the catalogue; chips of one series share one, it was chosen once."""
-    found: dict[tuple[str, float | None], list[Figure]] = {}
+    """Yield the fitted figures of the catalogue, once for all chips of a series that share one."""
+    by_value: dict[tuple[str, float | None], list[Figure]] = {}
     for figure in _accepted(context):
         if figure.fitted:
-            found.setdefault((figure.parameter, figure.value), []).append(figure)
-    for (name, value), figures in sorted(found.items(), key=lambda entry: (entry[0][0], entry[0][1] or 0.0)):
+            by_value.setdefault((figure.parameter, figure.value), []).append(figure)
+    for (name, value), figures in sorted(
+        by_value.items(), key=lambda entry: (entry[0][0], entry[0][1] or 0.0)
+    ):
         first = figures[0]
         yield FittedFigure.of(
             "catalogue",
@@ -199,7 +201,7 @@ class Counts:
     assumed: Mapping[str, int]
     rules: Mapping[str, int]
     sourced: int
-    """Accepted figures of the catalogue that were read somewhere."""
+    """Accepted figures of the catalogue that were read from a source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +218,10 @@ class MemoryCase:
 
 @dataclass(frozen=True, slots=True)
 class AccuracyEvidence:
-    """Predictions of all measured rows, and what stands behind them."""
+    """Predictions of all measured rows, with the data behind them."""
 
     headline: ValidationReport
-    """Rows of priority 1 and 2 that were read and not remembered."""
+    """Rows of priority 1 and 2 that were read from a source."""
     apart: ValidationReport
     """All other rows."""
     newer: ValidationReport
@@ -228,7 +230,7 @@ class AccuracyEvidence:
     """The headline rows with the default software of an estimate in place of a row's own."""
     newer_defaults: ValidationReport
     left_out: Mapping[str, tuple[RowResult, ...]]
-    """Throughput rows of the headline as a fit predicts them that did not see them, by what was left out."""
+    """Throughput rows of the headline predicted by a fit without them, by what was left out."""
     configurations: Mapping[str, Row]
     """Measured rows by identifier, as they were read."""
     memory: tuple[MemoryCase, ...]
@@ -292,7 +294,7 @@ def in_headline(row: Row) -> bool:
 
 
 def with_default_software(context: SizingContext, families: Iterable[str]) -> SizingContext:
-    """Return a context whose rows run on what an estimate takes where no software is named."""
+    """Return a context that predicts rows with the default software of an estimate."""
     systems = context.rules.systems.values()
     chips = {row["chip"]: context.catalog.system(row["system"]).chip_kind for row in systems}
     convolutional = convolutional_families()
@@ -321,7 +323,7 @@ def convolutional_families() -> frozenset[str]:
 
 
 def left_out(report: ValidationReport, path: Path) -> dict[str, tuple[RowResult, ...]]:
-    """Return rows as software figures predict them that were fitted without them."""
+    """Return rows predicted with software figures that were fitted without them, by what was left out."""
     known = {row.id: row for row in report.rows if row.supported and row.measured is not None}
     errors = [line for line in read_table(path) if line["id"] in known]
     return {
@@ -329,7 +331,7 @@ def left_out(report: ValidationReport, path: Path) -> dict[str, tuple[RowResult,
             _predicted_at(
                 known[line["id"]],
                 float(line[name]),
-                # Where more than a group is left out the band is not that of the row's own.
+                # If more than a group is left out, the band has its own width.
                 number(line.get(f"{name}_half_width", "")),
             )
             for line in errors
@@ -340,7 +342,7 @@ def left_out(report: ValidationReport, path: Path) -> dict[str, tuple[RowResult,
 
 
 def _predicted_at(row: RowResult, slower: float, width: float | None) -> RowResult:
-    """Return a row with another log-error of its time; the band as wide as before, or of a width."""
+    """Return a row with another log-error of its time, and its band with a width or as wide as before."""
     error = slower if row.metric in SLOWER_IS_MORE else -slower
     predicted = (row.measured or 0.0) * math.exp(error)
     if width is not None:
@@ -381,7 +383,7 @@ def counts_of(context: SizingContext, figures: Iterable[FittedFigure] | None = N
 
 
 def count_lines(counts: Counts) -> list[str]:
-    """Return how many figures were chosen by looking at measured runs, by file and in all."""
+    """Return the number of figures fitted to measured runs, by file and in total."""
     return [
         "figures chosen by looking at measured runs:",
         *(f"{number:4d}  data/{name}" for name, number in counts.fitted.items()),

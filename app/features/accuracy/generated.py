@@ -1,4 +1,4 @@
-"""Documents that the program writes about itself, so that they cannot disagree with it."""
+"""Documents generated from the program, so that they cannot disagree with it."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ Constants = Mapping[tuple[str, str, str], tuple[str, str]]
 
 def read_constants(directory: Path) -> Constants:
     """Return value and status of every constant by file, item and name."""
-    found: dict[tuple[str, str, str], tuple[str, str]] = {}
+    constants: dict[tuple[str, str, str], tuple[str, str]] = {}
     for path in sorted(directory.glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as handle:
             for row in csv.DictReader(handle):
                 entry = _constant(row)
                 if entry is not None:
                     item, name, value, status = entry
-                    found[path.stem, item, name] = (value, status)
-    return found
+                    constants[path.stem, item, name] = (value, status)
+    return constants
 
 
 def _constant(row: Mapping[str, str]) -> tuple[str, str, str, str] | None:
@@ -88,7 +88,7 @@ def _constant(row: Mapping[str, str]) -> tuple[str, str, str, str] | None:
 
 
 def _plain(text: str) -> str:
-    """Return a number as it is best read; other text as it is."""
+    """Return a number formatted for reading; other text unchanged."""
     try:
         value = float(text)
     except ValueError:
@@ -99,15 +99,15 @@ def _plain(text: str) -> str:
 
 
 def refreshed(text: str, constants: Constants, name: str) -> str:
-    """Return a text whose tables of constants say what the data say."""
+    """Return a text with its tables of constants updated from the data."""
 
     def row(match: re.Match[str]) -> str:
         key = (match["file"], match["item"] or "", match["name"])
         if key not in constants:
             raise CatalogError(f"{name}: data/{key[0]}.csv has no {key[2]} {key[1]}".rstrip())
         value, status = constants[key]
-        place = f"`data/{key[0]}.csv`" + (f" {key[1]}" if key[1] else "")
-        return f"| `{key[2]}` | {value} | {status} | {place} |{match['rest']}"
+        source = f"`data/{key[0]}.csv`" + (f" {key[1]}" if key[1] else "")
+        return f"| `{key[2]}` | {value} | {status} | {source} |{match['rest']}"
 
     return QUOTED.sub(row, text)
 
@@ -120,11 +120,7 @@ NODES = 4
 NAMES = 4
 """Lines of an estimate that say what was asked; the figures follow."""
 
-GPT3 = {
-    "model": {"preset": "gpt3-175b"},
-    "workload": {"tokens": 300e9},
-    "system": {"id": "dgx-a100-640gb"},
-}
+GPT3 = {"model": {"preset": "gpt3-175b"}, "workload": {"tokens": 300e9}, "system": {"id": "dgx-a100-640gb"}}
 
 GPT3_BARE = {
     "model": {"total_flop": 3.14e23},
@@ -154,47 +150,47 @@ def with_answers(
 
 
 def request_shown(text: str, page: str) -> EstimateRequest:
-    shown = REQUEST.search(text)
-    if shown is None:
+    match = REQUEST.search(text)
+    if match is None:
         raise CatalogError(f"{page} shows no request")
-    return EstimateRequest.model_validate_json(shown["text"])
+    return EstimateRequest.model_validate_json(match["text"])
 
 
 def filled(text: str, parts: dict[str, str], page: str) -> str:
-    unknown = {found["name"] for found in PART.finditer(text)} ^ set(parts)
+    unknown = {match["name"] for match in PART.finditer(text)} ^ set(parts)
     if unknown:
         raise CatalogError(f"{page}: generated parts do not match: {', '.join(sorted(unknown))}")
-    return PART.sub(lambda found: f"{found[1]}{parts[found['name']]}\n{found[3]}", text)
+    return PART.sub(lambda match: f"{match[1]}{parts[match['name']]}\n{match[3]}", text)
 
 
 def printed(answer: Estimate) -> str:
-    """Return the lines of an estimate that matter most, as the command prints them."""
+    """Return the main figures of an estimate as the command prints them."""
     figures = table(estimate_rows(answer, voice("en")))[NAMES:]
     return "\n".join(["```text", *figures, "```"])
 
 
 def advice(request: EstimateRequest, context: SizingContext) -> str:
-    """Return what Rackline advises against, as it says it today."""
+    """Return current examples of what Rackline advises against."""
     small = estimate(EstimateRequest.model_validate(GPT3), context)
     bare = estimate(EstimateRequest.model_validate(GPT3_BARE), context)
     plan = check_plan(ChecksRequest.model_validate({"devices": 160, "global_batch": 8192}))
     return "\n".join(
         (
-            f"- GPT-3 175B on one DGX A100 640GB: {said('does_not_fit', small.warnings)}.",
-            f"- A batch of 8,192 on 20 DGX A100: {said('batch_not_divisible', plan.warnings)}.",
-            f"- 3.14e23 FLOP over “5 PFLOP/s”: {said('sparse_peak', bare.warnings)}.",
+            f"- GPT-3 175B on one DGX A100 640GB: {quoted('does_not_fit', small.warnings)}.",
+            f"- A batch of 8,192 on 20 DGX A100: {quoted('batch_not_divisible', plan.warnings)}.",
+            f"- 3.14e23 FLOP over “5 PFLOP/s”: {quoted('sparse_peak', bare.warnings)}.",
             f"- {network_gain(request, context)}",
         )
     )
 
 
-def said(code: str, warnings: list[CheckWarning]) -> str:
+def quoted(code: str, warnings: list[CheckWarning]) -> str:
     message = next(warning.message for warning in warnings if warning.code == code)
     return f"{message} (`{code}`)"
 
 
 def network_gain(request: EstimateRequest, context: SizingContext) -> str:
-    """Return what the faster of two networks gains on the request shown."""
+    """Return the gain of the faster of two networks for the request shown."""
     speaker = voice("en")
     answers = []
     for fabric in NETWORKS:
@@ -226,8 +222,8 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     root = data.parent
     evidence = collect(context, data)
     documents = {ACCURACY: accuracy_document(evidence)}
-    named, presumed = (evidence.headline, evidence.newer), (evidence.defaults, evidence.newer_defaults)
-    documents[ERRORS] = errors_table({NAMED: named, PRESUMED: presumed})
+    stated, presumed = (evidence.headline, evidence.newer), (evidence.defaults, evidence.newer_defaults)
+    documents[ERRORS] = errors_table({NAMED: stated, PRESUMED: presumed})
     documents[LEFT_OUT] = left_out_table(evidence.predictions, context.measured)
     documents[RUNS] = predictions_text(evidence.predictions)
     documents[README] = with_answers((root / README).read_text(encoding="utf-8"), context, evidence)
@@ -243,7 +239,7 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
 
 
 def errors_table(reports: Mapping[str, tuple[ValidationReport, ...]]) -> str:
-    """Return the errors by family, chip and kind of software as a table that every estimate quotes from."""
+    """Return the errors by family, chip and kind of software, which every estimate quotes."""
     lines = ["family,chip,software,rows,supported,groups,median,ninetieth,coverage"]
     for software, tables in reports.items():
         rows = [row for report in tables for row in throughput(report)]
@@ -251,13 +247,13 @@ def errors_table(reports: Mapping[str, tuple[ValidationReport, ...]]) -> str:
             family, chip = part.name.split(" × ")
             counts = (str(count) for count in (part.rows, part.supported, part.groups))
             figures = (part.median, part.ninetieth, part.coverage)
-            shown = ("" if figure is None else f"{figure:.3f}" for figure in figures)
-            lines.append(",".join([family, chip, software, *counts, *shown]))
+            cells = ("" if figure is None else f"{figure:.3f}" for figure in figures)
+            lines.append(",".join([family, chip, software, *counts, *cells]))
     return "\n".join(lines) + "\n"
 
 
 def left_out_table(predictions: Sequence[Prediction], measured: MeasurementCoverage) -> str:
-    """Return the errors of runs whose laboratory or chip was left out, by sets of families and chips."""
+    """Return the errors with a run's laboratory or chip left out, by sets of families and chips."""
     parts: dict[tuple[str, ...], list[Prediction]] = {}
     for left_out in ("laboratory", "chip"):
         for run in counted(predictions):
@@ -266,9 +262,9 @@ def left_out_table(predictions: Sequence[Prediction], measured: MeasurementCover
                 parts.setdefault((left_out, *sets), []).append(run)
     lines = ["left_out,families,chips,runs,groups,median,ninetieth"]
     for key, runs in sorted(parts.items()):
-        found = agreement(runs, f"{key[0]}_left_out")
-        figures = (f"{figure:.3f}" for figure in (found.median, found.ninetieth))
-        lines.append(",".join([*key, str(found.runs), str(found.groups), *figures]))
+        errors = agreement(runs, f"{key[0]}_left_out")
+        figures = (f"{figure:.3f}" for figure in (errors.median, errors.ninetieth))
+        lines.append(",".join([*key, str(errors.runs), str(errors.groups), *figures]))
     return "\n".join(lines) + "\n"
 
 

@@ -73,27 +73,27 @@ CASES = (
 
 
 def network_tables(context: SizingContext) -> str:
-    """Return what is left to gain along the ladder, where it turns and which term turns it."""
+    """Return the tables of gains along the ladder, and where and why the advice changes."""
     return "\n\n".join(part for case in CASES for part in _of_case(case, context))
 
 
 def _of_case(case: NetworkCase, context: SizingContext) -> list[str]:
-    found = {
+    choices = {
         (machines, accumulation): case.choice(machines, accumulation, context)
         for accumulation in ACCUMULATIONS
         for machines in MACHINES
     }
-    heads = [f"{machines} × DGX, M = {accumulation}" for machines, accumulation in found]
-    columns = [choice.turning for choice in found.values() if choice.turning is not None]
+    heads = [f"{machines} × DGX, M = {accumulation}" for machines, accumulation in choices]
+    columns = [choice.turning for choice in choices.values() if choice.turning is not None]
     rows = [
-        [rung.label, *(_cell(column.rungs[place].exposed.share, column.rungs[place].left_to_gain)
+        [rung.label, *(_cell(column.rungs[index].exposed.share, column.rungs[index].left_to_gain)
                        for column in columns)]
-        for place, rung in enumerate(columns[0].rungs)
+        for index, rung in enumerate(columns[0].rungs)
     ]  # fmt: skip
     batches = ", ".join(
-        f"{machines * DEVICES * case.micro_batch * accumulation:,}" for machines, accumulation in found
+        f"{machines * DEVICES * case.micro_batch * accumulation:,}" for machines, accumulation in choices
     )
-    advices = [choice.advice for choice in found.values() if choice.advice is not None]
+    advices = [choice.advice for choice in choices.values() if choice.advice is not None]
     rows += [
         ["**enough from**", *(column.turns_at or "" for column in columns)],
         ["**1 × 100 is enough from M =**", *(_whole(column.slowest_enough_from) for column in columns)],
@@ -119,4 +119,4 @@ def with_network_tables(text: str, context: SizingContext) -> str:
     """Return the page of the methodology with its tables brought up to date."""
     if not PART.search(text):
         raise CatalogError(f"{NETWORKS_PAGE} has no place for its tables")
-    return PART.sub(lambda found: f"{found[1]}\n{network_tables(context)}\n\n{found[2]}", text)
+    return PART.sub(lambda match: f"{match[1]}\n{network_tables(context)}\n\n{match[2]}", text)

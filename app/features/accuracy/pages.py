@@ -33,7 +33,7 @@ ADDRESS = "/accuracy"
 
 REPORT = f"{ADDRESS}/report"
 
-Asked = Annotated[str, Query(max_length=100)]
+FilterQuery = Annotated[str, Query(max_length=100)]
 
 RUNS = 100
 """Runs of one stretch of their list."""
@@ -127,7 +127,7 @@ NAMES = {
     "vit": "ViT",
     "waveglow": "WaveGlow",
 }
-"""Families as they are called; a name is the same in every language."""
+"""Names of the families, the same in every language."""
 
 DIGITS = 4
 """Significant digits of a predicted value."""
@@ -136,21 +136,18 @@ IN_ORDER = 1.0 - 1e-9
 
 
 def accuracy_page(
-    data: AccuracyFindings,
-    allowed: Mapping[str, Sequence[str]],
-    catalogue: Catalogue,
-    voice: Voice,
+    data: AccuracyFindings, allowed: Mapping[str, Sequence[str]], catalogue: Catalogue, voice: Voice
 ) -> AccuracyPage:
     choice = data.choice
     reasons = {missed.id: missed.reason for missed in data.worst}
-    views = {one.id: run_view(one, choice.errors, reasons, voice) for one in data.runs}
+    views = {run.id: run_view(run, choice.errors, reasons, voice) for run in data.runs}
     return AccuracyPage(
         findings=data,
         filters=filters(allowed, catalogue, voice),
         narrowed=choice != RunChoice(),
         figures=figures(data, voice),
-        curves=[ChainView(one, curve(one)) for one in scaled(data.chains)],
-        in_order=sum(one.rank >= IN_ORDER for one in data.chains),
+        curves=[ChainView(chain, curve(chain)) for chain in scaled(data.chains)],
+        in_order=sum(chain.rank >= IN_ORDER for chain in data.chains),
         worst=[views[identifier] for identifier in reasons],
         fitted=by_file(data.fitted),
         runs=list(views.values()),
@@ -190,40 +187,40 @@ def written_scale(code: str) -> str:
     return f"{least}–{most}" if most else f"≥ {least}"
 
 
-def run_view(one: Prediction, kind: str, reasons: Mapping[str, str], voice: Voice) -> RunView:
-    """Return a run with the error that was chosen; one that was never left out shows that in sample."""
-    known = one.result(kind if one.error(kind) is not None else IN_SAMPLE)
-    measured, predicted = one.measured, known.predicted
+def run_view(run: Prediction, kind: str, reasons: Mapping[str, str], voice: Voice) -> RunView:
+    """Return a run with the chosen error, or with that in sample if it was never left out."""
+    known = run.result(kind if run.error(kind) is not None else IN_SAMPLE)
+    measured, predicted = run.measured, known.predicted
     return RunView(
-        run=one,
-        unit=voice.unit(UNITS.get(one.metric, one.metric)),
-        predicted=shown(predicted),
-        low=shown(known.low),
-        high=shown(known.high),
+        run=run,
+        unit=voice.unit(UNITS.get(run.metric, run.metric)),
+        predicted=rounded(predicted),
+        low=rounded(known.low),
+        high=rounded(known.high),
         ratio=predicted / measured if predicted is not None and measured else None,
         inside=(known.low or 0.0) <= (measured or 0.0) <= (known.high or 0.0),
-        reason=reasons.get(one.id, ""),
+        reason=reasons.get(run.id, ""),
     )
 
 
-def shown(value: float | None) -> float | None:
+def rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.{DIGITS}g}")
 
 
 def by_file(figures: Sequence[FittedFigure]) -> dict[str, list[FittedFigure]]:
-    found: dict[str, list[FittedFigure]] = {}
-    for one in figures:
-        found.setdefault(one.file, []).append(one)
-    return found
+    figures_by_file: dict[str, list[FittedFigure]] = {}
+    for figure in figures:
+        figures_by_file.setdefault(figure.file, []).append(figure)
+    return figures_by_file
 
 
 def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
-    """Return the two charts, a mark for each group of equal runs; the list of runs is their table."""
-    known = [one for one in counted(data.runs) if one.error(data.choice.errors) is not None]
-    runs = list({one.group: one for one in reversed(known)}.values())[::-1]
+    """Return the two charts with a mark per group of equal runs; the list of runs is their table."""
+    known = [run for run in counted(data.runs) if run.error(data.choice.errors) is not None]
+    runs = list({run.group: run for run in reversed(known)}.values())[::-1]
     if not runs:
         return []
-    marks = [mark(one, data.choice.errors, voice) for one in runs]
+    marks = [mark(run, data.choice.errors, voice) for run in runs]
     drawn = [
         FigureView(
             "figure-ratios",
@@ -237,13 +234,13 @@ def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
             apart=True,
         )
     ]
-    rates = [place for place, one in enumerate(runs) if one.metric == "samples_per_s"]
+    rates = [index for index, run in enumerate(runs) if run.metric == "samples_per_s"]
     if rates:
         drawn.append(
             FigureView(
                 "figure-throughputs",
                 voice.gettext("Predicted and measured throughput"),
-                throughputs([marks[place] for place in rates], families(marks), "samples/s", voice),
+                throughputs([marks[index] for index in rates], families(marks), "samples/s", voice),
                 voice.gettext("Runs measured in samples per second; dotted lines are ±10 %."),
                 "runs",
                 apart=True,
@@ -252,22 +249,22 @@ def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
     return drawn
 
 
-def mark(one: Prediction, kind: str, voice: Voice) -> Mark:
-    """Return a run as a mark; times are turned into rates, so that more is faster everywhere."""
-    known = one.result(kind)
-    measured, predicted = one.measured or 1.0, known.predicted or 1.0
+def mark(run: Prediction, kind: str, voice: Voice) -> Mark:
+    """Return a run as a mark, with times as rates so that more is always faster."""
+    known = run.result(kind)
+    measured, predicted = run.measured or 1.0, known.predicted or 1.0
     low, high = known.low or predicted, known.high or predicted
-    unit = voice.unit(UNITS[one.metric])
-    count = voice.gettext("{count} devices").format(count=voice.number(one.devices))
-    said = (
-        f"{one.model} · {one.chip} · {count}",
-        one.software,
+    unit = voice.unit(UNITS[run.metric])
+    count = voice.gettext("{count} devices").format(count=voice.number(run.devices))
+    tip = (
+        f"{run.model} · {run.chip} · {count}",
+        run.software,
         f"{voice.number(measured)}{unit}",
         f"{voice.number(predicted)}{unit} ({voice.number(low)}–{voice.number(high)})",
     )
-    if one.is_duration:
+    if run.is_duration:
         measured, predicted, low, high = (1.0 / value for value in (measured, predicted, high, low))
-    return Mark(NAMES.get(one.family, one.family), said, one.devices, measured, predicted, low, high)
+    return Mark(NAMES.get(run.family, run.family), tip, run.devices, measured, predicted, low, high)
 
 
 class AccuracyData(AccuracyFindings, WrittenDocument):
@@ -282,18 +279,18 @@ class AccuracyQuery:
 
     def __init__(
         self,
-        family: Asked = "",
-        chip: Asked = "",
-        scale: Asked = "",
-        errors: Asked = "",
-        run: Asked = "",
+        family: FilterQuery = "",
+        chip: FilterQuery = "",
+        scale: FilterQuery = "",
+        errors: FilterQuery = "",
+        run: FilterQuery = "",
         cursor: CursorQuery = None,
     ) -> None:
         self.choice = choice_of(family=family, chip=chip, scale=scale, errors=errors)
         self._run, self._cursor = run, cursor
 
     def start_in(self, runs: Sequence[str]) -> int:
-        """Return where the stretch of the cursor begins, or the one with the run in it."""
+        """Return the start of the cursor's page, or of the page with the requested run."""
         start = start_of(len(runs), self._cursor)
         if self._cursor is None and self._run in runs:
             start = runs.index(self._run) // RUNS * RUNS
@@ -304,36 +301,36 @@ QueryDep = Annotated[AccuracyQuery, Depends()]
 
 
 def cursor_behind(start: int, count: int) -> str | None:
-    """Return the cursor of the stretch that follows; None at the end."""
+    """Return the cursor of the next page; None at the end."""
     return str(start + RUNS) if start + RUNS < count else None
 
 
 @router.get(f"{ADDRESS}.json")
 def show_accuracy_data(bench: BenchDep, query: QueryDep) -> AccuracyData:
-    found, report = dict(findings_of(query.choice, bench.sizing)), written("accuracy")
-    runs = found["runs"]
-    start = query.start_in([one.id for one in runs])
-    found |= {"runs": runs[start : start + RUNS], "next": cursor_behind(start, len(runs))}
-    return AccuracyData.model_construct(**found, title=report.title, sections=report.sections)
+    fields, report = dict(findings_of(query.choice, bench.sizing)), written("accuracy")
+    runs = fields["runs"]
+    start = query.start_in([run.id for run in runs])
+    fields |= {"runs": runs[start : start + RUNS], "next": cursor_behind(start, len(runs))}
+    return AccuracyData.model_construct(**fields, title=report.title, sections=report.sections)
 
 
 @router.get(ADDRESS, response_class=HTMLResponse)
 def show_accuracy(request: Request, bench: BenchDep, query: QueryDep) -> Response:
     speaker = voice_of(request)
 
-    def made() -> AccuracyPage:
-        found = findings_of(query.choice, bench.sizing)
-        return accuracy_page(found, allowed(), bench.catalogue, speaker)
+    def build() -> AccuracyPage:
+        findings = findings_of(query.choice, bench.sizing)
+        return accuracy_page(findings, allowed(), bench.catalogue, speaker)
 
-    # Everything on it follows from the catalogue and what was chosen.
-    kept = bench.pages.get((ADDRESS, query.choice, speaker.language), made)
-    start = query.start_in([view.run.id for view in kept.runs])
+    # The page depends on nothing but the catalogue and the choice.
+    whole = bench.pages.get((ADDRESS, query.choice, speaker.language), build)
+    start = query.start_in([view.run.id for view in whole.runs])
     page = replace(
-        kept,
-        runs=kept.runs[start : start + RUNS],
+        whole,
+        runs=whole.runs[start : start + RUNS],
         start=start,
         earlier=(str(start - RUNS) if start > RUNS else "") if start else None,
-        later=cursor_behind(start, len(kept.runs)),
+        later=cursor_behind(start, len(whole.runs)),
     )
     return render(request, "accuracy/accuracy.html", page, lasting=bench.pages)
 

@@ -1,4 +1,4 @@
-"""Every measured run with its prediction, as a file that pages read and nothing is predicted from.
+"""Every measured run with its prediction, in a file that pages read.
 
 ``rackline docs`` writes data/validation/predictions.csv. It is rounded, so that every machine writes
 the same text, and what the accuracy document and the accuracy page say is computed from it.
@@ -33,16 +33,16 @@ class Pattern(Rule):
 
 
 def load_patterns(path: Path) -> tuple[Pattern, ...]:
-    found = []
+    patterns = []
     for row in read_table(path):
         rule = rule_of(row, PATTERNS, ENTIRE)
         least, most = int(row.get("least_devices") or 0), float(row.get("most_devices") or math.inf)
-        found.append(Pattern(rule.patterns, rule.result, least, most))
-    return tuple(found)
+        patterns.append(Pattern(rule.patterns, rule.result, least, most))
+    return tuple(patterns)
 
 
 def first(patterns: Iterable[Pattern], facts: Mapping[str, str], devices: int) -> Mapping[str, str] | None:
-    """Return what follows from the first pattern that matches; None where none does."""
+    """Return the result of the first pattern that matches; None if none does."""
     return next(
         (
             pattern.result
@@ -54,7 +54,6 @@ def first(patterns: Iterable[Pattern], facts: Mapping[str, str], devices: int) -
 
 
 def reason_texts(directory: Path) -> dict[str, str]:
-    """Return the sentence of every reason by its code."""
     return {
         pattern.result["reason"]: pattern.result["text"]
         for pattern in load_patterns(directory / "validation" / "reasons.csv")
@@ -96,7 +95,7 @@ PLAN = (
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One measured run, what was predicted of it, and with what left out."""
+    """One measured run with its predictions by what was left out of the fit."""
 
     id: str
     group: str
@@ -160,13 +159,13 @@ class Prediction:
     def error(self, kind: str) -> float | None:
         """Return ln(predicted / measured) by what the fit knew.
 
-        A run that nothing was fitted to is left out as it stands.
+        Without its group, a run that nothing was fitted to has the same error as in sample.
         """
-        found: float | None = self.log_error if kind == IN_SAMPLE else getattr(self, kind)
-        return self.log_error if found is None and kind == GROUP_LEFT_OUT else found
+        value: float | None = self.log_error if kind == IN_SAMPLE else getattr(self, kind)
+        return self.log_error if value is None and kind == GROUP_LEFT_OUT else value
 
     def result(self, kind: str = IN_SAMPLE) -> RowResult:
-        """Return the run as a validation gives it; the band moves with the prediction."""
+        """Return the run as a row of a validation; the band moves with the prediction."""
         error = self.error(kind)
         known = RowResult(
             id=self.id,
@@ -212,11 +211,11 @@ def predictions_of(
 ) -> tuple[Prediction, ...]:
     with held_out.open(encoding="utf-8", newline="") as handle:
         slower = {row["id"]: row for row in csv.DictReader(handle)}
-    found = [
+    predictions = [
         _prediction(scope, row, configurations[row.id], slower.get(row.id, {}), reasons)
         for scope, row in results
     ]
-    return tuple(sorted(found, key=lambda run: run.id))
+    return tuple(sorted(predictions, key=lambda run: run.id))
 
 
 def _prediction(
@@ -295,7 +294,7 @@ def _cell(name: str, value: object) -> str:
 
 
 def read_predictions(directory: Path) -> tuple[Prediction, ...]:
-    """Return every measured run as `rackline docs` last predicted it; none where it was not yet written."""
+    """Return every measured run as last predicted by `rackline docs`; empty before that."""
     path = directory / PREDICTIONS
     if not path.is_file():
         return ()

@@ -65,7 +65,7 @@ class PlanSet:
 
     @property
     def pick(self) -> PlanOutcome:
-        """The plan that is predicted to be fastest; the slowest of those predicted alike."""
+        """The plan predicted to be fastest; of equal predictions, the slowest."""
         most = max(plan.predicted for plan in self.plans) * (1.0 - ALIKE)
         return min((plan for plan in self.plans if plan.predicted >= most), key=lambda plan: plan.measured)
 
@@ -87,13 +87,13 @@ def plan_sets(
         if run.is_throughput and run.batch and run.error(kind) is not None:
             row = configurations[run.id]
             members.setdefault(tuple(row.get(name, "") for name in SETTING), []).append(run)
-    made = [
-        _set(dict(zip(SETTING, setting, strict=True)), found, kind, repeats)
-        for setting, found in members.items()
-        if len({run.plan for run in found}) > 1
+    sets = [
+        _set(dict(zip(SETTING, setting, strict=True)), runs, kind, repeats)
+        for setting, runs in members.items()
+        if len({run.plan for run in runs}) > 1
     ]
     return sorted(
-        made,
+        sets,
         key=lambda plan_set: (
             -len(plan_set.plans),
             plan_set.model,
@@ -152,14 +152,14 @@ def regret_section(
         ),
         [_total(kind, sets) for kind, sets in by_kind.items() if sets],
     )
-    each = table(
+    every_set = table(
         (
             *("model", "software", "devices:", "batch:", "plans:", "runs:", "best measured", "pick"),
             *("regret:", "clear pairs:", "in order:"),
         ),
         map(_line, by_kind[IN_SAMPLE]),
     )
-    return "\n\n".join((REGRET, totals, "Every set, in sample:", each))
+    return "\n\n".join((REGRET, totals, "Every set, in sample:", every_set))
 
 
 def _total(kind: str, sets: Sequence[PlanSet]) -> list[str]:

@@ -94,14 +94,13 @@ def reasons() -> dict[str, str]:
 
 
 @functools.lru_cache(maxsize=64)
-def found_chains(choice: RunChoice) -> tuple[Chain, ...]:
+def chains_of(choice: RunChoice) -> tuple[Chain, ...]:
     repeats = load_patterns(data_directory() / "validation" / "repeats.csv")
     return tuple(chains(filter(choice.holds, counted(predictions())), choice.errors, repeats))
 
 
 @functools.lru_cache(maxsize=64)
-def found_errors(choice: RunChoice) -> Mapping[str, Any]:
-    """Return the errors of the chosen runs; a choice has the same for every reader."""
+def errors_of(choice: RunChoice) -> Mapping[str, Any]:
     runs = counted(filter(choice.holds, predictions()))
     return {
         "headline": agreement(runs, choice.errors),
@@ -126,11 +125,11 @@ def allowed() -> dict[str, tuple[str, ...]]:
     }
 
 
-def choice_of(**asked: str) -> RunChoice:
-    """Return what was chosen; a value nobody knows is refused by the name of its field."""
+def choice_of(**fields: str) -> RunChoice:
+    """Return the chosen runs; refuse an unknown value at its field."""
     known = allowed()
     usual = asdict(RunChoice())
-    chosen = {name: value or usual[name] for name, value in asked.items()}
+    chosen = {name: value or usual[name] for name, value in fields.items()}
     for name, value in chosen.items():
         if value not in known[name]:
             raise BadInput.at(
@@ -145,14 +144,14 @@ def choice_of(**asked: str) -> RunChoice:
 def findings_of(choice: RunChoice, context: SizingContext) -> AccuracyFindings:
     everything = predictions()
     selected = [run for run in everything if choice.holds(run)]
-    found = found_chains(choice)
+    chosen_chains = chains_of(choice)
     whole = [run for run in selected if run.scope == COUNTED]
     return AccuracyFindings(
         choice=choice,
         measured=len(everything),
-        **found_errors(choice),
-        chains=list(found),
-        ranking=ranking(found),
+        **errors_of(choice),
+        chains=list(chosen_chains),
+        ranking=ranking(chosen_chains),
         worst=[
             MissedRun(id=run.id, reason=reasons().get(run.reason, ""))
             for run in worst(whole, choice.errors, WORST_SHOWN)

@@ -29,8 +29,8 @@ KOREA: Mapping[str, Any] = {**CONSIDERED, "currency": "KRW", "assumptions": {"re
 US: Mapping[str, Any] = {**CONSIDERED, "currency": "USD", "assumptions": {"region": "us"}}
 
 
-def _asked(
-    place: Mapping[str, Any],
+def _case(
+    region: Mapping[str, Any],
     model: str,
     workload: Mapping[str, Any],
     *,
@@ -39,30 +39,30 @@ def _asked(
     kind: str | None = None,
 ) -> Mapping[str, Any]:
     limits = {"deadline_s": None if days is None else days * DAY, "budget": budget, "budget_kind": kind}
-    return {"model": {"preset": model}, "workload": dict(workload), **limits, **place}
+    return {"model": {"preset": model}, "workload": dict(workload), **limits, **region}
 
 
 CASES = (
-    _asked(KOREA, "gpt3-175b", {"tokens": 300e9}, days=30, kind="purchase"),
-    _asked(KOREA, "gpt3-175b", {"tokens": 300e9}, days=30, budget=1e9),
-    _asked(KOREA, "gpt3-175b", {"tokens": 300e9}, days=60, kind="term"),
-    _asked(KOREA, "llama2-70b", {"tokens": 2e12}, days=60, budget=10e9),
-    _asked(KOREA, "llama2-70b", {"tokens": 2e12}, days=60, budget=80e9, kind="purchase"),
-    _asked(KOREA, "llama-13b", {"tokens": 1e12}, days=30, budget=20e9, kind="purchase"),
-    _asked(KOREA, "llama-7b", {"tokens": 1e12}, days=30, kind="run"),
-    _asked(KOREA, "gpt2-1.5b", {"tokens": 1e11}, budget=2e9, kind="purchase"),
-    _asked(KOREA, "bert-large", {"target": "mlperf-bert"}, days=1 / 24, kind="run"),
-    _asked(KOREA, "resnet50", IMAGES, days=0.5, kind="purchase"),
-    _asked(US, "gpt3-175b", {"tokens": 300e9}, days=30, kind="run"),
-    _asked(US, "llama2-70b", {"tokens": 2e12}, days=60, kind="term"),
-    _asked(US, "llama-65b", {"tokens": 1.4e12}, days=45, budget=5e6, kind="run"),
-    _asked(US, "llama-13b", {"tokens": 1e12}, days=30, budget=10e6),
-    _asked(US, "llama-7b", {"tokens": 1e12}, days=14, kind="purchase"),
-    _asked(US, "bloom-176b", {"tokens": 366e9}, days=90, kind="purchase"),
-    _asked(US, "t5-11b", {"tokens": 1e11}, days=14, kind="run"),
-    _asked(US, "bert-large", {"target": "mlperf-bert"}, budget=1e6, kind="purchase"),
-    _asked(US, "vit-large", IMAGES, days=2, kind="term"),
-    _asked(US, "resnet50", IMAGES, budget=300.0, kind="run"),
+    _case(KOREA, "gpt3-175b", {"tokens": 300e9}, days=30, kind="purchase"),
+    _case(KOREA, "gpt3-175b", {"tokens": 300e9}, days=30, budget=1e9),
+    _case(KOREA, "gpt3-175b", {"tokens": 300e9}, days=60, kind="term"),
+    _case(KOREA, "llama2-70b", {"tokens": 2e12}, days=60, budget=10e9),
+    _case(KOREA, "llama2-70b", {"tokens": 2e12}, days=60, budget=80e9, kind="purchase"),
+    _case(KOREA, "llama-13b", {"tokens": 1e12}, days=30, budget=20e9, kind="purchase"),
+    _case(KOREA, "llama-7b", {"tokens": 1e12}, days=30, kind="run"),
+    _case(KOREA, "gpt2-1.5b", {"tokens": 1e11}, budget=2e9, kind="purchase"),
+    _case(KOREA, "bert-large", {"target": "mlperf-bert"}, days=1 / 24, kind="run"),
+    _case(KOREA, "resnet50", IMAGES, days=0.5, kind="purchase"),
+    _case(US, "gpt3-175b", {"tokens": 300e9}, days=30, kind="run"),
+    _case(US, "llama2-70b", {"tokens": 2e12}, days=60, kind="term"),
+    _case(US, "llama-65b", {"tokens": 1.4e12}, days=45, budget=5e6, kind="run"),
+    _case(US, "llama-13b", {"tokens": 1e12}, days=30, budget=10e6),
+    _case(US, "llama-7b", {"tokens": 1e12}, days=14, kind="purchase"),
+    _case(US, "bloom-176b", {"tokens": 366e9}, days=90, kind="purchase"),
+    _case(US, "t5-11b", {"tokens": 1e11}, days=14, kind="run"),
+    _case(US, "bert-large", {"target": "mlperf-bert"}, budget=1e6, kind="purchase"),
+    _case(US, "vit-large", IMAGES, days=2, kind="term"),
+    _case(US, "resnet50", IMAGES, budget=300.0, kind="run"),
 )
 """What is asked: ten in Korea and ten in the United States, by purchase, run and term."""
 
@@ -82,27 +82,27 @@ def sizings_document(context: SizingContext) -> str:
     rows = [_row(number, answer, speaker) for number, answer in enumerate(answers, 1)]
     lines = [HEAD, table(COLUMNS, rows), "", "## What the pages say", ""]
     for number, answer in enumerate(answers, 1):
-        said = [speaker.ended(speaker.sentence(one)) for one in sentences(answer)]
-        lines += [f"{number}. **{_question(answer, speaker)}.** {' '.join(said)}"]
+        texts = [speaker.ended(speaker.sentence(message)) for message in sentences(answer)]
+        lines += [f"{number}. **{_question(answer, speaker)}.** {' '.join(texts)}"]
     return "\n".join(lines) + "\n"
 
 
 def _question(answer: Sizing, speaker: Voice) -> str:
-    asked = answer.request
-    where = "Korea" if asked.assumptions.region == "korea" else "US"
+    request = answer.request
+    where = "Korea" if request.assumptions.region == "korea" else "US"
     parts = [where, answer.model.name]
-    if asked.deadline_s is not None:
-        parts.append(speaker.value(asked.deadline_s, "s"))
-    if asked.budget is not None:
-        parts.append(speaker.value(asked.budget, answer.currency))
-    parts.append(asked.budget_kind or "no kind")
+    if request.deadline_s is not None:
+        parts.append(speaker.value(request.deadline_s, "s"))
+    if request.budget is not None:
+        parts.append(speaker.value(request.budget, answer.currency))
+    parts.append(request.budget_kind or "no kind")
     return ", ".join(parts)
 
 
 def _row(number: int, answer: Sizing, speaker: Voice) -> tuple[str, ...]:
     margin = answer.margin
-    place = margin.option if margin is not None else answer.recommended
-    option = next((one for one in answer.options if one.id == place), None)
+    identifier = margin.option if margin is not None else answer.recommended
+    option = next((entry for entry in answer.options if entry.id == identifier), None)
     if option is None or answer.outcome == "not_met":
         return (str(number), _question(answer, speaker), "none", *("–" for _ in range(6)))
     costs = (option.costs.purchase, option.costs.run, option.costs.term)
@@ -112,7 +112,7 @@ def _row(number: int, answer: Sizing, speaker: Voice) -> tuple[str, ...]:
         _question(answer, speaker),
         f"{option.count} × {option.name}{', a tie' if tie else ''}",
         speaker.central(option.time_to_train),
-        *(speaker.central(one) for one in costs),
+        *(speaker.central(cost) for cost in costs),
         "–" if margin is None else speaker.percent(margin.share.value),
         "–" if margin is None else speaker.chance(margin.probability),
     )

@@ -12,14 +12,7 @@ from app.features.bills import service as bills
 from app.features.bills.model import Bill, BillComparison, BillRequest, BillSummary, FabricPlan, FabricRequest
 from app.platform.listing import Page
 from app.platform.web.api import ASK, CHANGE, LIST, READ, api_router, file_answer
-from app.platform.web.deps import (
-    ID,
-    BenchDep,
-    FileVoiceDep,
-    KeyHeader,
-    ListDep,
-    WorkspaceDep,
-)
+from app.platform.web.deps import ID, BenchDep, FileVoiceDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import BILL, BILL_OF_POD, FABRIC
 from app.platform.web.locale import CSV, VARIES, XLSX, attachment
 from app.platform.web.needs import Right, needs

@@ -1,4 +1,4 @@
-"""The whole bill: lines from the rules, sums, racks and what to ask about them."""
+"""The whole bill: lines from the rules, sums, racks and warnings."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Text
 from app.estimating.hardware import MOST_DEVICES, known_id
 from app.estimating.money import Currency, exact, quote_line
-from app.estimating.network_parts import (
-    DOLLAR,
-    BillPart,
-    ExchangeRate,
-    Group,
-    NetworkBill,
-    network_bill,
-)
+from app.estimating.network_parts import DOLLAR, BillPart, ExchangeRate, Group, NetworkBill, network_bill
 from app.estimating.ranges import scaled
 from app.estimating.schema import Quantity
 from app.estimating.trace import source_ref
@@ -74,7 +67,6 @@ GROUPS: tuple[Group, ...] = (
 def make_bill(
     request: BillRequest, context: SizingContext, identifier: str = "", estimate_id: str | None = None
 ) -> Bill:
-    """Return the bill of materials of a system."""
     check_asked(request)
     catalog = context.priced(request.price_book_id).catalog
     system, count = bought_system(catalog, request), request.count
@@ -132,7 +124,7 @@ def make_bill(
 
 
 def bought_system(catalog: Catalog, request: BillRequest) -> SystemEntry:
-    """Return the system, or refuse what no bill can be made of."""
+    """Return the system; refuse one for which there is no bill."""
     system = catalog.system(known_id(catalog, "system", str(request.system), "system"))
     if system.acquisition is not Acquisition.OWN:
         raise BadInput.at(
@@ -156,17 +148,18 @@ def bought_system(catalog: Catalog, request: BillRequest) -> SystemEntry:
                 system=system.name,
                 fabric=system.fabric,
             )
-        given = {
-            "ports_per_node": request.ports_per_node is not None,
-            "oversubscription": request.oversubscription > 1.0,
-        }
-        for name in (name for name, stated in given.items() if stated):
-            raise BadInput.at(name, "{system} comes with its own links; leave this empty", system=system.name)
+        for name, stated in (
+            ("ports_per_node", request.ports_per_node is not None),
+            ("oversubscription", request.oversubscription > 1.0),
+        ):
+            if stated:
+                message = "{system} comes with its own links; leave this empty"
+                raise BadInput.at(name, message, system=system.name)
     return system
 
 
 def compute_network(catalog: Catalog, system: SystemEntry, request: BillRequest) -> NetworkBill | None:
-    """Return the network between machines; None for one machine and for pods, which bring theirs."""
+    """Return the network between machines; None for one machine and for pods, which include theirs."""
     nodes = request.count * system.machines
     if system.chip_kind is ChipKind.IPU or nodes == 1:
         return None
@@ -198,7 +191,7 @@ def _system_parts(
 def _package(
     system: SystemEntry, count: int, network: NetworkBill | None, rate: ExchangeRate
 ) -> Quantity | None:
-    """Return the price of the systems and of a network between them; None where no price is known."""
+    """Return the price of the systems and the network between them; None without a price."""
     price, joined = system.price, Spread(0.0, 0.0, 0.0, DOLLAR) if network is None else network.price
     if price is None:
         return None
@@ -255,7 +248,7 @@ def _times(count: int, figure: Figure | None) -> Quantity | None:
 
 
 def _summed(amounts: Iterable[Quantity | None], unit: str) -> Quantity:
-    """Add up quantities; both ends of the ranges are added, so that they are no narrower than the truth."""
+    """Add up quantities and both ends of their ranges, so that the range is not too narrow."""
     known = [amount for amount in amounts if amount is not None]
     return Quantity(
         value=sum(amount.value for amount in known),
@@ -266,7 +259,7 @@ def _summed(amounts: Iterable[Quantity | None], unit: str) -> Quantity:
 
 
 def _price_of(lines: Sequence[BillLine], currency: Currency) -> tuple[Quantity, bool]:
-    """Return the exact sum of printed totals with its range, and whether no price is missing."""
+    """Return the exact sum of printed totals with its range, and whether all prices are known."""
     totals = [line.total for line in lines if line.total is not None]
     spread = _summed(totals, currency)
     # Cents are added as decimals: floats would leave a remainder.
@@ -318,14 +311,14 @@ def _warnings(
     limits: RackLimits,
     plan: FabricPlan | None,
 ) -> list[CheckWarning]:
-    found = [] if plan is None else list(plan.warnings)
+    warnings = [] if plan is None else list(plan.warnings)
     unknown = list(dict.fromkeys(part.name for part in parts if part.price is None))
     if unknown:
         message = Message(
             "the price of {parts} is unknown: the total is at least the sum of the other lines",
             {"parts": ", ".join(unknown)},
         )
-        found.append(CheckWarning.of("price_unknown", "caution", message, "price_book_id"))
+        warnings.append(CheckWarning.of("price_unknown", "caution", message, "price_book_id"))
     estimated = sum(part.price is not None and part.price.estimated for part in parts)
     if estimated:
         message = Message(
@@ -333,7 +326,7 @@ def _warnings(
             "quote or a price book",
             {"estimated": estimated, "lines": len(parts)},
         )
-        found.append(CheckWarning.of("prices_estimated", "info", message, "price_book_id"))
+        warnings.append(CheckWarning.of("prices_estimated", "info", message, "price_book_id"))
     over = max((rack.greatest for rack in packed), default=0.0)
     if over > limits.power:
         message = Message(
@@ -342,18 +335,18 @@ def _warnings(
             "of short cables",
             {"power": round(over / KILOWATT, 1), "limit": round(limits.power / KILOWATT, 1)},
         )
-        found.append(CheckWarning.of("rack_power_exceeded", "caution", message, "rack_power_kw"))
+        warnings.append(CheckWarning.of("rack_power_exceeded", "caution", message, "rack_power_kw"))
     if not request.storage_tb:
         message = Message("shared storage is not included; enter its capacity to include it")
-        found.append(CheckWarning.of("storage_not_counted", "info", message, "storage_tb"))
+        warnings.append(CheckWarning.of("storage_not_counted", "info", message, "storage_tb"))
     if system.chip_kind is ChipKind.IPU and request.count > 1:
         message = Message(
             "{count} × {system} are counted as separate systems; larger pods are joined by GW-Links",
             {"count": request.count, "system": system.name},
         )
-        found.append(CheckWarning.of("pods_not_joined", "info", message, "count"))
+        warnings.append(CheckWarning.of("pods_not_joined", "info", message, "count"))
     unweighed = list(dict.fromkeys(part.name for part in parts if part.weight is None and part.height > 0))
     if unweighed:
         message = Message("the weight of {parts} is unknown", {"parts": ", ".join(unweighed)})
-        found.append(CheckWarning.of("weight_unknown", "info", message, "racks"))
-    return found
+        warnings.append(CheckWarning.of("weight_unknown", "info", message, "racks"))
+    return warnings

@@ -1,4 +1,4 @@
-"""Racks from the front and switches of a network in rows; what is alike is drawn once."""
+"""Drawings of racks from the front and of a network's switches in rows; identical racks are drawn once."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ KINDS = {
     "spare_host": "spare",
     "management_switch": "management",
 }
-"""Use of a thing → class of its box; all others are switches."""
+"""Use of equipment → class of its box; all other uses are switches."""
 
 
 def rack_elevation(racks: Sequence[Rack], voice: Voice) -> Drawing:
-    """Return the front of every kind of rack with what stands in it."""
+    """Draw the front of every kind of rack with its contents."""
     drawn = racks[:MOST_KINDS]
     height = drawn[0].height if drawn else 42
     tall = HEAD + height * UNIT + FOOT
@@ -89,7 +89,7 @@ def _rack(rack: Rack, left: float, top: float, number: int, voice: Voice) -> Sha
 
 
 def heading(rack: Rack, number: int, voice: Voice) -> str:
-    """Return what a rack, or a stretch of racks that are filled alike, is called."""
+    """Return the name of a rack, or of a range of identical racks."""
     if rack.count == 1:
         return voice.say(Message("Rack {number}", {"number": number}))
     values = {"first": number, "last": number + rack.count - 1, "count": rack.count}
@@ -97,21 +97,21 @@ def heading(rack: Rack, number: int, voice: Voice) -> str:
 
 
 def stretches(placements: Sequence[RackPlacement]) -> list[tuple[int, RackPlacement]]:
-    """Return neighbours of one kind together: how many, and the lowest of them."""
-    found: list[tuple[int, RackPlacement]] = []
+    """Group adjacent units of one kind: their number, and the lowest of them."""
+    groups: list[tuple[int, RackPlacement]] = []
     for placement in placements:
-        if found:
-            count, lowest = found[-1]
+        if groups:
+            count, lowest = groups[-1]
             above = lowest.bottom + lowest.height * count
             if (lowest.item, lowest.use, above) == (placement.item, placement.use, placement.bottom):
-                found[-1] = (count + 1, lowest)
+                groups[-1] = (count + 1, lowest)
                 continue
-        found.append((1, placement))
-    return found
+        groups.append((1, placement))
+    return groups
 
 
 def _stretch(lowest: RackPlacement, count: int, left: float, floor: float, voice: Voice) -> Shapes:
-    """Return the boxes of a stretch, and its name once, in the box in its middle."""
+    """Return the boxes of a group of units, with its name in the middle box."""
     bottom, height = lowest.bottom, lowest.height
     kind = KINDS.get(lowest.use, "switch")
     name = voice.gettext(lowest.name)
@@ -164,13 +164,13 @@ Row = Sequence[tuple[float, float]]
 
 
 def topology(plan: FabricPlan, voice: Voice) -> Drawing:
-    """Return the switches of a network in rows, from the nodes at the bottom to the core at the top."""
+    """Draw the switches of a network in rows, from the nodes at the bottom to the core at the top."""
     rows = _rows(plan, voice)
-    places = [_spread_over(len(names)) for _, _, names, _ in rows]
+    spans = [_spread_over(len(names)) for _, _, names, _ in rows]
     tops = [MARGIN + 14.0 + index * (ROW_HEIGHT + ROW_GAP) for index in range(len(rows))]
     lines: Shapes = []
     boxes: Shapes = []
-    for (kind, count, names, tips), row, top in zip(rows, places, tops, strict=True):
+    for (kind, count, names, tips), row, top in zip(rows, spans, tops, strict=True):
         inside = "inside" if kind == "core" else "dark"
         for (left, width), name, tip in zip(row, names, tips, strict=True):
             boxes.append(Box(left, top, width, ROW_HEIGHT, kind, tip))
@@ -180,7 +180,7 @@ def topology(plan: FabricPlan, voice: Voice) -> Drawing:
     for index, (weight, text) in enumerate(_links(plan, voice)):
         upper, lower = tops[index] + ROW_HEIGHT, tops[index + 1]
         own = plan.pods > 1 and rows[index][0] == "spine"
-        lines += _lines_between(places[index], upper, places[index + 1], lower, weight, own)
+        lines += _lines_between(spans[index], upper, spans[index + 1], lower, weight, own)
         boxes.append(Label(WIDTH - MARGIN, lower - 8, text, 12.0, "end", "quiet"))
     description = Message(
         "{nodes} nodes × {rails} ports, {leaf} leaf, {spine} spine and {core} core switches",
@@ -216,18 +216,18 @@ def _rows(plan: FabricPlan, voice: Voice) -> list[tuple[str, int, list[str], lis
 
 
 def _leaves(plan: FabricPlan, voice: Voice) -> tuple[list[str], list[str]]:
-    each = max(plan.leaf // plan.rails, 1)
+    per_rail = max(plan.leaf // plan.rails, 1)
     if plan.pods > 1:
         most = plan.leaves_per_pod
         counts = [min(most, plan.leaf - most * pod) for pod in range(plan.pods)]
         names = _in_parts(voice.gettext("pod"), [f"{count} L" for count in counts])
     elif plan.leaf > MOST_BOXES and plan.levels > 1:
-        names = _in_parts(voice.gettext("rail"), [f"{each} L"] * plan.rails)
+        names = _in_parts(voice.gettext("rail"), [f"{per_rail} L"] * plan.rails)
     else:
         template = "leaf {number}, rail {rail}: {down} ports down, {up} up"
         ports = {"down": plan.leaf_down, "up": plan.leaf_up}
         tips = [
-            voice.say(Message(template, {"number": leaf + 1, "rail": leaf // each + 1, **ports}))
+            voice.say(Message(template, {"number": leaf + 1, "rail": leaf // per_rail + 1, **ports}))
             for leaf in range(plan.leaf)
         ]
         return [f"L{leaf + 1}" for leaf in range(plan.leaf)], tips
@@ -241,7 +241,7 @@ def _numbered(letter: str, count: int, voice: Voice) -> list[str]:
 
 
 def _in_parts(word: str, contents: list[str]) -> list[str]:
-    """Names of pods or rails with what is in them, the middle ones left out where they are too many."""
+    """Return the names of pods or rails with their contents; the middle ones are left out if too many."""
     names = [f"{word} {number}: {content}" for number, content in enumerate(contents, start=1)]
     if len(names) > MOST_BOXES:
         names = [*names[: MOST_BOXES // 2 - 1], f"… × {len(names) - MOST_BOXES // 2}", names[-1]]
@@ -249,7 +249,7 @@ def _in_parts(word: str, contents: list[str]) -> list[str]:
 
 
 def _spread_over(count: int) -> Row:
-    """Return the places of so many boxes, side by side in the middle."""
+    """Return left edge and width of a number of boxes, side by side in the middle."""
     room = WIDTH - 2 * MARGIN
     width = min(room, 420.0) if count == 1 else min(WIDEST, (room - GAP * (count - 1)) / count)
     start = (WIDTH - width * count - GAP * (count - 1)) / 2
@@ -272,7 +272,7 @@ def _links(plan: FabricPlan, voice: Voice) -> list[tuple[float, str]]:
 def _lines_between(
     above: Row, upper: float, below: Row, lower: float, weight: float, own: bool
 ) -> list[Line]:
-    """Lines from every box of a row to every box of the next, or each to its own; one trunk for too many."""
+    """Connect every box with every box of the next row, or with its own; too many lines are one trunk."""
     starts, ends = ([left + width / 2 for left, width in row] for row in (above, below))
     if own:
         return [Line(x, upper, end, lower, HEAVIEST) for x, end in zip(starts, ends, strict=True)]

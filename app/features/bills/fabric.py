@@ -1,4 +1,4 @@
-"""Networks by their nodes and switches; nothing is kept."""
+"""Networks by their nodes and switches; nothing is stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SAME = (
     *("levels", "rails", "endpoints", "leaf", "leaf_down", "uplinks", "spine", "balanced_spine", "core"),
     *("balanced_core", "pods", "spine_up", "minimum_switches", "switches"),
 )
-"""Counts that a plan and its tree call alike."""
+"""Counts with the same name in a plan and its tree."""
 
 OTHERWISE = {
     "leaf_up": "balanced_up",
@@ -26,7 +26,6 @@ OTHERWISE = {
 
 
 def plan_fabric(request: FabricRequest) -> FabricPlan:
-    """Return switches and cables of a network."""
     with fields_at(lambda _: "nodes"):
         tree = fat_tree(request.nodes, request.ports_per_node, request.switch_ports, request.oversubscription)
     return fabric_plan(
@@ -37,7 +36,7 @@ def plan_fabric(request: FabricRequest) -> FabricPlan:
 def fabric_plan(
     tree: FatTree, nodes: int, switch_ports: int, port_gbps: float, declared: int | None = None
 ) -> FabricPlan:
-    """Return a fat tree as a document, with what to ask about it."""
+    """Return a fat tree as a document with warnings."""
     names = {**{name: name for name in SAME}, **OTHERWISE}
     counts = {name: int(getattr(tree, own)) for name, own in names.items()}
     spines_of_a_leaf = max(counts["balanced_spine"] // counts["pods"], 1)
@@ -56,26 +55,25 @@ def fabric_plan(
 
 
 def _warnings(plan: FabricPlan) -> list[CheckWarning]:
-    """Return what to ask about a network, and what to beware of."""
     least, declared = plan.minimum_switches, plan.declared_switches
-    found: list[CheckWarning] = []
+    warnings: list[CheckWarning] = []
     if plan.switches > least:
         message = Message(
             "the minimum of {least} switches leaves links that do not divide evenly; "
             "{switches} are planned, {more} more",
             {"least": least, "switches": plan.switches, "more": plan.switches - least},
         )
-        found.append(CheckWarning.of("switches_balanced", "info", message, "balanced_spine"))
+        warnings.append(CheckWarning.of("switches_balanced", "info", message, "balanced_spine"))
     if plan.oversubscription > 1.0:
         message = Message(
             "{down} ports of a leaf go to nodes and {up} are uplinks: when all nodes send at "
             "once, each gets {share} % of its line rate",
             {"down": plan.leaf_down, "up": plan.leaf_up, "share": round(100.0 / plan.oversubscription, 1)},
         )
-        found.append(CheckWarning.of("network_oversubscribed", "caution", message, "oversubscription"))
+        warnings.append(CheckWarning.of("network_oversubscribed", "caution", message, "oversubscription"))
     if declared is not None:
-        found += _declared(plan, declared)
-    return found
+        warnings += _declared(plan, declared)
+    return warnings
 
 
 def _declared(plan: FabricPlan, declared: int) -> list[CheckWarning]:

@@ -16,42 +16,44 @@ from app.features.studies.model import StudyOption
 from app.platform.workbench import Workbench
 
 SHARED = ("spare", "storage_tb", "rack_units", "rack_power_kw")
-"""What the form of one bill says of another as well."""
+"""Fields of the form that apply to both bills of a comparison."""
 
 
 def has_bill(bench: Workbench, option: StudyOption) -> bool:
-    """Tell whether an option is bought, and so has parts."""
+    """Tell whether an option is purchased, and so has a bill."""
     if option.system is None or option.assumptions.acquisition == "rent":
         return False
     return bench.sizing.catalog.system(option.system.id).acquisition is Acquisition.OWN
 
 
 def asked_of(question: StudyQuestion) -> dict[str, Any]:
-    """Return what a study says of the bill of an option."""
+    """Return the fields of a bill's request that a study states."""
     assert question.request is not None, "only systems are billed"
     return {**bills.asked_of(question.request, question.bench.sizing.catalog), "label": question.label}
 
 
 def usual_bill(question: StudyQuestion) -> Mapping[str, str]:
-    """Return the fields of the form that the study fills in."""
-    asked = asked_of(question)
-    return {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in asked.items()}
+    """Return the default fields of the form."""
+    fields = asked_of(question)
+    return {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in fields.items()}
 
 
-def bill_of(question: StudyQuestion, asked: BillRequest) -> Bill:
+def bill_of(question: StudyQuestion, request: BillRequest) -> Bill:
     """Return the bill of an option at the prices of its study."""
     assert question.option.system is not None, "only systems are billed"
     entry = question.bench.sizing.catalog.system(question.option.system.id)
-    stated = bills.stated_inputs(asked, entry.chip_kind)
-    asked = BillRequest.model_validate(
+    stated = bills.stated_inputs(request, entry.chip_kind)
+    request = BillRequest.model_validate(
         {name: stated[name] for name in BillRequest.model_fields.keys() & stated}
     )
-    bill = make_bill(asked.model_copy(update={"price_book_id": None}), priced(question), question.option.key)
-    return bill.model_copy(update={"request": asked})
+    bill = make_bill(
+        request.model_copy(update={"price_book_id": None}), priced(question), question.option.key
+    )
+    return bill.model_copy(update={"request": request})
 
 
 def priced(question: StudyQuestion) -> SizingContext:
-    """Return the catalogue at the prices of a study: of its book and day, with the price of its system."""
+    """Return the catalogue at the prices of a study: its price book, day and system price."""
     request = question.request
     assert request is not None, "only systems are billed"
     study = question.state.study
@@ -61,15 +63,15 @@ def priced(question: StudyQuestion) -> SizingContext:
     return bills.at_prices_of(question.bench.context(question.workspace), request, stated, question.label)
 
 
-def answer_bill(question: StudyQuestion, asked: OptionBillRequest) -> OptionBill:
-    """Return the bill of an option and, where another is named, how the two compare."""
-    bill, comparison = bill_of(question, asked), None
-    if asked.other:
-        others = [one.key for one in question.content.options if has_bill(question.bench, one)]
-        if asked.other not in others:
-            raise NotFound.named("option", asked.other, others, "other")
-        beside = question_of(question.bench, question.workspace, question.state, asked.other)
-        shared = asked.model_dump(exclude_unset=True, include=set(SHARED))
+def answer_bill(question: StudyQuestion, request: OptionBillRequest) -> OptionBill:
+    """Return the bill of an option, with a comparison if another option is named."""
+    bill, comparison = bill_of(question, request), None
+    if request.other:
+        others = [option.key for option in question.content.options if has_bill(question.bench, option)]
+        if request.other not in others:
+            raise NotFound.named("option", request.other, others, "other")
+        beside = question_of(question.bench, question.workspace, question.state, request.other)
+        shared = request.model_dump(exclude_unset=True, include=set(SHARED))
         other = BillRequest.model_validate({**asked_of(beside), **shared})
         comparison = bills.compare_bills(bill, bill_of(beside, other), question.bench.sizing.catalog)
     return OptionBill.model_validate({**dict(bill), "comparison": comparison})

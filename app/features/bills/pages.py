@@ -14,14 +14,7 @@ from app.errors import NotFound
 from app.features.bills import service as bills
 from app.features.bills.api import bill_file
 from app.features.bills.drawings import heading, rack_elevation, stretches, topology
-from app.features.bills.model import (
-    Bill,
-    BillComparison,
-    BillRequest,
-    OptionBill,
-    OptionBillRequest,
-    Rack,
-)
+from app.features.bills.model import Bill, BillComparison, BillRequest, OptionBill, OptionBillRequest, Rack
 from app.features.bills.of_study import SHARED, answer_bill, has_bill, usual_bill
 from app.features.estimates.service import get_estimate_request
 from app.features.studies.frame import OpenView, Placed, StudyFrame, moved, study_of, study_view
@@ -47,19 +40,19 @@ class BillPage:
     frame: StudyFrame
     result: Answered[OptionBill] | None
     racks: Sequence[tuple[str, str, Rack]]
-    """Racks that are filled alike: their name, and what stands in one of them."""
+    """Identical racks: their name, and the contents of one of them."""
     elevation: DrawingView | None
     topology: DrawingView | None
     pod: bool
     """Whether the system comes with its links."""
     others: Sequence[Choice]
-    """Options whose bills can stand beside this one."""
+    """Options with bills to compare."""
     kept: Sequence[tuple[str, str]]
-    """Fields of the form that the choice of another option leaves as they are."""
+    """Fields of the form that are kept when another option is chosen."""
 
 
 def bill_page(request: Request, view: OpenView, result: Answered[OptionBill] | None) -> BillPage:
-    """Return the page of a bill, of an earlier one where this one is refused."""
+    """Return the page of a bill, or of the previous one if this one is refused."""
     voice = voice_of(request)
     bill = None if result is None else result.answer
     system = None if bill is None else view.bench.sizing.catalog.system(bill.system)
@@ -81,14 +74,14 @@ def bill_page(request: Request, view: OpenView, result: Answered[OptionBill] | N
 
 
 def other_options(view: OpenView) -> list[Choice]:
-    """Return the options of a study that have bills, but for the one the view is about."""
-    keys = [one.key for one in view.state.content.options if has_bill(view.bench, one)]
+    """Return the other options of a study that have bills."""
+    keys = [option.key for option in view.state.content.options if has_bill(view.bench, option)]
     labels = labels_of(view.state.content, view.bench.sizing.catalog)
     return [Choice(key, labels[key]) for key in keys if key != view.frame.option]
 
 
 def saved(request: Request, bill: Bill, name: str) -> Response:
-    """Return a bill as a file; spreadsheets read Korean in UTF-8 only behind a byte order mark."""
+    """Return a bill as a file, with the byte order mark that spreadsheets need to read Korean."""
     return bill_file(bill, voice_of(request), name, "utf-8-sig")
 
 
@@ -110,7 +103,6 @@ study_view(
 
 
 def study_of_systems(*systems: Mapping[str, Any], currency: str, price_book_id: str = "") -> dict[str, Any]:
-    """Return an example study of systems that were billed."""
     base: dict[str, Any] = {
         "model": {"preset": "bert-large"},
         "workload": {"target": "mlperf-bert"},
@@ -118,33 +110,32 @@ def study_of_systems(*systems: Mapping[str, Any], currency: str, price_book_id: 
     }
     if price_book_id:
         base["assumptions"] = {"price_book_id": price_book_id}
-    return {"name": "BERT-Large", "base": base, "options": [{"system": one} for one in systems]}
+    return {"name": "BERT-Large", "base": base, "options": [{"system": system} for system in systems]}
 
 
 OF_SYSTEM = ("id", "count", "fabric", "ports_per_node")
 
 
-def place_form(bench: Workbench, workspace: str, given: Mapping[str, str], _: str) -> Placed:
-    """Return a study of what the old form was filled with: an estimate, or a system."""
-    fields = {name: text for name, text in given.items() if text}
+def place_form(bench: Workbench, workspace: str, query: Mapping[str, str], _: str) -> Placed:
+    """Return a study of the estimate or system in the fields of the old form."""
+    fields = {name: text for name, text in query.items() if text}
     estimate = fields.pop("estimate", "") or fields.pop("estimate_id", "")
     own = {name: fields[name] for name in (*SHARED, "oversubscription") if name in fields}
     if estimate:
-        found = get_estimate_request(bench, workspace, estimate)
-        return study_of(found, found.label or estimate), own
+        request = get_estimate_request(bench, workspace, estimate)
+        return study_of(request, request.label or estimate), own
     system = {name: fields[name] for name in OF_SYSTEM if name in fields}
     system["id"] = fields.get("system", "dgx-a100-640gb")
     currency, book = fields.get("currency", "USD"), fields.get("price_book_id", "")
     return study_of_systems(system, currency=currency, price_book_id=book), own
 
 
-moved(router, "/boms", "bill", place_form, endings=("",))
-
-moved(router, "/boms/new", "bill", place_form, endings=("",))
+for path in ("/boms", "/boms/new"):
+    moved(router, path, "bill", place_form, endings=("",))
 
 
 def pair_of(request: Request) -> str:
-    """Return the bills to compare, given together or one by one."""
+    """Return the identifiers of the bills to compare, from one parameter or several."""
     return ",".join(request.query_params.getlist("ids")[:4])[:200]
 
 
@@ -156,15 +147,15 @@ def show_comparison_data(
     return bills.compare(bench, workspace, ids)
 
 
-def place_comparison(bench: Workbench, workspace: str, given: Mapping[str, str], _: str) -> Placed:
+def place_comparison(bench: Workbench, workspace: str, query: Mapping[str, str], _: str) -> Placed:
     """Return a study of the systems of two stored bills."""
-    names = [name.strip() for name in given.get("ids", "").split(",") if name.strip()][:2]
-    found = [bills.get_bill(bench, workspace, name) for name in names]
-    if len(found) < 2:
+    names = [name.strip() for name in query.get("ids", "").split(",") if name.strip()][:2]
+    stored = [bills.get_bill(bench, workspace, name) for name in names]
+    if len(stored) < 2:
         return place_form(bench, workspace, {}, "")
-    first = found[0].request
+    first = stored[0].request
     body = study_of_systems(
-        *(system_of(one) for one in found),
+        *(system_of(bill) for bill in stored),
         currency=first.currency,
         price_book_id=first.price_book_id or "",
     )
@@ -175,15 +166,14 @@ moved(router, "/boms/compare", "bill", place_comparison, endings=("",))
 
 
 def system_of(bill: Bill) -> dict[str, Any]:
-    """Return the system of a stored bill as a study has it."""
-    asked = {"id": bill.system, "count": bill.count}
+    system = {"id": bill.system, "count": bill.count}
     own = {"fabric": bill.request.fabric, "ports_per_node": bill.request.ports_per_node}
-    return {**asked, **{name: value for name, value in own.items() if value is not None}}
+    return {**system, **{name: value for name, value in own.items() if value is not None}}
 
 
-def own_fields(asked: BillRequest) -> dict[str, str]:
-    """Return the fields of the view that a stored bill was asked with."""
-    stated = asked.model_dump(exclude_unset=True, exclude_none=True, include={*SHARED, "oversubscription"})
+def own_fields(request: BillRequest) -> dict[str, str]:
+    """Return the fields of the view that a stored bill's request states."""
+    stated = request.model_dump(exclude_unset=True, exclude_none=True, include={*SHARED, "oversubscription"})
     return {name: f"{value:g}" for name, value in stated.items()}
 
 
@@ -204,13 +194,15 @@ def save_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, identi
 def place_bill(bench: Workbench, workspace: str, _: Mapping[str, str], identifier: str) -> Placed:
     """Return a study of the estimate or of the system of a stored bill."""
     bill = bills.get_bill(bench, workspace, identifier)
-    asked, fields = bill.request, own_fields(bill.request)
+    request, fields = bill.request, own_fields(bill.request)
     try:
         if bill.estimate_id is not None:
             return study_of(get_estimate_request(bench, workspace, bill.estimate_id), bill.label), fields
     except NotFound:
         pass
-    body = study_of_systems(system_of(bill), currency=asked.currency, price_book_id=asked.price_book_id or "")
+    body = study_of_systems(
+        system_of(bill), currency=request.currency, price_book_id=request.price_book_id or ""
+    )
     return body, fields
 
 

@@ -1,4 +1,4 @@
-"""The rules of a bill: machines and what joins them, storage, management, spares and installation."""
+"""The rules of a bill: machines, their links, storage, management, spares and installation."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ SWITCHES = frozenset(
 
 
 def machine_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
-    """Give machines, hosts and the switches that come with pods.
+    """Yield machines, hosts and the switches that come with pods.
 
-    A price book may state the price of a pod as a whole: its machines share it evenly, and what else comes
-    with the pod is paid for with them.
+    A price book may state the price of a whole pod: its machines share it evenly, and its other parts are
+    included.
     """
     whole = system.whole_price
     for line in _system_parts(catalog, system, count):
@@ -55,7 +55,7 @@ def machine_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable
 
 
 def _system_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
-    machines, each = count * system.machines, {"count": count, "system": system.name}
+    machines, values = count * system.machines, {"count": count, "system": system.name}
     unit = catalog.find(system.machine, "scalable_unit")
     if unit is not None:
         size = round(unit.si)
@@ -66,16 +66,16 @@ def _system_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable
     elif system.machines == 1:
         rule = Message("{count} requested", {"count": count})
     else:
-        rule = Message("{count} × {system}, {machines} each", each | {"machines": system.machines})
+        rule = Message("{count} × {system}, {machines} each", values | {"machines": system.machines})
     yield part(catalog, system.machine, "machines", "machine", machines, rule)
     if system.hosts:
-        rule = Message("{count} × {system}, {hosts} each", each | {"hosts": system.hosts})
+        rule = Message("{count} × {system}, {hosts} each", values | {"hosts": system.hosts})
         yield part(catalog, HOST, "hosts", "host", count * system.hosts, rule)
     if system.chip_kind is ChipKind.IPU:
         for line in system.bill:
             if line.item not in (system.machine, HOST):
                 group, use = _switch_use(catalog, line.item)
-                rule = Message("{count} × {system}, {parts} each", each | {"parts": line.count})
+                rule = Message("{count} × {system}, {parts} each", values | {"parts": line.count})
                 yield part(catalog, line.item, group, use, count * line.count, rule)
 
 
@@ -88,9 +88,9 @@ def _switch_use(catalog: Catalog, switch: str) -> tuple[Group, str]:
 
 
 def machines_linked(catalog: Catalog, system: SystemEntry) -> int:
-    """Return the machines that links of their own join, which stand in one rack.
+    """Return the number of machines joined by their own links, which share a rack.
 
-    IPU-Links do, and the switch trays of a rack that is sold as one; hosts of TPUs are rented one by one.
+    Such links are IPU-Links and the switch trays of a rack that is sold as one.
     """
     if system.chip_kind is ChipKind.IPU:
         joined = round(catalog.figure(system.chip, "pod_size").si)
@@ -101,33 +101,33 @@ def machines_linked(catalog: Catalog, system: SystemEntry) -> int:
 
 
 def pod_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
-    """Give the cables inside IPU pods: IPU-Links, hosts, GW-Links between racks."""
+    """Yield the cables inside IPU pods: IPU-Links, hosts, GW-Links between racks."""
     machines, hosts, linked = count * system.machines, count * system.hosts, machines_linked(catalog, system)
     chains = count * math.ceil(system.machines / linked)
     own = [line.item for line in system.bill if line.item not in (system.machine, HOST)]
     switches = {_switch_use(catalog, item)[1] for item in own}
     if linked > 1:
-        each = round(catalog.figure(CABLING, "neighbour_links").si)
+        links = round(catalog.figure(CABLING, "neighbour_links").si)
         closed = linked * system.devices_per_machine >= round(catalog.figure(system.chip, "pod_size").si)
         template = (
             "{chains} rings of {linked} machines, {each} cables between neighbours"
             if closed
             else "{chains} rows of {linked} machines, {each} cables between neighbours"
         )
-        rule = Message(template, {"chains": chains, "linked": linked, "each": each})
-        cables = chains * (linked if closed else linked - 1) * each
+        rule = Message(template, {"chains": chains, "linked": linked, "each": links})
+        cables = chains * (linked if closed else linked - 1) * links
         yield part(catalog, IPU_LINK_CABLE, "cables", "ipu_link_cable", cables, rule)
-    each = round(catalog.figure(CABLING, "switch_host_links").si)
-    cables = machines * each
+    links = round(catalog.figure(CABLING, "switch_host_links").si)
+    cables = machines * links
     if "host_switch" in switches:
         of_host = round(catalog.figure(CABLING, "host_switch_links").si)
         cables += hosts * of_host
         rule = Message(
             "{machines} machines × {each} and {hosts} hosts × {of_host}, to the pod switch",
-            {"machines": machines, "each": each, "hosts": hosts, "of_host": of_host},
+            {"machines": machines, "each": links, "hosts": hosts, "of_host": of_host},
         )
     else:
-        values = {"machines": machines, "each": each}
+        values = {"machines": machines, "each": links}
         rule = Message("{machines} machines × {each}, directly to the host", values)
     yield part(catalog, POD_CABLE, "cables", "host_cable", cables, rule)
     if chains > count:
@@ -144,7 +144,7 @@ def pod_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Bi
 
 
 def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: float) -> Iterable[BillPart]:
-    """Give servers for so much usable storage and the network that reaches them."""
+    """Yield servers for an amount of usable storage, and their network."""
     if terabytes <= 0:
         return
     size = catalog.figure(STORAGE_SERVER, "usable_capacity").value
@@ -156,7 +156,7 @@ def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: 
     fabric = catalog.figure(CLUSTER, "storage_fabric", system.chip_kind.value).text
     is_pod = system.chip_kind is ChipKind.IPU
     own_ports = None if is_pod else catalog.find(system.machine, "storage_ports")
-    # Hosts reach storage where a pod has them.
+    # In a pod, the hosts access storage.
     reaching = count * (system.hosts if is_pod else system.machines)
     ports = round((own_ports or catalog.figure(CLUSTER, "storage_ports")).si)
     with fields_at(lambda _: "storage_tb"):
@@ -190,7 +190,6 @@ def _server_price(catalog: Catalog, terabytes: float) -> Figure:
 
 
 def management_parts(catalog: Catalog, system: SystemEntry, parts: Sequence[BillPart]) -> Iterable[BillPart]:
-    """Give switches and cables of the management network for everything that is managed."""
     brought = sum(line.count for line in parts if line.use == "management_switch")
     stored = any(line.group == "storage" for line in parts)
     if system.chip_kind is ChipKind.IPU and not brought and not stored:
@@ -202,9 +201,9 @@ def management_parts(catalog: Catalog, system: SystemEntry, parts: Sequence[Bill
         elif line.use in SWITCHES and line.use != "management_switch":
             ports += line.count
     switch = catalog.figure(CLUSTER, "management_switch").text
-    each = round(catalog.figure(switch, "ports").si)
-    values = {"ports": ports, "each": each, "brought": brought}
-    more = -(-ports // each) - brought
+    switch_ports = round(catalog.figure(switch, "ports").si)
+    values = {"ports": ports, "each": switch_ports, "brought": brought}
+    more = -(-ports // switch_ports) - brought
     if more > 0:
         template = (
             "{ports} management ports, {each} per switch; {brought} of the switches come with the pods"
@@ -218,7 +217,7 @@ def management_parts(catalog: Catalog, system: SystemEntry, parts: Sequence[Bill
 
 
 def spare_parts(catalog: Catalog, spare: int, parts: Sequence[BillPart]) -> Iterable[BillPart]:
-    """Give spare machines, a spare switch of each model and spare cables; they draw no power."""
+    """Yield spare machines, a spare switch of each model and spare cables."""
     if not spare:
         return
     switches: set[str] = set()

@@ -1,4 +1,4 @@
-"""Machines into racks: under height, power and weight, pods whole, switches at the top."""
+"""Pack machines into racks within height, power and weight, keeping pods together and switches on top."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.features.bills.model import Rack, RackPlacement
 from app.features.bills.parts import CLUSTER, SWITCHES, machines_linked
 
 UNPOWERED = frozenset({"spare_machine", "spare_host"})
-"""What stands in a rack without power."""
+"""Uses of unpowered equipment in a rack."""
 
 MOST_SWITCHES_BESIDE = 4
 """Loose switches that still go into the racks of machines; more have racks of their own."""
@@ -23,7 +23,7 @@ MOST_SWITCHES_BESIDE = 4
 
 @dataclass(frozen=True, slots=True)
 class RackLimits:
-    """What one rack takes."""
+    """Limits of one rack."""
 
     height: int
     """[U]"""
@@ -74,12 +74,12 @@ class PackedRack:
 
 
 def _sum(figures: Iterable[Figure | None]) -> float:
-    """Add up figures; what nobody publishes adds nothing."""
+    """Add up the figures that are known."""
     return sum(figure.si for figure in figures if figure is not None)
 
 
 def blocks_of(catalog: Catalog, system: SystemEntry, count: int, parts: Sequence[BillPart]) -> list[Block]:
-    """Return what has to stand together: machines that links of their own join, with hosts and switches."""
+    """Return the blocks that share a rack: machines joined by their own links, with hosts and switches."""
     standing = [line for line in parts if line.height > 0 and line.use != "spare_switch"]
     if system.chip_kind is not ChipKind.IPU:
         # Machines first, then storage and spares, switches last.
@@ -107,12 +107,12 @@ def blocks_of(catalog: Catalog, system: SystemEntry, count: int, parts: Sequence
 
 
 def pack(blocks: Sequence[Block], limits: RackLimits) -> list[PackedRack]:
-    """Return filled racks: blocks in their order, each rack as full as its limits allow."""
+    """Fill racks with blocks in their order, each as full as its limits allow."""
     switches = [block for block in blocks if _is_network(block)]
     racks = _fill([block for block in blocks if not _is_network(block)], limits)
     if len(switches) > MOST_SWITCHES_BESIDE:
         return racks + _fill(switches, limits)
-    # Racks in the middle of the row first, for the sake of short cables.
+    # Racks in the middle of the row first, to keep cables short.
     middle = (len(racks) - 1) / 2
     near = sorted(range(len(racks)), key=lambda index: abs(index - middle))
     for block in switches:
@@ -138,14 +138,13 @@ def _fill(blocks: Iterable[Block], limits: RackLimits) -> list[PackedRack]:
 
 
 def limits_of(catalog: Catalog, rack: str, power: float | None) -> RackLimits:
-    """Return what a rack takes; a power limit of one's own comes first. [W]"""
+    """Return the limits of a rack; ``power`` replaces that of the catalogue. [W]"""
     usable, weight = catalog.figure(rack, "usable_units"), catalog.figure(rack, "load_limit")
     allowed = catalog.figure(rack, "rack_power").si if power is None else power
     return RackLimits(round(usable.si), allowed, weight.si)
 
 
 def rack_parts(catalog: Catalog, rack: str, racks: Sequence[PackedRack]) -> Iterable[BillPart]:
-    """Give the lines of racks and power strips."""
     strip = catalog.figure(CLUSTER, "rack_pdu").text
     capacity, feeds = catalog.figure(strip, "power_capacity").si, round(catalog.figure(CLUSTER, "feeds").si)
     strips = sum(max(math.ceil(packed.greatest / capacity), 1) for packed in racks) * feeds
@@ -161,7 +160,7 @@ def rack_parts(catalog: Catalog, rack: str, racks: Sequence[PackedRack]) -> Iter
 
 
 def bill_racks(packed: Sequence[PackedRack], limits: RackLimits) -> list[Rack]:
-    """Return racks, those filled alike as one, in the order they stand."""
+    """Return the racks in order, identical ones as one."""
     alike: dict[tuple[tuple[str, str], ...], list[PackedRack]] = {}
     for rack in packed:
         alike.setdefault(tuple((unit.item, unit.use) for unit in rack.units), []).append(rack)

@@ -1,4 +1,4 @@
-"""Make, keep, find, compare and export bills of materials."""
+"""Create, retrieve and compare bills of materials."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from app.platform.web.query_forms import QueryForm
 from app.platform.workbench import Workbench, existing, found
 
 ROUNDING = 1e-9
-"""What division may leave of a difference that is exactly the margin."""
+"""Tolerance for a difference that is exactly the margin."""
 
 
 def compare_bills(first: Bill, second: Bill, catalog: Catalog) -> BillComparison:
-    """Return the ratios of two bills and what to beware of."""
+    """Return the ratios of two bills with warnings."""
     if first.currency != second.currency:
         raise Conflict.at(
             "ids",
@@ -77,23 +77,20 @@ def _ratios(first: Bill, second: Bill, margin: float) -> list[BillRatio]:
         ("power_max", ours.power_max, theirs.power_max),
         ("rack_units", *heights),
     ]
-    return [_ratio(measure, one, other, margin) for measure, one, other in pairs]
+    return [_ratio(measure, amount, other, margin) for measure, amount, other in pairs]
 
 
 def _ratio(measure: Measure, first: Quantity, second: Quantity, margin: float) -> BillRatio:
     """Return the first amount over the second; its range holds every combination of their ends."""
     ratio = Quantity(
-        value=first.value / second.value,
-        low=first.low / second.high,
-        high=first.high / second.low,
-        unit="1",
+        value=first.value / second.value, low=first.low / second.high, high=first.high / second.low, unit="1"
     )
     parity = equal(first, second, margin)
     return BillRatio(measure=measure, first=first, second=second, ratio=ratio, parity=parity)
 
 
 def equal(first: Quantity, second: Quantity, margin: float) -> bool:
-    """Tell whether two amounts are about the same: within the margin, or with ranges that overlap."""
+    """Tell whether two amounts are within the margin or have overlapping ranges."""
     near = abs(first.value / second.value - 1.0) <= margin + ROUNDING
     return near or (first.low <= second.high and second.low <= first.high)
 
@@ -108,10 +105,10 @@ def _groups(first: Bill, second: Bill) -> list[GroupPair]:
 
 
 def _warnings(first: Bill, second: Bill, margin: float) -> list[CheckWarning]:
-    found = []
+    warnings = []
     if not (first.totals.complete and second.totals.complete):
         message = Message("a price is missing: the totals are lower bounds and are not compared")
-        found.append(CheckWarning.of("price_unknown", "caution", message, "totals.price"))
+        warnings.append(CheckWarning.of("price_unknown", "caution", message, "totals.price"))
     for bill, other in ((first, second), (second, first)):
         typical, greatest = bill.totals.power, other.totals.power_max
         alike = equal(typical, other.totals.power, margin) or equal(bill.totals.power_max, greatest, margin)
@@ -130,21 +127,20 @@ def _warnings(first: Bill, second: Bill, margin: float) -> list[CheckWarning]:
                     "own_greatest": kilowatts(bill.totals.power_max),
                 },
             )
-            found.append(CheckWarning.of("power_basis_differs", "caution", message, "totals.power"))
-    return found
+            warnings.append(CheckWarning.of("power_basis_differs", "caution", message, "totals.power"))
+    return warnings
 
 
 def kilowatts(power: Quantity) -> float:
-    """Return a power as a sentence shows it. [kW]"""
     return round(power.value / KILOWATT, 1)
 
 
 def create_bill(bench: Workbench, workspace_id: str, request: BillRequest, key: str | None = None) -> Bill:
-    """Make the bill of a system, or of an estimate's system, and keep it."""
+    """Create and store the bill of a system, or of an estimate's system."""
 
     def make() -> tuple[Bill, Save]:
-        asked = of_estimate(bench, workspace_id, request)
-        answer = make_bill(asked, bench.context(workspace_id), new_id("bom"), request.estimate_id)
+        completed = of_estimate(bench, workspace_id, request)
+        answer = make_bill(completed, bench.context(workspace_id), new_id("bom"), request.estimate_id)
         stated, document = request.model_dump(mode="json", exclude_unset=True), answer.model_dump(mode="json")
         return answer, lambda repository: repository.add(
             BillRow(id=answer.id, label=answer.label[:300], request=stated, document=document)
@@ -154,7 +150,7 @@ def create_bill(bench: Workbench, workspace_id: str, request: BillRequest, key: 
 
 
 def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> BillRequest:
-    """Return a request with the system, network and price book of the estimate it names, if it names one."""
+    """Return a request completed by the estimate it names, if any."""
     check_asked(request)
     if request.estimate_id is None:
         return request
@@ -166,9 +162,9 @@ def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> Bi
 
 
 def asked_of(estimate: EstimateRequest, catalog: Catalog) -> dict[str, Any]:
-    """Return what an estimate says of the bill of its system."""
+    """Return the fields of a bill's request that an estimate states."""
     system, assumptions = estimate.system, estimate.assumptions
-    asked: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "system": system.id,
         "count": system.count,
         "currency": estimate.currency,
@@ -178,49 +174,49 @@ def asked_of(estimate: EstimateRequest, catalog: Catalog) -> dict[str, Any]:
     }
     # A pod comes with its network.
     if catalog.system(system.id).chip_kind is not ChipKind.IPU:
-        asked |= {"fabric": system.fabric, "ports_per_node": system.ports_per_node}
-    return {name: value for name, value in asked.items() if value is not None}
+        fields |= {"fabric": system.fabric, "ports_per_node": system.ports_per_node}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class StatedPrices(PriceBook):
-    """Prices that an option of a study or of a comparison states."""
+    """Prices stated by an option of a study or of a comparison."""
 
     @property
     def source(self) -> Source:
-        place = "studies" if self.id.startswith("stu_") else "comparisons"
-        return Source(self.id, SourceKind.CUSTOMER, self.name, "", self.as_of, f"/{place}/{self.id}")
+        collection = "studies" if self.id.startswith("stu_") else "comparisons"
+        return Source(self.id, SourceKind.CUSTOMER, self.name, "", self.as_of, f"/{collection}/{self.id}")
 
 
 def at_prices_of(
     context: SizingContext, request: EstimateRequest, stated: PriceBook, label: str
 ) -> SizingContext:
-    """Return the catalogue at the prices of an option: of its book and day, with the price it states."""
-    asked = request.assumptions
+    """Return the catalogue at the prices of an option: its price book, day and stated price."""
+    assumptions = request.assumptions
     if context.catalog.book is not None:
-        # A book takes its discounts off what it is laid over: once is enough.
-        asked = asked.model_copy(update={"price_book_id": None})
-    context = context.at_prices(asked)
-    if asked.system_price is None:
+        # The book is applied already; applying it again would repeat its discounts.
+        assumptions = assumptions.model_copy(update={"price_book_id": None})
+    context = context.at_prices(assumptions)
+    if assumptions.system_price is None:
         return context
-    row = BookRow(request.system.id, "price", "", asked.system_price, request.currency, label)
+    row = BookRow(request.system.id, "price", "", assumptions.system_price, request.currency, label)
     return replace(context, catalog=context.catalog.overlaid(replace(stated, rows=(row,))))
 
 
 INPUTS = QueryForm(BillInputs)
 
 OWN_LINKS = frozenset({"ports_per_node", "oversubscription"})
-"""Inputs that a pod has no use for, as it comes with its links."""
+"""Inputs that do not apply to a pod, which comes with its links."""
 
 
 def stated_inputs(inputs: BillInputs, kind: ChipKind) -> dict[str, Any]:
-    """Return what is stated of a bill, without what was meant for options of another kind."""
+    """Return the stated inputs of a bill that apply to a kind of chip."""
     left_out = OWN_LINKS if kind is ChipKind.IPU else frozenset()
     return inputs.model_dump(exclude_unset=True, exclude=set(left_out))
 
 
 def kept_inputs(views: Mapping[str, Mapping[str, str]]) -> BillInputs:
-    """Return what a study keeps of its bill; a field that was emptied is null, not left out."""
+    """Return the inputs of a study's bill; an emptied field has its default, but counts as stated."""
     fields = INPUTS.filled(views.get("bill", {}))
     kept = INPUTS.request(fields)
     emptied = [name for name, text in fields.items() if not text.strip()]
@@ -228,7 +224,6 @@ def kept_inputs(views: Mapping[str, Mapping[str, str]]) -> BillInputs:
 
 
 def get_bill(bench: Workbench, workspace_id: str, identifier: str) -> Bill:
-    """Return a bill as it was answered."""
     with bench.store.transaction(workspace_id) as repository:
         return Bill.model_validate(existing(repository, BillRow, identifier, "bill of materials").document)
 
@@ -236,7 +231,6 @@ def get_bill(bench: Workbench, workspace_id: str, identifier: str) -> Bill:
 def list_bills(
     bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[BillSummary]:
-    """Return bills, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         return page_of(repository, BillRow, partial(filled, BillSummary), limit, cursor, wanted=wanted)
 

@@ -36,7 +36,7 @@ FIRST = 4
 
 
 def cells(line: BillLine, voice: Voice) -> list[Cell]:
-    """Return a line in the order of the heads; what is not known is empty."""
+    """Return the cells of a line; unknown ones are empty."""
     total = line.total
     return [
         voice.label(line.group, "bill"),
@@ -95,7 +95,7 @@ def bill_csv(bill: Bill, voice: Voice) -> str:
 
 
 def bill_workbook(bill: Bill, voice: Voice) -> bytes:
-    """Return a bill as a workbook: lines and racks; totals follow quantities and prices that are typed."""
+    """Return a bill as a workbook with lines and racks; totals are formulas of quantities and prices."""
     book = Workbook()
     sheet = book.active
     assert isinstance(sheet, Worksheet)
@@ -126,7 +126,7 @@ def _basis(bill: Bill, voice: Voice) -> str:
 
 
 def text(sheet: Worksheet, row: int, column: int, value: str, font: Font | None = None) -> None:
-    """Write text that stays text, whatever it begins with; what XML cannot hold is shown as a square."""
+    """Write a cell that is never a formula; characters invalid in XML are replaced."""
     cell = sheet.cell(row, column, legible(value))
     cell.data_type = "s"
     cell.quotePrefix = True

@@ -11,13 +11,7 @@ from app.features.calibration.model import AnyCalibration, AnyCalibrationRequest
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, LIST, READ, api_router
-from app.platform.web.deps import (
-    ID,
-    BenchDep,
-    KeyHeader,
-    ListDep,
-    WorkspaceDep,
-)
+from app.platform.web.deps import ID, BenchDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import CALIBRATION, FABRIC_GAIN
 from app.platform.web.needs import Right, needs
 

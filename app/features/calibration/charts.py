@@ -24,18 +24,17 @@ def outlooks(answer: CalibrationAnswer, voice: Voice) -> Outlooks:
         (voice.gettext("Training time"), before.time_to_train, after.time_to_train),
         (voice.gettext("Step time"), before.step_time, after.step_time),
     )
-    return [(name, one, other, time_scale([one])) for name, one, other in times if one and other]
+    return [(name, first, second, time_scale([first])) for name, first, second in times if first and second]
 
 
-def views(answer: CalibrationAnswer | GainAnswer, found: Outlooks, voice: Voice) -> list[FigureView]:
-    """Return the charts of an answer."""
+def views(answer: CalibrationAnswer | GainAnswer, times: Outlooks, voice: Voice) -> list[FigureView]:
     if isinstance(answer, GainAnswer):
         drawn = alternatives(answer, voice)
         return [view("alternatives", voice.gettext("Measured throughput"), drawn, table="alternatives")]
     caption = voice.gettext("Deviation of each run before and after")
     charts = [view("gaps", caption, gaps(answer, voice), table="runs")]
-    if found:
-        name, before, after, _ = found[0]
+    if times:
+        name, before, after, _ = times[0]
         caption = voice.gettext("Estimate before and after calibration")
         charts.append(view("outlook", caption, outlook(before, after, name, voice), table="outlook"))
     return charts
@@ -49,12 +48,12 @@ def gaps(answer: CalibrationAnswer, voice: Voice) -> Figure:
         figures.bar(
             name,
             [100.0 * value for value in values],
-            [row + place for row in rows],
+            [row + shift for row in rows],
             style,
             [voice.percent(value) for value in values],
             width=WIDTH,
         )
-        for name, style, place, values in (
+        for name, style, shift, values in (
             (voice.gettext("before"), BEFORE, -WIDTH / 2, before),
             (voice.gettext("after"), AFTER, WIDTH / 2, after),
         )
@@ -65,7 +64,7 @@ def gaps(answer: CalibrationAnswer, voice: Voice) -> Figure:
 
 
 def run_name(number: int, voice: Voice) -> str:
-    """Return what a run is called beside its bar and in its table."""
+    """Return the name of a run in chart and table."""
     return f"{voice.gettext('Measurement')} {number}"
 
 
@@ -75,13 +74,13 @@ def outlook(before: Quantity, after: Quantity, title: str, voice: Voice) -> Figu
     traces = [
         figures.bar(
             "",
-            [one.value / scale.size],
+            [time.value / scale.size],
             [row],
             style,
-            [voice.quantity(one, scale)],
-            error_x=whiskers([one], scale.size),
+            [voice.quantity(time, scale)],
+            error_x=whiskers([time], scale.size),
         )
-        for row, (one, style) in enumerate(((before, BEFORE), (after, AFTER)))
+        for row, (time, style) in enumerate(((before, BEFORE), (after, AFTER)))
     ]
     ends = figures.reach((before, after), scale.size)
     across = axis(title, ends, voice.number, unit=voice.gettext(scale.unit), zero=True)
@@ -89,18 +88,18 @@ def outlook(before: Quantity, after: Quantity, title: str, voice: Voice) -> Figu
 
 
 def alternatives(answer: GainAnswer, voice: Voice) -> Figure:
-    """Return the mean throughput under each label with the runs it is the mean of."""
+    """Draw the mean throughput of each alternative with its runs."""
     traces = [
         figures.bar(
             "",
-            [one.mean],
+            [option.mean],
             [row],
-            AFTER if one.label == answer.recommendation else BEFORE,
-            [voice.value(one.mean, "samples/s")],
+            AFTER if option.label == answer.recommendation else BEFORE,
+            [voice.value(option.mean, "samples/s")],
         )
-        for row, one in enumerate(answer.options)
+        for row, option in enumerate(answer.options)
     ]
-    runs = [(row, run) for row, one in enumerate(answer.options) for run in one.runs]
+    runs = [(row, run) for row, option in enumerate(answer.options) for run in option.runs]
     traces.append(
         figures.points(
             [run for _, run in runs],
@@ -110,8 +109,8 @@ def alternatives(answer: GainAnswer, voice: Voice) -> Figure:
             name=voice.gettext("Measured runs"),
         )
     )
-    values = [*(one.mean for one in answer.options), *(run for _, run in runs)]
+    values = [*(option.mean for option in answer.options), *(run for _, run in runs)]
     across = axis(
         voice.gettext("Throughput"), values, voice.number, unit=voice.gettext("samples/s"), zero=True
     )
-    return figures.lying(traces, [one.label for one in answer.options], across)
+    return figures.lying(traces, [option.label for option in answer.options], across)

@@ -43,10 +43,9 @@ from app.features.calibration.model import (
 )
 
 IMPLAUSIBLE = 2.5
-"""Standard deviations of the prior beyond which a figure, or the gap as a whole, is suspect: what
-chance alone brings about once in eighty."""
+"""Prior standard deviations beyond which a figure or the mean gap is suspect (one in eighty by chance)."""
 SCATTERED = 1.5
-"""What remains of the runs over what their noise explains: more than twice in variance."""
+"""Largest plausible scatter of the runs over their noise; its square is more than two."""
 PERCENT = 100.0
 
 
@@ -59,7 +58,7 @@ def calibration_checks(
     target_devices: float,
     fits: Sequence[bool],
 ) -> Iterator[CheckWarning]:
-    """Yield what has to be known before a fitted profile is used."""
+    """Yield the warnings to heed before using a fitted profile."""
     yield from _implausible(fit, gaps)
     # Whether the runs disagree with each other by more than their noise.
     if remaining.size > 1 and fit.scatter > SCATTERED:
@@ -86,8 +85,8 @@ def calibration_checks(
             largest=int(measured_devices),
             devices=int(target_devices),
         )
-    for position, held in enumerate(fits):
-        if not held:
+    for position, fitting in enumerate(fits):
+        if not fitting:
             yield caution(
                 "calibration_does_not_fit",
                 f"runs.{position}.plan",
@@ -97,10 +96,10 @@ def calibration_checks(
 
 
 def _implausible(fit: ProfileFit, gaps: Floats) -> list[CheckWarning]:
-    """Return what says that the measurement, or what was said of it, should be looked at again."""
-    found = []
-    for place, name in enumerate((*fit.names, OFFSET)):
-        moved = float(fit.posterior.mean[place])
+    """Return warnings that the measurement or its description is probably wrong."""
+    warnings = []
+    for index, name in enumerate((*fit.names, OFFSET)):
+        moved = float(fit.posterior.mean[index])
         bound = name in fit.at_bound
         if abs(moved) > IMPLAUSIBLE or bound:
             template = (
@@ -110,12 +109,12 @@ def _implausible(fit: ProfileFit, gaps: Floats) -> list[CheckWarning]:
                 "was run"
             )
             values = {"parameter": Message(name), "deviations": significant(abs(moved), 2)}
-            found.append(serious("calibration_implausible", "runs", template, **values))
+            warnings.append(serious("calibration_implausible", "runs", template, **values))
     slopes = fit.posterior.slopes_before
     covariance = slopes @ slopes.T + np.diag(np.square(fit.own))
     deviation = math.sqrt(float(np.mean(covariance)))
     gap = float(np.mean(gaps))
-    if abs(gap) > IMPLAUSIBLE * deviation and not found:
+    if abs(gap) > IMPLAUSIBLE * deviation and not warnings:
         template = (
             "the runs are off by {gap} % on average, where {deviation} % is expected; check the measurement"
             if fit.prior.is_preset
@@ -124,15 +123,15 @@ def _implausible(fit: ProfileFit, gaps: Floats) -> list[CheckWarning]:
         )
         off = significant(PERCENT * abs(math.expm1(gap)), 2)
         expected = significant(PERCENT * deviation, 2)
-        found.append(serious("calibration_implausible", "runs", template, gap=off, deviation=expected))
-    return found
+        warnings.append(serious("calibration_implausible", "runs", template, gap=off, deviation=expected))
+    return warnings
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
     """A run with its plan decided."""
 
-    asked: CalibrationRun
+    stated: CalibrationRun
     decision: Decision
     step: MeasuredStep
 
@@ -146,25 +145,24 @@ def check_measurement(run: CalibrationRun, position: int) -> None:
 
 
 def decided(request: EstimateRequest, context: SizingContext) -> Decision:
-    """Return a request with its workload, software and plan decided."""
     return decide(request, resolve_model(request.model, context), hardware_of(request, context), context)
 
 
 def prepared(
-    runs: Sequence[CalibrationRun], asked: EstimateRequest, target: Decision, context: SizingContext
+    runs: Sequence[CalibrationRun], request: EstimateRequest, target: Decision, context: SizingContext
 ) -> list[PreparedRun]:
-    """Return runs with their systems, workloads and plans decided; those alike are decided once."""
+    """Decide system, workload and plan of each run, once for runs that share them."""
     known: dict[tuple[SystemInput, WorkloadInput, PlanInput], tuple[Decision, Prediction]] = {}
-    found = []
+    prepared_runs = []
     for position, run in enumerate(runs):
-        system = run_system(run.system, asked.system)
+        system = run_system(run.system, request.system)
         stated = {name: getattr(run.workload, name) for name in run.workload.model_fields_set}
-        workload = asked.workload.model_copy(update=stated)
-        same = system == asked.system and workload == asked.workload
-        plan = run.plan if run.plan is not None else asked.plan if same else PlanInput()
+        workload = request.workload.model_copy(update=stated)
+        same = system == request.system and workload == request.workload
+        plan = run.plan if run.plan is not None else request.plan if same else PlanInput()
         if (system, workload, plan) not in known:
             changes = {"system": system, "workload": workload, "plan": plan}
-            changed = asked.model_copy(update={**changes, "software": target.scenario.software.id})
+            changed = request.model_copy(update={**changes, "software": target.scenario.software.id})
             with fields_at(f"runs.{position}.{{}}".format):
                 _check_kind(system, target, context)
                 decision = decided(changed, context)
@@ -173,8 +171,8 @@ def prepared(
         seconds = run.step_time_s or decision.batch / (run.samples_per_s or math.nan)
         devices = float(decision.choice.plans.devices[0])
         step = MeasuredStep(predict, math.log(seconds), tuple(case_regimes(decision, context)), devices)
-        found.append(PreparedRun(run, decision, step))
-    return found
+        prepared_runs.append(PreparedRun(run, decision, step))
+    return prepared_runs
 
 
 def _check_kind(system: SystemInput, target: Decision, context: SizingContext) -> None:
@@ -191,20 +189,20 @@ def _check_kind(system: SystemInput, target: Decision, context: SizingContext) -
         )
 
 
-def run_system(given: RunSystem | str | None, asked: SystemInput) -> SystemInput:
-    """Return the system of a run: its own where it names one, else the estimate's with changes."""
-    if given is None:
-        return asked
-    if isinstance(given, str):
-        return SystemInput(id=given)
-    stated = {name: value for name in given.model_fields_set if (value := getattr(given, name)) is not None}
-    return SystemInput(**stated) if "id" in stated else asked.model_copy(update=stated)
+def run_system(system: RunSystem | str | None, usual: SystemInput) -> SystemInput:
+    """Return the system of a run: its own if it names one, otherwise the estimate's with its changes."""
+    if system is None:
+        return usual
+    if isinstance(system, str):
+        return SystemInput(id=system)
+    stated = {name: value for name in system.model_fields_set if (value := getattr(system, name)) is not None}
+    return SystemInput(**stated) if "id" in stated else usual.model_copy(update=stated)
 
 
 ONE_SIDED = 1.2816
 """Standard deviations from the middle to the 90th percentile of a normal distribution."""
 SHOWN_CHANGE = 0.005
-"""Figures that moved and narrowed by less, in deviations of their prior, were not learnt of."""
+"""Smallest shift or narrowing that is reported, in deviations of the prior."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,17 +212,17 @@ class Calibrated:
 
 
 def calibrate(request: CalibrationRequest, context: SizingContext, identifier: str) -> Calibrated:
-    """Return the software profile that measured runs make of an estimate's, and what it changes."""
-    asked = request.estimate
-    if asked.model.total_flop is not None:
+    """Fit an estimate's software profile to measured runs, and return it with its effect."""
+    estimate_request = request.estimate
+    if estimate_request.model.total_flop is not None:
         raise BadInput.at(
             "estimate.model.total_flop", "a model given only as total FLOP has no steps to measure"
         )
     for position, run in enumerate(request.runs):
         check_measurement(run, position)
     with fields_at("estimate.{}".format):
-        target = decided(asked, context)
-        before = estimate(asked, context)
+        target = decided(estimate_request, context)
+        before = estimate(estimate_request, context)
     prior = target.scenario.software
     if prior.calibration is not None:
         raise BadInput.at(
@@ -233,7 +231,7 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
             software=prior.id,
             prior=prior.calibration.prior,
         )
-    runs = prepared(request.runs, asked, target, context)
+    runs = prepared(request.runs, estimate_request, target, context)
     fit = fit_profile(
         identifier,
         request.label or prior.title,
@@ -244,10 +242,10 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
         target=case_regimes(target, context),
         family=target.profile.family,
         chips=[run.decision.hardware.entry.chip for run in runs],
-        named=asked.software is not None,
+        named=estimate_request.software is not None,
     )
     with_fit = replace(context, find_calibration=lambda name: fit.profile if name == identifier else None)
-    after = estimate(asked.model_copy(update={"software": identifier}), with_fit)
+    after = estimate(estimate_request.model_copy(update={"software": identifier}), with_fit)
     gaps = fit.posterior.before - np.array([run.step.measured for run in runs])
     remaining = fit.posterior.after - np.array([run.step.measured for run in runs])
     prior_covariance = np.eye(len(fit.names) + 1)
@@ -258,7 +256,7 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
         catalog_version=context.catalog.version,
         software=identifier,
         prior_software=prior.id,
-        estimate=asked.model_dump(mode="json", exclude_unset=True),
+        estimate=estimate_request.model_dump(mode="json", exclude_unset=True),
         study_id=request.study_id,
         gap_before=float(np.mean(np.abs(gaps))),
         gap_after=float(np.mean(np.abs(remaining))),
@@ -287,9 +285,9 @@ def _mean_spread(slopes: Floats, covariance: Floats) -> float:
     return float(np.sqrt(np.mean(np.square(log_spread(slopes, covariance)))))
 
 
-def _outlook(found: Estimate) -> Outlook:
+def _outlook(outcome: Estimate) -> Outlook:
     return Outlook(
-        software=found.software or "", step_time=found.step_time, time_to_train=found.time_to_train
+        software=outcome.software or "", step_time=outcome.step_time, time_to_train=outcome.time_to_train
     )
 
 
@@ -298,10 +296,10 @@ def _run_documents(runs: Sequence[PreparedRun], fit: ProfileFit) -> list[Calibra
     wide = log_spread(posterior.slopes_before, np.eye(posterior.mean.size))
     narrow = log_spread(posterior.slopes_after, posterior.covariance)
     documents = []
-    for place, run in enumerate(runs):
-        decision, own = run.decision, fit.own[place]
+    for index, run in enumerate(runs):
+        decision, own = run.decision, fit.own[index]
         measured = math.exp(run.step.measured)
-        before, after = float(posterior.before[place]), float(posterior.after[place])
+        before, after = float(posterior.before[index]), float(posterior.after[index])
         documents.append(
             CalibratedRun(
                 system=decision.hardware.entry.id,
@@ -313,11 +311,11 @@ def _run_documents(runs: Sequence[PreparedRun], fit: ProfileFit) -> list[Calibra
                 plan=plan_summary(decision, decision.choice.plans),
                 measured=measured,
                 samples_per_s=decision.batch / measured,
-                before=_log_normal(before, math.hypot(wide[place], own)),
-                after=_log_normal(after, math.hypot(narrow[place], own)),
+                before=_log_normal(before, math.hypot(wide[index], own)),
+                after=_log_normal(after, math.hypot(narrow[index], own)),
                 gap_before=before - run.step.measured,
                 gap_after=after - run.step.measured,
-                note=run.asked.note,
+                note=run.stated.note,
             )
         )
     return documents
@@ -330,21 +328,21 @@ def _log_normal(middle: float, deviation: float) -> Quantity:
 
 
 def moved_figures(fit: ProfileFit) -> list[MovedFigure]:
-    """Return what the runs tell of each figure and of the common offset, the furthest moved first."""
+    """Return the figures, and the common offset, that the runs changed, the largest change first."""
     posterior = fit.posterior
     deviations = np.sqrt(np.diag(posterior.covariance))
-    found = []
-    for place, name in enumerate((*fit.names, OFFSET)):
-        moved, narrowed = float(posterior.mean[place]), float(deviations[place])
+    figures = []
+    for index, name in enumerate((*fit.names, OFFSET)):
+        moved, narrowed = float(posterior.mean[index]), float(deviations[index])
         if abs(moved) < SHOWN_CHANGE and 1.0 - narrowed < SHOWN_CHANGE:
             continue
         if name == OFFSET:
             prior, after = (0.0, fit.offset_width), (fit.offset_width * moved, fit.offset_width * narrowed)
-            ends = [tuple(math.exp(one) for one in _ends(*pair)) for pair in (prior, after)]
+            ends = [tuple(math.exp(end) for end in _ends(*pair)) for pair in (prior, after)]
         else:
             ends = [_figure_ends(profile.figures[name], fit) for profile in (fit.prior, fit.profile)]
         (prior_low, central, prior_high), (low, value, high) = ends
-        found.append(
+        figures.append(
             MovedFigure(
                 parameter=name,
                 unit=figure_unit(name),
@@ -358,7 +356,7 @@ def moved_figures(fit: ProfileFit) -> list[MovedFigure]:
                 narrowed=narrowed,
             )
         )
-    return sorted(found, key=lambda one: -abs(one.deviations))
+    return sorted(figures, key=lambda figure: -abs(figure.deviations))
 
 
 def _ends(middle: float, deviation: float) -> tuple[float, float, float]:
@@ -368,7 +366,7 @@ def _ends(middle: float, deviation: float) -> tuple[float, float, float]:
 def _figure_ends(figure: ProfileFigure, fit: ProfileFit) -> tuple[float, ...]:
     """Return the 10th percentile, the value and the 90th percentile of a figure."""
     if figure.parameter in ABSOLUTE:
-        return tuple(min(max(one, 0.0), GREATEST_OVERLAP) for one in _ends(figure.value, figure.deviation))
+        return tuple(min(max(end, 0.0), GREATEST_OVERLAP) for end in _ends(figure.value, figure.deviation))
     reach = math.exp(ONE_SIDED * figure.deviation)
     low, high = figure.value / reach, figure.value * reach
     known = fit.profile.calibration

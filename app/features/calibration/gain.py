@@ -15,7 +15,7 @@ from app.estimating.ranges import significant
 from app.features.calibration.model import GainAnswer, GainOption, GainRequest
 
 FEW_RUNS = 3
-"""Runs below which a mean says little of its own scatter."""
+"""Runs below which the scatter is not well known."""
 
 
 def measured_gain(request: GainRequest, catalog: Catalog, identifier: str) -> GainAnswer:
@@ -39,7 +39,7 @@ def measured_gain(request: GainRequest, catalog: Catalog, identifier: str) -> Ga
     base = float(np.mean(request.runs[request.reference]))
     options = [gain_option(label, runs, base) for label, runs in request.runs.items()]
     reference = next(option for option in options if option.label == request.reference)
-    best = max((one for one in options if one is not reference), key=lambda one: one.mean)
+    best = max((option for option in options if option is not reference), key=lambda option: option.mean)
     deviation = gain_deviation(best, reference)
     worth = best.gain >= request.threshold
     return GainAnswer(
@@ -68,56 +68,51 @@ def gain_option(label: str, runs: Sequence[float], base: float) -> GainOption:
 
 
 def gain_deviation(best: GainOption, reference: GainOption) -> float | None:
-    """Return the standard deviation of a gain of means; None where one of them stands on a single run."""
+    """Return the standard deviation of a gain of means; None if one of them is a single run."""
     if best.deviation is None or reference.deviation is None:
         return None
-    relative = [one.deviation / one.mean / math.sqrt(len(one.runs)) for one in (best, reference)]  # type: ignore[operator]
+    relative = [mean.deviation / mean.mean / math.sqrt(len(mean.runs)) for mean in (best, reference)]  # type: ignore[operator]
     return (1.0 + best.gain) * math.hypot(*relative)
 
 
 def gain_warnings(
-    best: GainOption,
-    reference: GainOption,
-    deviation: float | None,
-    threshold: float,
-    place: str = "runs",
+    best: GainOption, reference: GainOption, deviation: float | None, threshold: float, field: str = "runs"
 ) -> list[CheckWarning]:
-    """Return what has to be said of a measured gain."""
-    found = []
+    warnings = []
     few = [option.label for option in (reference, best) if len(option.runs) < FEW_RUNS]
     if few:
-        found.append(
+        warnings.append(
             caution(
                 "gain_few_runs",
-                [f"{place}.{name}" for name in few],
+                [f"{field}.{name}" for name in few],
                 "fewer than {least} runs of {labels}: their scatter is not well known",
                 least=FEW_RUNS,
                 labels=", ".join(few),
             )
         )
     if deviation is None:
-        return found
+        return warnings
     scatter = max(option.deviation / option.mean for option in (best, reference))  # type: ignore[operator]
     gain = significant(100 * best.gain, 2)
     if scatter > abs(best.gain):
-        found.append(
+        warnings.append(
             caution(
                 "gain_within_scatter",
-                place,
+                field,
                 "runs of the same kind differ by {scatter} %, more than the gain of {gain} %",
                 scatter=significant(100 * scatter, 2),
                 gain=gain,
             )
         )
     if abs(best.gain - threshold) < 2.0 * deviation:
-        found.append(
+        warnings.append(
             caution(
                 "gain_near_threshold",
-                (place, "threshold"),
+                (field, "threshold"),
                 "the gain of {gain} % is too close to the threshold of {threshold} % to call; measure more "
                 "runs",
                 gain=gain,
                 threshold=significant(100 * threshold, 2),
             )
         )
-    return found
+    return warnings

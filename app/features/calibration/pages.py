@@ -28,15 +28,7 @@ from app.features.calibration.model import (
 from app.features.calibration.run_files import FILE, MAX_BYTES, read_runs
 from app.features.calibration.service import create_calibration, get_calibration, list_calibrations
 from app.features.estimates.service import get_estimate_request
-from app.features.studies.frame import (
-    OpenView,
-    Placed,
-    StudyFrame,
-    led,
-    moved,
-    open_view,
-    study_of,
-)
+from app.features.studies.frame import OpenView, Placed, StudyFrame, led, moved, open_view, study_of
 from app.features.studies.knobs import labels_of
 from app.platform.charts.figures import time_scale
 from app.platform.rates import CostClass
@@ -68,7 +60,6 @@ Typed = Mapping[str, Sequence[str]]
 
 
 def row_count(form: Form) -> int:
-    """Return how many rows of runs a form has."""
     stated = whole(form.get("rows"), 2) or 0
     used = [int(row[1]) + 1 for name in form.values if (row := re.match(r"runs\.(\d{1,2})\.", name))]
     return min(max(ROWS, stated, *used), MOST_RUNS)
@@ -76,18 +67,18 @@ def row_count(form: Form) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunsPage:
-    """Measured runs of an option, the calibrations of its study, and one of these in full."""
+    """Measured runs of an option, the calibrations of its study, and the details of one."""
 
     frame: StudyFrame
     form: Form
     message: Message | None
-    """What is wrong with the form as a whole."""
+    """Error of the form as a whole."""
     rows: Sequence[int]
     """Numbers of the rows of runs, from 0."""
     more: bool
     """Whether rows can be added."""
     usual: Mapping[str, str]
-    """What the study says where a row says nothing."""
+    """Defaults of a row, from the study."""
     earlier: Sequence[CalibrationSummary]
     """Calibrations of the study, the newest first."""
     shown: CalibrationAnswer | GainAnswer | None
@@ -98,15 +89,14 @@ class RunsPage:
     time_scale: Scale | None
     """One unit for the step times of all runs."""
     use_url: str
-    """Address of the study with the fitted profile; empty where no option can have it."""
+    """Address of the study with the fitted profile; empty if no option can use it."""
     used_by: Sequence[str]
     """Options that would have the profile."""
 
 
 def runs_page(request: Request, view: OpenView, form: Form, error: AppError | None = None) -> Response:
-    """Return the page with what has been typed, and what is wrong with it."""
-    shown, frame, voice = shown_in(request, view), view.frame, voice_of(request)
-    rows, fit = row_count(form), shown if isinstance(shown, CalibrationAnswer) else None
+    answer, frame, voice = shown_in(request, view), view.frame, voice_of(request)
+    rows, fit = row_count(form), answer if isinstance(answer, CalibrationAnswer) else None
     knobs = {} if fit is None else software_knobs(view, fit)
     outlook = [] if fit is None else charts.outlooks(fit, voice)
     labels = labels_of(view.state.content, view.bench.sizing.catalog)
@@ -118,9 +108,9 @@ def runs_page(request: Request, view: OpenView, form: Form, error: AppError | No
         more=rows < MOST_RUNS,
         usual=usual_row(view),
         earlier=calibrations_of(view),
-        shown=shown,
+        shown=answer,
         outlook=outlook,
-        figures=[] if shown is None else charts.views(shown, outlook, voice),
+        figures=[] if answer is None else charts.views(answer, outlook, voice),
         time_scale=None if fit is None else time_scale([run.before for run in fit.runs]),
         use_url=frame.turned(knobs) if knobs else "",
         used_by=[labels[knob.partition(".")[2]] for knob in knobs],
@@ -129,7 +119,6 @@ def runs_page(request: Request, view: OpenView, form: Form, error: AppError | No
 
 
 def shown_in(request: Request, view: OpenView) -> CalibrationAnswer | GainAnswer | None:
-    """Return the calibration that an address names."""
     identifier = request.query_params.get("fit", "")
     return get_calibration(view.bench, view.workspace, identifier) if identifier else None
 
@@ -139,27 +128,27 @@ def calibrations_of(view: OpenView) -> Sequence[CalibrationSummary]:
 
 
 def usual_row(view: OpenView) -> dict[str, str]:
-    """Return what a run is taken to have been where its row does not say."""
-    asked = None if view.question is None else view.question.request
-    if asked is None:
+    """Return the defaults of a row of the form."""
+    request = None if view.question is None else view.question.request
+    if request is None:
         return dict.fromkeys(NUMBERS, "")
-    known = (asked.system.count, asked.workload.global_batch, asked.workload.seq_len)
+    known = (request.system.count, request.workload.global_batch, request.workload.seq_len)
     return {name: "" if value is None else str(value) for name, value in zip(NUMBERS, known, strict=True)}
 
 
-def software_knobs(view: OpenView, shown: CalibrationAnswer) -> dict[str, str]:
-    """Return the knobs that give a fitted profile to the options with the accelerator that was measured."""
+def software_knobs(view: OpenView, answer: CalibrationAnswer) -> dict[str, str]:
+    """Return the knobs that give the fitted profile to the options with the measured accelerator."""
     catalog = view.bench.sizing.catalog
-    chip = catalog.system(shown.runs[0].system).chip
+    chip = catalog.system(answer.runs[0].system).chip
     return {
-        f"software.{option.key}": shown.software
+        f"software.{option.key}": answer.software
         for option in view.state.content.options
         if option.system is not None and catalog.system(option.system.id).chip == chip
     }
 
 
-def asked_runs(form: Form) -> tuple[list[dict[str, Any]], list[int]]:
-    """Return the runs that were typed, and the rows they stand in; empty rows are left out."""
+def runs_of_form(form: Form) -> tuple[list[dict[str, Any]], list[int]]:
+    """Return the runs of a form and the numbers of their rows; empty rows are left out."""
     runs, rows = [], []
     for row in range(row_count(form)):
         field = {
@@ -182,7 +171,7 @@ def asked_runs(form: Form) -> tuple[list[dict[str, Any]], list[int]]:
 
 
 def runs_of_file(form: FormData) -> list[CalibrationRun]:
-    """Return the runs of the file of a form; none where there is no file."""
+    """Return the runs of the file of a form; empty without a file."""
     file = form.get(FILE)
     if not isinstance(file, UploadFile) or not file.filename:
         return []
@@ -190,17 +179,17 @@ def runs_of_file(form: FormData) -> list[CalibrationRun]:
 
 
 def at_rows(error: AppError, values: Typed, rows: Sequence[int]) -> Form:
-    """Return a form with errors at the rows as they stand on the page; those of a file at the file."""
+    """Return a form with errors of runs at their rows, or at the file they came from."""
     placed = []
-    for one in refused(values, error, ()).errors:
-        field = one.field
-        found = re.match(r"runs\.(\d+)\.?", field)
-        if found and int(found[1]) < len(rows):
-            rest = field[found.end() :]
-            field = f"runs.{rows[int(found[1])]}.{rest if rest in (*NUMBERS, 'note') else 'value'}"
-        elif found:
+    for entry in refused(values, error, ()).errors:
+        field = entry.field
+        match = re.match(r"runs\.(\d+)\.?", field)
+        if match and int(match[1]) < len(rows):
+            rest = field[match.end() :]
+            field = f"runs.{rows[int(match[1])]}.{rest if rest in (*NUMBERS, 'note') else 'value'}"
+        elif match:
             field = FILE
-        placed.append(FieldError(field, one.message))
+        placed.append(FieldError(field, entry.message))
     return Form(values, placed)
 
 
@@ -240,7 +229,7 @@ def calibrate(
     try:
         if view.question is None or view.question.request is None:
             raise BadInput.at("runs", "this study has no system that could have been measured")
-        typed_runs, rows = asked_runs(Form(values))
+        typed_runs, rows = runs_of_form(Form(values))
         runs = [*typed_runs, *(run.model_dump(exclude_unset=True) for run in runs_of_file(form))]
         if not runs:
             raise BadInput.at("runs", "enter at least one measured run")
@@ -250,18 +239,18 @@ def calibrate(
             "label": f"{view.state.content.name} · {view.frame.label}"[:200],
             "study_id": identifier,
         }
-        made = create_calibration(bench, workspace, CalibrationRequest.model_validate(body))
+        calibration = create_calibration(bench, workspace, CalibrationRequest.model_validate(body))
     except (AppError, ValidationError) as error:
         wrong = refusal(error)
         return runs_page(request, view, at_rows(wrong, values, rows), wrong)
-    return RedirectResponse(view.frame.here(fit=made.id), 303)
+    return RedirectResponse(view.frame.here(fit=calibration.id), 303)
 
 
 def example_fields() -> dict[str, str]:
     """Return the runs of the example as if they had been typed."""
     fields: dict[str, str] = {}
     for position, run in enumerate(CALIBRATION["runs"]):
-        unit = next(one for one in UNITS if one in run)
+        unit = next(name for name in UNITS if name in run)
         fields |= {f"runs.{position}.unit": unit, f"runs.{position}.value": str(run[unit])}
         fields[f"runs.{position}.system.count"] = str(run["system"]["count"])
         fields[f"runs.{position}.workload.global_batch"] = str(run["workload"]["global_batch"])
@@ -270,14 +259,14 @@ def example_fields() -> dict[str, str]:
     return fields
 
 
-def place_form(bench: Workbench, workspace: str, given: Mapping[str, str], _: str) -> Placed:
+def place_form(bench: Workbench, workspace: str, query: Mapping[str, str], _: str) -> Placed:
     """Return a study of the estimate that the old form chose, else of the example."""
-    estimate = given.get("estimate", "")
+    estimate = query.get("estimate", "")
     if estimate and estimate != "example":
-        found = get_estimate_request(bench, workspace, estimate)
-        return study_of(found, found.label or estimate), {}
-    asked = EstimateRequest.model_validate(CALIBRATION["estimate"])
-    return study_of(asked, "BERT-Large"), example_fields() if given.get("example") == "runs" else {}
+        request = get_estimate_request(bench, workspace, estimate)
+        return study_of(request, request.label or estimate), {}
+    example = EstimateRequest.model_validate(CALIBRATION["estimate"])
+    return study_of(example, "BERT-Large"), example_fields() if query.get("example") == "runs" else {}
 
 
 for path in ("/calibrations", "/calibrations/new"):
@@ -296,11 +285,11 @@ def show_calibration_data(
 @needs(cost=CostClass.SEARCH)
 def show_calibration(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Go to the study of a stored calibration, or to one that asks what it asked."""
-    found = get_calibration(bench, workspace, identifier)
-    study, asked = None, {**CALIBRATION["estimate"]}
-    if isinstance(found, GainAnswer):
-        asked["system"] = {"id": found.system}
+    calibration = get_calibration(bench, workspace, identifier)
+    study, estimate = None, {**CALIBRATION["estimate"]}
+    if isinstance(calibration, GainAnswer):
+        estimate["system"] = {"id": calibration.system}
     else:
-        study, asked = found.study_id, found.estimate
-    placed = study_of(EstimateRequest.model_validate(asked), found.label), {"fit": identifier}
+        study, estimate = calibration.study_id, calibration.estimate
+    placed = study_of(EstimateRequest.model_validate(estimate), calibration.label), {"fit": identifier}
     return led(request, bench, workspace, VIEW, "", placed, study)

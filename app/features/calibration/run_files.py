@@ -46,7 +46,7 @@ MEASURED = ("samples_per_s", "step_time_s", "step_time_ms")
 
 
 def read_runs(content: bytes) -> list[CalibrationRun]:
-    """Return the runs of a CSV file; what is wrong is told with its line and column."""
+    """Return the runs of a CSV file; refuse errors with their line and column."""
     rows = _rows(content)
     header = next(rows, (0, []))[1]
     fields = [FIELDS.get(_plain(name), "") for name in header]
@@ -71,12 +71,12 @@ def read_runs(content: bytes) -> list[CalibrationRun]:
             runs.append(_run(fields, cells))
         except ValidationError as error:
             wrong = from_validation(error.errors(include_url=False)).errors
-            # A run may name its system or describe it: what is wrong with the description counts.
-            placed = {one.field.replace(".RunSystem", ""): one.message for one in wrong}
+            # A system is a name or a description: report the errors of the description.
+            placed = {entry.field.replace(".RunSystem", ""): entry.message for entry in wrong}
             known = {field: reason for field, reason in placed.items() if field in columns} or placed
             faults += [_at(line, columns.get(field, field), reason) for field, reason in known.items()]
         except AppError as error:
-            faults += [_at(line, one.field, one.message) for one in error.errors]
+            faults += [_at(line, entry.field, entry.message) for entry in error.errors]
     if faults:
         raise BadInput(faults[0], [FieldError(FILE, fault) for fault in faults[:MOST_TOLD]])
     if not runs:
@@ -85,7 +85,7 @@ def read_runs(content: bytes) -> list[CalibrationRun]:
 
 
 def _rows(content: bytes) -> Iterator[tuple[int, list[str]]]:
-    """Give the number and the cells of each line that is no comment, the header first."""
+    """Yield number and cells of each line except comments, the header first."""
     width = 0
     for line, cells in read_cells(content, FILE, MAX_BYTES):
         if cells[0].startswith("#"):
@@ -115,8 +115,8 @@ def _plain(name: str) -> str:
 
 
 def _run(fields: Sequence[str], cells: Sequence[str]) -> CalibrationRun:
-    given = {field: cell for field, cell in zip(fields, cells, strict=True) if field and cell}
-    measured = [name for name in MEASURED if name in given]
+    texts = {field: cell for field, cell in zip(fields, cells, strict=True) if field and cell}
+    measured = [name for name in MEASURED if name in texts]
     if len(measured) != 1:
         raise BadInput.at(
             measured[1] if measured else MEASURED[0],
@@ -124,7 +124,7 @@ def _run(fields: Sequence[str], cells: Sequence[str]) -> CalibrationRun:
             names=", ".join(MEASURED),
         )
     stated: dict[str, Any] = {
-        name: text if name in WORDS else plain_number(text) for name, text in given.items()
+        name: text if name in WORDS else plain_number(text) for name, text in texts.items()
     }
     if "step_time_ms" in stated:
         try:

@@ -29,20 +29,17 @@ ANSWER: TypeAdapter[CalibrationAnswer | GainAnswer] = TypeAdapter(AnyCalibration
 
 
 def create_calibration(
-    bench: Workbench,
-    workspace_id: str,
-    request: CalibrationRequest | GainRequest,
-    key: str | None = None,
+    bench: Workbench, workspace_id: str, request: CalibrationRequest | GainRequest, key: str | None = None
 ) -> CalibrationAnswer | GainAnswer:
-    """Fit a software profile to measured runs, or hold them against each other, and keep the answer."""
-    once = IdempotentCall.of("calibrations", key, request)
-    asked = request.model_dump(mode="json", exclude_unset=True)
+    """Fit a software profile to measured runs, or compare alternatives, and store the answer."""
+    call = IdempotentCall.of("calibrations", key, request)
+    stated = request.model_dump(mode="json", exclude_unset=True)
 
     def saving(answer: CalibrationAnswer | GainAnswer, profile: dict[str, object] | None) -> Save:
         document = answer.model_dump(mode="json")
         return lambda repository: repository.add(
             CalibrationRow(
-                id=answer.id, label=answer.label[:300], request=asked, document=document, profile=profile
+                id=answer.id, label=answer.label[:300], request=stated, document=document, profile=profile
             )
         )
 
@@ -52,15 +49,15 @@ def create_calibration(
             answer = measured_gain(request, bench.sizing.catalog, new_id("cal"))
             return answer, saving(answer, None)
 
-        return keep(bench, workspace_id, once, GainAnswer, hold)
+        return keep(bench, workspace_id, call, GainAnswer, hold)
 
     def fit() -> tuple[CalibrationAnswer, Save]:
         if request.study_id is not None:
             found(partial(get_study, bench), workspace_id, "study_id", request.study_id)
-        made = calibrate(request, bench.context(workspace_id), new_id("cal"))
-        return made.answer, saving(made.answer, profile_to_json(made.profile))
+        calibration = calibrate(request, bench.context(workspace_id), new_id("cal"))
+        return calibration.answer, saving(calibration.answer, profile_to_json(calibration.profile))
 
-    return keep(bench, workspace_id, once, CalibrationAnswer, fit)
+    return keep(bench, workspace_id, call, CalibrationAnswer, fit)
 
 
 def get_calibration(bench: Workbench, workspace_id: str, identifier: str) -> CalibrationAnswer | GainAnswer:
@@ -78,15 +75,15 @@ def list_calibrations(
     study: str | None = None,
     wanted: ListFilter = EVERYTHING,
 ) -> Page[CalibrationSummary]:
-    """Return calibrations, newest first; with a study, those of its options alone."""
+    """Return calibrations, newest first, of one study if given."""
 
     def summary(row: CalibrationRow) -> CalibrationSummary:
-        # Only runs of one system make a profile; those held against each other make a gain.
+        # Runs of one system make a profile; alternatives make a gain.
         fitted = row.profile is not None
         kind, software = ("calibration", row.id) if fitted else ("gain", None)
         return filled(CalibrationSummary, row, kind=kind, software=software)
 
-    asked = col(CalibrationRow.request)["study_id"].as_string()
-    narrowed = [] if study is None else [asked == study]
+    study_id = col(CalibrationRow.request)["study_id"].as_string()
+    narrowed = [] if study is None else [study_id == study]
     with bench.store.transaction(workspace_id) as repository:
         return page_of(repository, CalibrationRow, summary, limit, cursor, *narrowed, wanted=wanted)

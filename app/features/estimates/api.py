@@ -15,14 +15,7 @@ from app.features.estimates.standing import shown
 from app.platform.listing import Page
 from app.platform.web.api import ASK, CHANGE, LIST, READ, Narrowing, api_router
 from app.platform.web.auth import located_at
-from app.platform.web.deps import (
-    ID,
-    BenchDep,
-    KeyHeader,
-    ListDep,
-    ModelQuery,
-    WorkspaceDep,
-)
+from app.platform.web.deps import ID, BenchDep, KeyHeader, ListDep, ModelQuery, WorkspaceDep
 from app.platform.web.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RESNET
 from app.platform.web.locale import wanted_language
 from app.platform.web.needs import Right, needs

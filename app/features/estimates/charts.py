@@ -25,7 +25,7 @@ def sensitivity(estimate: Estimate, voice: Voice) -> Figure:
     """
     central = estimate.time_to_train.value if estimate.time_to_train else 0.0
     scale = scale_of(central, "s")
-    ranked = sorted(estimate.sensitivity, key=lambda one: -abs(one.high - one.low))[:INPUTS_SHOWN]
+    ranked = sorted(estimate.sensitivity, key=lambda effect: -abs(effect.high - effect.low))[:INPUTS_SHOWN]
 
     def side(name: str, ends: Sequence[float]) -> tuple[str, Sequence[float], Sequence[str]]:
         return name, ends, [voice.value(end, "s", scale, exact=False) for end in ends]
@@ -35,10 +35,10 @@ def sensitivity(estimate: Estimate, voice: Voice) -> Figure:
         central,
         scale.size,
         [
-            side(voice.gettext("less time"), [one.low for one in ranked]),
-            side(voice.gettext("more time"), [one.high for one in ranked]),
+            side(voice.gettext("less time"), [effect.low for effect in ranked]),
+            side(voice.gettext("more time"), [effect.high for effect in ranked]),
         ],
-        [voice.label(one.input) for one in ranked],
+        [voice.label(effect.input) for effect in ranked],
         lambda ends: axis(title, ends, voice.number, unit=unit),
     )
 
@@ -49,18 +49,18 @@ ROOF_DECADES = 0.5
 
 def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
     """Return where the time of each estimate goes, as shares of its time to train."""
-    fitting = [(label, one.breakdown) for label, one in estimates if one.breakdown]
+    fitting = [(label, estimate.breakdown) for label, estimate in estimates if estimate.breakdown]
     totals = [sum(part.seconds for part in parts) for _, parts in fitting]
     traces = []
     for part, style in figures.PARTS.items():
-        seconds = [sum(one.seconds for one in parts if one.part == part) for _, parts in fitting]
+        seconds = [sum(entry.seconds for entry in parts if entry.part == part) for _, parts in fitting]
         if not any(seconds):
             continue
         name = voice.label(part, "part")
-        shares = [100 * one / total for one, total in zip(seconds, totals, strict=True)]
+        shares = [100 * time / total for time, total in zip(seconds, totals, strict=True)]
         texts = [
-            f"{voice.value(one, 's', exact=False)} ({voice.share(share / 100)})"
-            for one, share in zip(seconds, shares, strict=True)
+            f"{voice.value(time, 's', exact=False)} ({voice.share(share / 100)})"
+            for time, share in zip(seconds, shares, strict=True)
         ]
         traces.append(figures.bar(name, shares, range(len(fitting)), style, texts))
     title = axis(voice.gettext("Share of training time"), (), voice.number, unit="%", ends=(0, 100))
@@ -151,63 +151,62 @@ class Series:
 
 
 def idle_devices(estimate: Estimate) -> int:
-    """Return the devices that the plan of an estimate leaves idle."""
     plan = estimate.plan
     used = 0 if plan is None else plan.tensor * plan.pipeline * plan.context * plan.data
     return 0 if plan is None else estimate.system.devices - used
 
 
-def efficiency(first: Estimate, one: Estimate) -> Quantity | None:
+def efficiency(first: Estimate, estimate: Estimate) -> Quantity | None:
     """Return the speed of one size over that of the smallest, times the growth in devices.
 
-    Its range comes from the samples both share, one by one: what slows both says nothing of their ratio.
+    Its range is that of the ratio of paired samples, in which common causes cancel.
     """
-    if first.time_to_train is None or one.time_to_train is None:
+    if first.time_to_train is None or estimate.time_to_train is None:
         return None
-    growth = first.system.devices / one.system.devices
-    value = first.time_to_train.value / one.time_to_train.value * growth
+    growth = first.system.devices / estimate.system.devices
+    value = first.time_to_train.value / estimate.time_to_train.value * growth
     low = high = value
-    if first.time_samples and one.time_samples:
-        ratios = np.asarray(first.time_samples) / np.asarray(one.time_samples) * growth
+    if first.time_samples and estimate.time_samples:
+        ratios = np.asarray(first.time_samples) / np.asarray(estimate.time_samples) * growth
         low, high = (float(end) for end in np.percentile(ratios, (LOW, HIGH)))
     return Quantity(value=value, low=min(low, value), high=max(high, value), unit="1")
 
 
 def scaling(series: Sequence[Series], voice: Voice) -> Figure:
     """Return time to train over devices, with ranges, perfect scaling, and where more devices stop paying."""
-    scale = time_scale([value for one in series for value in one.values])
+    scale = time_scale([value for option in series for value in option.values])
     perfect, knees = [], []
-    for index, one in enumerate(series):
-        if not one.values:
+    for index, option in enumerate(series):
+        if not option.values:
             continue
         ink = {"color": figures.SERIES[index % len(figures.SERIES)], "width": 1, "dash": "dot"}
-        first = one.values[0].value / scale.size * one.devices[0]
-        ideal = [first / devices for devices in one.devices]
-        perfect.append(figures.line(one.devices, ideal, ink, showlegend=False, meta=plain(one.label)))
-        place = scaling_knee(
-            np.asarray(one.devices, float), np.asarray([value.value for value in one.values])
+        first = option.values[0].value / scale.size * option.devices[0]
+        ideal = [first / devices for devices in option.devices]
+        perfect.append(figures.line(option.devices, ideal, ink, showlegend=False, meta=plain(option.label)))
+        knee = scaling_knee(
+            np.asarray(option.devices, float), np.asarray([value.value for value in option.values])
         )
-        if place < len(one.values) - 1:
-            knees.append((one, one.devices[place], one.values[place]))
+        if knee < len(option.values) - 1:
+            knees.append((option, option.devices[knee], option.values[knee]))
     marks = _marks(voice.gettext("diminishing returns"), knees, scale.size)
-    values = [*reach((value for one in series for value in one.values), scale.size), *_heights(perfect)]
+    values = [*reach((value for option in series for value in option.values), scale.size), *_heights(perfect)]
     title, unit = voice.gettext("Training time"), voice.gettext(scale.unit)
     up = axis(title, values, voice.number, unit=unit, log=True)
-    written = [[voice.quantity(value, scale) for value in one.values] for one in series]
+    written = [[voice.quantity(value, scale) for value in option.values] for option in series]
     return _figure(series, scale.size, written, (title, up), voice, behind=perfect, marks=marks)
 
 
 def scaling_efficiency(series: Sequence[Series], voice: Voice) -> Figure:
     """Return the efficiency of each option against its smallest size; 100 % is perfect scaling."""
-    values = reach((value for one in series for value in one.values), 0.01)
+    values = reach((value for option in series for value in option.values), 0.01)
     title = voice.gettext("Scaling efficiency")
     up = axis(title, [100.0, *values], voice.number, unit="%", zero=True)
     written = [
         [
-            f"{voice.percent(one.value)} ({voice.percent(one.low)}–{voice.percent(one.high)})"
-            for one in some.values
+            f"{voice.percent(value.value)} ({voice.percent(value.low)}–{voice.percent(value.high)})"
+            for value in option.values
         ]
-        for some in series
+        for option in series
     ]
     drawn = _figure(series, 0.01, written, (title, up), voice)
     line = {"color": figures.GUIDE, "width": 1, "dash": "dot"}
@@ -228,14 +227,14 @@ def scaling_efficiency(series: Sequence[Series], voice: Voice) -> Figure:
 
 def scaling_cost(series: Sequence[Series], currency: str, voice: Voice) -> Figure:
     """Return the cost of the run over devices, with ranges and the least of each option."""
-    values = reach(value for one in series for value in one.values)
+    values = reach(value for option in series for value in option.values)
     title = voice.gettext("Cost per run")
     up = axis(title, values, voice.amount, unit=currency, zero=True)
-    written = [[voice.quantity(value) for value in one.values] for one in series]
+    written = [[voice.quantity(value) for value in option.values] for option in series]
     least = [
-        (one, *min(zip(one.devices, one.values, strict=True), key=lambda point: point[1].value))
-        for one in series
-        if one.values
+        (option, *min(zip(option.devices, option.values, strict=True), key=lambda point: point[1].value))
+        for option in series
+        if option.values
     ]
     marks = _marks(voice.gettext("lowest cost"), least, 1.0)
     return _figure(series, 1.0, written, (title, up), voice, marks=marks)
@@ -254,10 +253,10 @@ def _marks(name: str, marked: Sequence[tuple[Series, int, Quantity]], size: floa
             {"color": figures.GOOD, "size": 16, "symbol": "diamond-open", "line": {"width": 2}},
             (),
             name=name,
-            meta=plain(one.label),
+            meta=plain(option.label),
             hoverinfo="skip",
         )
-        for one, devices, value in marked
+        for option, devices, value in marked
     ]
 
 
@@ -276,34 +275,36 @@ def _figure(
     lines: list[Trace] = []
     title, upright = up
     idle = voice.gettext("idle devices")
-    for index, (one, written) in enumerate(zip(series, texts, strict=True)):
-        if not one.values:
+    for index, (option, written) in enumerate(zip(series, texts, strict=True)):
+        if not option.values:
             continue
-        said = [
+        tips = [
             (voice.number(count), voice.number(devices), text, voice.number(unused) if unused else "–")
-            for count, devices, text, unused in zip(one.counts, one.devices, written, one.idle, strict=True)
+            for count, devices, text, unused in zip(
+                option.counts, option.devices, written, option.idle, strict=True
+            )
         ]
         colour, symbol = (
             figures.SERIES[index % len(figures.SERIES)],
             figures.SYMBOLS[index % len(figures.SYMBOLS)],
         )
-        *band, drawn = figures.curve(one.label, one.devices, one.values, size, colour, said, symbol)
+        *band, drawn = figures.curve(option.label, option.devices, option.values, size, colour, tips, symbol)
         bands += band
         lines.append(drawn)
-        if any(one.idle):
-            found = [place for place, unused in enumerate(one.idle) if unused]
+        if any(option.idle):
+            indices = [point for point, unused in enumerate(option.idle) if unused]
             lines.append(
                 figures.points(
-                    [one.devices[place] for place in found],
-                    [drawn["y"][place] for place in found],
+                    [option.devices[point] for point in indices],
+                    [drawn["y"][point] for point in indices],
                     {"color": figures.LIMIT, "size": 15, "symbol": "circle-open", "line": {"width": 2}},
                     (),
                     name=idle,
-                    meta=plain(one.label),
+                    meta=plain(option.label),
                     hoverinfo="skip",
                 )
             )
-    sizes = sorted({devices for one in series for devices in one.devices})
+    sizes = sorted({devices for option in series for devices in option.devices})
     devices = voice.gettext("Devices")
     across = axis(devices, sizes, voice.number, log=True, at=sizes)
     columns = [voice.gettext("Count"), devices, title, idle]

@@ -41,39 +41,39 @@ class EstimatePage:
     """One estimate, down to its formulas."""
 
     frame: object | None
-    """The frame of the study whose option it is; None where it stands alone."""
+    """Frame of its study; None for an estimate outside of studies."""
     estimate: Estimate
     fabric_name: str
-    """What its network is called."""
+    """Name of its network."""
     time_scale: Scale
     """One unit for all parts of the time to train."""
     memory: MemoryBar | None
     shares: Sequence[Segment]
     figures: Sequence[FigureView]
     schedule: DrawingView | None
-    """Passes of one step; none where the pipeline has one stage."""
+    """Passes of one step; None without a pipeline."""
     stage_times: Sequence[StageTimes]
     """The same stage by stage."""
     superstep: Sequence[Segment]
-    """Parts of one superstep; none where stages do not wait in lockstep."""
+    """Parts of one superstep; empty unless stages run in lockstep."""
     refusal: CheckWarning | None
     """Why it cannot run, and what would fit."""
     warnings: Sequence[WarningGroup]
     """All others."""
     all_searched: bool
-    """Whether no choice of the plan was asked for."""
+    """Whether the whole plan was searched."""
     plan: Sequence[tuple[str, str]]
     """Choices of the plan: field and value as written."""
     basis: Sequence[tuple[str, str]]
-    """What the cost rests on: field and value as written."""
+    """Basis of the cost: field and value as written."""
     defaults: Sequence[tuple[str, str, Text]]
-    """Values taken: field, value as written, and why."""
+    """Default values: field, value as written, and reason."""
     units: Mapping[str, str]
     """Metric of measured runs → its unit as it stands after a number."""
     software: Choice | None
-    """Software it was estimated with, with its date and what it was fitted on; none of a bare figure."""
+    """Software profile with its date and fit; None for a bare figure."""
     softwares: Sequence[ChoiceGroup]
-    """What an option of a study can be estimated with instead."""
+    """Software profiles that an option of a study can use instead."""
 
 
 router = page_router()
@@ -95,7 +95,7 @@ SCHEDULE_NOTES = {
 """Kind of schedule → how to read it."""
 
 SEARCHED = {"tensor", "pipeline", "data", "micro_batch", "recompute"}
-"""Choices that make a plan; where all of them were searched, nothing was asked for."""
+"""Choices that make up a plan."""
 
 
 @router.get("/estimates")
@@ -105,7 +105,7 @@ def show_estimates() -> Response:
 
 
 def estimate_page(request: Request, estimate: Estimate, frame: object | None = None) -> EstimatePage:
-    """Return the page of an estimate; in the frame of a study with the software it can have instead."""
+    """Return the page of an estimate; in a study with the software it can use instead."""
     bench, voice = workbench_of(request), voice_of(request)
     fabric = bench.catalogue.fabrics.documents.get(estimate.system.fabric)
     system = bench.catalogue.systems.documents.get(estimate.system.id)
@@ -124,7 +124,7 @@ def estimate_page(request: Request, estimate: Estimate, frame: object | None = N
         schedule=schedule_view(estimate, voice),
         stage_times=stage_times(schedule) if schedule else (),
         superstep=figures.share_bar(schedule.superstep or ()) if schedule else (),
-        refusal=next((one for one in estimate.warnings if one.code == REFUSAL), None),
+        refusal=next((warning for warning in estimate.warnings if warning.code == REFUSAL), None),
         warnings=grouped(("", warning) for warning in estimate.warnings if warning.code != REFUSAL),
         all_searched=estimate.plan is not None and set(estimate.plan.searched) >= SEARCHED,
         plan=plan_rows(estimate, voice),
@@ -168,7 +168,7 @@ def roofline_view(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Fi
 
 
 def scaling_views(time: Figure, cost: Figure | None, voice: Voice) -> list[FigureView]:
-    """Return the charts of a scaling curve, with the rule by which more devices stop paying."""
+    """Return the charts of a scaling curve, with the rule of diminishing returns."""
     note = voice.gettext(
         "Bands are 80 % intervals, dotted lines linear scaling. A diamond marks diminishing returns: beyond "
         "it, twice the devices save less than 29 % of the time and cost more per run. Rings mark sizes with "
@@ -182,7 +182,7 @@ def scaling_views(time: Figure, cost: Figure | None, voice: Voice) -> list[Figur
 
 
 def schedule_view(estimate: Estimate, voice: Voice) -> DrawingView | None:
-    """Return the passes of one step; none where the pipeline has one stage."""
+    """Return the passes of one step; None without a pipeline."""
     schedule = estimate.schedule
     if schedule is None:
         return None

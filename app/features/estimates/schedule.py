@@ -27,21 +27,21 @@ NEAR = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A place where rounds are left out."""
+    """A point of the schedule at which rounds are left out."""
 
     at: float
-    """Time of it on the excerpt's own clock. [s]"""
+    """Time on the excerpt's own clock. [s]"""
     seconds: float
-    """What is left out. [s]"""
+    """Duration left out. [s]"""
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The passes that are drawn, on a clock that does not know of what is left out."""
+    """The passes that are drawn, on a clock that stands still during what is left out."""
 
     passes: Schedule
     number: Whole
-    """Micro-batch of each pass as the whole step counts it, the first is 1."""
+    """Micro-batch of each pass within the whole step, counted from 1."""
     cuts: tuple[Cut, ...]
     left_out: int
     """Micro-batches that are not drawn."""
@@ -54,26 +54,26 @@ class Excerpt:
         )
 
 
-def excerpt(schedule: PipelineSchedule) -> Excerpt:
+def excerpt_of(schedule: PipelineSchedule) -> Excerpt:
     """Return the passes of a schedule that are worth drawing."""
     stages, chunks = schedule.stages, schedule.chunks
-    shown = max(FEWEST, stages + SPARE)
+    count = max(FEWEST, stages + SPARE)
     if chunks > 1:
-        shown = stages * max(2, -(-FEWEST // stages))
+        count = stages * max(2, -(-FEWEST // stages))
     if schedule.kind == "lockstep":
-        return _supersteps(schedule, min(shown, schedule.micro_batches))
-    return _rounds(schedule, min(shown, schedule.micro_batches))
+        return _supersteps(schedule, min(count, schedule.micro_batches))
+    return _rounds(schedule, min(count, schedule.micro_batches))
 
 
-def _rounds(schedule: PipelineSchedule, shown: int) -> Excerpt:
+def _rounds(schedule: PipelineSchedule, count: int) -> Excerpt:
     stages, chunks = schedule.stages, schedule.chunks
-    passes = one_forward_one_backward(stages, shown, schedule.forward, schedule.backward, chunks)
-    left_out = schedule.micro_batches - shown
+    passes = one_forward_one_backward(stages, count, schedule.forward, schedule.backward, chunks)
+    left_out = schedule.micro_batches - count
     if not left_out:
         return Excerpt(passes, passes.micro_batch + 1, (), 0)
     # The first stage is the last to repeat itself: after as many forward passes as it runs ahead.
     if chunks == 1:
-        ahead = stages + (shown - stages - SPARE) // 2
+        ahead = stages + (count - stages - SPARE) // 2
     else:
         ahead = 2 * (stages - 1) + (chunks - 1) * stages + stages - 1
     at = float(np.sort(passes.start[(passes.stage == 0) & ~passes.backward])[ahead])
@@ -82,18 +82,15 @@ def _rounds(schedule: PipelineSchedule, shown: int) -> Excerpt:
     return Excerpt(passes, passes.micro_batch + 1 + left_out * later, (cut,), left_out)
 
 
-def _supersteps(schedule: PipelineSchedule, shown: int) -> Excerpt:
+def _supersteps(schedule: PipelineSchedule, count: int) -> Excerpt:
     stages, forward, backward = schedule.stages, schedule.forward, schedule.backward
-    passes = lockstep(stages, shown, forward, backward)
-    left_out = schedule.micro_batches - shown
+    passes = lockstep(stages, count, forward, backward)
+    left_out = schedule.micro_batches - count
     if not left_out:
         return Excerpt(passes, passes.micro_batch + 1, (), 0)
-    middle = stages + (shown - stages - SPARE) // 2
-    turn = (shown + stages - 1) * forward
-    cuts = (
-        Cut(middle * forward, left_out * forward),
-        Cut(turn + middle * backward, left_out * backward),
-    )
+    middle = stages + (count - stages - SPARE) // 2
+    turn = (count + stages - 1) * forward
+    cuts = (Cut(middle * forward, left_out * forward), Cut(turn + middle * backward, left_out * backward))
     own = np.where(passes.backward, cuts[1].at, cuts[0].at)
     later = passes.start >= own - NEAR * passes.length
     return Excerpt(passes, passes.micro_batch + 1 + left_out * later, cuts, left_out)
@@ -110,39 +107,39 @@ LEFT, RIGHT, TOP, FOOT = 74.0, 14.0, 30.0, 64.0
 ROW, GAP_ROW = 24.0, 26.0
 
 CUT = 40.0
-"""Room that a place where rounds are left out takes. [px]"""
+"""Width of a cut. [px]"""
 
 MOST_ROWS, ENDS = 16, 6
-"""Stages that are drawn one by one; of more, so many at either end."""
+"""Most stages that are all drawn; of more stages, the number drawn at either end."""
 
 MOST_BOXES = 480
-"""Passes that get a box with a tip of their own."""
+"""Most passes that get a box with its own tip."""
 
 LETTER, LETTER_ROOM = 6.2, 4.0
 
 LEAST_TICKS = 64.0
-"""Between two ticks at least. [px]"""
+"""Smallest distance between ticks. [px]"""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """Places of times on the drawing, which jumps where rounds are left out."""
+    """Horizontal positions of times on the drawing, with a gap at every cut."""
 
-    cut: Excerpt
+    excerpt: Excerpt
     left: float
     pixels: float
-    """Of one second. [px/s]"""
+    """Pixels per second. [px/s]"""
 
-    def place(self, at: float, *, after: bool = False) -> float:
-        """Return where a time on the excerpt's clock stands; of a cut itself, its near or far side."""
-        near = NEAR * self.cut.passes.length * (1 if after else -1)
-        passed = sum(one.at < at + near for one in self.cut.cuts)
+    def position(self, at: float, *, after: bool = False) -> float:
+        """Return the position of a time on the excerpt's clock; at a cut, its near or far side."""
+        near = NEAR * self.excerpt.passes.length * (1 if after else -1)
+        passed = sum(cut.at < at + near for cut in self.excerpt.cuts)
         return self.left + at * self.pixels + passed * CUT
 
 
 def pipeline_drawing(schedule: PipelineSchedule, voice: Voice) -> Drawing:
-    """Return the passes of one step on every stage, or on the first and the last stages of many."""
-    cut = excerpt(schedule)
+    """Draw the passes of one step on every stage, or on the first and last stages of many."""
+    excerpt = excerpt_of(schedule)
     rows = drawn_stages(schedule.stages)
     tops: dict[int, float] = {}
     top = TOP
@@ -152,21 +149,21 @@ def pipeline_drawing(schedule: PipelineSchedule, voice: Voice) -> Drawing:
         else:
             tops[stage] = top
             top += ROW
-    room = WIDTH - LEFT - RIGHT - CUT * len(cut.cuts)
-    clock = TimeScale(cut, LEFT, room / cut.passes.length)
+    room = WIDTH - LEFT - RIGHT - CUT * len(excerpt.cuts)
+    clock = TimeScale(excerpt, LEFT, room / excerpt.passes.length)
     shapes: list[Shape] = [
         Box(LEFT, tops[stage] + 2, WIDTH - LEFT - RIGHT, ROW - 4, "idle") for stage in tops
     ]
-    shapes += _passes(cut, clock, tops, voice)
-    shapes += _cuts(cut, clock, top, voice)
-    for stage, place in tops.items():
+    shapes += _passes(excerpt, clock, tops, voice)
+    shapes += _cuts(excerpt, clock, top, voice)
+    for stage, row_top in tops.items():
         text = voice.say(Message("stage {number}", {"number": stage + 1}))
-        shapes.append(Label(LEFT - 8, place + ROW / 2 + 4, text, 11.5, "end", "plain"))
+        shapes.append(Label(LEFT - 8, row_top + ROW / 2 + 4, text, 11.5, "end", "plain"))
     if None in rows:
         words = voice.say(Message("{count} more stages not shown", {"count": schedule.stages - len(tops)}))
         between = TOP + ENDS * ROW + GAP_ROW / 2 + 4
         shapes.append(Label(LEFT, between, f"⋮  {words}", 11.5, "start", "quiet"))
-    shapes += _axis(cut, clock, top, voice)
+    shapes += _axis(excerpt, clock, top, voice)
     shapes += _key(schedule, top + 46, voice)
     return Drawing(
         WIDTH, top + FOOT, voice.gettext("Pipeline schedule"), voice.say(described(schedule)), tuple(shapes)
@@ -186,7 +183,7 @@ def described(schedule: PipelineSchedule) -> Message:
 
 
 def drawn_stages(stages: int) -> list[int | None]:
-    """Return the stages that have a row; None where others are left out.
+    """Return the stages that are drawn, with None for those left out.
 
     >>> drawn_stages(3), len(drawn_stages(64))
     ([0, 1, 2], 13)
@@ -201,24 +198,24 @@ def kind_of(backward: bool, chunk: int) -> str:
     return ("backward" if backward else "forward") + ("-light" if chunk % 2 else "")
 
 
-def _passes(cut: Excerpt, clock: TimeScale, tops: dict[int, float], voice: Voice) -> list[Shape]:
-    passes = cut.passes
+def _passes(excerpt: Excerpt, clock: TimeScale, tops: dict[int, float], voice: Voice) -> list[Shape]:
+    passes = excerpt.passes
     chosen = np.flatnonzero(np.isin(passes.stage, list(tops)))
     single = chosen.size <= MOST_BOXES
     shapes: list[Shape] = []
     areas: dict[str, list[tuple[float, float, float, float]]] = {}
     scale = scale_of(float(np.max(passes.seconds)), "s")
-    for one in chosen:
-        kind = kind_of(bool(passes.backward[one]), int(passes.chunk[one]))
-        start, end = float(passes.start[one]), float(passes.start[one] + passes.seconds[one])
-        top, number = tops[int(passes.stage[one])], int(cut.number[one])
-        for behind, (x, width) in enumerate(_pieces(cut, clock, start, end)):
+    for index in chosen:
+        kind = kind_of(bool(passes.backward[index]), int(passes.chunk[index]))
+        start, end = float(passes.start[index]), float(passes.start[index] + passes.seconds[index])
+        top, number = tops[int(passes.stage[index])], int(excerpt.number[index])
+        for behind, (x, width) in enumerate(_pieces(excerpt, clock, start, end)):
             if not single:
                 areas.setdefault(kind, []).append((x, top + 2, width, ROW - 4))
                 continue
             # What a cut severs is one pass before it and, as many rounds later, another one behind it.
-            micro_batch = number + behind * cut.left_out
-            tip = _tip(cut, int(one), micro_batch, scale, voice)
+            micro_batch = number + behind * excerpt.left_out
+            tip = _tip(excerpt, int(index), micro_batch, scale, voice)
             shapes.append(Box(x, top + 2, width, ROW - 4, kind, tip))
             if width >= LETTER * len(str(micro_batch)) + LETTER_ROOM:
                 ink = "inside" if kind == "forward" else "dark"
@@ -226,57 +223,57 @@ def _passes(cut: Excerpt, clock: TimeScale, tops: dict[int, float], voice: Voice
     return shapes + [Area(tuple(boxes), kind) for kind, boxes in areas.items()]
 
 
-def _pieces(cut: Excerpt, clock: TimeScale, start: float, end: float) -> list[tuple[float, float]]:
-    """Return left edge and width of a pass, in two pieces where rounds are left out in its midst."""
-    near = NEAR * cut.passes.length
-    edges = [start, *(one.at for one in cut.cuts if start + near < one.at < end - near), end]
-    found = []
+def _pieces(excerpt: Excerpt, clock: TimeScale, start: float, end: float) -> list[tuple[float, float]]:
+    """Return left edge and width of a pass, or of its two pieces if a cut runs through it."""
+    near = NEAR * excerpt.passes.length
+    edges = [start, *(cut.at for cut in excerpt.cuts if start + near < cut.at < end - near), end]
+    pieces = []
     for begin, finish in itertools.pairwise(edges):
-        x = clock.place(begin, after=True)
-        found.append((x + 0.3, max(clock.place(finish) - x - 0.6, 0.3)))
-    return found
+        x = clock.position(begin, after=True)
+        pieces.append((x + 0.3, max(clock.position(finish) - x - 0.6, 0.3)))
+    return pieces
 
 
-def _tip(cut: Excerpt, one: int, number: int, scale: Scale, voice: Voice) -> str:
-    passes = cut.passes
-    values = {"number": number, "stage": int(passes.stage[one]) + 1}
+def _tip(excerpt: Excerpt, index: int, number: int, scale: Scale, voice: Voice) -> str:
+    passes = excerpt.passes
+    values = {"number": number, "stage": int(passes.stage[index]) + 1}
     words = (
         Message("backward pass of micro-batch {number} on stage {stage}", values)
-        if passes.backward[one]
+        if passes.backward[index]
         else Message("forward pass of micro-batch {number} on stage {stage}", values)
     )
-    return f"{voice.say(words)}: {voice.value(float(passes.seconds[one]), 's', scale, exact=False)}"
+    return f"{voice.say(words)}: {voice.value(float(passes.seconds[index]), 's', scale, exact=False)}"
 
 
-def _cuts(cut: Excerpt, clock: TimeScale, bottom: float, voice: Voice) -> list[Shape]:
-    """Return strips where rounds are left out, each with their number above."""
+def _cuts(excerpt: Excerpt, clock: TimeScale, bottom: float, voice: Voice) -> list[Shape]:
+    """Return a strip for each cut, with the number of micro-batches left out above it."""
     shapes: list[Shape] = []
-    for one in cut.cuts:
-        x = clock.place(one.at)
+    for cut in excerpt.cuts:
+        x = clock.position(cut.at)
         shapes.append(Box(x + 1, TOP - 4, CUT - 2, bottom - TOP + 8, "gap"))
         shapes += [Line(x + side, TOP - 2, x + side, bottom + 2, 1.0, "gap") for side in (3.0, CUT - 3.0)]
-        text = voice.say(Message("{count} micro-batches not shown", {"count": cut.left_out}))
+        text = voice.say(Message("{count} micro-batches not shown", {"count": excerpt.left_out}))
         shapes.append(Label(x + CUT / 2, TOP - 12, text, 11.0, kind="quiet"))
         shapes.append(Label(x + CUT / 2, (TOP + bottom) / 2 + 4, "⋯", 16.0, kind="quiet"))
     return shapes
 
 
-def _axis(cut: Excerpt, clock: TimeScale, bottom: float, voice: Voice) -> list[Shape]:
-    """Return the times of the step below the rows; they go on behind a cut where they would have been."""
-    whole = float(cut.true_time(np.asarray([cut.passes.length]))[0])
+def _axis(excerpt: Excerpt, clock: TimeScale, bottom: float, voice: Voice) -> list[Shape]:
+    """Return the time axis below the rows; behind a cut it continues with the time of the whole step."""
+    whole = float(excerpt.true_time(np.asarray([excerpt.passes.length]))[0])
     scale = scale_of(whole, "s")
     step = round_step(LEAST_TICKS / clock.pixels / scale.size) * scale.size
     shapes: list[Shape] = []
-    begins = [0.0, *(one.at for one in cut.cuts)]
-    ends = [*(one.at for one in cut.cuts), cut.passes.length]
+    begins = [0.0, *(cut.at for cut in excerpt.cuts)]
+    ends = [*(cut.at for cut in excerpt.cuts), excerpt.passes.length]
     skipped = 0.0
     last = -LEAST_TICKS
-    for place, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        if place:
-            skipped += cut.cuts[place - 1].seconds
+    for index, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        if index:
+            skipped += excerpt.cuts[index - 1].seconds
         first = int(np.ceil((begin + skipped) / step - 1e-9))
         for count in range(first, int((end + skipped) / step + 1e-9) + 1):
-            x = clock.place(count * step - skipped, after=True)
+            x = clock.position(count * step - skipped, after=True)
             if x - last < LEAST_TICKS or x > WIDTH - RIGHT:
                 continue
             last = x
@@ -289,7 +286,7 @@ def _axis(cut: Excerpt, clock: TimeScale, bottom: float, voice: Voice) -> list[S
 
 
 def round_step(least: float) -> float:
-    """Return the least round number that is not below another.
+    """Return the smallest round number that is at least the given one.
 
     >>> round_step(0.3), round_step(12.0), round_step(0.05)
     (0.5, 20.0, 0.05)
@@ -316,21 +313,21 @@ def _key(schedule: PipelineSchedule, top: float, voice: Voice) -> list[Shape]:
 
 
 def schedule_rows(schedule: PipelineSchedule) -> list[list[Cell]]:
-    """Return the passes that are drawn as rows for other programs, the head first."""
-    cut = excerpt(schedule)
-    passes = cut.passes
-    starts = cut.true_time(passes.start)
+    """Return the drawn passes as rows for export, header first."""
+    excerpt = excerpt_of(schedule)
+    passes = excerpt.passes
+    starts = excerpt.true_time(passes.start)
     rows: list[list[Cell]] = [["stage", "chunk", "micro_batch", "direction", "start_s", "seconds"]]
     rows += [
         [
-            int(passes.stage[one]) + 1,
-            int(passes.chunk[one]) + 1,
-            int(cut.number[one]),
-            "backward" if passes.backward[one] else "forward",
-            float(starts[one]),
-            float(passes.seconds[one]),
+            int(passes.stage[index]) + 1,
+            int(passes.chunk[index]) + 1,
+            int(excerpt.number[index]),
+            "backward" if passes.backward[index] else "forward",
+            float(starts[index]),
+            float(passes.seconds[index]),
         ]
-        for one in np.lexsort((starts, passes.stage))
+        for index in np.lexsort((starts, passes.stage))
     ]
     return rows
 
@@ -346,14 +343,14 @@ class StageTimes:
 
 
 def stage_times(schedule: PipelineSchedule) -> list[StageTimes]:
-    """Return when each stage begins, turns round for the first time, and ends."""
-    cut = excerpt(schedule)
-    passes = cut.passes
-    starts = cut.true_time(passes.start)
-    found = []
+    """Return when each stage starts its first forward and backward pass, and when it ends."""
+    excerpt = excerpt_of(schedule)
+    passes = excerpt.passes
+    starts = excerpt.true_time(passes.start)
+    times = []
     for stage in range(schedule.stages):
         own = passes.stage == stage
         last = np.max(starts[own] + passes.seconds[own])
         first, turned = (float(np.min(starts[own & way])) for way in (~passes.backward, passes.backward))
-        found.append(StageTimes(stage + 1, first, turned, float(last)))
-    return found
+        times.append(StageTimes(stage + 1, first, turned, float(last)))
+    return times

@@ -1,4 +1,4 @@
-"""Make, keep and find estimates."""
+"""Create, retrieve and list estimates."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ from app.telemetry import ESTIMATES
 def create_estimate(
     bench: Workbench, workspace_id: str, request: EstimateRequest, key: str | None = None
 ) -> Estimate:
-    return _kept(bench, workspace_id, request, IdempotentCall.of("estimates", key, request))
+    return _create(bench, workspace_id, request, IdempotentCall.of("estimates", key, request))
 
 
 def run_again(bench: Workbench, workspace_id: str, identifier: str, key: str | None = None) -> Estimate:
-    """Make an estimate again from what was asked, with the catalogue of today; the first one stays."""
+    """Create a new estimate from the request of an existing one, with the current catalogue."""
     request = get_estimate_request(bench, workspace_id, identifier)
-    return _kept(bench, workspace_id, request, IdempotentCall.of(f"estimates/{identifier}/run", key, b""))
+    return _create(bench, workspace_id, request, IdempotentCall.of(f"estimates/{identifier}/run", key, b""))
 
 
-def _kept(
-    bench: Workbench, workspace_id: str, request: EstimateRequest, once: IdempotentCall | None
+def _create(
+    bench: Workbench, workspace_id: str, request: EstimateRequest, call: IdempotentCall | None
 ) -> Estimate:
     def make() -> tuple[Estimate, Save]:
         answer = standing(make_estimate(bench, workspace_id, request), request, now())
         return answer, lambda repository: save_estimate(repository, request, answer)
 
-    return keep(bench, workspace_id, once, Estimate, make)
+    return keep(bench, workspace_id, call, Estimate, make)
 
 
 def make_estimate(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
-    """Size a model on a system under a new identifier, without keeping the answer."""
+    """Compute an estimate with a new identifier, without storing it."""
     answer = estimate(request, bench.context(workspace_id))
     ESTIMATES.inc()
     return answer.model_copy(update={"id": new_id("est")})
 
 
 def save_estimate(repository: Repository, request: EstimateRequest, answer: Estimate) -> None:
-    asked = request.model_dump(mode="json", exclude_unset=True)
+    stated = request.model_dump(mode="json", exclude_unset=True)
     repository.add(
         EstimateRow(
             id=answer.id,
             label=answer.label[:300],
             model=request.model.named[:200],
-            request=asked,
+            request=stated,
             document=answer.model_dump(mode="json", exclude=STANDING),
             created_at=answer.created_at or now(),
         )
@@ -77,7 +77,6 @@ def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estima
 
 
 def estimate_of(row: EstimateRow) -> Estimate:
-    """Return an estimate as it was answered, with what was asked."""
     request = EstimateRequest.model_validate(row.request)
     return standing(Estimate.model_validate(row.document), request, row.created_at)
 
@@ -89,20 +88,20 @@ def get_estimate_request(bench: Workbench, workspace_id: str, identifier: str) -
 def priced_estimate(
     bench: Workbench, workspace_id: str, identifier: str, terms: Mapping[str, object]
 ) -> tuple[EstimateRequest, Estimate]:
-    """Return an estimate anew on other terms, without keeping it, and what was asked."""
+    """Compute an estimate on other terms without storing it; return its request as well."""
     request = get_estimate_request(bench, workspace_id, identifier)
-    asked = request.model_dump(mode="json", exclude_unset=True)
+    document = request.model_dump(mode="json", exclude_unset=True)
     currency = terms.get("currency", request.currency)
     stated = {name: value for name, value in terms.items() if name != "currency"}
-    if currency != request.currency and set(IN_CURRENCY) & set(asked.get("assumptions", {})):
+    if currency != request.currency and set(IN_CURRENCY) & set(document.get("assumptions", {})):
         raise BadInput.at(
             "currency",
             "the estimate is in {currency}; create a new one for another currency",
             currency=request.currency,
         )
-    asked["currency"] = currency
-    asked["assumptions"] = {**asked.get("assumptions", {}), **stated}
-    changed = EstimateRequest.model_validate(asked)
+    document["currency"] = currency
+    document["assumptions"] = {**document.get("assumptions", {}), **stated}
+    changed = EstimateRequest.model_validate(document)
     answer = estimate(changed, bench.context(workspace_id))
     return changed, answer.model_copy(update={"id": identifier})
 
@@ -120,7 +119,7 @@ def list_estimates(
     models, systems = bench.catalogue.models.documents, bench.catalogue.systems.documents
 
     def line(row: EstimateRow, subject: EstimateSubject) -> EstimateSummary:
-        # What the catalogue has no more is still known by its identifier.
+        # What has left the catalogue is still known by its identifier.
         preset, system = models.get(subject.preset or ""), systems.get(subject.system)
         return EstimateSummary(
             id=row.id,
@@ -131,7 +130,7 @@ def list_estimates(
             created_at=row.created_at,
         )
 
-    # What was deleted between the two questions is left out.
+    # Leave out what was deleted between the two queries.
     items = [line(row, subjects[row.id]) for row in listing.rows if row.id in subjects]
     return Page(items=items, next=write_cursor(listing.next))
 
@@ -142,10 +141,10 @@ def scale_estimate(
     """Return one estimate per number of systems, without storing them."""
     context = bench.context(workspace_id)
 
-    def at(asked: EstimateRequest) -> Estimate:
-        return bench.estimates.get(workspace_id, asked, lambda: estimate(asked, context))
+    def at(scaled: EstimateRequest) -> Estimate:
+        return bench.estimates.get(workspace_id, scaled, lambda: estimate(scaled, context))
 
-    return [at(asked) for asked in scaled_requests(request, counts)]
+    return [at(scaled) for scaled in scaled_requests(request, counts)]
 
 
 def delete_estimate(bench: Workbench, workspace_id: str, identifier: str) -> None:

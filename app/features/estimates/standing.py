@@ -1,4 +1,4 @@
-"""An estimate as it stands alone: with what was asked, what was resolved, where it is and its summary."""
+"""A complete estimate: with its request, resolved values, links and summary."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from app.platform.wording.voice import Voice
 ASSUMPTIONS, WORKLOAD = "assumptions.", "workload."
 
 STANDING = {"created_at", "links", "summary", "request", "workload", "assumptions"}
-"""Fields that are made of what is kept beside the answer."""
+"""Fields that are derived and not stored with the answer."""
 
 SUMMARISED = 2
-"""Warnings of a summary."""
+"""Most warnings in a summary."""
 
 
 def standing(estimate: Estimate, request: EstimateRequest, created_at: datetime) -> Estimate:
-    """Return an estimate with what was asked and resolved."""
+    """Return an estimate with its request and the resolved workload and assumptions."""
     return estimate.model_copy(
         update={
             "created_at": created_at,
@@ -43,7 +43,7 @@ def used(estimate: Estimate, part: str) -> dict[str, JsonValue]:
 
 
 def resolved_workload(estimate: Estimate, request: EstimateRequest) -> WorkloadSummary:
-    asked = {
+    stated = {
         **used(estimate, WORKLOAD),
         **request.workload.model_dump(mode="json", exclude_none=True),
         "precision": estimate.precision_used,
@@ -52,9 +52,9 @@ def resolved_workload(estimate: Estimate, request: EstimateRequest) -> WorkloadS
         "image_size": estimate.model.image_size,
         "global_batch": estimate.plan and estimate.plan.global_batch,
     }
-    rows = asked.get("mean_tokens") or estimate.model.seq_len
+    rows = stated.get("mean_tokens") or estimate.model.seq_len
     tokens = estimate.samples * rows if estimate.samples and isinstance(rows, int | float) else None
-    resolved = {"tokens": tokens, **asked}
+    resolved = {"tokens": tokens, **stated}
     return WorkloadSummary.model_validate({name: resolved.get(name) for name in WorkloadSummary.model_fields})
 
 
@@ -67,7 +67,7 @@ def shown(estimate: Estimate, voice: Voice, located: Callable[[str], str]) -> Es
 
 
 def summary_of(estimate: Estimate, voice: Voice) -> list[str]:
-    """Return the few lines that tell what was estimated: time, cost, how sure it is, what to beware of."""
+    """Return a summary in a few lines: time, cost, energy, validation and serious warnings."""
     lines = [estimate.label]
     figures = {
         voice.gettext("Training time"): estimate.time_to_train,

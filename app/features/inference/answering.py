@@ -7,12 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app import __version__
-from app.engine.inference import (
-    cached_elements_per_token,
-    cost_of_tokens,
-    distinct_experts,
-    prompt_operators,
-)
+from app.engine.inference import cached_elements_per_token, cost_of_tokens, distinct_experts, prompt_operators
 from app.engine.operators.transformer import TransformerShape
 from app.engine.records import Floats, GpuSystem
 from app.errors import BadInput, Message, fields_at
@@ -56,16 +51,15 @@ ASSUMED = (
     Message("Efficiencies are those of the training software usual on the chip."),
     Message("One kernel for each operator; those of a decode step are launched as one recorded graph."),
 )
-"""What is taken for granted, in sentences."""
 
 
 def infer(request: InferenceRequest, context: SizingContext) -> Inference:
-    """Return what each system serves of a model; nothing is stored."""
+    """Compute how each system serves a model; nothing is stored."""
     profile = resolve_model(request.model, context)
     margin = request.assumptions.memory_margin
     if margin is not None and not 0 <= margin < 1:
         raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
-    asked = Generating(
+    generating = Generating(
         prompt=float(request.prompt_tokens),
         output=float(request.output_tokens),
         batch=request.batch,
@@ -75,14 +69,14 @@ def infer(request: InferenceRequest, context: SizingContext) -> Inference:
         cache_size=1.0 if request.cache_precision == "fp8" else 2.0,
         margin=margin,
     )
-    shape = decoder_of(profile, asked)
+    shape = decoder_of(profile, generating)
     defaults: list[Default] = []
     systems = [
-        SystemServing(request, place, one, profile, shape, asked, context).answer(defaults)
-        for place, one in enumerate(request.systems)
+        SystemServing(request, index, system, profile, shape, generating, context).answer(defaults)
+        for index, system in enumerate(request.systems)
     ]
-    table = prompt_operators(shape, asked.prompt)
-    cached = asked.cache_size * cached_elements_per_token(shape) * shape.layers
+    table = prompt_operators(shape, generating.prompt)
+    cached = generating.cache_size * cached_elements_per_token(shape) * shape.layers
     return Inference(
         engine_version=__version__,
         catalog_version=context.catalog.version,
@@ -96,23 +90,23 @@ def infer(request: InferenceRequest, context: SizingContext) -> Inference:
         ),
         request=request,
         systems=systems,
-        assumptions=[Text.of(one) for one in ASSUMED],
-        defaults=list({(one.field, one.value): one for one in defaults}.values()),
-        warnings=list(model_checks(profile, table, asked)),
+        assumptions=[Text.of(sentence) for sentence in ASSUMED],
+        defaults=list({(default.field, default.value): default for default in defaults}.values()),
+        warnings=list(model_checks(profile, table, generating)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class SystemServing:
-    """One system with what is asked of it."""
+    """One system of an inference request."""
 
     request: InferenceRequest
-    place: int
+    index: int
     """Among the systems of the request."""
     system: ServingSystem
     profile: ModelProfile
     shape: TransformerShape
-    asked: Generating
+    generating: Generating
     context: SizingContext
 
     @property
@@ -121,13 +115,13 @@ class SystemServing:
         return self.request.assumptions if own is None else own
 
     def answer(self, defaults: list[Default]) -> ServingAnswer:
-        """Return what the system serves; defaults that are taken are added to those given."""
+        """Return the system's answer, appending the defaults it uses to ``defaults``."""
         warnings: list[CheckWarning] = []
-        here = f"systems.{self.place}"
-        asked = self.system
+        here = f"systems.{self.index}"
+        system = self.system
         with fields_at(lambda name: name.replace("system.", f"{here}.", 1)):
             hardware = self.context.hardware.system(
-                asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
+                system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
             )
         if not isinstance(hardware.engine, GpuSystem):
             raise BadInput.at(
@@ -135,14 +129,14 @@ class SystemServing:
                 "inference is not computed for IPUs; choose GPUs or similar accelerators, not {system}",
                 system=hardware.entry.name,
             )
-        with fields_at(lambda name: f"{here}.{name}" if asked.assumptions is not None else name):
+        with fields_at(lambda name: f"{here}.{name}" if system.assumptions is not None else name):
             context = self.context.at_prices(self.assumptions)
             family = self.profile.family
-            found = prices(
+            dollar_prices = prices(
                 hardware, self.assumptions, self.request.currency, context.catalog, warnings, family
             )
         chip = hardware.engine.chip
-        table = prompt_operators(self.shape, self.asked.prompt)
+        table = prompt_operators(self.shape, self.generating.prompt)
         precision = precision_on(
             self.request.precision,
             self.profile,
@@ -153,27 +147,31 @@ class SystemServing:
             defaults,
             warnings,
         )
-        served = serve(self.profile, self.shape, hardware, precision, self.asked, context)
+        served = serve(self.profile, self.shape, hardware, precision, self.generating, context)
         serving, replica = (None, served) if isinstance(served, Replica) else (served, served.replica)
         if serving is None:
-            warnings.append(unfit(replica, hardware, self.asked))
+            warnings.append(unfit(replica, hardware, self.generating))
         else:
-            warnings += serving_checks(serving, self.asked)
+            warnings += serving_checks(serving, self.generating)
             defaults += serving.defaults
         charges = None
-        if found is not None:
-            charges = Charges(hardware, found, normals=common_normals(), currency=self.request.currency)
+        if dollar_prices is not None:
+            charges = Charges(
+                hardware, dollar_prices, normals=common_normals(), currency=self.request.currency
+            )
         return ServingAnswer(
-            label=asked.label or _named(hardware),
+            label=system.label or _label_of(hardware),
             system=system_summary(hardware, context.catalog, family),
             software="" if serving is None else serving.software,
             precision_used=precision.value,
             fits=serving is not None,
-            memory=_memory(replica, self.asked.batch or 1 if serving is None else serving.batch),
+            memory=_memory(replica, self.generating.batch or 1 if serving is None else serving.batch),
             cache_per_sequence=Quantity.exact(replica.sequence, "B"),
             hourly=charges and quantity(charges.hourly, charges.hourly_samples, self.request.currency),
-            cost_basis={} if found is None else basis_of(found, self.request.currency, context.catalog),
-            serving=serving and self._figures(serving, hardware, charges, found, context),
+            cost_basis={}
+            if dollar_prices is None
+            else basis_of(dollar_prices, self.request.currency, context.catalog),
+            serving=serving and self._figures(serving, hardware, charges, dollar_prices, context),
             status="unvalidated",
             warnings=warnings,
             trace=[] if serving is None else list(self._trace(serving, hardware)),
@@ -184,19 +182,22 @@ class SystemServing:
         served: Served,
         hardware: Hardware,
         charges: Charges | None,
-        found: DollarPrices | None,
+        dollar_prices: DollarPrices | None,
         context: SizingContext,
     ) -> ServingFigures:
-        replica, place, central = served.replica, served.chosen, served.central
+        replica, index, central = served.replica, served.chosen, served.central
         steps = central.token.total
         usual = cost_defaults_of(hardware, self.assumptions, context.catalog).pue.si
         power = system_power(
-            hardware, usual if found is None else found.pue, context.catalog, self.profile.family
+            hardware,
+            usual if dollar_prices is None else dollar_prices.pue,
+            context.catalog,
+            self.profile.family,
         )
-        curve = [_Point(served, one, hardware, charges) for one in range(len(central.batches))]
-        chosen = curve[place]
-        parts = {name: float(part[place]) for name, part in central.token._asdict().items()}
-        both = self.asked.tokens / self.asked.output
+        curve = [_Point(served, position, hardware, charges) for position in range(len(central.batches))]
+        chosen = curve[index]
+        parts = {name: float(part[index]) for name, part in central.token._asdict().items()}
+        both = self.generating.tokens / self.generating.output
         cost = chosen.cost(MILLION)
         rate, rates = chosen.rate, chosen.rates
         drawn = power.value * power_factors(power, common_normals())
@@ -209,11 +210,13 @@ class SystemServing:
             concurrent=replica.count * served.batch,
             meets_limits=served.meets,
             time_to_first_token=quantity(float(central.prompt.total[0]), served.prompt, "s"),
-            decode_step=quantity(float(steps[place]), served.token[place], "s"),
+            decode_step=quantity(float(steps[index]), served.token[index], "s"),
             time_per_output_token=chosen.per_token,
             tokens_per_second=quantity(rate, rates, "tokens/s"),
             tokens_per_second_per_accelerator=chosen.per_accelerator,
-            requests_per_second=quantity(rate / self.asked.output, rates / self.asked.output, "1/s"),
+            requests_per_second=quantity(
+                rate / self.generating.output, rates / self.generating.output, "1/s"
+            ),
             cost_per_million_output_tokens=cost,
             cost_per_million_tokens=chosen.cost(MILLION / both),
             energy_per_million_output_tokens=quantity(
@@ -222,22 +225,22 @@ class SystemServing:
             breakdown=[Part(part=name, seconds=seconds) for name, seconds in parts.items() if seconds > 0],
             curve=[
                 ServingPoint(
-                    batch=one.batch,
-                    time_per_output_token=one.per_token,
-                    tokens_per_second_per_accelerator=one.per_accelerator,
-                    cost_per_million_output_tokens=one.cost(MILLION),
+                    batch=point.batch,
+                    time_per_output_token=point.per_token,
+                    tokens_per_second_per_accelerator=point.per_accelerator,
+                    cost_per_million_output_tokens=point.cost(MILLION),
                 )
-                for one in curve
+                for point in curve
             ],
         )
 
     def _trace(self, served: Served, hardware: Hardware) -> list[TraceStep]:
         """Return the formulas of the chosen batch, with what went into them."""
-        replica, place = served.replica, served.chosen
+        replica, index = served.replica, served.chosen
         chip, batch = replica.generation.system.chip, served.batch
-        prompt, step = float(served.central.prompt.total[0]), float(served.central.token.total[place])
-        per_token = float(served.central.per_token()[place])
-        table = prompt_operators(self.shape, self.asked.prompt)
+        prompt, step = float(served.central.prompt.total[0]), float(served.central.token.total[index])
+        per_token = float(served.central.per_token()[index])
+        table = prompt_operators(self.shape, self.generating.prompt)
         expected = {}
         if table.experts > 1:
             visited = self.shape.experts_per_token
@@ -260,15 +263,15 @@ class SystemServing:
                 "bytes of an element × elements of a token and layer × tokens that each layer sees, summed",
                 replica.sequence,
                 "B",
-                tokens=self.asked.tokens,
-                bytes_of_element=self.asked.cache_size,
+                tokens=self.generating.tokens,
+                bytes_of_element=self.generating.cache_size,
             ),
             traced(
                 "prompt",
                 "sum over operators of max(FLOP / reached rate, bytes / bandwidth) + kernels + all-reduces",
                 prompt,
                 "s",
-                tokens=self.asked.prompt,
+                tokens=self.generating.prompt,
                 prompt_flop=float(np.sum(table.forward_flop)),
                 peak=chip.matrix_peak[replica.generation.precision],
                 ranks=replica.tensor,
@@ -291,7 +294,7 @@ class SystemServing:
                 per_token,
                 "s",
                 batch=batch,
-                output_tokens=self.asked.output,
+                output_tokens=self.generating.output,
                 prompt=prompt,
                 decode_step=step,
             ),
@@ -309,11 +312,11 @@ class SystemServing:
 
 
 class _Point:
-    """A batch of a system with its rates and cost, central and as samples."""
+    """One batch size with its rates and cost, central and as samples."""
 
-    def __init__(self, served: Served, place: int, hardware: Hardware, charges: Charges | None) -> None:
-        self.batch = served.central.batches[place]
-        seconds, drawn = float(served.central.per_token()[place]), served.per_token[place]
+    def __init__(self, served: Served, index: int, hardware: Hardware, charges: Charges | None) -> None:
+        self.batch = served.central.batches[index]
+        seconds, drawn = float(served.central.per_token()[index]), served.per_token[index]
         sequences = served.replica.count * self.batch
         self.rate, self.rates = sequences / seconds, sequences / drawn
         self.per_token = quantity(seconds, drawn, "s")
@@ -322,7 +325,7 @@ class _Point:
         self._charges = charges
 
     def cost(self, tokens: float) -> Quantity | None:
-        """Return what so many output tokens cost; None without a price."""
+        """Return the cost of a number of output tokens; None without a price."""
         charges = self._charges
         if charges is None:
             return None
@@ -330,7 +333,7 @@ class _Point:
         return quantity(float(cost_of_tokens(charges.hourly, self.rate, tokens)), sampled, charges.currency)
 
 
-def _named(hardware: Hardware) -> str:
+def _label_of(hardware: Hardware) -> str:
     name = hardware.entry.name
     return name if hardware.count == 1 else f"{hardware.count} × {name}"
 

@@ -12,16 +12,16 @@ from app.platform.wording.voice import Voice
 
 
 def trade_off(answers: Sequence[ServingAnswer], limit: float | None, voice: Voice) -> Figure:
-    """Return one line for each system over its batches, and the limit on latency."""
-    served = [(one, one.serving) for one in answers if one.serving is not None]
+    """Draw one line per system over its batches, and the latency limit."""
+    served = [(answer, answer.serving) for answer in answers if answer.serving is not None]
     points = [point for _, serving in served for point in serving.curve]
     times = [point.time_per_output_token.value for point in points] + ([limit] if limit else [])
     scale = scale_of(max(times), "s")
     rates = [point.tokens_per_second_per_accelerator for point in points]
     traces = [
         trace
-        for place, (one, serving) in enumerate(served)
-        for trace in _line(one, serving, place, scale.size, voice)
+        for index, (answer, serving) in enumerate(served)
+        for trace in _line(answer, serving, index, scale.size, voice)
     ]
     ends = figures.reach(rates, 1.0)
     if limit:
@@ -41,14 +41,14 @@ def trade_off(answers: Sequence[ServingAnswer], limit: float | None, voice: Voic
 
 
 def _line(
-    answer: ServingAnswer, serving: ServingFigures, place: int, size: float, voice: Voice
+    answer: ServingAnswer, serving: ServingFigures, index: int, size: float, voice: Voice
 ) -> list[figures.Trace]:
     return figures.curve(
         answer.label,
         [point.time_per_output_token.value / size for point in serving.curve],
         [point.tokens_per_second_per_accelerator for point in serving.curve],
         1.0,
-        figures.SERIES[place % len(figures.SERIES)],
+        figures.SERIES[index % len(figures.SERIES)],
         [
             (
                 voice.number(point.batch),
@@ -57,5 +57,5 @@ def _line(
             )
             for point in serving.curve
         ],
-        figures.SYMBOLS[place % len(figures.SYMBOLS)],
+        figures.SYMBOLS[index % len(figures.SYMBOLS)],
     )

@@ -39,8 +39,7 @@ class ServingTerms(Schema):
         "chosen with the batch.",
     )
     precision: Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4"] | None = Field(
-        None,
-        description="Format of weights and products; each system uses the nearest one that it supports.",
+        None, description="Format of weights and products; each system uses the nearest one that it supports."
     )
     cache_precision: Literal["bf16", "fp8"] = Field("bf16", description="Format of the key-value cache.")
     time_to_first_token_s: Limit | None = Field(

@@ -11,7 +11,7 @@ from app.features.studies.model import StudyOption, stated
 from app.platform.workbench import Workbench
 
 USUAL = {"prompt_tokens": "2048", "output_tokens": "256", "cache_precision": "bf16"}
-"""Fields of the form that nothing in a study says."""
+"""Default fields of the form."""
 
 
 def can_serve(bench: Workbench, option: StudyOption) -> bool:
@@ -22,30 +22,30 @@ def can_serve(bench: Workbench, option: StudyOption) -> bool:
 
 
 def serve_study(question: StudyQuestion, terms: ServingTerms) -> Inference:
-    """Return what the systems of a study serve of its model, in the order of its options."""
+    """Compute how the systems of a study serve its model, in the order of its options."""
     bench, state, workspace = question.bench, question.state, question.workspace
     options = [
-        question_of(bench, workspace, state, one.key)
-        for one in question.content.options
-        if can_serve(bench, one)
+        question_of(bench, workspace, state, option.key)
+        for option in question.content.options
+        if can_serve(bench, option)
     ]
-    asked = [one.request for one in options if one.request is not None]
-    if not asked:
+    requests = [option.request for option in options if option.request is not None]
+    if not requests:
         raise Unprocessable(Message("no option of this study is a system whose inference is computed"))
     systems = [
         ServingSystem.model_validate(
-            {**stated(request.system), "label": one.label, "assumptions": stated(request.assumptions)}
+            {**stated(request.system), "label": option.label, "assumptions": stated(request.assumptions)}
         )
-        for one, request in zip(options, asked, strict=True)
-        # Options may try other models; what is compared is one.
-        if request.model == asked[0].model
+        for option, request in zip(options, requests, strict=True)
+        # Options may have other models; only one is compared.
+        if request.model == requests[0].model
     ]
     request = InferenceRequest.model_validate(
         {
             **stated(terms),
-            "model": stated(asked[0].model),
-            "systems": [stated(one) for one in systems],
-            "currency": asked[0].currency,
+            "model": stated(requests[0].model),
+            "systems": [stated(system) for system in systems],
+            "currency": requests[0].currency,
         }
     )
     return infer(request, bench.context(workspace))

@@ -35,13 +35,13 @@ class ServingPage:
     frame: StudyFrame
     form: Form
     general: Sequence[Message]
-    """What is wrong that no field of the form shows."""
+    """Errors that no field of the form shows."""
     stale: bool
-    """Whether the answer is that of an earlier question."""
+    """Whether the answer is that of the previous question."""
     suited: bool
     """Whether any option can serve."""
     left_out: Sequence[str]
-    """Names of options that are no such systems or have a model of their own."""
+    """Names of options that cannot serve or have another model."""
     formats: Mapping[str, str]
     answer: Inference | None
     chart: FigureView | None
@@ -49,12 +49,12 @@ class ServingPage:
 
 
 def serving_page(request: Request, opened: OpenView, result: Answered[Inference] | None) -> ServingPage:
-    """Return the page of an answer, of an earlier one where this question is refused."""
+    """Return the page of an answer, or of the previous one if this question is refused."""
     bench, content = opened.bench, opened.state.content
     form = Form() if result is None else result.form
     answer = None if result is None else result.answer
     labels = labels_of(content, bench.sizing.catalog).values()
-    shown = set() if answer is None else {one.label for one in answer.systems}
+    served = set() if answer is None else {system.label for system in answer.systems}
     general = FORM.unplaced(form)
     if result is not None and result.message is not None and not form.errors:
         general = [result.message]
@@ -63,8 +63,8 @@ def serving_page(request: Request, opened: OpenView, result: Answered[Inference]
         form=form,
         general=general,
         stale=result is not None and result.stale,
-        suited=any(can_serve(bench, one) for one in content.options),
-        left_out=[] if answer is None else [label for label in labels if label not in shown],
+        suited=any(can_serve(bench, option) for option in content.options),
+        left_out=[] if answer is None else [label for label in labels if label not in served],
         formats={name: name for name in FORMATS},
         answer=answer,
         chart=None if answer is None else trade_off_view(answer, voice_of(request)),
@@ -73,7 +73,7 @@ def serving_page(request: Request, opened: OpenView, result: Answered[Inference]
 
 
 def trade_off_view(answer: Inference, voice: Voice) -> FigureView | None:
-    if not any(one.serving for one in answer.systems):
+    if not any(system.serving for system in answer.systems):
         return None
     limit = answer.request.time_per_output_token_s
     note = voice.gettext("Each point is a batch: larger batches lie further right. Bands are 80 % intervals.")
@@ -82,9 +82,9 @@ def trade_off_view(answer: Inference, voice: Voice) -> FigureView | None:
 
 
 def warnings_of(answer: Inference) -> list[WarningGroup]:
-    found = [("", one) for one in answer.warnings]
-    found += [(system.label, one) for system in answer.systems for one in system.warnings]
-    return grouped(found)
+    warnings = [("", warning) for warning in answer.warnings]
+    warnings += [(system.label, warning) for system in answer.systems for warning in system.warnings]
+    return grouped(warnings)
 
 
 study_view(

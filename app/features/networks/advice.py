@@ -1,4 +1,4 @@
-"""The advice of a choice: which network to take, in sentences, and what decides."""
+"""The recommended network in sentences, and what decides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SENTENCES: dict[Term, str] = {
     "tensor_across_machines": "communication inside layers across machines decides; nothing hides it",
     "pipeline_across_machines": "the transfers between pipeline stages decide; nothing hides them",
 }
-"""Term → what is said where a faster network is worth it."""
+"""By deciding term, if a faster network is worth its price."""
 
 ALIKE = "both networks have the same modelled bandwidth; only their scatter differs"
 
@@ -40,7 +40,7 @@ LITTLE = (
 
 
 def percent(share: float) -> float:
-    """Return a share in per cent as a sentence shows it. [%]"""
+    """Return a share rounded for a sentence. [%]"""
     return significant(100.0 * share, 2) if abs(share) >= 0.0005 else 0.0
 
 
@@ -48,11 +48,11 @@ def advice_of(evaluation: Evaluation) -> NetworkAdvice:
     if not evaluation.several:
         return _one_machine()
     verdict, gain = evaluation.verdict, evaluation.pair_gain
-    taken, against = verdict.taken, verdict.against
-    bought = None if taken.network.installed else taken.price
+    recommended, against = verdict.recommended, verdict.against
+    bought = None if recommended.network.installed else recommended.price
     left = None if against is None else against.price
     return NetworkAdvice(
-        recommendation=taken.network.id,
+        recommendation=recommended.network.id,
         against=None if against is None else against.network.id,
         not_worth_it=against is not None and not verdict.worth,
         sentence=Text.of(_sentence(verdict, gain, evaluation.threshold)),
@@ -89,9 +89,9 @@ def _one_machine() -> NetworkAdvice:
 
 def _sentence(verdict: NetworkVerdict, gain: NetworkGain | None, threshold: float) -> Message:
     if verdict.against is None or gain is None:
-        return Message("{taken} is the only network evaluated", {"taken": verdict.taken.label})
+        return Message("{taken} is the only network evaluated", {"taken": verdict.recommended.label})
     values: dict[str, object] = {
-        "taken": verdict.taken.label,
+        "taken": verdict.recommended.label,
         "against": verdict.against.label,
         "gain": percent(gain.quantity.value),
         "threshold": percent(threshold),
@@ -113,11 +113,7 @@ def _sentence(verdict: NetworkVerdict, gain: NetworkGain | None, threshold: floa
             "Not recommended: {against} gains {gain} % over {taken}, below the threshold of {threshold} %",
             values,
         )
-    values |= {
-        "money": money(saved.value, saved.unit),
-        "switches": left.switches,
-        "cables": left.cables,
-    }
+    values |= {"money": money(saved.value, saved.unit), "switches": left.switches, "cables": left.cables}
     template = (
         "Not recommended: {against} gains {gain} % over {taken}, below the threshold of {threshold} %; "
         "{taken} saves {money}, and one switch and {cables} cables of {against} are not bought"
@@ -129,7 +125,7 @@ def _sentence(verdict: NetworkVerdict, gain: NetworkGain | None, threshold: floa
 
 
 def _more_sentences(evaluation: Evaluation) -> list[Message]:
-    """Return what else the advice says: how sure it is, and what the run costs."""
+    """Return sentences on the probability of the gain and the cost of the run."""
     sentences, gain, run = [], evaluation.pair_gain, evaluation.run_difference
     if gain is not None:
         sentences.append(
@@ -147,22 +143,19 @@ def _more_sentences(evaluation: Evaluation) -> list[Message]:
             else "The run itself costs {money} more on {taken}, as long as the machines are always in use; a "
             "gain below the threshold does not decide against the lower purchase price"
         )
-        values = {"money": money(abs(run.value), run.unit), "taken": evaluation.verdict.taken.label}
+        values = {"money": money(abs(run.value), run.unit), "taken": evaluation.verdict.recommended.label}
         sentences.append(Message(template, values))
     return sentences
 
 
 def _undecided(term: Term, message: Message) -> DecidedBy:
     return DecidedBy(
-        term=term,
-        explanation=Text.of(message),
-        gain_without_overlap=None,
-        gain_without_accumulation=None,
+        term=term, explanation=Text.of(message), gain_without_overlap=None, gain_without_accumulation=None
     )
 
 
 def _decided_by(evaluation: Evaluation) -> DecidedBy:
-    """Return which term decides between the two networks of the advice, in a word and in a sentence."""
+    """Return the term that decides between the two networks of the advice."""
     pair, gain, threshold = evaluation.verdict.pair, evaluation.pair_gain, evaluation.threshold
     if pair is None or gain is None:
         return _undecided("same_network", Message(ALIKE))

@@ -1,4 +1,4 @@
-"""Which network a workload is worth."""
+"""Which network is worth its price for a workload."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ from app.platform.workbench import Workbench, key_of
 
 
 def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> FabricChoice:
-    """Return every network with what it gains and costs, and which to take."""
-    asked = _at_book(request, context)
+    """Return gain and cost of every network, and a recommendation."""
+    estimate_request = _at_book(request, context)
     with fields_at("estimate.{}".format):
-        cluster = _cluster(asked, context.at_prices(asked.assumptions))
+        cluster = _cluster(estimate_request, context.at_prices(estimate_request.assumptions))
     options = network_options(request, cluster.hardware, cluster.context.catalog)
     runs = by_network(request.measured, options, "measured")
-    named = None if request.reference is None else named_network(request.reference, options, "reference")
+    reference = None if request.reference is None else named_network(request.reference, options, "reference")
     own_network = (cluster.hardware.fabric, cluster.hardware.ports_per_node)
     own = next((option for option in options if (option.fabric, option.ports) == own_network), options[0])
     with fields_at("estimate.{}".format):
@@ -62,8 +62,8 @@ def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> Fabri
     if not base.choice.fits:
         return _too_large(request, cluster)
     # All networks do the same work.
-    workload = asked.workload.model_copy(update={"global_batch": base.batch})
-    cluster = replace(cluster, request=asked.model_copy(update={"workload": workload}))
+    workload = estimate_request.workload.model_copy(update={"global_batch": base.batch})
+    cluster = replace(cluster, request=estimate_request.model_copy(update={"workload": workload}))
     predicted = timings = timed(cluster, options, base.choice.plans)
     fitted = fitted_to_runs(cluster, predicted, runs)
     if fitted is not None:
@@ -86,7 +86,7 @@ def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> Fabri
             cluster=cluster,
             candidates=candidates,
             own=candidates[own.id],
-            named=None if named is None else candidates[named.id],
+            requested=None if reference is None else candidates[reference.id],
             fit=None if fitted is None else fitted[0],
             cost_warnings=list({warning.code: warning for warning in warnings}.values()),
         )
@@ -94,24 +94,26 @@ def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> Fabri
 
 
 def _at_book(request: FabricChoiceRequest, context: SizingContext) -> EstimateRequest:
-    """Return the estimate with the price book of the choice, where it names one that is known."""
-    asked = request.estimate
+    """Return the estimate's request at the price book of the choice, which must exist if named."""
+    estimate_request = request.estimate
     if request.price_book_id is None:
-        return asked
+        return estimate_request
     context.priced(request.price_book_id)
     book = {"price_book_id": request.price_book_id}
-    return asked.model_copy(update={"assumptions": asked.assumptions.model_copy(update=book)})
+    return estimate_request.model_copy(
+        update={"assumptions": estimate_request.assumptions.model_copy(update=book)}
+    )
 
 
 def _cluster(request: EstimateRequest, context: SizingContext) -> Cluster:
-    """Return machines and assumptions; refuse what has no network to choose."""
+    """Return machines and assumptions; refuse systems without a network to choose."""
     if request.model.total_flop is not None:
         raise BadInput.at(
             "model.total_flop", "a model given only as total FLOP has no messages to send over a network"
         )
-    asked = request.system
+    system = request.system
     hardware = context.hardware.system(
-        asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
+        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
     )
     if not isinstance(hardware.engine, GpuSystem):
         raise Conflict.at(
@@ -150,13 +152,13 @@ def _shared_fields(request: FabricChoiceRequest, cluster: Cluster) -> dict[str, 
 
 
 def _too_large(request: FabricChoiceRequest, cluster: Cluster) -> FabricChoice:
-    found = estimate(cluster.request, cluster.context)
+    answer = estimate(cluster.request, cluster.context)
     return FabricChoice(
         **_shared_fields(request, cluster),
-        label=found.label,
-        model=found.model,
-        system=found.system,
-        software=found.software or "",
+        label=answer.label,
+        model=answer.model,
+        system=answer.system,
+        software=answer.software or "",
         fits=False,
         reference=None,
         options=[],
@@ -164,7 +166,7 @@ def _too_large(request: FabricChoiceRequest, cluster: Cluster) -> FabricChoice:
         advice=None,
         turning=None,
         fitted=None,
-        warnings=found.warnings,
+        warnings=answer.warnings,
     )
 
 
@@ -249,11 +251,11 @@ def _measured(network: NetworkCandidate, *, fitted: bool) -> MeasuredThroughput 
 def _gain(evaluation: Evaluation, network: NetworkCandidate) -> FabricGain:
     reference, base = evaluation.reference, evaluation.own.timing
     gain = evaluation.gain(network, reference)
-    one, other = network.timing, reference.timing
-    with_base_plan = all(same_plans(timing.plans, base.plans) for timing in (one, other))
+    own, other = network.timing, reference.timing
+    with_base_plan = all(same_plans(timing.plans, base.plans) for timing in (own, other))
     same_plan = None
     if not with_base_plan:
-        same_plan = modelled_gain(one.same_plan, other.same_plan, evaluation.threshold).quantity
+        same_plan = modelled_gain(own.same_plan, other.same_plan, evaluation.threshold).quantity
     return FabricGain(
         option=network.network.id,
         reference=reference.network.id,
@@ -262,7 +264,7 @@ def _gain(evaluation: Evaluation, network: NetworkCandidate) -> FabricGain:
         probability_above_threshold=gain.probability_above,
         basis="measured" if gain.measured else "modelled",
         same_plan=same_plan,
-        terms=terms_between(base, other.fabric, one.fabric) if evaluation.several else [],
+        terms=terms_between(base, other.fabric, own.fabric) if evaluation.several else [],
     )
 
 
@@ -274,7 +276,7 @@ def _turning(evaluation: Evaluation) -> Turning:
 
 
 def weigh_fabrics(bench: Workbench, workspace_id: str, request: FabricChoiceRequest) -> FabricChoice:
-    """Return every network with what it gains and costs, and the advice; nothing is stored."""
+    """Return gain and cost of every network, and the advice; nothing is stored."""
 
     def choose() -> FabricChoice:
         return choose_fabric(request, bench.context(workspace_id))
@@ -283,15 +285,15 @@ def weigh_fabrics(bench: Workbench, workspace_id: str, request: FabricChoiceRequ
     # Price books change under their identifier.
     if any(book is not None for book in books):
         return choose()
-    found: FabricChoice = bench.choices.get(key_of(workspace_id, request), choose)
-    return found
+    choice: FabricChoice = bench.choices.get(key_of(workspace_id, request), choose)
+    return choice
 
 
 def usual_options(bench: Workbench, estimate: EstimateRequest) -> list[tuple[str, str]]:
-    """Return identifier and label of the networks that are weighed where nothing else is asked."""
-    asked = estimate.system
+    """Return identifier and label of the networks that are compared by default."""
+    system = estimate.system
     try:
-        hardware = bench.sizing.hardware.system(asked.id, asked.count, asked.fabric, asked.ports_per_node)
+        hardware = bench.sizing.hardware.system(system.id, system.count, system.fabric, system.ports_per_node)
     except AppError:
         return []
-    return [(one.id, one.label) for one in usual_networks(hardware, bench.sizing.catalog)]
+    return [(network.id, network.label) for network in usual_networks(hardware, bench.sizing.catalog)]

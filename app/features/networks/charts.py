@@ -1,4 +1,4 @@
-"""Figures of a network choice: gains against the threshold, what is exposed, and where it turns."""
+"""Figures of a network choice: gains, exposed communication, and where the advice changes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from app.platform.wording.voice import Voice
 
 
 def gains(choice: FabricChoice, voice: Voice) -> Figure:
-    """Return the gain of each network over the reference with its range, and the threshold as a line."""
+    """Draw the gain of each network over the reference with its range, and the threshold as a line."""
     labels = {option.id: option.label for option in choice.options}
-    taken = choice.advice.recommendation if choice.advice else None
+    recommended = choice.advice.recommendation if choice.advice else None
     rows, threshold = len(choice.gains), 100.0 * choice.threshold
-    values = [one.gain for one in choice.gains]
+    values = [gain.gain for gain in choice.gains]
     points = figures.points(
         [100.0 * gain.value for gain in values],
         range(rows),
         {
-            "color": [figures.BLUE if one.option == taken else figures.GREY for one in choice.gains],
+            "color": [figures.BLUE if gain.option == recommended else figures.GREY for gain in choice.gains],
             "size": 10,
-            "symbol": ["diamond" if one.basis == "measured" else "circle" for one in choice.gains],
+            "symbol": ["diamond" if gain.basis == "measured" else "circle" for gain in choice.gains],
         },
         [voice.quantity(gain) for gain in values],
         name=voice.gettext("Gain, 80 % interval"),
@@ -34,22 +34,26 @@ def gains(choice: FabricChoice, voice: Voice) -> Figure:
     title = voice.gettext("Gain over {reference}").format(reference=reference)
     across = axis(title, [0.0, threshold, *figures.reach(values, 0.01)], voice.number, unit="%")
     limit = _threshold([threshold] * 2, [-0.5, rows - 0.5], choice.threshold, voice)
-    return figures.lying([points, limit], [labels[one.option] for one in choice.gains], across)
+    return figures.lying([points, limit], [labels[gain.option] for gain in choice.gains], across)
 
 
 def exposed(choice: FabricChoice, voice: Voice) -> Figure:
-    """Return the communication of a step that is not hidden on each network, by kind."""
-    shown = [option.exposed for option in choice.options]
-    longest = max((one.tensor + one.pipeline + one.data for one in shown), default=0.0)
+    """Draw the exposed communication of a step on each network, by kind."""
+    exposures = [option.exposed for option in choice.options]
+    longest = max(
+        (exposure.tensor + exposure.pipeline + exposure.data for exposure in exposures), default=0.0
+    )
     scale = scale_of(longest, "s")
     bars = []
     for kind, part in EXPOSED.items():
-        values = [float(getattr(one, kind)) for one in shown]
+        values = [float(getattr(exposure, kind)) for exposure in exposures]
         if any(value > 0 for value in values):
             texts = [voice.value(value, "s", exact=False) for value in values]
             lengths = [value / scale.size for value in values]
-            places = range(len(values))
-            bars.append(figures.bar(voice.label(part, "part"), lengths, places, figures.PARTS[part], texts))
+            positions = range(len(values))
+            bars.append(
+                figures.bar(voice.label(part, "part"), lengths, positions, figures.PARTS[part], texts)
+            )
     across = axis(
         voice.gettext("Exposed communication per step"),
         [longest / scale.size],
@@ -62,43 +66,38 @@ def exposed(choice: FabricChoice, voice: Voice) -> Figure:
 
 
 def ladder(rungs: Sequence[Rung], threshold: float, voice: Voice) -> Figure:
-    """Return what is left to gain over the bandwidth of a machine, and the threshold."""
+    """Draw the gain of the fastest network over the bandwidth of a machine, and the threshold."""
     bandwidths = [rung.node_bandwidth / GIGABYTE for rung in rungs]
     across = axis(
-        voice.gettext("Bandwidth per machine"),
-        bandwidths,
-        voice.number,
-        unit="GB/s",
-        log=True,
-        at=bandwidths,
+        voice.gettext("Bandwidth per machine"), bandwidths, voice.number, unit="GB/s", log=True, at=bandwidths
     )
     left = [rung.left_to_gain for rung in rungs]
     name = voice.gettext("Gain of the fastest network over this one")
-    named = voice.gettext("Network"), [rung.label for rung in rungs]
-    return _turning(bandwidths, left, named, threshold, name, across, voice)
+    labels = voice.gettext("Network"), [rung.label for rung in rungs]
+    return _turning(bandwidths, left, labels, threshold, name, across, voice)
 
 
 def accumulation(points: Sequence[AccumulationPoint], threshold: float, voice: Voice) -> Figure:
-    """Return what the fastest network gains over the slowest by accumulation, and the threshold."""
+    """Draw the gain of the fastest network over the slowest by accumulation, and the threshold."""
     counts = [float(point.accumulation) for point in points]
     across = axis(voice.gettext("Micro-batches per step"), counts, voice.number, log=True, at=counts)
     gained = [point.ladder_gain for point in points]
     name = voice.gettext("Gain of the fastest network over the slowest")
-    named = voice.gettext("Micro-batches per step"), [voice.number(count) for count in counts]
-    return _turning(counts, gained, named, threshold, name, across, voice)
+    labels = voice.gettext("Micro-batches per step"), [voice.number(count) for count in counts]
+    return _turning(counts, gained, labels, threshold, name, across, voice)
 
 
 def _turning(
     x: Sequence[float],
     y: Sequence[float],
-    named: tuple[str, Sequence[str]],
+    labelled: tuple[str, Sequence[str]],
     threshold: float,
     name: str,
     across: Axis,
     voice: Voice,
 ) -> Figure:
-    """Return a line of gains; its points are named in a column of their own."""
-    column, labels = named
+    """Draw a line of gains; ``labelled`` is the column with the labels of its points."""
+    column, labels = labelled
     points = figures.points(
         x,
         [100.0 * value for value in y],

@@ -1,4 +1,4 @@
-"""What has to be known to read a choice of networks."""
+"""Warnings of a network choice."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ UNSURE = (0.2, 0.8)
 def validation_of_fabric(
     cluster: Cluster, candidate: NetworkCandidate, regimes: Collection[str] = ()
 ) -> FabricValidation:
-    """Return how far the answer for a network rests on runs over such a network.
+    """Return how far the answer for a network is supported by runs over such a network.
 
-    Runs count that name the fabric themselves; those whose network the catalogue's only stands in for do not.
+    Only runs that name the fabric count, not those for which the catalogue's is a substitute.
     """
     family, series = cluster.profile.family, chip_series(cluster.hardware.entry.chip)
     over = [run for run in cluster.context.runs if run.fabric == candidate.network.fabric]
@@ -46,23 +46,25 @@ def validation_of_fabric(
 
 def fabric_checks(evaluation: Evaluation) -> list[CheckWarning]:
     """Return every warning of a choice, the most general first."""
-    found = list(_of_networks(evaluation))
+    warnings = list(_of_networks(evaluation))
     if evaluation.several:
-        found += _of_advice(evaluation)
+        warnings += _of_advice(evaluation)
     if evaluation.fit is not None:
-        found += [one.model_copy(update={"fields": ["measured"]}) for one in evaluation.fit.warnings]
-    known = {warning.code for warning in found}
-    return [*found, *(one for one in evaluation.cost_warnings if one.code not in known)]
+        warnings += [
+            warning.model_copy(update={"fields": ["measured"]}) for warning in evaluation.fit.warnings
+        ]
+    known = {warning.code for warning in warnings}
+    return [*warnings, *(warning for warning in evaluation.cost_warnings if warning.code not in known)]
 
 
 def _of_networks(evaluation: Evaluation) -> Iterator[CheckWarning]:
-    """Give what has to be said of single networks."""
+    """Yield warnings about single networks."""
     cluster, networks = evaluation.cluster, list(evaluation.candidates.values())
     catalog, several = cluster.context.catalog, evaluation.several
     unvalidated = [
-        catalog.items[one.network.fabric].name
-        for one in networks
-        if validation_of_fabric(cluster, one).status == "unvalidated"
+        catalog.items[network.network.fabric].name
+        for network in networks
+        if validation_of_fabric(cluster, network).status == "unvalidated"
     ]
     if unvalidated and several:
         unseen = Message(
@@ -71,7 +73,7 @@ def _of_networks(evaluation: Evaluation) -> Iterator[CheckWarning]:
             {"networks": _listed(unvalidated), "family": cluster.profile.family},
         )
         yield CheckWarning.of("fabric_unvalidated", "caution", unseen, "options")
-    slow = [one.label for one in networks if _outruns_slot(cluster, one)]
+    slow = [network.label for network in networks if _outruns_slot(cluster, network)]
     if slow:
         outrun = Message(
             "{networks}: the port is faster than its adapter slot in this machine, so the slot speed is used",
@@ -79,10 +81,10 @@ def _of_networks(evaluation: Evaluation) -> Iterator[CheckWarning]:
         )
         yield CheckWarning.of("port_faster_than_slot", "caution", outrun, "options")
     flat = [
-        one.label
-        for one in networks
-        if one.network.oversubscription > 1.0
-        and built_oversubscription(catalog, cluster.hardware, one.network) == 1.0
+        network.label
+        for network in networks
+        if network.network.oversubscription > 1.0
+        and built_oversubscription(catalog, cluster.hardware, network.network) == 1.0
     ]
     if flat and several:
         everywhere = len(flat) == len(networks)
@@ -100,14 +102,15 @@ def _of_networks(evaluation: Evaluation) -> Iterator[CheckWarning]:
         )
         field = "oversubscription"
         yield CheckWarning.of("oversubscription_no_effect", "info", no_uplinks, field)
-    unpriced = [one.label for one in networks if one.price is None]
+    unpriced = [network.label for network in networks if network.price is None]
     if unpriced and several:
         unknown = Message(
-            "{networks}: no price is known, so the cost is not compared",
-            {"networks": _listed(unpriced)},
+            "{networks}: no price is known, so the cost is not compared", {"networks": _listed(unpriced)}
         )
         yield CheckWarning.of("network_price_unknown", "info", unknown, "options")
-    incomplete = [one.label for one in networks if one.price is not None and not one.price.complete]
+    incomplete = [
+        network.label for network in networks if network.price is not None and not network.price.complete
+    ]
     if incomplete:
         partial = Message(
             "{networks}: at least one part has no price, so the price is a lower bound",
@@ -128,9 +131,9 @@ def _outruns_slot(cluster: Cluster, candidate: NetworkCandidate) -> bool:
 
 
 def _of_advice(evaluation: Evaluation) -> Iterator[CheckWarning]:
-    """Give what has to be said of the advice."""
+    """Yield warnings about the advice."""
     verdict, gain = evaluation.verdict, evaluation.pair_gain
-    taken, against = verdict.taken, verdict.against
+    recommended, against = verdict.recommended, verdict.against
     if gain is not None and not gain.measured and UNSURE[0] < gain.probability_above < UNSURE[1]:
         unsure = Message(
             "the gain exceeds the threshold with a probability of {above}: too close to call "
@@ -139,8 +142,8 @@ def _of_advice(evaluation: Evaluation) -> Iterator[CheckWarning]:
         )
         yield CheckWarning.of("fabric_gain_uncertain", "caution", unsure, "threshold")
     if against is not None and not verdict.worth:
-        labels = {"taken": taken.label, "against": against.label}
-        if against.dollars < taken.dollars < float("inf"):
+        labels = {"taken": recommended.label, "against": against.label}
+        if against.dollars < recommended.dollars < float("inf"):
             dearer = Message(
                 "{taken} is used as the specified reference, although {against} costs less at these prices",
                 labels,
@@ -167,7 +170,7 @@ def _of_advice(evaluation: Evaluation) -> Iterator[CheckWarning]:
 def _of_measured(
     slower: NetworkCandidate, faster: NetworkCandidate, threshold: float
 ) -> Iterator[CheckWarning]:
-    """Give what has to be said of a measured gain, and whether the model agrees with it."""
+    """Yield warnings about a measured gain, and whether the model agrees with it."""
     assert slower.runs is not None and faster.runs is not None, "the gain is measured"
     gained = faster.runs.mean / slower.runs.mean - 1.0
     base = slower.runs.model_copy(update={"gain": 0.0, "label": slower.label})

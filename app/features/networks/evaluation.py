@@ -1,4 +1,4 @@
-"""Each network with what it gains and costs, and which of them to take."""
+"""Gain and cost of each network, and which one to take."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ CABLES = ("node_cable", "leaf_cable", "spine_cable")
 SWITCHES = ("single_switch", "leaf", "spine", "core")
 
 FEWEST_MEASURED = 2
-"""Networks with measured runs from which the advice rests on those alone."""
+"""Measured networks that are enough for the advice to use them alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NetworkCandidate:
-    """One network, timed and priced, measured where runs came with the request."""
+    """One network, timed and priced, with measured runs if the request has them."""
 
     timing: NetworkTiming
     predicted: NetworkTiming
     """As predicted before measured runs were fitted."""
     runs: GainOption | None
     price: NetworkPrice | None
-    """None where nobody sells it by the switch."""
+    """None if it is not sold by the switch."""
     dollars: float
-    """Its price; zero for one that is already there, infinite where it is not known. [USD]"""
+    """Price; zero if already installed, infinite if unknown. [USD]"""
     step: Quantity
     throughput: Quantity
     time: Quantity
     cost: tuple[float, Floats] | None
-    """Of the run, central and as samples; None where no price is known. [currency]"""
+    """Cost of the run, central and as samples; None without a price. [currency]"""
 
     @property
     def network(self) -> NetworkOption:
@@ -75,7 +75,7 @@ def candidate(
     runs: GainOption | None,
     warnings: list[CheckWarning],
 ) -> NetworkCandidate:
-    """Return a network with its prices, measured runs taking the place of the model."""
+    """Return a network with its prices; measured runs replace the model."""
     network, run, batch = timing.network, timing.run, timing.batch
     # One machine needs no network: none is priced, and the run costs what Compare says of the option.
     several = cluster.hardware.machines > 1
@@ -115,20 +115,20 @@ def candidate(
 def _charges(
     cluster: Cluster, timing: NetworkTiming, dollars: float | None, warnings: list[CheckWarning]
 ) -> Charges | None:
-    """Return what an hour costs with the network at its own price; None where no price is known."""
+    """Return the hourly cost with the network at its own price; None without a price."""
     request, hardware = cluster.request, timing.decision.hardware
     catalog, family = cluster.context.catalog, cluster.profile.family
-    found = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
-    if found is None:
+    dollar_prices = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
+    if dollar_prices is None:
         return None
-    if found.owned and dollars is not None and "fabric" in found.include:
-        found = replace(found, capital={**found.capital, "fabric": dollars})
-    return Charges(hardware, found, normals=cluster.normals, currency=request.currency)
+    if dollar_prices.owned and dollars is not None and "fabric" in dollar_prices.include:
+        dollar_prices = replace(dollar_prices, capital={**dollar_prices.capital, "fabric": dollars})
+    return Charges(hardware, dollar_prices, normals=cluster.normals, currency=request.currency)
 
 
 def _network_price(cluster: Cluster, bill: NetworkBill, installed: bool) -> NetworkPrice:
     rate = ExchangeRate.of(cluster.context.catalog, cluster.request.currency)
-    # Networks are compared at one rate, so that its range is not theirs.
+    # Networks are compared at one exchange rate: its range must not widen theirs.
     rate = replace(rate, low=rate.value, high=rate.value)
     lines = [
         NetworkLine(
@@ -154,26 +154,26 @@ def _network_price(cluster: Cluster, bill: NetworkBill, installed: bool) -> Netw
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkVerdict:
-    """The network taken, and that it is held against."""
+    """The recommended network, and the one it is compared with."""
 
-    taken: NetworkCandidate
+    recommended: NetworkCandidate
     against: NetworkCandidate | None
     worth: bool
-    """True where the network taken is the dearer one and worth it."""
+    """Whether the recommended network is the dearer one and worth its price."""
 
     @property
     def pair(self) -> tuple[NetworkCandidate, NetworkCandidate] | None:
-        """The cheaper and the dearer of the two; None where there is one."""
+        """The cheaper and the dearer network; None if there is only one."""
         if self.against is None:
             return None
-        return (self.against, self.taken) if self.worth else (self.taken, self.against)
+        return (self.against, self.recommended) if self.worth else (self.recommended, self.against)
 
     @property
     def money_saved(self) -> Quantity | None:
-        """Price of the network not taken over that of the one taken."""
-        if self.against is None or self.against.price is None or self.taken.price is None:
+        """Price of the other network minus that of the recommended one."""
+        if self.against is None or self.against.price is None or self.recommended.price is None:
             return None
-        return price_difference(self.against.price.price, self.taken.price.price)
+        return price_difference(self.against.price.price, self.recommended.price.price)
 
 
 def price_difference(dearer: Quantity, cheaper: Quantity) -> Quantity:
@@ -184,16 +184,16 @@ def price_difference(dearer: Quantity, cheaper: Quantity) -> Quantity:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """All networks with what they gain and cost, and the judgement between them."""
+    """Gains and costs of all networks, and the verdict."""
 
     request: FabricChoiceRequest
     cluster: Cluster
     candidates: Mapping[str, NetworkCandidate]
-    """By identifier, in the order asked."""
+    """By identifier, in the order of the request."""
     own: NetworkCandidate
-    """Network of the estimate, with whose plan the terms are told apart."""
-    named: NetworkCandidate | None
-    """The reference that the request names."""
+    """Network of the estimate; its plan is used to separate the terms of a gain."""
+    requested: NetworkCandidate | None
+    """Reference that the request names."""
     fit: CalibrationAnswer | None
     cost_warnings: Sequence[CheckWarning]
 
@@ -203,84 +203,90 @@ class Evaluation:
 
     @property
     def several(self) -> bool:
-        """True where machines exchange anything over a network."""
+        """Whether there is more than one machine, and so a network."""
         return self.cluster.hardware.machines > 1
 
     @cached_property
     def cheapest_first(self) -> list[NetworkCandidate]:
-        """By price; those nobody sells last, the faster of two as dear first."""
-        return sorted(self.candidates.values(), key=lambda one: (one.dollars, one.timing.run.step_seconds))
+        """By price, then by step time; networks without a price come last."""
+        return sorted(
+            self.candidates.values(), key=lambda network: (network.dollars, network.timing.run.step_seconds)
+        )
 
     @cached_property
     def contenders(self) -> list[NetworkCandidate]:
-        """Networks between which the advice chooses, the cheapest first: the measured where several are."""
-        measured = [one for one in self.cheapest_first if one.runs is not None]
+        """Networks the advice chooses from, cheapest first: only the measured ones if there are several."""
+        measured = [network for network in self.cheapest_first if network.runs is not None]
         return measured if len(measured) >= FEWEST_MEASURED else self.cheapest_first
 
     def gain(self, network: NetworkCandidate, reference: NetworkCandidate) -> NetworkGain:
-        """Return the gain of one network over another, measured where both are."""
+        """Return the gain of one network over another, measured if both are."""
         if network.runs is not None and reference.runs is not None:
             return measured_gain(network.runs, reference.runs, noise_of(self.cluster.context), self.threshold)
         return modelled_gain(network.timing.run, reference.timing.run, self.threshold)
 
     @cached_property
     def verdict(self) -> NetworkVerdict:
-        """Which network to take, and that it is held against.
+        """The recommended network, and the one it is compared with.
 
-        Without a reference it is the cheapest from which no dearer one gains the threshold. A reference that
-        was named is taken unless another gains the threshold over it; then it is the cheapest of those that
-        do, from which no dearer one gains it again.
+        Without a reference, the cheapest network over which no dearer one gains the threshold is recommended.
+        A named reference is recommended unless others gain the threshold over it; then the same rule applies
+        among those.
         """
-        order, reference = self.contenders, self.named
+        order, reference = self.contenders, self.requested
         if reference is None or reference not in order:
-            taken = self._sufficient(order)
+            recommended = self._sufficient(order)
         else:
-            # As the gain is stated, so that the sentence and the rule cannot disagree.
-            better = [one for one in order if one is not reference and self._is_worth(one, reference)]
-            taken = self._sufficient(better) if better else reference
-        place = order.index(taken)
-        dearer, cheaper = order[place + 1 :], order[:place]
-        if dearer and reference in (None, taken):
+            # The same gain as in the sentence, so that the two cannot disagree.
+            better = [
+                network
+                for network in order
+                if network is not reference and self._is_worth(network, reference)
+            ]
+            recommended = self._sufficient(better) if better else reference
+        position = order.index(recommended)
+        dearer, cheaper = order[position + 1 :], order[:position]
+        if dearer and reference in (None, recommended):
             against = self.own if self.own in dearer else min(dearer, key=self._step_seconds)
-            return NetworkVerdict(taken, against, worth=False)
-        if reference is not None and reference is not taken:
-            return NetworkVerdict(taken, reference, worth=True)
+            return NetworkVerdict(recommended, against, worth=False)
+        if reference is not None and reference is not recommended:
+            return NetworkVerdict(recommended, reference, worth=True)
         if cheaper:
             fastest = min(cheaper, key=self._step_seconds)
-            # A reference that was named stands although a cheaper network may be enough.
-            return NetworkVerdict(taken, fastest, worth=self._is_worth(taken, fastest))
-        return NetworkVerdict(taken, None, worth=False)
+            # A named reference is kept even if a cheaper network would be enough.
+            return NetworkVerdict(recommended, fastest, worth=self._is_worth(recommended, fastest))
+        return NetworkVerdict(recommended, None, worth=False)
 
     def _sufficient(self, order: Sequence[NetworkCandidate]) -> NetworkCandidate:
-        seconds = np.array([self._step_seconds(one) for one in order])
+        seconds = np.array([self._step_seconds(network) for network in order])
         return order[int(sufficient_rung(seconds, self.threshold))]
 
     def _is_worth(self, network: NetworkCandidate, reference: NetworkCandidate) -> bool:
         return self.gain(network, reference).quantity.value >= self.threshold
 
     def _step_seconds(self, network: NetworkCandidate) -> float:
-        """Return the time of one step that the advice goes by, measured where contenders are. [s]"""
-        measured = sum(one.runs is not None for one in self.candidates.values())
+        """Return the step time used for the advice, measured if the contenders are. [s]"""
+        measured = sum(other.runs is not None for other in self.candidates.values())
         if network.runs is not None and measured >= FEWEST_MEASURED:
             return network.timing.batch / network.runs.mean
         return network.timing.run.step_seconds
 
     @property
     def reference(self) -> NetworkCandidate:
-        """Network that gains are stated over: the one named, else the one taken."""
-        return self.verdict.taken if self.named is None else self.named
+        """Network relative to which gains are stated: the requested or the recommended one."""
+        return self.verdict.recommended if self.requested is None else self.requested
 
     @cached_property
     def pair_gain(self) -> NetworkGain | None:
-        """Gain of the dearer over the cheaper of the verdict; None on one machine or with one network."""
+        """Gain of the dearer network of the verdict; None with one machine or one network."""
         pair = self.verdict.pair
         return None if pair is None or not self.several else self.gain(pair[1], pair[0])
 
     @cached_property
     def run_difference(self) -> Quantity | None:
-        """Cost of the run on the network taken over that on the other. [currency]"""
-        taken, against = self.verdict.taken, self.verdict.against
-        if against is None or taken.cost is None or against.cost is None:
+        """Cost of the run on the recommended network minus that on the other. [currency]"""
+        recommended, against = self.verdict.recommended, self.verdict.against
+        if against is None or recommended.cost is None or against.cost is None:
             return None
-        central, samples = taken.cost[0] - against.cost[0], taken.cost[1] - against.cost[1]
+        central, samples = recommended.cost[0] - against.cost[0], recommended.cost[1] - against.cost[1]
         return quantity(central, samples, self.cluster.request.currency)

@@ -1,4 +1,4 @@
-"""What travels in a step, which term makes the difference of two networks, and where the advice turns."""
+"""Messages of a step, terms of the difference between two networks, and where the advice changes."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ PASSES: Mapping[Collective, float] = {"all_reduce": 2.0, "reduce_scatter": 1.0, 
 """Collective → passes of its data over a ring."""
 
 ACCUMULATIONS = (1, 2, 4, 8, 16, 32, 64)
-"""Micro-batches per step along which the advice is followed."""
+"""Micro-batches per step for which the advice is computed."""
 
 SAME = 1e-3
 """Relative difference of two bandwidths below which networks are alike."""
 
 
-def exposed_of(parts: Mapping[str, Floats], place: int = 0) -> Exposed:
-    """Return the communication that is not hidden in a step."""
+def exposed_of(parts: Mapping[str, Floats], index: int = 0) -> Exposed:
+    """Return the exposed communication of a step."""
     sizes = np.broadcast_shapes(*(np.shape(value) for value in parts.values()))
-    flat = {name: float(np.ravel(np.broadcast_to(value, sizes))[place]) for name, value in parts.items()}
-    shown = {kind: flat.get(part, 0.0) for kind, part in EXPOSED.items()}
-    return Exposed(**shown, share=sum(shown.values()) / sum(flat.values()))
+    flat = {name: float(np.ravel(np.broadcast_to(value, sizes))[index]) for name, value in parts.items()}
+    seconds = {kind: flat.get(part, 0.0) for kind, part in EXPOSED.items()}
+    return Exposed(**seconds, share=sum(seconds.values()) / sum(flat.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class CollectiveTimer:
-    """Machine and network that messages go over."""
+    """Times collectives on one machine and network."""
 
     case: Case
     software: Software
@@ -62,7 +62,7 @@ class CollectiveTimer:
     def message(
         self, kind: Kind, collective: Collective, size: float, count: float, ranks: float, inside: float
     ) -> NetworkMessage:
-        """Return a collective over so many ranks, of which some are in one machine, nothing hidden."""
+        """Return a collective over ranks of which ``inside`` share a machine, without overlap."""
         inside = min(inside, ranks)
         links, network = self.case.links, self.software.network
         algorithm: Algorithm
@@ -92,18 +92,18 @@ def messages_of(timing: NetworkTiming) -> list[NetworkMessage]:
     gpu = scenario.gpu_case()
     timer = CollectiveTimer(gpu.case, gpu.software)
     plan = record(Plan, plans.rows, 0)
-    shown = {name: float(np.ravel(part)[0]) for name, part in scenario.step(plans).parts.items()}
+    parts = {name: float(np.ravel(part)[0]) for name, part in scenario.step(plans).parts.items()}
     factor = float(np.ravel(scenario.time_factor())[0])
-    messages = _gradient_messages(plan, timer, shown["data_comm"] / factor)
+    messages = _gradient_messages(plan, timer, parts["data_comm"] / factor)
     if plan.tensor > 1:
         messages += _tensor_messages(plan, timer)
     if plan.pipeline > 1:
-        messages.append(_stage_message(plan, timer.case, shown["pipeline_comm"]))
+        messages.append(_stage_message(plan, timer.case, parts["pipeline_comm"]))
     return [message for message in messages if message.count > 0 and message.ranks > 1 and message.bytes > 0]
 
 
-def _gradient_messages(plan: Plan, timer: CollectiveTimer, shown: float) -> list[NetworkMessage]:
-    """Return the messages of gradients and weights, of whose time a step shows so much. [s]"""
+def _gradient_messages(plan: Plan, timer: CollectiveTimer, exposed: float) -> list[NetworkMessage]:
+    """Return the messages of gradients and weights, of which ``exposed`` seconds are not hidden."""
     weights = device_weights(timer.case, plan)
     layers = max(timer.case.depth, 1.0) * weights.share
     groups = [message_group(timer.case, plan, weights, False)]
@@ -111,17 +111,17 @@ def _gradient_messages(plan: Plan, timer: CollectiveTimer, shown: float) -> list
         groups.append(message_group(timer.case, plan, weights, True))
     messages = [message for group in groups for message in _group_messages(group, plan, layers, timer)]
     sharding = Sharding(int(plan.sharding))
-    shown -= row_exchange_time(timer.case, plan, timer.software)
+    exposed -= row_exchange_time(timer.case, plan, timer.software)
     if sharding is Sharding.OPTIMIZER and plan.data > 1:
-        shown -= timer.software.broadcast_latency * plan.sharding_ranks
+        exposed -= timer.software.broadcast_latency * plan.sharding_ranks
     if sharding not in (Sharding.OPTIMIZER, Sharding.GRADIENTS):
-        return _hiding(messages, _hidden_share(messages, shown))
-    # Gathered weights hide by the share that the software overlaps; what is left hides the reduction.
+        return _hiding(messages, _hidden_share(messages, exposed))
+    # The software overlaps a fixed share of gathered weights; the rest of what is hidden is the reduction.
     overlap = timer.software.overlap
     gathered = [message for message in messages if message.collective == "all_gather"]
     reduced = [message for message in messages if message.collective != "all_gather"]
-    shown -= _busy_seconds(gathered) * (1.0 - overlap)
-    return [*_hiding(reduced, _hidden_share(reduced, shown)), *_hiding(gathered, overlap)]
+    exposed -= _busy_seconds(gathered) * (1.0 - overlap)
+    return [*_hiding(reduced, _hidden_share(reduced, exposed)), *_hiding(gathered, overlap)]
 
 
 def _hiding(messages: Sequence[NetworkMessage], share: float) -> list[NetworkMessage]:
@@ -132,9 +132,9 @@ def _busy_seconds(messages: Sequence[NetworkMessage]) -> float:
     return sum(message.count * message.seconds for message in messages)
 
 
-def _hidden_share(messages: Sequence[NetworkMessage], shown: float) -> float:
+def _hidden_share(messages: Sequence[NetworkMessage], exposed: float) -> float:
     busy = _busy_seconds(messages)
-    return float(np.clip(1.0 - shown / busy, 0.0, 1.0)) if busy else 0.0
+    return float(np.clip(1.0 - exposed / busy, 0.0, 1.0)) if busy else 0.0
 
 
 def _group_messages(
@@ -179,8 +179,8 @@ def _tensor_messages(plan: Plan, timer: CollectiveTimer) -> list[NetworkMessage]
     ]
 
 
-def _stage_message(plan: Plan, case: Case, shown: float) -> NetworkMessage:
-    """Return the transfers between stages, of whose time a step shows so much. [s]"""
+def _stage_message(plan: Plan, case: Case, exposed: float) -> NetworkMessage:
+    """Return the transfers between stages, of which ``exposed`` seconds are not hidden."""
     inside = plan.tensor * plan.pipeline * plan.data <= case.links.devices
     blocking = case.blocking_pipeline > 0
     count = 2.0 * plan.accumulation * plan.interleave
@@ -192,7 +192,7 @@ def _stage_message(plan: Plan, case: Case, shown: float) -> NetworkMessage:
         ranks=2,
         algorithm="in_machine" if inside else "pairs",
         # A step waits for one direction, or for both where the software blocks.
-        seconds=2.0 * shown / count / (2.0 if blocking else 1.0),
+        seconds=2.0 * exposed / count / (2.0 if blocking else 1.0),
         hidden=0.0 if blocking else 0.5,
     )
 
@@ -225,9 +225,9 @@ def step_seconds(cluster: Cluster, step: StepTime, plans: Plans) -> Floats:
 
 
 def terms_between(base: NetworkTiming, before: Fabric, after: Fabric) -> list[TermShare]:
-    """Return what the difference of two networks consists of with one plan, the largest first.
+    """Return the terms of the difference between two networks with one plan, the largest first.
 
-    The bandwidth is changed first and the latencies after it, so that the two add up.
+    The bandwidth is changed first and then the latencies, so that the terms add up.
     """
     between = replace(
         before,
@@ -252,17 +252,17 @@ def terms_between(base: NetworkTiming, before: Fabric, after: Fabric) -> list[Te
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """What a faster network would gain otherwise."""
+    """Gain of a faster network, and what it would be under other conditions."""
 
     gain: float
     without_overlap: float
     without_accumulation: float
     alike: bool
-    """True where both networks have the same bandwidth."""
+    """Whether both networks have the same bandwidth."""
 
 
 def counterfactual(cluster: Cluster, base: NetworkTiming, slower: Fabric, faster: Fabric) -> Counterfactual:
-    """Return what the faster network gains, and would gain with nothing hidden and nothing accumulated."""
+    """Return the gain of the faster network, also without overlap and without accumulation."""
     pair = on_fabrics(base.decision.scenario, [slower, faster])
 
     def gains(scenario: Scenario, plans: Plans) -> list[float]:
@@ -287,9 +287,9 @@ def turning_of(
     threshold: float,
     pair: Sequence[Fabric],
 ) -> Turning:
-    """Return where the advice turns along a ladder of networks and along accumulation.
+    """Return where the advice changes along a ladder of networks and along accumulation.
 
-    ``pair`` are the cheaper and the dearer network of the advice; nothing where there is one.
+    ``pair`` is the cheaper and the dearer network of the advice; empty if there is only one.
     """
     built = [(rung, gpu_system(cluster.on(rung)).fabric) for rung in rungs]
     built.sort(key=lambda rung: (float(node_bandwidth(rung[1])), -rung[0].ports))
@@ -307,12 +307,12 @@ def turning_of(
                 fabric=rung.fabric,
                 ports_per_node=rung.ports,
                 node_bandwidth=float(node_bandwidth(fabric)),
-                step_time=float(seconds[place]),
-                exposed=exposed_of(step.parts, place),
-                left_to_gain=float(left[place]),
-                enough=place >= enough,
+                step_time=float(seconds[index]),
+                exposed=exposed_of(step.parts, index),
+                left_to_gain=float(left[index]),
+                enough=index >= enough,
             )
-            for place, (rung, fabric) in enumerate(built)
+            for index, (rung, fabric) in enumerate(built)
         ],
         turns_at=built[enough][0].label,
         accumulation=points,
@@ -321,11 +321,7 @@ def turning_of(
 
 
 def _along_accumulation(
-    cluster: Cluster,
-    base: NetworkTiming,
-    ladder: Sequence[Fabric],
-    threshold: float,
-    pair: Sequence[Fabric],
+    cluster: Cluster, base: NetworkTiming, ladder: Sequence[Fabric], threshold: float, pair: Sequence[Fabric]
 ) -> list[AccumulationPoint]:
     accumulations = sorted({*ACCUMULATIONS, int(base.plans.accumulation[0])})
     plans = along(base.plans, [float(count) for count in accumulations])
@@ -336,12 +332,12 @@ def _along_accumulation(
     return [
         AccumulationPoint(
             accumulation=accumulation,
-            global_batch=int(np.ravel(plans.global_batch)[place]),
+            global_batch=int(np.ravel(plans.global_batch)[index]),
             # Networks come first: the slowest of them takes the first places.
-            exposed_share=exposed_of(step.parts, place).share,
-            ladder_gain=float(gains[place]),
-            pair_gain=None if paired is None else float(paired[place]),
-            enough=bool(gains[place] < threshold),
+            exposed_share=exposed_of(step.parts, index).share,
+            ladder_gain=float(gains[index]),
+            pair_gain=None if paired is None else float(paired[index]),
+            enough=bool(gains[index] < threshold),
         )
-        for place, accumulation in enumerate(accumulations)
+        for index, accumulation in enumerate(accumulations)
     ]

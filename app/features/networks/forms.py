@@ -1,4 +1,4 @@
-"""The form of a network choice: its terms, and runs that were measured on each network."""
+"""The form of a network choice: its terms, and measured runs by network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.platform.web.query_forms import QueryForm
 KNOWN = ("threshold", "oversubscription", "reference", "installed", "options")
 
 RUNS = "runs-"
-"""Start of the fields that hold measured runs; the identifier of the network follows."""
+"""Prefix of the fields of measured runs, before the identifier of the network."""
 
 NETWORK = re.compile(
     r"(?P<fabric>[a-z0-9-]{1,60}?)-(?P<ports>\d{1,3})(?:-(?P<ratio>\d{1,2}(?:\.\d{1,2})?)to1)?"
@@ -25,7 +25,7 @@ NETWORK = re.compile(
 """Identifier of a network: fabric, ports and oversubscription."""
 
 TOGETHER = re.compile(r"\d{1,3}(?:,\d{3})+")
-"""Numbers joined by commas alone, which may also be one number with its thousands set apart."""
+"""Numbers joined by commas alone, which could also be one number with thousands separators."""
 
 SEPARATOR = re.compile(r"[\s,;]+")
 
@@ -38,10 +38,10 @@ class NetworkForm(QueryForm[NetworkTerms]):
     """A form whose threshold is in per cent, whose networks are a list, and which has runs by network."""
 
     def values(self, query: QueryParams | Mapping[str, Sequence[str]]) -> dict[str, str]:
-        given = typed(query) if isinstance(query, QueryParams) else query
-        found = {name: texts[-1].strip() for name, texts in given.items()}
-        own = [name for name in found if name in KNOWN or name.startswith(RUNS)]
-        return {name: found[name] for name in own if found[name]}
+        texts_by_name = typed(query) if isinstance(query, QueryParams) else query
+        fields = {name: texts[-1].strip() for name, texts in texts_by_name.items()}
+        own = [name for name in fields if name in KNOWN or name.startswith(RUNS)]
+        return {name: fields[name] for name in own if fields[name]}
 
     def request(self, values: Mapping[str, str]) -> NetworkTerms:
         try:
@@ -54,7 +54,7 @@ FORM = NetworkForm(NetworkTerms)
 
 
 def body_of(values: Mapping[str, str]) -> dict[str, Any]:
-    """Return the terms that a form holds as the schema reads them."""
+    """Return the fields of a form as the body of network terms."""
     body: dict[str, Any] = {}
     if "reference" in values:
         body["reference"] = values["reference"]
@@ -65,25 +65,25 @@ def body_of(values: Mapping[str, str]) -> dict[str, Any]:
     if "installed" in values:
         body["installed"] = [values["installed"]]
     if "options" in values:
-        body["options"] = [_network(one) for one in SEPARATOR.split(values["options"]) if one]
+        body["options"] = [_network(network) for network in SEPARATOR.split(values["options"]) if network]
     runs = {name: _runs(name, text) for name, text in values.items() if name.startswith(RUNS)}
     body["measured"] = {name.removeprefix(RUNS): rates for name, rates in runs.items()}
     return body
 
 
 def choice_request(question: StudyQuestion, terms: NetworkTerms | None = None) -> FabricChoiceRequest:
-    """Return the choice of networks that an option asks for; without terms on those its study holds."""
+    """Return the request for an option; the terms default to those its study holds."""
     assert question.request is not None, "a stated figure has no network"
     if terms is None:
         terms = FORM.request(FORM.filled({**USUAL, **question.content.views.get(VIEW, {})}))
-    asked = terms.model_dump(exclude_unset=True)
+    fields = terms.model_dump(exclude_unset=True)
     return checked(
-        FabricChoiceRequest, {**asked, "estimate": question.request.model_dump(exclude_unset=True)}
+        FabricChoiceRequest, {**fields, "estimate": question.request.model_dump(exclude_unset=True)}
     )
 
 
 def _share(text: str) -> str:
-    """Return a threshold in per cent as a share; other text as it is, for the schema to refuse."""
+    """Return a threshold in per cent as a share; other text unchanged, for the schema to refuse."""
     try:
         return repr(float(plain_number(text.removesuffix("%").strip())) / 100.0)
     except ValueError:
@@ -91,17 +91,17 @@ def _share(text: str) -> str:
 
 
 def _network(text: str) -> dict[str, Any]:
-    found = NETWORK.fullmatch(text)
-    if found is None:
+    match = NETWORK.fullmatch(text)
+    if match is None:
         raise BadInput.at(
             "options",
             "“{text}” is not a network; enter fabric and ports, such as hdr-infiniband-8 or roce-100-4-2to1",
             text=text[:60],
         )
-    ratio = found["ratio"]
+    ratio = match["ratio"]
     return {
-        "fabric": found["fabric"],
-        "ports_per_node": int(found["ports"]),
+        "fabric": match["fabric"],
+        "ports_per_node": int(match["ports"]),
         **({"oversubscription": float(ratio)} if ratio else {}),
     }
 
@@ -109,25 +109,23 @@ def _network(text: str) -> dict[str, Any]:
 def _runs(name: str, text: str) -> list[str]:
     if TOGETHER.search(text):
         raise BadInput.at(
-            name,
-            "put a space after each comma, so that “{text}” is not read as one number",
-            text=text[:60],
+            name, "put a space after each comma, so that “{text}” is not read as one number", text=text[:60]
         )
-    return [one for one in SEPARATOR.split(text) if one]
+    return [rate for rate in SEPARATOR.split(text) if rate]
 
 
 def placed(error: AppError) -> AppError:
-    """Return an error with its fields named as those of the form, each once."""
+    """Return an error at the fields of the form, each once."""
     fields: dict[str, FieldError] = {}
-    for one in error.errors:
-        name = parameter_of(one.field)
-        fields.setdefault(name, FieldError(name, one.message))
-    kept = list(fields.values())
-    return type(error)(kept[0].message if len(kept) == 1 else error.message, kept)
+    for entry in error.errors:
+        name = parameter_of(entry.field)
+        fields.setdefault(name, FieldError(name, entry.message))
+    entries = list(fields.values())
+    return type(error)(entries[0].message if len(entries) == 1 else error.message, entries)
 
 
 def parameter_of(field: str) -> str:
-    """Return the field of the form that a field of the request comes from.
+    """Return the form's field for a field of the request.
 
     >>> parameter_of("measured.roce-100-8.0"), parameter_of("options.1.fabric"), parameter_of("installed.0")
     ('runs-roce-100-8', 'options', 'installed')

@@ -1,4 +1,4 @@
-"""Gains of one network over another, modelled and measured, and the software that measured runs fit."""
+"""Modelled and measured gains of one network over another, and software fitted to measured runs."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from app.features.networks.options import ONE_SIDED
 from app.features.networks.timing import Cluster, NetworkTiming
 
 CALIBRATED = "measured-on-networks"
-"""Identifier of the profile that is fitted for the answer alone; nothing of it is kept."""
+"""Identifier of the fitted profile, which exists for one answer only."""
 
 SPAN = 12.0
-"""Standard errors on either side within which the ends of a measured gain are looked for."""
+"""Standard errors on either side between which the ends of a measured gain are interpolated."""
 
 FINELY = 4801
 
@@ -45,7 +45,7 @@ MANY_DEGREES = 1000
 
 @dataclass(frozen=True, slots=True)
 class NetworkGain:
-    """Throughput of one network over that of another, less one."""
+    """Throughput of one network over that of another, minus one."""
 
     quantity: Quantity
     probability_real: float
@@ -58,7 +58,7 @@ class NetworkGain:
 def modelled_gain(run: Run, reference: Run, threshold: float) -> NetworkGain:
     """Return the gain of one run over another from their paired samples.
 
-    Whatever both networks share moves both alike and cancels.
+    Errors that both networks share cancel.
     """
     central = float(relative_gain(reference.step_seconds, run.step_seconds))
     samples = relative_gain(reference.step_samples, run.step_samples)
@@ -67,9 +67,9 @@ def modelled_gain(run: Run, reference: Run, threshold: float) -> NetworkGain:
 
 
 def measured_gain(runs: GainOption, reference: GainOption, noise: float, threshold: float) -> NetworkGain:
-    """Return the gain of the mean of measured runs over that of others, with Student's t about it.
+    """Return the gain between the means of measured runs, with Student's t distribution.
 
-    A single run takes the log-deviation that repeated runs usually have, ``noise``.
+    A single run has the usual log-deviation of repeated runs, ``noise``.
     """
     gain = runs.mean / reference.mean - 1.0
     deviation = gain_deviation(
@@ -103,14 +103,14 @@ def noise_of(context: SizingContext) -> float:
 
 
 def mean_error(runs: GainOption, noise: float) -> float:
-    """Return the log-deviation of the mean; that of repeated runs for a single one."""
+    """Return the log-deviation of the mean; for a single run, that of repeated runs."""
     return noise if runs.deviation is None else runs.deviation / runs.mean / math.sqrt(len(runs.runs))
 
 
 def measured_throughput(runs: GainOption, noise: float) -> Quantity:
-    """Return the mean with the range that single runs scatter over."""
+    """Return the mean with the 80 % range of single runs."""
     reach = ONE_SIDED * (noise * runs.mean if runs.deviation is None else runs.deviation)
-    # Scatter may reach below zero, a throughput cannot: then the slowest run stands for the low end.
+    # The range may reach below zero, a throughput cannot: then the slowest run is the low end.
     low = runs.mean - reach if runs.mean > reach else min(runs.runs)
     return Quantity(value=runs.mean, low=low, high=runs.mean + reach, unit="samples/s")
 
@@ -118,11 +118,11 @@ def measured_throughput(runs: GainOption, noise: float) -> Quantity:
 def fitted_to_runs(
     cluster: Cluster, timings: Mapping[str, NetworkTiming], runs: Mapping[str, Sequence[float]]
 ) -> tuple[CalibrationAnswer, Cluster] | None:
-    """Return what runs on all networks say of the software, and the cluster with the profile fitted to them.
+    """Return the calibration by runs on all networks and the cluster with the fitted profile.
 
-    None where none can be fitted.
+    None if nothing can be fitted.
     """
-    # A network of fewer uplinks than a calibration knows tells nothing of the software.
+    # A calibration knows no oversubscribed network, so runs on one say nothing about the software.
     known = [name for name in runs if timings[name].network.oversubscription == 1.0]
     if not known:
         return None
@@ -133,17 +133,17 @@ def fitted_to_runs(
         timing = timings[name]
         systems[name] = RunSystem(fabric=timing.network.fabric, ports_per_node=timing.network.ports)
         plans[name] = plan_input(plan_summary(timing.decision, timing.plans))
-    asked = [
+    measured_runs = [
         CalibrationRun(samples_per_s=rate, system=systems[name], plan=plans[name]) for name, rate in listed
     ]
     request, context = cluster.request, cluster.context
     try:
-        fit = calibrate(CalibrationRequest(estimate=request, runs=asked), context, CALIBRATED)
+        fit = calibrate(CalibrationRequest(estimate=request, runs=measured_runs), context, CALIBRATED)
     except AppError as error:
-        if any(one.field == "estimate.software" for one in error.errors):
+        if any(entry.field == "estimate.software" for entry in error.errors):
             # The software is a calibration already.
             return None
-        error.errors = tuple(_at_network(one, [name for name, _ in listed]) for one in error.errors)
+        error.errors = tuple(_at_network(entry, [name for name, _ in listed]) for entry in error.errors)
         raise
 
     wider = replace(
@@ -156,7 +156,7 @@ def fitted_to_runs(
 
 
 def _at_network(error: FieldError, names: Sequence[str]) -> FieldError:
-    """Return an error at the runs of the network whose run it names."""
+    """Return an error of a calibration run as one of its network's runs."""
     head, _, rest = error.field.partition(".")
     number = rest.partition(".")[0]
     if head != "runs" or not number.isdigit():
@@ -165,6 +165,6 @@ def _at_network(error: FieldError, names: Sequence[str]) -> FieldError:
 
 
 def plan_input(plan: PlanSummary) -> PlanInput:
-    """Return the plan of an answer as it is asked for on GPUs."""
+    """Return the plan of an answer as a request for GPUs."""
     of_ipus = {"rts", "rts_optimizer", "phases"}
     return PlanInput(**{name: getattr(plan, name) for name in PlanInput.model_fields.keys() - of_ipus})

@@ -1,4 +1,4 @@
-"""The networks to choose from, what is bought for them, and what is uncertain of them."""
+"""The networks to choose from, their parts, and their uncertainty."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ USUAL: Mapping[str, tuple[int | str, ...]] = {
     "roce-100": ("all", "half", 2, 1),
     "ethernet-100": (2, 1),
 }
-"""Fabrics weighed where nothing else is asked, and on how many of a machine's ports."""
+"""Fabrics compared by default, and on how many of a machine's ports."""
 
 LADDER = ("roce-100", "roce-200")
 """Fabrics of the ladder from one port of 100 Gb/s to all ports of 200."""
@@ -47,11 +47,11 @@ class NetworkOption:
     label: str
     installed: bool = False
     own_ratio: bool = False
-    """True where the oversubscription was asked for of this network and not of all."""
+    """Whether the oversubscription was requested for this network alone."""
 
     @property
     def id(self) -> str:
-        """Identifier within an answer; it stays where the oversubscription of all networks changes."""
+        """Identifier within an answer, independent of the oversubscription of all networks."""
         ratio = f"-{self.oversubscription:g}to1" if self.own_ratio and self.oversubscription > 1.0 else ""
         return f"{self.fabric}-{self.ports}{ratio}"
 
@@ -59,29 +59,29 @@ class NetworkOption:
 def network_options(
     request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog
 ) -> list[NetworkOption]:
-    """Return the networks to weigh, none of them twice."""
+    """Return the networks to compare; refuse duplicates."""
     ratio = request.oversubscription
     if request.options is None:
         options = usual_networks(hardware, catalog, ratio)
     else:
         options = []
-        for place, asked in enumerate(request.options):
-            option = _requested(asked, f"options.{place}", ratio, hardware, catalog)
-            _check_distinct(option, options, f"options.{place}")
+        for index, network in enumerate(request.options):
+            option = _requested(network, f"options.{index}", ratio, hardware, catalog)
+            _check_distinct(option, options, f"options.{index}")
             options.append(option)
     installed = {
-        named_network(name, options, f"installed.{place}").id for place, name in enumerate(request.installed)
+        named_network(name, options, f"installed.{index}").id for index, name in enumerate(request.installed)
     }
     return [replace(option, installed=option.id in installed) for option in options]
 
 
 def _requested(
-    asked: NetworkInput, field: str, usual_ratio: float, hardware: Hardware, catalog: Catalog
+    network: NetworkInput, field: str, usual_ratio: float, hardware: Hardware, catalog: Catalog
 ) -> NetworkOption:
-    fabric = known_id(catalog, "fabric", asked.fabric, f"{field}.fabric")
+    fabric = known_id(catalog, "fabric", network.fabric, f"{field}.fabric")
     if fabric == POD_FABRIC:
         raise Conflict.at(f"{field}.fabric", "{fabric} connects IPUs only", fabric=fabric)
-    ports = hardware.ports_per_node if asked.ports_per_node is None else asked.ports_per_node
+    ports = hardware.ports_per_node if network.ports_per_node is None else network.ports_per_node
     if not 1 <= ports <= MOST_PORTS:
         raise BadInput.at(
             f"{field}.ports_per_node",
@@ -89,9 +89,9 @@ def _requested(
             ports=ports,
             most=MOST_PORTS,
         )
-    ratio = usual_ratio if asked.oversubscription is None else asked.oversubscription
-    label = asked.label or network_label(catalog, fabric, ports, ratio)
-    return NetworkOption(fabric, ports, ratio, label, own_ratio=asked.oversubscription is not None)
+    ratio = usual_ratio if network.oversubscription is None else network.oversubscription
+    label = network.label or network_label(catalog, fabric, ports, ratio)
+    return NetworkOption(fabric, ports, ratio, label, own_ratio=network.oversubscription is not None)
 
 
 def _check_distinct(option: NetworkOption, others: Sequence[NetworkOption], field: str) -> None:
@@ -107,7 +107,7 @@ def _check_distinct(option: NetworkOption, others: Sequence[NetworkOption], fiel
 
 
 def network_label(catalog: Catalog, fabric: str, ports: int, oversubscription: float = 1.0) -> str:
-    """Return the name of a network as it is bought: so many ports of a fabric."""
+    """Return the default label of a network: ports × fabric."""
     ratio = "" if oversubscription == 1.0 else f", {oversubscription:g}:1"
     return f"{ports} × {catalog.items[fabric].name}{ratio}"
 
@@ -119,7 +119,7 @@ def _most_ports(hardware: Hardware) -> int:
 def usual_networks(
     hardware: Hardware, catalog: Catalog, oversubscription: float = 1.0
 ) -> list[NetworkOption]:
-    """Return the networks that suit a machine, its own first."""
+    """Return the networks compared by default for a machine, its own first."""
     most = _most_ports(hardware)
     counts: dict[int | str, int] = {"all": most, "half": max(most // 2, 1), 1: 1, 2: min(2, most)}
     shapes = [(hardware.fabric, hardware.ports_per_node)]
@@ -143,27 +143,29 @@ def ladder(hardware: Hardware, catalog: Catalog, oversubscription: float) -> lis
 
 
 def named_network(name: str, known: Sequence[NetworkOption], field: str) -> NetworkOption:
-    """Return the network that a label, an identifier or the only option of a fabric names."""
+    """Return the network with a label or identifier, or the only one of a fabric."""
     for attribute in ("label", "id", "fabric"):
         matching = [network for network in known if getattr(network, attribute) == name]
         if len(matching) == 1:
             return matching[0]
-    raise NotFound.named("network", name, [text for one in known for text in (one.label, one.id)], field)
+    raise NotFound.named(
+        "network", name, [text for network in known for text in (network.label, network.id)], field
+    )
 
 
 def by_network(values: Mapping[str, Value], known: Sequence[NetworkOption], field: str) -> dict[str, Value]:
-    """Return values that came by name of a network by its identifier."""
-    found: dict[str, Value] = {}
+    """Return values keyed by any name of a network, keyed by its identifier."""
+    by_id: dict[str, Value] = {}
     for name, value in values.items():
         network = named_network(name, known, f"{field}.{name[:80]}")
-        if network.id in found:
+        if network.id in by_id:
             raise BadInput.at(field, "the runs of {network} are given twice", network=network.label)
-        found[network.id] = value
-    return found
+        by_id[network.id] = value
+    return by_id
 
 
 def bill_of(catalog: Catalog, hardware: Hardware, network: NetworkOption) -> NetworkBill | None:
-    """Return the parts of a network; None where nobody sells it by the switch, or not of this size."""
+    """Return the parts of a network; None if it is not sold by the switch, or not in this size."""
     if not has_bill(catalog, network.fabric):
         return None
     try:
@@ -176,12 +178,12 @@ def bill_of(catalog: Catalog, hardware: Hardware, network: NetworkOption) -> Net
             machine=hardware.entry.machine,
         )
     except BadInput:
-        # More machines than three levels of its switches join.
+        # More machines than three levels of its switches can connect.
         return None
 
 
 def built_oversubscription(catalog: Catalog, hardware: Hardware, network: NetworkOption) -> float:
-    """Return ports towards machines per uplink as built: none on a single switch, which has no uplinks."""
+    """Return ports to machines per uplink as built; 1 on a single switch, which has no uplinks."""
     if network.oversubscription == 1.0:
         return 1.0
     bill = bill_of(catalog, hardware, network)
@@ -195,7 +197,7 @@ COLUMNS = len([name for name in NETWORK if name.startswith("bandwidth_")])
 
 
 def shared_variance(catalog: Catalog) -> float:
-    """Return the share of what networks may miss their figures by that all of one cluster share."""
+    """Return the share of the variance of achieved bandwidth that all networks of a cluster share."""
     return catalog.figure("network-choice", "shared_network_variance").si
 
 
@@ -239,7 +241,7 @@ def sampled_fabric(catalog: Catalog, central: Fabric, slot: float, normals: Mapp
 
 
 def _widened(middle: float, figure: Figure, deviation: float) -> tuple[float, float]:
-    """Return the ends of a range in proportion to a figure's where a cluster may miss it besides."""
+    """Return the range of a figure around another middle, widened by the deviation between clusters."""
     below, above = math.log(figure.si / figure.si_low), math.log(figure.si_high / figure.si)
     return (
         middle * math.exp(-math.hypot(below, ONE_SIDED * deviation)),
@@ -248,17 +250,17 @@ def _widened(middle: float, figure: Figure, deviation: float) -> tuple[float, fl
 
 
 def own_normals(catalog: Catalog, fabric: str, what: str, normals: Mapping[str, Floats]) -> Floats:
-    """Return the normals of one fabric, correlated with those of every other by what they share."""
+    """Return the normals of one fabric, correlated with those of the others by the shared variance."""
     share = shared_variance(catalog)
-    place = catalog.names("fabric").index(fabric) % COLUMNS
-    common, own = normals[f"network_{what}"], normals[f"{what}_{place:02d}"]
+    index = catalog.names("fabric").index(fabric) % COLUMNS
+    common, own = normals[f"network_{what}"], normals[f"{what}_{index:02d}"]
     return np.asarray(math.sqrt(share) * common + math.sqrt(1.0 - share) * own)
 
 
 def residual_normals(
     catalog: Catalog, fabric: str, column: str, normals: Mapping[str, Floats]
 ) -> dict[str, Floats]:
-    """Return normals in which the column of a plan stands for the plan on one network."""
+    """Return normals whose column of a plan is that of the plan on one network."""
     share = catalog.figure("network-choice", "shared_residual_variance").si
     own = own_normals(catalog, fabric, "bandwidth", normals)
     return {**normals, column: math.sqrt(share) * normals[column] + math.sqrt(1.0 - share) * own}

@@ -1,4 +1,4 @@
-"""The network of an option of a study: which one is worth its price, and the switches it takes."""
+"""The network of an option of a study: which one is worth its price, and its switches."""
 
 from __future__ import annotations
 
@@ -20,14 +20,7 @@ from app.features.bills.model import FabricPlan, FabricRequest
 from app.features.networks import charts
 from app.features.networks.answering import usual_options, weigh_fabrics
 from app.features.networks.forms import FORM, KNOWN, RUNS, USUAL, VIEW, choice_request, placed
-from app.features.networks.model import (
-    EXPOSED,
-    Exposed,
-    FabricChoice,
-    FabricGain,
-    FabricOption,
-    NetworkTerms,
-)
+from app.features.networks.model import EXPOSED, Exposed, FabricChoice, FabricGain, FabricOption, NetworkTerms
 from app.features.studies.frame import (
     OpenView,
     Placed,
@@ -55,7 +48,7 @@ router = page_router()
 
 
 def switched(bench: Workbench, option: StudyOption) -> bool:
-    """Tell whether an option is machines whose network is bought; pods and clouds have theirs built in."""
+    """Tell whether the network of an option is purchased; those of pods and clouds are built in."""
     system = bench.catalogue.systems.documents.get(option.system.id) if option.system else None
     return system is not None and system.chip_kind == "gpu" and system.acquisition == "own"
 
@@ -70,29 +63,29 @@ def weigh(question: StudyQuestion, terms: NetworkTerms) -> FabricChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkRow:
-    """One network with what its row shows."""
+    """The row of one network."""
 
     option: FabricOption
     gain: FabricGain | None
-    """What it gains over the reference; None for the reference itself."""
+    """Gain over the reference; None for the reference itself."""
     exposed: Sequence[Segment]
     """Its exposed communication by kind, on a scale that all networks share."""
     own: bool
-    """Whether the option of the study has it."""
+    """Whether it is the network of the option."""
     use_url: str
-    """Address of the study in which the option has it."""
+    """Address of the study with this network."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FabricChoiceView:
-    """What a page shows of a choice besides the choice itself."""
+    """The part of the page that is derived from a choice."""
 
     rows: Sequence[NetworkRow]
     reference: str
-    """Label of the network that gains are stated over."""
+    """Label of the network relative to which gains are stated."""
     taken: FabricOption | None
     use_url: str
-    """Address of the study in which the option has the network that is recommended; empty where it has."""
+    """Address of the study with the recommended network; empty if the option has it."""
     charts: Sequence[FigureView]
     turning_charts: Sequence[FigureView]
 
@@ -103,7 +96,7 @@ class SwitchPart:
 
     result: Answered[FabricPlan]
     general: Sequence[Message]
-    """What is wrong that no field shows."""
+    """Errors that no field shows."""
     drawing: DrawingView | None
 
 
@@ -114,21 +107,21 @@ class NetworkPage:
     frame: StudyFrame
     form: Form
     general: Sequence[Message]
-    """What is wrong that no field of the form shows."""
+    """Errors that no field of the form shows."""
     stale: bool
-    """Whether the choice is that of an earlier question."""
+    """Whether the choice is that of the previous question."""
     built_in: Sequence[str]
     """Names of options whose network is built in."""
     networks: Mapping[str, str]
     """Identifier → label."""
     some_measured: bool
-    """Whether any runs were typed, so that their fields are shown open."""
+    """Whether there are measured runs, so that their fields are shown open."""
     kept: Sequence[tuple[str, str]]
     """Fields of the view that the form does not show."""
     choice: FabricChoice | None
     answer: FabricChoiceView | None
     proposal_url: str
-    """Where a proposal begins that has the recommended network; empty without a choice."""
+    """Address of a proposal with the recommended network; empty without a choice."""
     switches: SwitchPart | None
 
 
@@ -144,23 +137,25 @@ def network_page(
     result: Answered[FabricChoice] | None,
     switches: Answered[FabricPlan] | None,
 ) -> NetworkPage:
-    """Return the page of a choice, of an earlier one where this one is refused."""
+    """Return the page of a choice, or of the previous one if this one is refused."""
     frame, question, voice = view.frame, view.question, voice_of(request)
     form = Form() if result is None else result.form
     choice = None if result is None else result.answer
-    networks = {one.id: one.label for one in choice.options} if choice else {}
+    networks = {option.id: option.label for option in choice.options} if choice else {}
     if not networks and question is not None and question.request is not None:
         networks = dict(usual_options(view.bench, question.request))
     fields = {*SHOWN, *(f"{RUNS}{network}" for network in networks)}
     values = form.firsts
     systems = view.bench.catalogue.systems.documents
-    options = [one for one in view.state.content.options if one.system and not switched(view.bench, one)]
+    options = [
+        option for option in view.state.content.options if option.system and not switched(view.bench, option)
+    ]
     return NetworkPage(
         frame=frame,
         form=form,
-        general=[one.message for one in form.errors if one.field not in fields],
+        general=[error.message for error in form.errors if error.field not in fields],
         stale=result is not None and result.stale,
-        built_in=[systems[one.system.id].name for one in options if one.system],
+        built_in=[systems[option.system.id].name for option in options if option.system],
         networks=networks,
         some_measured=any(name.startswith(RUNS) for name in values),
         kept=[(name, text) for name, text in values.items() if name not in fields],
@@ -182,7 +177,7 @@ def switch_view(request: Request, view: OpenView, result: Answered[FabricPlan] |
 
 
 def switch_part(result: Answered[FabricPlan], voice: Voice) -> SwitchPart:
-    """Return what is shown of a network, of an earlier one where this one is refused."""
+    """Return the part of the switches, or of the previous ones if these are refused."""
     plan = result.answer
     drawn = topology(plan, voice) if plan else None
     return SwitchPart(
@@ -220,12 +215,12 @@ def answer_view(choice: FabricChoice, frame: StudyFrame, voice: Voice) -> Fabric
 
 
 def recommended(choice: FabricChoice) -> FabricOption | None:
-    named = choice.advice.recommendation if choice.advice else None
-    return next((option for option in choice.options if option.id == named), None)
+    identifier = choice.advice.recommendation if choice.advice else None
+    return next((option for option in choice.options if option.id == identifier), None)
 
 
 def proposal_url(view: OpenView, choice: FabricChoice) -> str:
-    """Return where a proposal begins: with the network that is recommended, as it must not sell another."""
+    """Return the address of a proposal with the recommended network, which is the one it must sell."""
     frame, state, query = view.frame, view.state, view.frame.query
     taken = recommended(choice)
     if taken is not None and not is_own(taken, choice.system):
@@ -237,12 +232,10 @@ def proposal_url(view: OpenView, choice: FabricChoice) -> str:
 
 
 def is_own(option: FabricOption, system: SystemSummary) -> bool:
-    """Tell whether a network is that of the option."""
     return (option.fabric, option.ports_per_node) == (system.fabric, system.ports_per_node)
 
 
 def network_knobs(option: FabricOption, frame: StudyFrame) -> dict[str, str]:
-    """Return the knobs that give the option of a view a network."""
     return {f"fabric.{frame.option}": option.fabric, f"ports.{frame.option}": str(option.ports_per_node)}
 
 
@@ -251,14 +244,14 @@ def exposed_time(exposed: Exposed) -> float:
 
 
 def segments(exposed: Exposed, longest: float) -> list[Segment]:
-    found, start = [], 0.0
+    bars, start = [], 0.0
     for kind, part in EXPOSED.items():
         value = float(getattr(exposed, kind))
         if value > 0 and longest > 0:
             width = WIDTH * value / longest
-            found.append(Segment(part, start, width, value, value / exposed_time(exposed)))
+            bars.append(Segment(part, start, width, value, value / exposed_time(exposed)))
             start += width
-    return found
+    return bars
 
 
 def gain_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
@@ -275,19 +268,14 @@ def gain_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
 
 
 def turning_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
-    """Return where the decision changes: along the bandwidth of a machine, and along accumulation."""
+    """Return the charts of where the decision changes: with bandwidth, and with accumulation."""
     turning = choice.turning
     if turning is None:
         return []
     ladder = charts.ladder(turning.rungs, choice.threshold, voice)
     accumulation = charts.accumulation(turning.accumulation, choice.threshold, voice)
     return [
-        view(
-            "ladder",
-            voice.gettext("Where the decision changes: machine bandwidth"),
-            ladder,
-            table="rungs",
-        ),
+        view("ladder", voice.gettext("Where the decision changes: machine bandwidth"), ladder, table="rungs"),
         view(
             "accumulation",
             voice.gettext("Where the decision changes: gradient accumulation"),
@@ -303,11 +291,11 @@ TWENTY = {"nodes": "20", "ports_per_node": "8", "port_gbps": "200", "switch_port
 
 
 def usual_switches(question: StudyQuestion) -> dict[str, str]:
-    """Return the nodes and ports of an option, and the switch its network is built of."""
+    """Return the nodes and ports of an option, and the ports of its switch."""
     assert question.request is not None, "a stated figure has no network"
-    asked, catalog = question.request.system, question.bench.sizing.catalog
+    system, catalog = question.request.system, question.bench.sizing.catalog
     hardware = question.bench.sizing.hardware.system(
-        asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
+        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
     )
     return {
         "nodes": str(hardware.machines),
@@ -319,15 +307,12 @@ def usual_switches(question: StudyQuestion) -> dict[str, str]:
 
 
 def switch_ports(catalog: Catalog, hardware: Hardware) -> str:
-    """Return the ports of the switch that makes the cheapest network; empty where there is none."""
+    """Return the ports of the switch in the cheapest network; empty if there is none."""
     if not has_bill(catalog, hardware.fabric):
         return ""
     try:
         bill = network_bill(
-            catalog,
-            fabric=hardware.fabric,
-            nodes=hardware.machines,
-            ports_per_node=hardware.ports_per_node,
+            catalog, fabric=hardware.fabric, nodes=hardware.machines, ports_per_node=hardware.ports_per_node
         )
     except AppError:
         return ""
@@ -354,7 +339,7 @@ SWITCHED = study_view(
     SWITCH_FORM,
     FabricPlan,
     usual=usual_switches,
-    answer=lambda _, asked: plan_fabric(asked),
+    answer=lambda _, request: plan_fabric(request),
     page=switch_view,
     suits=switched,
     cost=CostClass.SEARCH,
@@ -376,18 +361,18 @@ def study_of_machines(count: str) -> dict[str, Any]:
     }
 
 
-def place_switches(given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    fields = {**(given or {**TWENTY, "declared_switches": "14"})}
+def place_switches(query: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    fields = {**(query or {**TWENTY, "declared_switches": "14"})}
     nodes = fields.get("nodes", "")
     return study_of_machines(nodes if nodes.isdecimal() and 0 < int(nodes[:6]) <= 1000 else "20"), fields
 
 
-def place_networks(bench: Workbench, workspace: str, given: Mapping[str, str], identifier: str) -> Placed:
-    """Return the study of an estimate; a price book that the address names is one of its assumptions."""
+def place_networks(bench: Workbench, workspace: str, query: Mapping[str, str], identifier: str) -> Placed:
+    """Return the study of an estimate, with the price book of the address in its assumptions."""
     study, _ = place_estimate(bench, workspace, {}, identifier)
-    fields = {name: text for name, text in given.items() if name in KNOWN or name.startswith(RUNS)}
-    if "price_book_id" in given:
-        book = {"price_book_id": given["price_book_id"]}
+    fields = {name: text for name, text in query.items() if name in KNOWN or name.startswith(RUNS)}
+    if "price_book_id" in query:
+        book = {"price_book_id": query["price_book_id"]}
         base = {**study["base"], "assumptions": {**study["base"].get("assumptions", {}), **book}}
         study = {**study, "base": base}
     return study, fields

@@ -43,7 +43,7 @@ class Cluster:
     normals: Mapping[str, Floats]
 
     def on(self, network: NetworkOption) -> Hardware:
-        """Return the machines on a network, as far oversubscribed as its switches make it."""
+        """Return the machines on a network with its oversubscription as built."""
         built = built_oversubscription(self.context.catalog, self.hardware, network)
         fabric = self.context.hardware.network(self.hardware.entry, network.fabric, network.ports, built)
         return replace(
@@ -54,10 +54,7 @@ class Cluster:
         )
 
     def decided(self, network: NetworkOption) -> Decision:
-        """Return the workload with its best plan on a network, and samples of what is uncertain of that.
-
-        A plan that was given stays.
-        """
+        """Return the workload with its requested or best plan on a network, and samples of the network."""
         hardware = self.on(network)
         ports = {"fabric": network.fabric, "ports_per_node": network.ports}
         system = self.request.system.model_copy(update=ports)
@@ -75,7 +72,7 @@ class NetworkTiming:
 
     network: NetworkOption
     decision: Decision
-    """With the plan that is best here, or that was given."""
+    """With the requested plan, or the best on this network."""
     run: Run
     same_plan: Run
     """With the plan of the reference."""
@@ -100,7 +97,7 @@ class NetworkTiming:
 
 
 def timed(cluster: Cluster, networks: Sequence[NetworkOption], reference: Plans) -> dict[str, NetworkTiming]:
-    """Return the workload on each network by identifier, with its own best plan and with a reference's."""
+    """Return the workload on each network by identifier, with its best plan and the reference's."""
     timings = {}
     for network in networks:
         decision = cluster.decided(network)
@@ -114,9 +111,8 @@ def timed(cluster: Cluster, networks: Sequence[NetworkOption], reference: Plans)
 def _run_on(cluster: Cluster, decision: Decision, plans: Plans, reference: Plans) -> Run:
     """Return the run of a plan on the network of a decision, central and as samples.
 
-    What the software's figures do not explain is that of the reference's plan on every network: each of them
-    could run it, so the doubt about a plan says nothing about a network. What is uncertain of a network is
-    its own.
+    Residual errors are those of the reference's plan on every network: each network could run that plan, so
+    doubt about a plan says nothing about a network. The uncertainty of each network is its own.
     """
     scenario, training, context = decision.scenario, decision.training, cluster.context
     names = regimes(scenario, reference, cluster.profile.family, context.measured)

@@ -14,10 +14,10 @@ from app.platform.wording.scales import scale_of
 from app.platform.wording.voice import Voice
 
 SHADES = (0.02, 0.05, 0.10, 0.25, 0.50)
-"""How far a cell may be behind the fastest to have this shade or a darker one; more is palest."""
+"""Distance from the fastest cell up to which a cell has each shade, darkest first."""
 
 LONGEST = 2.0
-"""Step time up to which the front is drawn, over the shortest; the table goes on."""
+"""Longest step time of the axis, relative to the shortest; the table has all points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def _heat_cell(cell: MapCell | None, fastest: float | None) -> HeatCell | None:
 
 @dataclass(frozen=True, slots=True)
 class FilledBar:
-    """Memory of a plan on a bar as long as the memory of the device, or as its need where that is more."""
+    """Memory of a plan on a bar of the device's memory, or of the plan's if that is more."""
 
     filled: float
     limit: float
@@ -76,7 +76,7 @@ def filled_bar(share: float, limit: float) -> FilledBar:
 
 
 def differences(more: Sequence[Part], title: str, voice: Voice) -> Figure:
-    """Return by how much each part of another plan's step is longer than the first's, and their sum."""
+    """Draw how much longer each part of another plan's step is than the first's, and their sum."""
     largest = max((abs(part.seconds) for part in more), default=0.0)
     total = sum(part.seconds for part in more)
     scale = scale_of(max(largest, abs(total)), "s")
@@ -87,7 +87,7 @@ def differences(more: Sequence[Part], title: str, voice: Voice) -> Figure:
         (voice.gettext("saved by the first plan"), figures.AFTER, 1),
         (voice.gettext("added by the first plan"), figures.HIGHER, -1),
     ):
-        drawn = {place: seconds for place, (_, seconds) in enumerate(rows) if sign * seconds > 0}
+        drawn = {index: seconds for index, (_, seconds) in enumerate(rows) if sign * seconds > 0}
         texts = [
             signed(seconds, voice.value(abs(seconds), "s", scale, exact=False)) for seconds in drawn.values()
         ]
@@ -123,14 +123,14 @@ def time_and_memory(search: Search, plans: Sequence[str], points: Sequence[str],
     )
     capacity, limit = search.memory_capacity.value / GIGABYTE, search.memory_limit.value / GIGABYTE
 
-    def said(name: str, seconds: float, memory: float) -> tuple[str, str, str]:
+    def tips(name: str, seconds: float, memory: float) -> tuple[str, str, str]:
         return name, voice.value(seconds, "s", exact=False), voice.value(memory, "B", exact=False)
 
     front = figures.points(
         [point.step_time / scale.size for point in search.pareto],
         [point.memory / GIGABYTE for point in search.pareto],
         {"color": figures.GREY, "size": 6},
-        [said(name, one.step_time, one.memory) for name, one in zip(points, search.pareto, strict=True)],
+        [tips(name, plan.step_time, plan.memory) for name, plan in zip(points, search.pareto, strict=True)],
         mode="lines+markers",
         name=voice.gettext("Pareto front (time, memory)"),
         line={"color": figures.SILVER, "width": 1.5, "shape": "hv"},
@@ -140,8 +140,8 @@ def time_and_memory(search: Search, plans: Sequence[str], points: Sequence[str],
         [plan.memory.value / GIGABYTE for plan in search.plans],
         {"color": figures.BLUE, "size": 9, "symbol": "diamond"},
         [
-            said(f"{place} · {plain(name)}", one.step_time.value, one.memory.value)
-            for place, (name, one) in enumerate(zip(plans, search.plans, strict=True), 1)
+            tips(f"{rank} · {plain(name)}", plan.step_time.value, plan.memory.value)
+            for rank, (name, plan) in enumerate(zip(plans, search.plans, strict=True), 1)
         ],
         name=voice.gettext("best distinct plans"),
     )

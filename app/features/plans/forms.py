@@ -1,4 +1,4 @@
-"""What the view of plans asks of an option, and where addresses of plan searches lead."""
+"""The search behind the view of plans, and the studies that old addresses lead to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.platform.workbench import Workbench
 FILTERS = tuple(PlanInput.model_fields)
 
 OFFERED = ("tensor", "pipeline", "recompute", "sharding", "offload", "phases")
-"""Filters that the view offers; the others only say what an address asks for."""
+"""Filters that the view offers; the others can only be set in an address."""
 
 AGAINST = "against"
 
@@ -32,10 +32,10 @@ FEWEST_KEPT = 1
 Values = Mapping[str, str]
 
 
-def search_request(question: StudyQuestion, estimate: Estimate, asked: PlanQuestion) -> SearchRequest:
+def search_request(question: StudyQuestion, estimate: Estimate, terms: PlanQuestion) -> SearchRequest:
     """Return the search among all plans of an option, at its global batch.
 
-    Its plan is no constraint: it is held against the best.
+    Its own plan is no constraint but is compared with the best.
     """
     assert question.request is not None, "a stated figure has no plan"
     body = question.request.model_dump(mode="json", exclude_unset=True, exclude={"plan", "label"})
@@ -44,51 +44,51 @@ def search_request(question: StudyQuestion, estimate: Estimate, asked: PlanQuest
         body["workload"] = {**body.get("workload", {}), "global_batch": estimate.plan.global_batch}
     if question.content.limits.probability is not None:
         body["probability"] = question.content.limits.probability
-    body["constraints"] = asked.model_dump(mode="json", exclude_unset=True, exclude={AGAINST})
+    body["constraints"] = terms.model_dump(mode="json", exclude_unset=True, exclude={AGAINST})
     if estimate.plan is not None and estimate.plan.context > 1:
-        # Only plans of as many ranks to a sample can be held against it: the degree is never searched.
+        # Only plans of the same context degree are comparable: it is never searched.
         body["constraints"].setdefault("context", estimate.plan.context)
     return SearchRequest.model_validate(body)
 
 
 def at_filters(error: AppError) -> AppError:
-    """Return an error with what is wrong with a filter at its field, each field once."""
+    """Return an error at the filters' fields, each once."""
     fields: dict[str, FieldError] = {}
-    for one in error.errors:
-        name = one.field.removeprefix("constraints.").partition(".")[0]
-        fields.setdefault(name, FieldError(name, one.message))
+    for entry in error.errors:
+        name = entry.field.removeprefix("constraints.").partition(".")[0]
+        fields.setdefault(name, FieldError(name, entry.message))
     error.errors = tuple(fields.values())
     return error
 
 
-def compared_with(asked: PlanQuestion, search: Search, own: int) -> int:
-    """Return the place, from 1, of the plan that the first is held against; 0 where there is no other.
+def compared_with(terms: PlanQuestion, search: Search, own: int) -> int:
+    """Return the rank, from 1, of the plan that the first is compared with; 0 if there is no other.
 
-    Where nothing is said it is ``own``, the place of the option's plan, else the second.
+    The default is ``own``, the rank of the option's plan, otherwise 2.
     """
     most = len(search.plans)
-    if asked.against is None:
+    if terms.against is None:
         return own if own > 1 else 2 if most > 1 else 0
-    if not 2 <= asked.against <= most:
+    if not 2 <= terms.against <= most:
         raise BadInput.at(
-            AGAINST, "there is no plan {value}; enter 2 to {most}", value=asked.against, most=most
+            AGAINST, "there is no plan {value}; enter 2 to {most}", value=terms.against, most=most
         )
-    return asked.against
+    return terms.against
 
 
-def own_place(search: Search, plan: PlanSummary | None) -> int:
-    """Return the place, from 1, of an option's plan among the best; 0 where it is not there."""
-    places = (place for place, one in enumerate(search.plans, 1) if plan and same(one.plan, plan))
-    return next(places, 0)
+def own_rank(search: Search, plan: PlanSummary | None) -> int:
+    """Return the rank, from 1, of an option's plan among the best; 0 if it is not among them."""
+    ranks = (rank for rank, candidate in enumerate(search.plans, 1) if plan and same(candidate.plan, plan))
+    return next(ranks, 0)
 
 
-def same(one: PlanSummary, other: PlanSummary) -> bool:
-    """Tell whether two plans are one in everything that can be chosen."""
-    return all(getattr(one, name) == getattr(other, name) for name in FILTERS)
+def same(plan: PlanSummary, other: PlanSummary) -> bool:
+    """Tell whether two plans make the same choices."""
+    return all(getattr(plan, name) == getattr(other, name) for name in FILTERS)
 
 
 def map_request(request: SearchRequest, search: Search) -> SearchRequest | None:
-    """Return the search for the whole map where a search is narrowed to degrees, at the same batch."""
+    """Return the search for the whole map at the same batch; None unless degrees are constrained."""
     if request.constraints.tensor is None and request.constraints.pipeline is None:
         return None
     return request.model_copy(
@@ -119,26 +119,26 @@ QUESTION = {
     "probability": "limits.probability",
     "memory_margin": "base.assumptions.memory_margin",
 }
-"""Parameter of an address of a plan search → where a study has it."""
+"""Parameter of a plan search's address → path in a study."""
 
 NAMES = {"model", "system", "fabric", "target", "software"}
-"""Parameters that are no numbers."""
+"""Parameters that are not numbers."""
 
 EXAMPLE = {"model": "gpt3-175b", "system": "dgx-a100-640gb", "count": "128", "global_batch": "1536"}
 
 
-def study_of_search(bench: Workbench, given: Values) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the study that an address of a plan search asks about, and its filters.
+def study_of_search(bench: Workbench, query: Values) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the study and the filters of a plan search's address.
 
-    Where the address does not say how much is trained, the training of the model is.
+    If the address does not say how long to train, the training of the model does.
     """
-    values = {**(given if "model" in given else {**EXAMPLE, **given})}
+    values = {**(query if "model" in query else {**EXAMPLE, **query})}
     if not set(AMOUNT) & set(values):
         profile = known_profile(bench, "", values["model"])
         training = training_of(bench, profile).workload if profile else {}
         values |= {name: str(value) for name, value in training.items() if not values.get(name)}
-    found = {path: _written(name, values[name]) for name, path in QUESTION.items() if values.get(name)}
-    body = nested(found)
+    fields = {path: _written(name, values[name]) for name, path in QUESTION.items() if values.get(name)}
+    body = nested(fields)
     model = bench.catalogue.models.documents.get(values["model"])
     body |= {
         "name": model.name if model else values["model"][:100],
@@ -170,9 +170,9 @@ GPT3 = {
 }
 
 
-def study_of_mapping(given: Values) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return a study of a model on the pod of an address of a mapping, and the mapping."""
-    fields = {**(given or GPT3)}
+def study_of_mapping(query: Values) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the study and the fields of a mapping's address."""
+    fields = {**(query or GPT3)}
     model, workload = {"preset": "gpt3-175b"}, {"tokens": 300e9}
     if fields.get("layers", "") == "24":
         model, workload = {"preset": "bert-large"}, {"samples": 1e8}
@@ -183,7 +183,7 @@ def study_of_mapping(given: Values) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def mapping_of(estimate: Estimate) -> dict[str, str]:
-    """Return the mapping that the plan of an estimate is, as the fields of a form."""
+    """Return the plan of an estimate as the fields of a mapping."""
     plan = estimate.plan
     fields = {"system": estimate.system.id, "count": str(estimate.system.count)}
     if plan is None:
@@ -200,7 +200,7 @@ def mapping_of(estimate: Estimate) -> dict[str, str]:
     return {**fields, **parameters, **{name: str(number) for name, number in numbers.items()}}
 
 
-PLACES = {
+PLAN_FIELDS = {
     "tensor": "tensor",
     "pipeline": "pipeline",
     "replicas": "data",
@@ -210,7 +210,9 @@ PLACES = {
 
 
 def mapping_knobs(form: Form, option: str) -> dict[str, str]:
-    """Return the knobs that lay an option as a form says."""
-    asked = {name: int(float(plain_number(form.get(name, "1")))) for name in (*PLACES, "replica_batch")}
-    plan = plan_text({place: asked[name] for name, place in PLACES.items()})
-    return {f"plan.{option}": plan, f"batch.{option}": str(asked["replica_batch"] * asked["replicas"])}
+    """Return the knobs that give an option the plan of a form."""
+    numbers = {
+        name: int(float(plain_number(form.get(name, "1")))) for name in (*PLAN_FIELDS, "replica_batch")
+    }
+    plan = plan_text({field: numbers[name] for name, field in PLAN_FIELDS.items()})
+    return {f"plan.{option}": plan, f"batch.{option}": str(numbers["replica_batch"] * numbers["replicas"])}

@@ -96,7 +96,7 @@ def _plan_warnings(request: ChecksRequest) -> Iterator[CheckWarning]:
 
 
 def stages_uneven(layers: int, pipeline: int) -> Iterator[CheckWarning]:
-    """Give the warning that layers do not divide over the stages: all wait for the longest."""
+    """Yield a warning if layers do not divide over the stages: all wait for the longest."""
     if layers % pipeline:
         message = Message(
             "{layers} layers do not divide evenly over {pipeline} stages; the longest has {longest}",
@@ -181,7 +181,7 @@ def check_mapping(request: MappingRequest, system: SystemEntry) -> None:
 
 
 def mapping_warnings(request: MappingRequest, minimum: int, planned: float) -> list[CheckWarning]:
-    found = list(stages_uneven(request.layers, request.pipeline))
+    warnings = list(stages_uneven(request.layers, request.pipeline))
     if planned > minimum:
         message = Message(
             "phases: {minimum} for the weights alone, {planned} for training, because "
@@ -189,25 +189,27 @@ def mapping_warnings(request: MappingRequest, minimum: int, planned: float) -> l
             "activations are not counted",
             {"minimum": minimum, "planned": planned if math.isfinite(planned) else Message("more than fit")},
         )
-        found.append(CheckWarning.of("phases_lower_bound", "caution", message, "replicated_tensor_sharding"))
-    return found
+        warnings.append(
+            CheckWarning.of("phases_lower_bound", "caution", message, "replicated_tensor_sharding")
+        )
+    return warnings
 
 
 def run_search(bench: Workbench, workspace_id: str, request: SearchRequest) -> Search:
-    found = timed_search(request, bench.context(workspace_id))
+    answer = timed_search(request, bench.context(workspace_id))
     SEARCHES.labels("plans").inc()
-    return found
+    return answer
 
 
 def kept_search(bench: Workbench, workspace_id: str, request: SearchRequest) -> Search:
-    """Return the best plans of a model on a system, those of a question asked lately from memory."""
+    """Return the best plans of a model on a system, cached by request."""
     key = key_of(workspace_id, request)
-    found: Search = bench.searches.get(key, lambda: run_search(bench, workspace_id, request))
-    return found
+    answer: Search = bench.searches.get(key, lambda: run_search(bench, workspace_id, request))
+    return answer
 
 
 IPU_SOFTWARE = "ipu-base"
-"""What every IPU stack starts from: no SDK or framework changes how much memory a mapping takes."""
+"""Base profile of every IPU stack; SDK and framework do not change the memory of a mapping."""
 
 
 def map_onto_ipus(bench: Workbench, request: MappingRequest) -> ModelMapping:

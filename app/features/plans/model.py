@@ -31,9 +31,9 @@ def _several(value: object) -> object:
 
 
 def _one_or_several(kind: Any) -> WithJsonSchema:
-    one = TypeAdapter(kind).json_schema()
-    several = {"type": "array", "items": one, "minItems": 1, "maxItems": MOST_VALUES}
-    return WithJsonSchema({"anyOf": [one, several]})
+    single = TypeAdapter(kind).json_schema()
+    several = {"type": "array", "items": single, "minItems": 1, "maxItems": MOST_VALUES}
+    return WithJsonSchema({"anyOf": [single, several]})
 
 
 _LENGTH = Field(min_length=1, max_length=MOST_VALUES)

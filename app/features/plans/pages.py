@@ -19,7 +19,7 @@ from app.features.plans.forms import (
     map_request,
     mapping_knobs,
     mapping_of,
-    own_place,
+    own_rank,
     search_request,
     study_of_mapping,
     study_of_search,
@@ -55,28 +55,28 @@ def estimate_of(question: StudyQuestion) -> Estimate:
     return estimate_option(question.bench, question.workspace, question.request)
 
 
-def search_plans(question: StudyQuestion, asked: PlanQuestion) -> Search:
+def search_plans(question: StudyQuestion, terms: PlanQuestion) -> Search:
     """Search among the plans of an option; errors name the filters."""
     estimate = estimate_of(question)
     try:
-        request = search_request(question, estimate, asked)
-        found = kept_search(question.bench, question.workspace, request)
+        request = search_request(question, estimate, terms)
+        search = kept_search(question.bench, question.workspace, request)
     except AppError as error:
         raise at_filters(error) from None
-    compared_with(asked, found, own_place(found, estimate.plan))
-    return found
+    compared_with(terms, search, own_rank(search, estimate.plan))
+    return search
 
 
-def map_cells(question: StudyQuestion, asked: PlanQuestion, found: Search) -> Sequence[MapCell]:
-    """Return all degrees, whichever a search is narrowed to."""
-    wider = map_request(search_request(question, estimate_of(question), asked), found)
-    return found.map if wider is None else kept_search(question.bench, question.workspace, wider).map
+def map_cells(question: StudyQuestion, terms: PlanQuestion, search: Search) -> Sequence[MapCell]:
+    """Return the map of all degrees, even if the search is constrained to some."""
+    wider = map_request(search_request(question, estimate_of(question), terms), search)
+    return search.map if wider is None else kept_search(question.bench, question.workspace, wider).map
 
 
 def plans_page(
     request: Request, view: OpenView, result: Answered[Search] | None, laid: Answered[ModelMapping] | None
 ) -> PlansPage:
-    """Return the page of a search, the form alone where there is none."""
+    """Return the page of a search, or just the form without one."""
     voice, frame, question = voice_of(request), view.frame, view.question
     form = Form() if result is None else result.form
     values, search = form.firsts, None if result is None else result.answer
@@ -84,25 +84,25 @@ def plans_page(
     cells: Sequence[MapCell] = ()
     estimate = None if question is None else estimate_of(question)
     if search is not None and question is not None and estimate is not None and result is not None:
-        asked = FORM.request(FORM.values(parse_qs(result.query)))
-        own = own_place(search, estimate.plan)
-        compared = compared_with(asked, search, own)
-        cells = map_cells(question, asked, search)
+        terms = FORM.request(FORM.values(parse_qs(result.query)))
+        own = own_rank(search, estimate.plan)
+        compared = compared_with(terms, search, own)
+        cells = map_cells(question, terms, search)
     batch = question.request.workload.global_batch if question and question.request else None
     warnings = search.warnings if search else []
     filters = views.filters_for(values, search, voice)
-    shown = {one.field for one in filters}
+    listed = {plan_filter.field for plan_filter in filters}
     return PlansPage(
         frame=frame,
         form=form,
-        general=[one.message for one in form.errors if one.field.partition(".")[0] not in shown],
+        general=[error.message for error in form.errors if error.field.partition(".")[0] not in listed],
         own_time=estimate.step_time if estimate and search and search.plans and not own else None,
         filters=filters,
         chips=views.chips_of(frame, values, voice),
         search=search,
         best=plan_in_words(search.plans[0].plan, voice) if search and search.plans else "",
-        refusal=next((one for one in warnings if one.code == REFUSAL), None),
-        warnings=grouped(("", one) for one in warnings if one.code != REFUSAL),
+        refusal=next((warning for warning in warnings if warning.code == REFUSAL), None),
+        warnings=grouped(("", warning) for warning in warnings if warning.code != REFUSAL),
         map=views.map_of(cells, search, frame, values, voice) if search else None,
         shades=SHADES,
         plans=views.plan_rows(search, frame, values, compared, own, batch) if search else [],
@@ -130,13 +130,13 @@ def mapping_view(request: Request, view: OpenView, result: Answered[ModelMapping
 
 
 def mapping_part(frame: StudyFrame, result: Answered[ModelMapping]) -> MappingPart:
-    """Return what is shown of a mapping, of an earlier one where this one is refused."""
+    """Return the part of a mapping, or of the previous one if this one is refused."""
     mapping = result.answer
     knobs = {} if mapping is None or result.stale else mapping_knobs(result.form, frame.option)
     full = max(mapping.weights_per_device, mapping.memory_per_device) if mapping else 1.0
     return MappingPart(
         form=result.form,
-        general=[one.message for one in result.form.errors if one.field in {"system", "count"}],
+        general=[error.message for error in result.form.errors if error.field in {"system", "count"}],
         mapping=mapping,
         stale=result.stale,
         filled=100 * mapping.weights_per_device / full if mapping else 0.0,
@@ -171,7 +171,7 @@ MAPPED = study_view(
     QueryForm(MappingRequest),
     ModelMapping,
     usual=lambda question: mapping_of(estimate_of(question)),
-    answer=lambda question, asked: map_onto_ipus(question.bench, asked),
+    answer=lambda question, request: map_onto_ipus(question.bench, request),
     page=mapping_view,
     suits=on_ipus,
     cost=CostClass.SEARCH,
@@ -179,8 +179,8 @@ MAPPED = study_view(
 )
 
 
-def place_search(bench: Workbench, workspace: str, given: Fields[str, str], _: str) -> Placed:
-    return study_of_search(bench, given)
+def place_search(bench: Workbench, workspace: str, query: Fields[str, str], _: str) -> Placed:
+    return study_of_search(bench, query)
 
 
 moved(router, "/plans", "plan", place_search)

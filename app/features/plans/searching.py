@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from app import __version__
 from app.engine.plans import Plans, StepTime
-from app.engine.records import Floats, Indices, IpuChip
+from app.engine.records import Indices, IpuChip
 from app.engine.search.selection import best_that_differ, pareto_set
 from app.errors import AppError, BadInput, Message, refuse
 from app.estimating.checks import data_sheet_checks, does_not_fit, model_checks, plan_checks
 from app.estimating.context import SizingContext
 from app.estimating.deciding import Decision, decide, risk_of, run_totals
 from app.estimating.defaults import plan_defaults, system_defaults
-from app.estimating.documents import CheckWarning, Part
+from app.estimating.documents import Part
 from app.estimating.nearest import UNVALIDATED
 from app.estimating.plan_search import Risk, Searched, memory_of, search_space
 from app.estimating.ranges import common_normals, quantity, residual_factors
 from app.estimating.regimes import regimes
-from app.estimating.request import EstimateRequest, PlanInput, WorkloadInput
+from app.estimating.request import EstimateRequest, PlanInput
 from app.estimating.runtime import least_step
 from app.estimating.scenario import (
     Scenario,
@@ -63,19 +62,19 @@ AMOUNTS = ("samples", "tokens", "epochs", "target")
 
 
 def allowed_values(constraints: SearchConstraints) -> dict[str, tuple[float, ...]]:
-    """Return what a plan may be, as numbers; refuse what can never be right."""
+    """Return the allowed numbers of each constrained field; refuse values that are never valid."""
     allowed: dict[str, tuple[float, ...]] = {}
     for name in PlanInput.model_fields:
         value = getattr(constraints, name)
         if value is None:
             continue
         values = value if isinstance(value, list) else [value]
-        allowed[name] = tuple(sorted({plan_number(name, one) for one in values}))
+        allowed[name] = tuple(sorted({plan_number(name, entry) for entry in values}))
     return allowed
 
 
 def search(request: SearchRequest, context: SizingContext) -> Search:
-    """Return the best plans of a request; the seconds it took are left to whoever has a clock."""
+    """Return the best plans of a request, with ``seconds`` zero; :func:`timed_search` fills them in."""
     try:
         return _search(request, context)
     except AppError as error:
@@ -100,7 +99,7 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
             "a model given only as total FLOP has no layers to place on devices; enter a "
             "preset, a config or a layer table",
         )
-    asked = _estimate_request(request)
+    estimate = _estimate_request(request)
     profile = resolve_model(request.model, context)
     system = request.system
     hardware = context.hardware.system(
@@ -108,23 +107,27 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
     )
     allowed = allowed_values(request.constraints)
     batch_searched = False
-    if asked.workload.global_batch is None:
+    if estimate.workload.global_batch is None:
         # The plans that are shown share the batch that is chosen.
-        chosen = decide(asked, profile, hardware, context, allowed=allowed, probability=request.probability)
+        chosen = decide(
+            estimate, profile, hardware, context, allowed=allowed, probability=request.probability
+        )
         batch_searched = chosen.batch_searched
-        asked = asked.model_copy(update={"workload": _at_batch(asked.workload, chosen.batch)})
+        workload = estimate.workload.model_copy(update={"global_batch": chosen.batch})
+        estimate = estimate.model_copy(update={"workload": workload})
     sizing = decide(
-        asked, profile, hardware, context, allowed=allowed, probability=request.probability, lean=False
+        estimate, profile, hardware, context, allowed=allowed, probability=request.probability, lean=False
     )
     sizing = replace(sizing, batch_searched=batch_searched)
-    found, scenario = sizing.choice.found, sizing.scenario
+    searched, scenario = sizing.choice.found, sizing.scenario
     risk = risk_of(scenario, profile.family, context, request.probability)
     warnings = [*sizing.warnings, *model_checks(scenario)]
     warnings += plan_checks(scenario, sizing.choice, hardware, hardware.devices)
     names = regimes(scenario, sizing.choice.plans, profile.family, context.measured)
     warnings += data_sheet_checks(hardware, context.catalog.own, names, None)
-    if not found.feasible:
-        warnings.append(_nothing_fits(sizing))
+    if not searched.feasible:
+        remedy = Message("more accelerators, other constraints or a smaller batch may make it fit")
+        warnings.append(does_not_fit(scenario, sizing.choice, remedy))
     return Search(
         engine_version=__version__,
         catalog_version=context.catalog.version,
@@ -133,26 +136,26 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
         software=scenario.software.id,
         precision_used=scenario.precision.value,
         global_batch=sizing.batch,
-        defaults=[*system_defaults(asked, hardware), *sizing.training.defaults, *plan_defaults(sizing)],
+        defaults=[*system_defaults(estimate, hardware), *sizing.training.defaults, *plan_defaults(sizing)],
         probability=request.probability,
-        fits=found.feasible > 0,
-        memory_limit=Quantity.exact(found.limit, "B"),
+        fits=searched.feasible > 0,
+        memory_limit=Quantity.exact(searched.limit, "B"),
         memory_capacity=Quantity.exact(memory_of(scenario.chip), "B"),
-        enumerated=found.enumerated,
-        evaluated=found.count,
-        feasible=found.feasible,
+        enumerated=searched.enumerated,
+        evaluated=searched.count,
+        feasible=searched.feasible,
         seconds=0.0,
-        dimensions=_dimensions(found.plans, scenario),
+        dimensions=_dimensions(searched.plans, scenario),
         plans=_best(sizing, request.keep, request.beside, context),
         pareto=_front(sizing),
         map=_map(sizing),
-        what_if=_what_if(sizing, risk, context) if request.what_if and found.feasible else [],
+        what_if=_what_if(sizing, risk, context) if request.what_if and searched.feasible else [],
         warnings=warnings,
     )
 
 
 def _estimate_request(request: SearchRequest) -> EstimateRequest:
-    """Return the estimate that a search stands for; its plan is left to the constraints."""
+    """Return the search as an estimate's request without a plan, which the constraints replace."""
     margin = request.constraints.memory_margin
     assumptions = request.assumptions
     if margin is not None:
@@ -172,25 +175,15 @@ def _estimate_request(request: SearchRequest) -> EstimateRequest:
     )
 
 
-def _at_batch(workload: WorkloadInput, batch: int) -> WorkloadInput:
-    return workload.model_copy(update={"global_batch": batch})
-
-
-def _nothing_fits(sizing: Decision) -> CheckWarning:
-    remedy = Message("more accelerators, other constraints or a smaller batch may make it fit")
-    return does_not_fit(sizing.scenario, sizing.choice, remedy)
-
-
 def _dimensions(plans: Plans, scenario: Scenario) -> list[Dimension]:
-    """Return the fields that differ among the plans, with their values."""
-    found, stated = [], as_stated(plans, scenario.context)
+    dimensions, stated = [], as_stated(plans, scenario.context)
     for name in Plans.__slots__:
         values = np.unique(getattr(stated, name))
         if values.size < 2:
             continue
-        shown: list[float | str | bool] = [plan_value(name, float(value)) for value in values]
-        found.append(Dimension(field=name, values=shown))
-    return found
+        written: list[float | str | bool] = [plan_value(name, float(value)) for value in values]
+        dimensions.append(Dimension(field=name, values=written))
+    return dimensions
 
 
 def plan_value(name: str, value: float) -> float | str | bool:
@@ -207,123 +200,119 @@ def plan_value(name: str, value: float) -> float | str | bool:
 def _best(
     sizing: Decision, keep: int, beside: PlanInput | None, context: SizingContext
 ) -> list[SearchedPlan]:
-    """Return the best plans that differ materially, with ranges and what sets them apart from the first."""
-    found, scenario = sizing.choice.found, sizing.scenario
+    """Return the best materially different plans, with ranges and their differences from the first."""
+    searched, scenario = sizing.choice.found, sizing.scenario
     # However many layers are recomputed, it is one kind of plan.
-    kinds = replace(found.plans, recompute=np.ceil(found.plans.recompute))
-    chosen = best_that_differ(kinds, found.cost, MATERIAL, keep)
+    kinds = replace(searched.plans, recompute=np.ceil(searched.plans.recompute))
+    chosen = best_that_differ(kinds, searched.cost, MATERIAL, keep)
     if not chosen.size:
         return []
     if beside is not None:
-        chosen = np.union1d(chosen, _fastest_of(found, beside))
-        chosen = chosen[np.argsort(found.cost[chosen], kind="stable")]
-    if np.any(found.cost[chosen] < found.cost[found.best]):
+        chosen = np.union1d(chosen, _fastest_of(searched, beside))
+        chosen = chosen[np.argsort(searched.cost[chosen], kind="stable")]
+    if np.any(searched.cost[chosen] < searched.cost[searched.best]):
         # On fewer devices another plan would be chosen, which is the faster at central values.
-        chosen = np.concatenate([[found.best], chosen[chosen != found.best]])[: max(keep, 1)]
-    several = found.plans.take(chosen)
+        chosen = np.concatenate([[searched.best], chosen[chosen != searched.best]])[: max(keep, 1)]
+    several = searched.plans.take(chosen)
     normals = common_normals()
     step = scenario.step(several)
     column = Plans(**{name: getattr(several, name)[:, np.newaxis] for name in Plans.__slots__})
-    sampled = np.broadcast_to(scenario.step(column, normals).total, (chosen.size, _samples(normals)))
+    sampled = np.broadcast_to(scenario.step(column, normals).total, (chosen.size, normals["price"].size))
     least = least_step(scenario, several, np.broadcast_to(step.total, chosen.shape))
     flop = scenario.table.training_flop
-    first = float(found.cost[chosen[0]])
+    first = float(searched.cost[chosen[0]])
     answer = []
     plans = plan_summaries(sizing, several)
-    for place, index in enumerate(chosen.tolist()):
-        one = several.take(np.array([place]))
-        names = regimes(scenario, one, sizing.profile.family, context.measured)
-        factors = residual_factors(names, context.residuals, normals, scenario, one)
-        seconds = float(step.total[place])
-        samples = np.maximum(sampled[place] * factors, least[place])
-        batch, peak = float(one.global_batch[0]), scenario.peak * float(one.devices[0])
-        memory = float(found.evaluated.memory[index])
+    for rank, index in enumerate(chosen.tolist()):
+        plan = several.take(np.array([rank]))
+        names = regimes(scenario, plan, sizing.profile.family, context.measured)
+        factors = residual_factors(names, context.residuals, normals, scenario, plan)
+        seconds = float(step.total[rank])
+        samples = np.maximum(sampled[rank] * factors, least[rank])
+        batch, peak = float(plan.global_batch[0]), scenario.peak * float(plan.devices[0])
+        memory = float(searched.evaluated.memory[index])
         answer.append(
             SearchedPlan(
-                plan=plans[place],
+                plan=plans[rank],
                 step_time=quantity(seconds, samples, "s"),
-                ranked_time=seconds * float(found.cost[index] / found.totals[index]),
-                behind=float(found.cost[index]) / first - 1.0,
+                ranked_time=seconds * float(searched.cost[index] / searched.totals[index]),
+                behind=float(searched.cost[index]) / first - 1.0,
                 throughput=quantity(batch / seconds, batch / samples, "samples/s"),
                 mfu=quantity(flop * batch / seconds / peak, flop * batch / samples / peak, "1"),
                 memory=Quantity.exact(memory, "B"),
                 memory_share=memory / memory_of(scenario.chip),
-                parts=_parts(step, place),
-                more=_differences(step, place),
+                parts=_parts(step, rank),
+                more=_differences(step, rank),
                 unmeasured=[name for name in names if name in UNVALIDATED],
             )
         )
     return answer
 
 
-def _fastest_of(found: Searched, asked: PlanInput) -> Indices:
-    """Return the index of the best plan that is as asked; nothing where none fits."""
-    like = found.evaluated.fits.copy()
-    space = found.space
+def _fastest_of(searched: Searched, wanted: PlanInput) -> Indices:
+    """Return the index of the best plan that matches a wanted one; empty if none fits."""
+    like = searched.evaluated.fits.copy()
+    space = searched.space
     try:
-        stated = {name: (value,) for name, value in given_fields(asked).items()}
+        stated = {name: (value,) for name, value in given_fields(wanted).items()}
         refuse(layer_faults(stated, space.depth))
-        given = dict(with_recomputed_layers(stated, space.depth))
+        numbers = dict(with_recomputed_layers(stated, space.depth))
     except AppError as error:
         error.errors = tuple(
             replace(entry, field=f"beside{entry.field.removeprefix('plan')}") for entry in error.errors
         )
         raise
-    like &= given.pop("context", (1.0,))[0] == space.context
-    plans = as_stated(found.plans, space.context)
-    for name, (value,) in given.items():
+    like &= numbers.pop("context", (1.0,))[0] == space.context
+    plans = as_stated(searched.plans, space.context)
+    for name, (value,) in numbers.items():
         like &= getattr(plans, name) == value
     several = np.flatnonzero(like)
-    return several[np.argmin(found.cost[several], keepdims=True)] if several.size else several
+    return several[np.argmin(searched.cost[several], keepdims=True)] if several.size else several
 
 
-def _samples(normals: Mapping[str, Floats]) -> int:
-    return next(iter(normals.values())).size
-
-
-def _parts(step: StepTime, place: int) -> list[Part]:
+def _parts(step: StepTime, index: int) -> list[Part]:
     values = {
-        name: float(np.broadcast_to(seconds, step.total.shape)[place]) for name, seconds in step.parts.items()
+        name: float(np.broadcast_to(seconds, step.total.shape)[index]) for name, seconds in step.parts.items()
     }
     return [Part(part=name, seconds=seconds) for name, seconds in values.items() if seconds > 0]
 
 
-def _differences(step: StepTime, place: int) -> list[Part]:
-    """Return by how much each part of a plan's step is longer than that of the first plan."""
-    if place == 0:
+def _differences(step: StepTime, index: int) -> list[Part]:
+    """Return how much longer each part of a plan's step is than in the first plan, largest first."""
+    if index == 0:
         return []
     whole = {name: np.broadcast_to(seconds, step.total.shape) for name, seconds in step.parts.items()}
-    more = {name: float(seconds[place] - seconds[0]) for name, seconds in whole.items()}
+    more = {name: float(seconds[index] - seconds[0]) for name, seconds in whole.items()}
     order = sorted(more.items(), key=lambda entry: abs(entry[1]), reverse=True)
     return [Part(part=name, seconds=seconds) for name, seconds in order if seconds]
 
 
 def _front(sizing: Decision) -> list[PlanPoint]:
-    found = sizing.choice.found
-    front = pareto_set(found.evaluated.seconds, found.evaluated.memory)
+    searched = sizing.choice.found
+    front = pareto_set(searched.evaluated.seconds, searched.evaluated.memory)
     if front.size > MOST_POINTS:
         front = front[np.linspace(0, front.size - 1, MOST_POINTS).round().astype(int)]
-    plans = plan_summaries(sizing, found.plans.take(front))
+    plans = plan_summaries(sizing, searched.plans.take(front))
     return [
         PlanPoint(
             plan=plan,
-            step_time=float(found.evaluated.seconds[index]),
-            memory=float(found.evaluated.memory[index]),
+            step_time=float(searched.evaluated.seconds[index]),
+            memory=float(searched.evaluated.memory[index]),
         )
         for index, plan in zip(front.tolist(), plans, strict=True)
     ]
 
 
 def _map(sizing: Decision) -> list[MapCell]:
-    """Return the best plan of every tensor and pipeline degree; the leanest where none fits."""
-    found, capacity = sizing.choice.found, memory_of(sizing.scenario.chip)
-    tensor, pipeline = found.plans.tensor.astype(int), found.plans.pipeline.astype(int)
+    """Return the best plan of every tensor and pipeline degree, or the leanest if none fits."""
+    searched, capacity = sizing.choice.found, memory_of(sizing.scenario.chip)
+    tensor, pipeline = searched.plans.tensor.astype(int), searched.plans.pipeline.astype(int)
     code = tensor * (int(pipeline.max()) + 1) + pipeline
     counts = np.bincount(code)
-    feasible = np.bincount(code, found.evaluated.fits, minlength=counts.size).astype(int)
+    feasible = np.bincount(code, searched.evaluated.fits, minlength=counts.size).astype(int)
     degrees, most = ("tensor", "pipeline"), int(np.count_nonzero(counts))
-    best = best_that_differ(found.plans, found.cost, degrees, most, ties=found.fullness)
-    leanest = best_that_differ(found.plans, found.fullness, degrees, most)
+    best = best_that_differ(searched.plans, searched.cost, degrees, most, ties=searched.fullness)
+    leanest = best_that_differ(searched.plans, searched.fullness, degrees, most)
     firsts = np.concatenate([best, leanest[feasible[code[leanest]] == 0]])
     firsts = firsts[np.argsort(code[firsts])]
     return [
@@ -332,24 +321,24 @@ def _map(sizing: Decision) -> list[MapCell]:
             pipeline=plan.pipeline,
             plans=count,
             feasible=feasible,
-            step_time=float(found.evaluated.seconds[index]) if feasible else None,
-            memory_share=float(found.evaluated.memory[index]) / capacity,
+            step_time=float(searched.evaluated.seconds[index]) if feasible else None,
+            memory_share=float(searched.evaluated.memory[index]) / capacity,
             plan=plan,
         )
         for index, count, feasible, plan in zip(
             firsts.tolist(),
             counts[code[firsts]].tolist(),
             feasible[code[firsts]].tolist(),
-            plan_summaries(sizing, found.plans.take(firsts)),
+            plan_summaries(sizing, searched.plans.take(firsts)),
             strict=True,
         )
     ]
 
 
 def _what_if(sizing: Decision, risk: Risk, context: SizingContext) -> list[WhatIf]:
-    """Return what would be best with twice the memory, the memory's bandwidth or the network's."""
-    found = sizing.choice.found
-    before = float(found.cost[found.best])
+    """Return the best plan with doubled memory, memory bandwidth or network bandwidth."""
+    searched = sizing.choice.found
+    before = float(searched.cost[searched.best])
     answer = []
     for change, scenario in _doubled(sizing.scenario):
         totals = run_totals(scenario, sizing.training, sizing.hardware, context)
@@ -401,7 +390,7 @@ def _doubled(scenario: Scenario) -> list[tuple[str, Scenario]]:
 
 
 def timed_search(request: SearchRequest, context: SizingContext) -> Search:
-    """Return the best plans, with the seconds that the search took."""
+    """Return the best plans with the duration of the search."""
     started = time.perf_counter()
-    found = search(request, context)
-    return found.model_copy(update={"seconds": time.perf_counter() - started})
+    answer = search(request, context)
+    return answer.model_copy(update={"seconds": time.perf_counter() - started})

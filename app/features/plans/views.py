@@ -1,4 +1,4 @@
-"""From a plan search to what its page shows: order, links, words and figures; no number is made here."""
+"""The page of a plan search: order, links, words and figures; nothing is computed here."""
 
 from __future__ import annotations
 
@@ -16,24 +16,18 @@ from app.features.plans.words import options_in_words, plan_in_short, plan_in_wo
 from app.features.studies.frame import StudyFrame
 from app.features.studies.knobs import plan_text
 from app.platform.charts.figures import RangeBar, range_bars
-from app.platform.web.contexts import (
-    Choice,
-    FigureView,
-    Form,
-    WarningGroup,
-    view,
-)
+from app.platform.web.contexts import Choice, FigureView, Form, WarningGroup, view
 from app.platform.wording.scales import Scale, decimals_of, scale_of
 from app.platform.wording.voice import Voice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MappingPart:
-    """How a model is laid over the IPUs of an option."""
+    """The mapping of a model onto the IPUs of an option."""
 
     form: Form
     general: Sequence[Message]
-    """What is wrong that no field shows."""
+    """Errors that no field shows."""
     mapping: ModelMapping | None
     stale: bool
     """Whether the result is that of an earlier question."""
@@ -43,7 +37,7 @@ class MappingPart:
     """Memory on the memory bar. [%]"""
     warnings: Sequence[WarningGroup]
     use_url: str
-    """Address of the study in which the option is laid so; empty where the result is an earlier one."""
+    """Address of the study with this mapping; empty if the result is stale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +47,12 @@ class PlanFilter:
     field: str
     choices: Sequence[Choice]
     chosen: str
-    """What it is narrowed to, as the form holds it; empty where it is free."""
+    """Value in the form; empty if it is unconstrained."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilterChip:
-    """A filter that is on, and the address without it."""
+    """An active filter, and the address without it."""
 
     field: str
     written: str
@@ -67,21 +61,21 @@ class FilterChip:
 
 @dataclass(frozen=True, slots=True)
 class MapLink:
-    """A cell of the map with where it leads."""
+    """A cell of the map with its link."""
 
     heat: HeatCell
     written: str
-    """Step time in the unit of the map; memory over that of the device where nothing fits."""
+    """Step time in the unit of the map, or the share of memory needed if nothing fits."""
     url: str
     chosen: bool
-    """Whether the search is narrowed to it; its link then widens the search again."""
+    """Whether the search is constrained to it; its link then removes the constraint."""
     best: bool
-    """Whether the best plan stands in it."""
+    """Whether it holds the best plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapRow:
-    """All pipeline degrees of one tensor degree; nothing where no plan is legal."""
+    """All pipeline degrees of one tensor degree; None if no plan is legal."""
 
     tensor: int
     cells: Sequence[MapLink | None]
@@ -99,7 +93,7 @@ class MapView:
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """One of the best plans with what its row shows."""
+    """The row of one of the best plans."""
 
     place: int
     found: SearchedPlan
@@ -110,7 +104,7 @@ class PlanRow:
     use_url: str
     """Address of the study in which the option has this plan."""
     url: str
-    """Address that holds the first plan against it; empty for the first."""
+    """Address of its comparison with the first plan; empty for the first."""
     compared: bool
     own: bool
     """Whether it is the plan of the option."""
@@ -123,9 +117,9 @@ class PlanReason:
     place: int
     sentence: str
     uncertain: str
-    """Why a plan with less central time stands behind; empty where the first is faster."""
+    """Why a plan with a shorter central time ranks lower; empty if the first is faster."""
     total: float
-    """Seconds of a step the other takes more. [s]"""
+    """Time by which its step is longer. [s]"""
     parts: Sequence[Part]
     figure: FigureView
 
@@ -136,7 +130,7 @@ class HardwareAdvice:
 
     change: Message
     gain: float
-    """Share of the time of a step saved; 0 where nothing would change."""
+    """Share of the step time saved; 0 if negligible."""
     step_time: float
     plan: str
 
@@ -148,9 +142,9 @@ class PlansPage:
     frame: StudyFrame
     form: Form
     general: Sequence[Message]
-    """What is wrong that no filter shows."""
+    """Errors that no filter shows."""
     own_time: Quantity | None
-    """Time of a step with the plan of the option; None where it stands in the table or has none."""
+    """Step time with the option's plan; None if the plan is in the table or there is none."""
     filters: Sequence[PlanFilter]
     chips: Sequence[FilterChip]
     search: Search | None
@@ -172,7 +166,7 @@ MOST_CHOICES = 40
 """Values of a field that a list offers."""
 
 NOTHING = 0.005
-"""Gains below this share are said to change nothing: far below what any range resolves."""
+"""Least gain that is shown; below it, the range of any gain is far wider."""
 
 LEAST_PART = 1e-3
 """Differences below this share of the largest are not shown."""
@@ -183,17 +177,17 @@ SENTENCES = {
     "network_bandwidth": "{factor}× network bandwidth",
     "ipu.memory_bandwidth": "{factor}× exchange and streaming bandwidth",
 }
-"""What is changed → how it is said; on IPUs it is the exchange and the streaming memory."""
+"""By what is changed; on IPUs it is the exchange and the streaming memory."""
 
 IPU = {"mk2", "bow"}
-"""Generations of chips whose memory lies in the processor."""
+"""Generations of IPUs."""
 
 
 def address(frame: StudyFrame, values: Values, changes: Mapping[str, str], anchor: str = "") -> str:
-    """Return the address of the view with some filters changed; the comparison starts anew."""
-    kept = {name: text for name, text in values.items() if name in FILTERS and text}
-    found = frame.url("plan", option=frame.option, **{**kept, **changes})
-    return found + (f"#{anchor}" if anchor else "")
+    """Return the address of the view with changed filters and without a comparison."""
+    filters = {name: text for name, text in values.items() if name in FILTERS and text}
+    url = frame.url("plan", option=frame.option, **{**filters, **changes})
+    return url + (f"#{anchor}" if anchor else "")
 
 
 def chips_of(frame: StudyFrame, values: Values, voice: Voice) -> list[FilterChip]:
@@ -205,16 +199,18 @@ def chips_of(frame: StudyFrame, values: Values, voice: Voice) -> list[FilterChip
 
 
 def value_in_words(text: str, voice: Voice) -> str:
-    """Write the value of a filter: words by their meaning, numbers as they are."""
+    """Write the value of a filter, with words translated."""
     known = {"true": voice.gettext("yes"), "false": voice.gettext("no")}
-    parts = [one.strip() for one in text.split(",")]
-    return ", ".join(known.get(one) or (voice.label(one, "plan") if one.isalpha() else one) for one in parts)
+    parts = [part.strip() for part in text.split(",")]
+    return ", ".join(
+        known.get(part) or (voice.label(part, "plan") if part.isalpha() else part) for part in parts
+    )
 
 
 def filters_for(values: Values, search: Search | None, voice: Voice) -> list[PlanFilter]:
-    """Return the fields that can be narrowed: those in which plans differ, and those that are narrowed."""
-    differing = {one.field: one.values for one in search.dimensions} if search else {}
-    found = []
+    """Return the filters to show: fields in which plans differ, and those already constrained."""
+    differing = {dimension.field: dimension.values for dimension in search.dimensions} if search else {}
+    filters = []
     for name in FILTERS:
         chosen = values.get(name, "")
         if not chosen and (name not in differing or name not in OFFERED):
@@ -222,9 +218,9 @@ def filters_for(values: Values, search: Search | None, voice: Voice) -> list[Pla
         written_values = [_in_form(value) for value in differing.get(name, [])][:MOST_CHOICES]
         if chosen and chosen not in written_values:
             written_values.insert(0, chosen)
-        choices = [Choice(one, value_in_words(one, voice)) for one in written_values]
-        found.append(PlanFilter(name, choices, chosen))
-    return found
+        choices = [Choice(text, value_in_words(text, voice)) for text in written_values]
+        filters.append(PlanFilter(name, choices, chosen))
+    return filters
 
 
 def _in_form(value: float | str | bool) -> str:
@@ -236,7 +232,6 @@ def _in_form(value: float | str | bool) -> str:
 def map_of(
     cells: Sequence[MapCell], search: Search, frame: StudyFrame, values: Values, voice: Voice
 ) -> MapView:
-    """Return the map, each cell with the address it leads to."""
     drawn = figures.heat_map(cells)
     best = search.plans[0].plan if search.plans else None
     times = [cell.step_time for cell in cells if cell.step_time is not None]
@@ -265,22 +260,22 @@ def map_of(
 def plan_rows(
     search: Search, frame: StudyFrame, values: Values, compared: int, own: int, batch: int | None
 ) -> list[PlanRow]:
-    """Return the best plans with their bars on common scales; ``batch`` is the one that the option states."""
-    bars = range_bars([one.step_time for one in search.plans])
+    """Return the best plans with bars on common scales; ``batch`` is that of the option."""
+    bars = range_bars([plan.step_time for plan in search.plans])
     limit = search.memory_limit.value / search.memory_capacity.value
     return [
         PlanRow(
-            place=place,
-            found=found,
-            options=options_in_words(found.plan),
+            place=rank,
+            found=searched,
+            options=options_in_words(searched.plan),
             time_bar=bar,
-            memory_bar=figures.filled_bar(found.memory_share, limit),
-            use_url=frame.turned(plan_knobs(found.plan, frame.option, batch)),
-            url=address(frame, values, {AGAINST: str(place)}, "why-title") if place > 1 else "",
-            compared=place == compared,
-            own=place == own,
+            memory_bar=figures.filled_bar(searched.memory_share, limit),
+            use_url=frame.turned(plan_knobs(searched.plan, frame.option, batch)),
+            url=address(frame, values, {AGAINST: str(rank)}, "why-title") if rank > 1 else "",
+            compared=rank == compared,
+            own=rank == own,
         )
-        for place, (found, bar) in enumerate(zip(search.plans, bars, strict=True), 1)
+        for rank, (searched, bar) in enumerate(zip(search.plans, bars, strict=True), 1)
     ]
 
 
@@ -290,27 +285,27 @@ def plan_knobs(plan: PlanSummary, option: str, batch: int | None) -> dict[str, s
     return knobs if plan.global_batch == batch else {**knobs, f"batch.{option}": str(plan.global_batch)}
 
 
-def why_of(search: Search, place: int, voice: Voice) -> PlanReason | None:
+def why_of(search: Search, rank: int, voice: Voice) -> PlanReason | None:
     """Return why the first plan wins over another."""
-    if not 2 <= place <= len(search.plans):
+    if not 2 <= rank <= len(search.plans):
         return None
-    other = search.plans[place - 1]
-    largest = max((abs(one.seconds) for one in other.more), default=0.0)
-    parts = [one for one in other.more if abs(one.seconds) >= LEAST_PART * largest]
-    title = voice.say(Message("Plan {place}: step time above plan 1, in seconds", {"place": place}))
+    other = search.plans[rank - 1]
+    largest = max((abs(part.seconds) for part in other.more), default=0.0)
+    parts = [part for part in other.more if abs(part.seconds) >= LEAST_PART * largest]
+    title = voice.say(Message("Plan {place}: step time above plan 1, in seconds", {"place": rank}))
     drawn = figures.differences(parts, voice.gettext("Time above plan 1"), voice)
     return PlanReason(
-        place=place,
-        sentence=reasons(parts, place, voice),
-        uncertain=_uncertain(search, other, place, voice),
-        total=sum(one.seconds for one in other.more),
+        place=rank,
+        sentence=reasons(parts, rank, voice),
+        uncertain=_uncertain(search, other, rank, voice),
+        total=sum(part.seconds for part in other.more),
         parts=parts,
         figure=view("difference", title, drawn),
     )
 
 
-def _uncertain(search: Search, other: SearchedPlan, place: int, voice: Voice) -> str:
-    """Return why a plan that is faster at central figures stands behind."""
+def _uncertain(search: Search, other: SearchedPlan, rank: int, voice: Voice) -> str:
+    """Say why a plan with a shorter central time ranks lower."""
     if other.step_time.value >= search.plans[0].step_time.value:
         return ""
     return voice.sentence(
@@ -318,7 +313,7 @@ def _uncertain(search: Search, other: SearchedPlan, place: int, voice: Voice) ->
             "plan {place} is faster at central values, but less is known of its kind: with "
             "{probability} confidence it takes at most {later}, plan 1 at most {sooner}",
             {
-                "place": place,
+                "place": rank,
                 "probability": voice.percent(search.probability),
                 "later": voice.value(other.ranked_time, "s", exact=False),
                 "sooner": voice.value(search.plans[0].ranked_time, "s", exact=False),
@@ -328,12 +323,12 @@ def _uncertain(search: Search, other: SearchedPlan, place: int, voice: Voice) ->
 
 
 def front_of(search: Search, voice: Voice) -> FigureView | None:
-    """Return time against memory, where any plan fits."""
+    """Draw step time against memory; None if no plan fits."""
     if not search.plans:
         return None
 
-    plans = [plan_in_short(one.plan) for one in search.plans]
-    points = [plan_in_short(one.plan) for one in search.pareto]
+    plans = [plan_in_short(plan.plan) for plan in search.plans]
+    points = [plan_in_short(point.plan) for point in search.pareto]
     drawn = figures.time_and_memory(search, plans, points, voice)
     note = voice.say(
         Message(
@@ -346,16 +341,19 @@ def front_of(search: Search, voice: Voice) -> FigureView | None:
 
 
 def advice_of(search: Search, voice: Voice) -> list[HardwareAdvice]:
-    """Return what other hardware would change, the most first."""
+    """Return the effect of other hardware, the largest first."""
     prefix = "ipu." if search.system.generation in IPU else ""
-    ranked = sorted(search.what_if, key=lambda one: -one.gain)
-    return [_advice(one, SENTENCES.get(prefix + one.change, SENTENCES[one.change]), voice) for one in ranked]
+    ranked = sorted(search.what_if, key=lambda what_if: -what_if.gain)
+    return [
+        _advice(what_if, SENTENCES.get(prefix + what_if.change, SENTENCES[what_if.change]), voice)
+        for what_if in ranked
+    ]
 
 
-def _advice(one: WhatIf, template: str, voice: Voice) -> HardwareAdvice:
+def _advice(what_if: WhatIf, template: str, voice: Voice) -> HardwareAdvice:
     return HardwareAdvice(
-        change=Message(template, {"factor": one.factor}),
-        gain=one.gain if one.gain >= NOTHING else 0.0,
-        step_time=one.step_time,
-        plan=plan_in_words(one.plan, voice),
+        change=Message(template, {"factor": what_if.factor}),
+        gain=what_if.gain if what_if.gain >= NOTHING else 0.0,
+        step_time=what_if.step_time,
+        plan=plan_in_words(what_if.plan, voice),
     )

@@ -12,7 +12,7 @@ from app.platform.wording.voice import Voice
 MOST_REASONS = 3
 
 LEAST_REASON = 0.05
-"""Differences below this share of the largest are no reason."""
+"""Smallest difference that is given as a reason, as a share of the largest."""
 
 RECOMPUTED = {
     "none": Message("no recompute"),
@@ -25,57 +25,56 @@ SENTENCES = {
     "gradients": "optimizer and gradients sharded over {count}",
     "parameters": "optimizer, gradients and weights sharded over {count}",
 }
-"""What is sharded → how it is said."""
 
 
 def degrees_in_words(plan: PlanSummary) -> list[Message]:
-    """Return how a model is laid over devices; what is not divided is left out."""
-    found = []
+    """Return the parallel degrees of a plan above one."""
+    degrees = []
     if plan.tensor > 1:
-        found.append(Message("tensor parallel over {count}", {"count": plan.tensor}))
+        degrees.append(Message("tensor parallel over {count}", {"count": plan.tensor}))
     if plan.pipeline > 1:
-        found.append(Message("{count} pipeline stages", {"count": plan.pipeline}))
+        degrees.append(Message("{count} pipeline stages", {"count": plan.pipeline}))
     if plan.data > 1:
-        found.append(Message("{count} replicas", {"count": plan.data}))
-    return found or [Message("one device")]
+        degrees.append(Message("{count} replicas", {"count": plan.data}))
+    return degrees or [Message("one device")]
 
 
 def options_in_words(plan: PlanSummary) -> list[Message]:
-    """Return the other choices of a plan; what has no effect is left out."""
-    found = [Message("micro-batch size {count}", {"count": plan.micro_batch})]
+    """Return the other choices of a plan that have an effect."""
+    choices = [Message("micro-batch size {count}", {"count": plan.micro_batch})]
     if plan.interleave > 1:
-        found.append(Message("{count} chunks per stage", {"count": plan.interleave}))
+        choices.append(Message("{count} chunks per stage", {"count": plan.interleave}))
     if plan.phases > 1:
-        found.append(Message("{count} phases per stage", {"count": plan.phases}))
+        choices.append(Message("{count} phases per stage", {"count": plan.phases}))
     if plan.expert > 1:
-        found.append(Message("experts distributed over {count}", {"count": plan.expert}))
+        choices.append(Message("experts distributed over {count}", {"count": plan.expert}))
     if plan.context > 1:
-        found.append(Message("context parallel over {count}", {"count": plan.context}))
+        choices.append(Message("context parallel over {count}", {"count": plan.context}))
     if plan.sequence_parallel:
-        found.append(Message("sequence parallel"))
+        choices.append(Message("sequence parallel"))
     if plan.recompute_layers is None:
-        found.append(RECOMPUTED[plan.recompute])
+        choices.append(RECOMPUTED[plan.recompute])
     else:
-        found.append(Message("{count} layers recomputed", {"count": plan.recompute_layers}))
-    found += _shared(plan)
+        choices.append(Message("{count} layers recomputed", {"count": plan.recompute_layers}))
+    choices += _shared(plan)
     if plan.offload:
-        found.append(Message("optimizer offload"))
-    return found
+        choices.append(Message("optimizer offload"))
+    return choices
 
 
 def _shared(plan: PlanSummary) -> list[Message]:
-    found = []
+    shares = []
     if plan.sharding != "none":
-        found.append(Message(SENTENCES[plan.sharding], {"count": plan.sharding_ranks}))
+        shares.append(Message(SENTENCES[plan.sharding], {"count": plan.sharding_ranks}))
     if plan.rts > 1:
-        found.append(Message("weights sharded over {count}", {"count": plan.rts}))
+        shares.append(Message("weights sharded over {count}", {"count": plan.rts}))
     if plan.rts_optimizer > 1:
-        found.append(Message("optimizer sharded over {count}", {"count": plan.rts_optimizer}))
-    return found
+        shares.append(Message("optimizer sharded over {count}", {"count": plan.rts_optimizer}))
+    return shares
 
 
 def plan_in_words(plan: PlanSummary, voice: Voice) -> str:
-    return ", ".join(voice.say(one) for one in [*degrees_in_words(plan), *options_in_words(plan)])
+    return ", ".join(voice.say(phrase) for phrase in [*degrees_in_words(plan), *options_in_words(plan)])
 
 
 def plan_in_short(plan: PlanSummary) -> str:
@@ -86,14 +85,14 @@ def plan_in_short(plan: PlanSummary) -> str:
     return f"t{plan.tensor} p{plan.pipeline} d{plan.data} b{plan.micro_batch}"
 
 
-def reasons(more: Sequence[Part], place: int, voice: Voice) -> str:
-    """Write where the first plan saves time against another one, and where it pays."""
+def reasons(more: Sequence[Part], rank: int, voice: Voice) -> str:
+    """Say in which parts the first plan saves time compared with another, and in which it adds some."""
     largest = max((abs(part.seconds) for part in more), default=0.0)
     scale = scale_of(largest, "s")
-    told = [part for part in more if largest and abs(part.seconds) >= LEAST_REASON * largest]
-    saves = _listed([part for part in told if part.seconds > 0], scale, voice)
-    pays = _listed([part for part in told if part.seconds < 0], scale, voice)
-    values = {"place": place, "saves": saves, "pays": pays}
+    large = [part for part in more if largest and abs(part.seconds) >= LEAST_REASON * largest]
+    saves = _listed([part for part in large if part.seconds > 0], scale, voice)
+    pays = _listed([part for part in large if part.seconds < 0], scale, voice)
+    values = {"place": rank, "saves": saves, "pays": pays}
     if saves and pays:
         return voice.sentence(
             Message("compared with plan {place}, the first plan saves {saves} and adds {pays}", values)

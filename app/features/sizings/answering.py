@@ -20,7 +20,7 @@ from app.features.sizings.judging import (
     SampledOption,
     Samples,
     Verdict,
-    held_kind,
+    budgeted_kind,
     judge,
     nearest_of,
     purchase_needed,
@@ -41,19 +41,19 @@ from app.features.sizings.search import SystemSearch, Watch, by_count, nobody
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A sizing, and the samples by option with which other limits can be judged."""
+    """A sizing with the samples needed to judge it under other limits."""
 
     document: Sizing
     samples: Mapping[str, Samples]
-    """By option, in the order all estimates share."""
+    """By option, all in the same order."""
 
 
 MOST_ROWS = 500
-"""Rows of a layer table that each option of a sizing repeats, so that it can be estimated alone."""
+"""Most rows of a layer table, because every option repeats it in its own estimate request."""
 
 
 def size(request: SizingRequest, context: SizingContext, watch: Watch = nobody) -> Sized:
-    """Return the sizing of a request; its ``id`` is left to whoever keeps it."""
+    """Return the sizing of a request, with an empty ``id`` for the caller to fill in."""
     rows = len(request.model.layers or ())
     if rows > MOST_ROWS:
         raise BadInput.at(
@@ -99,7 +99,7 @@ def size(request: SizingRequest, context: SizingContext, watch: Watch = nobody) 
 
 
 def with_curve(document: Sizing, options: Sequence[SampledOption]) -> Sizing:
-    """Return a sizing with the scaling curve of the system that its answer names first."""
+    """Return a sizing with the scaling curve of its first-named system."""
     leader = document.recommended or document.cheapest
     if leader is None:
         return document.model_copy(update={"scaling": None, "warnings": []})
@@ -111,7 +111,7 @@ def with_curve(document: Sizing, options: Sequence[SampledOption]) -> Sizing:
 def judged(
     document: Sizing, options: Sequence[SampledOption], request: SizingRequest, context: SizingContext
 ) -> Sizing:
-    """Return a sizing of some of its options under other limits; only counts in between are searched."""
+    """Return a sizing of some options under other limits, searching only the counts in between."""
     context = context.at_prices(request.assumptions)
     search = SystemSearch(request, resolve_model(request.model, context), context)
     search.options = list(options)
@@ -143,11 +143,11 @@ def _explored(
 LATTICE = Message("powers of two and multiples of 20 nodes; powers of two for pods")
 
 COARSE = Message("powers of two; also multiples of 20 nodes for systems that no other beats")
-"""Where every system is tried."""
+"""Used when every system is tried."""
 
 
 def _defaults(request: SizingRequest, *, batch_searched: bool) -> list[Default]:
-    given = request.model_fields_set
+    stated = request.model_fields_set
     entries = (
         ("systems", "all", Message("every system in the catalogue")),
         ("counts", "lattice", LATTICE if request.systems else COARSE),
@@ -155,15 +155,15 @@ def _defaults(request: SizingRequest, *, batch_searched: bool) -> list[Default]:
         ("probability", request.probability, Message("80 % by default")),
         ("currency", request.currency, Message("US dollars by default")),
     )
-    found = [Default.of(name, value, why) for name, value, why in entries if name not in given]
+    defaults = [Default.of(name, value, why) for name, value, why in entries if name not in stated]
     if batch_searched:
         why = Message("shortest training time within the range where convergence holds")
-        found.append(Default.of("workload.global_batch", None, why))
-    return found
+        defaults.append(Default.of("workload.global_batch", None, why))
+    return defaults
 
 
 def restated(document: Sizing, options: Sequence[SampledOption], request: SizingRequest) -> Sizing:
-    """Return a sizing judged under the limits of a request, from its samples: no search is needed."""
+    """Return a sizing judged from its samples under the limits of a request, without a search."""
     verdict = judge(options, request)
     winner = winner_of(verdict)
     margin = None if winner is None else margin_of(verdict, winner)
@@ -196,18 +196,18 @@ def _id(verdict: Verdict, index: int | None) -> str | None:
 
 
 def _stated(verdict: Verdict, index: int) -> SizingOption:
-    """Return the document of an option with what limits make of it."""
+    """Return the document of an option with its limit-dependent fields."""
     request, option = verdict.request, verdict.options[index]
 
-    def share(values: Floats, given: bool) -> float | None:
-        return float(values[index]) if given and option.document.fits else None
+    def share(values: Floats, limited: bool) -> float | None:
+        return float(values[index]) if limited and option.document.fits else None
 
     return option.document.model_copy(
         update={
             "probability": share(verdict.probability, request.limited),
             "probability_deadline": share(verdict.in_time, request.deadline_s is not None),
             "probability_budget": share(verdict.in_budget, request.budget is not None),
-            "budget_kind": None if request.budget is None else held_kind(option, request),
+            "budget_kind": None if request.budget is None else budgeted_kind(option, request),
             "meets": bool(verdict.meets[index]),
             "on_front": bool(verdict.front[index]),
         }
@@ -215,7 +215,7 @@ def _stated(verdict: Verdict, index: int) -> SizingOption:
 
 
 def _rank(option: SizingOption, verdict: Verdict) -> tuple[bool, bool, float, float]:
-    """Return the key that sorts options that meet before others, the cheapest first."""
+    """Return the sort key: options that meet the limits first, then the cheapest."""
     cost, time = getattr(option.costs, verdict.ranked_by), option.time_to_train
     amount, seconds = (np.inf if quantity is None else quantity.value for quantity in (cost, time))
     return not option.meets, not option.fits, amount, seconds
@@ -236,9 +236,9 @@ def _front_point(option: SizingOption) -> FrontPoint:
 BATCH_ADJUSTED = "batch_not_divisible"
 
 
-def _curve(found: Sequence[SampledOption], left_out: Sequence[LeftOut], system: str) -> ScalingCurve | None:
-    """Return the scaling curve of one system; None where it holds the model at no count."""
-    options = by_count(found, system)
+def _curve(sampled: Sequence[SampledOption], left_out: Sequence[LeftOut], system: str) -> ScalingCurve | None:
+    """Return the scaling curve of one system; None if the model fits at no count."""
+    options = by_count(sampled, system)
     fitting = [option for option in options.values() if option.document.fits]
     if not fitting:
         return None

@@ -19,18 +19,17 @@ AXES: Mapping[BudgetKind, str] = {
     "run": "Cost per run",
     "term": "Cost over the term",
 }
-"""Cost that ranks → what its axis is called."""
 
 
 def frontier(sizing: Sizing, voice: Voice) -> Figure:
-    """Return time against cost of every priced option, the front drawn through, limits as lines."""
+    """Draw time against cost of every priced option, with the front and the limits as lines."""
     kind = sizing.ranked_by
     options = [option for option in sizing.options if option.time_to_train and getattr(option.costs, kind)]
     scale = time_scale([option.time_to_train for option in options])
     front = sorted((option for option in options if option.on_front), key=lambda option: _time(option).value)
     limited = sizing.outcome != "front"
 
-    def said(option: SizingOption) -> tuple[str, str, str, str]:
+    def tips(option: SizingOption) -> tuple[str, str, str, str]:
         name, time = f"{option.count} × {option.name}", voice.quantity(_time(option), scale)
         return name, time, voice.quantity(_cost(option, kind)), voice.chance(option.probability)
 
@@ -39,7 +38,7 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
             [_time(option).value / scale.size for option in chosen],
             [_cost(option, kind).value for option in chosen],
             {"color": colour, "size": 7, "symbol": symbol, "opacity": FAINT},
-            [said(option) for option in chosen],
+            [tips(option) for option in chosen],
             name=name,
         )
 
@@ -57,7 +56,7 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
                 [time.value / scale.size for time in times],
                 [cost.value for cost in costs],
                 {"color": figures.ORANGE, "size": 9, "symbol": "diamond"},
-                [said(option) for option in front],
+                [tips(option) for option in front],
                 mode="lines+markers",
                 name=voice.gettext("Pareto front (time, cost)"),
                 line={"color": figures.ORANGE, "width": 2},
@@ -82,12 +81,12 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
     )
 
 
-def curve(found: ScalingCurve, voice: Voice) -> list[Figure]:
-    """Return time to train over accelerators with what stops paying, and the cost of the run where known."""
-    points = found.points
-    counts, devices = [one.count for one in points], [one.accelerators for one in points]
-    sizes = found.name, counts, devices, [one.idle_accelerators for one in points]
-    drawn = [scaling([Series(*sizes, [one.time_to_train for one in points])], voice)]
+def curve(scaling_curve: ScalingCurve, voice: Voice) -> list[Figure]:
+    """Draw time to train over accelerators, and the cost of the run if all of them are known."""
+    points = scaling_curve.points
+    counts, devices = [point.count for point in points], [point.accelerators for point in points]
+    sizes = scaling_curve.name, counts, devices, [point.idle_accelerators for point in points]
+    drawn = [scaling([Series(*sizes, [point.time_to_train for point in points])], voice)]
     costs = [point.cost for point in points if point.cost is not None]
     if len(costs) == len(points):
         drawn.append(scaling_cost([Series(*sizes, costs)], costs[0].unit, voice))
@@ -113,18 +112,18 @@ def _limits(
     kind, deadline, budget = sizing.ranked_by, sizing.request.deadline_s, sizing.request.budget
     times = [end / scale.size for option in options for end in (_time(option).low, _time(option).high)]
     costs = [end for option in options for end in (_cost(option, kind).low, _cost(option, kind).high)]
-    # A budget is a line only where it is held against the cost that is drawn.
+    # A budget is a line only if it limits the kind of cost that is drawn.
     if {option.budget_kind for option in options} != {kind}:
         budget = None
-    # Each line runs past the other, so that the corner both limits leave is seen.
+    # Each line extends past the other, so that their corner is visible.
     times += [] if deadline is None else [deadline / scale.size]
     costs += [] if budget is None else [budget]
-    found = []
+    lines = []
     if deadline is not None:
         at = deadline / scale.size
         ends = [min(costs), max(costs)]
-        found.append(figures.limit(voice.gettext("Deadline"), [at, at], ends))
+        lines.append(figures.limit(voice.gettext("Deadline"), [at, at], ends))
     if budget is not None:
         ends = [min(times), max(times)]
-        found.append(figures.limit(voice.gettext("Budget"), ends, [budget, budget], figures.PURPLE))
-    return found
+        lines.append(figures.limit(voice.gettext("Budget"), ends, [budget, budget], figures.PURPLE))
+    return lines

@@ -1,4 +1,4 @@
-"""Which system a study needs: its question as a sizing, the filters of its view, a search that is watched."""
+"""Which system a study needs: its question as a sizing, its filters, and a search with progress."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS = ("gpu", "ipu", "cloud")
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which systems are considered; the fields of the view that are not the study's own."""
+    """Which systems are considered; fields of the view beside those of the study."""
 
     kinds: Sequence[str] = KINDS
     systems: Sequence[str] = ()
@@ -52,69 +52,71 @@ class Filters:
         return cls(kinds or KINDS, [name for name in fields.get("system", "").split(",") if name], most)
 
     def wanted(self, bench: Workbench) -> Callable[[SizingOption], bool]:
-        """Return what tells whether an option is considered."""
+        """Return the predicate that selects the options to consider."""
         systems = bench.catalogue.systems.documents
 
         def wants(option: SizingOption) -> bool:
             system = systems[option.system]
             kind = "cloud" if system.acquisition == "rent" else system.chip_kind
-            named = not self.systems or option.system in self.systems
-            return named and kind in self.kinds and option.accelerators <= (self.most or LARGEST_ACCELERATORS)
+            chosen = not self.systems or option.system in self.systems
+            return (
+                chosen and kind in self.kinds and option.accelerators <= (self.most or LARGEST_ACCELERATORS)
+            )
 
         return wants
 
 
 @dataclass(frozen=True, slots=True)
 class SystemQuestion:
-    """What a study asks of all systems, and under which limits and filters it is answered."""
+    """The question of a study about all systems, with its limits and filters."""
 
     bench: Workbench
     workspace: str
-    asked: SizingRequest
-    """Without limits and filters, which need no search."""
+    unlimited: SizingRequest
+    """Request without limits and filters, which need no search of their own."""
     request: SizingRequest
-    """With them."""
+    """Request with limits."""
     filters: Filters
 
     @property
     def identifier(self) -> str:
-        """Of the answer."""
-        return sizing_id(self.bench, self.workspace, self.asked)
+        """Identifier of the answer."""
+        return sizing_id(self.bench, self.workspace, self.unlimited)
 
     def answer(self) -> Sizing | None:
-        """Return the answer where the search has been made."""
-        found = stored_sizing(self.bench, self.workspace, self.identifier)
-        if found is None:
+        """Return the answer if the search has been made."""
+        stored = stored_sizing(self.bench, self.workspace, self.identifier)
+        if stored is None:
             return None
         wanted = self.filters.wanted(self.bench)
-        return judged_sizing(self.bench, self.workspace, found, self.request, wanted)
+        return judged_sizing(self.bench, self.workspace, stored, self.request, wanted)
 
     def search(self, gone: Callable[[], bool] = never) -> Sizing:
-        """Return the answer; the search is made where nobody has made it before and somebody waits for it."""
+        """Return the answer, searching first unless it is stored; stops when ``gone`` returns True."""
         if stored_sizing(self.bench, self.workspace, self.identifier) is None:
-            find_sizing(self.bench, self.workspace, self.identifier, self.asked, gone=gone)
-        found = self.answer()
-        assert found is not None, "what was found is kept"
-        return found
+            find_sizing(self.bench, self.workspace, self.identifier, self.unlimited, gone=gone)
+        answer = self.answer()
+        assert answer is not None, "a search stores its answer"
+        return answer
 
 
 def question_of(
     bench: Workbench, workspace: str, content: StudyContent, filters: Filters
 ) -> SystemQuestion | None:
-    """Return what a study asks of all systems; None where it has no model."""
+    """Return the question of a study about all systems; None if it has no model."""
     body = asked_of(content)
     if body is None:
         return None
     if (filters.most or 0) > MOST_ACCELERATORS:
         body["most_accelerators"] = filters.most
     limits = {**stated(content.limits)}
-    asked, request = checked(SizingRequest, body), checked(SizingRequest, {**body, **limits})
+    unlimited, request = checked(SizingRequest, body), checked(SizingRequest, {**body, **limits})
     check(request)
-    return SystemQuestion(bench, workspace, asked, request, filters)
+    return SystemQuestion(bench, workspace, unlimited, request, filters)
 
 
 def asked_of(content: StudyContent) -> dict[str, Any] | None:
-    """Return what a study asks as a sizing states it; None where it has no model."""
+    """Return a study's question as the body of a sizing request; None if it has no model."""
     base, (model, workload) = content.base, training_of(content)
     if not model:
         return None
@@ -130,13 +132,13 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SearchState:
-    """How far a search is."""
+    """Progress of a search."""
 
     status: Literal["running", "done", "failed"] = "running"
     done: int = 0
     total: int = 1
     system: str = ""
-    """What is searched now."""
+    """Name of the system being searched."""
     message: Message | None = None
     """Why it failed."""
 
@@ -146,7 +148,7 @@ class SearchState:
 
 
 class WatchedSearch:
-    """A search that says how far it is, and ends early where nobody waits for it."""
+    """A search that reports its progress and can be stopped."""
 
     def __init__(self, question: SystemQuestion) -> None:
         self.question = question
@@ -157,15 +159,19 @@ class WatchedSearch:
     def stop(self) -> None:
         self._stopped = True
 
-    def _gone(self) -> bool:
-        return self._stopped
-
     def run(self) -> None:
-        asked = self.question
+        question = self.question
         if self.state.ended:
             return
         try:
-            find_sizing(asked.bench, asked.workspace, asked.identifier, asked.asked, self._watch, self._gone)
+            find_sizing(
+                question.bench,
+                question.workspace,
+                question.identifier,
+                question.unlimited,
+                self._watch,
+                lambda: self._stopped,
+            )
             self.state = replace(self.state, status="done", done=self.state.total)
         except (Stopped, Abandoned):
             pass

@@ -1,4 +1,4 @@
-"""Options under a deadline and a budget: which meet them, and what would change where none does."""
+"""Options under a deadline and a budget: which meet them, and which changes would help if none does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Samples = tuple[Floats, Floats, Floats]
 """Time to train, cost of the run and purchase of one option. [s] [currency] [currency]"""
 
 STORED = np.dtype("<f4")
-"""Numbers of samples that are kept: seven digits each, infinite for the cost of an unknown price."""
+"""Type of stored samples: seven digits, infinite for an unknown cost."""
 
 
 def stored_samples(samples: Mapping[str, Samples]) -> dict[str, str]:
@@ -33,18 +33,18 @@ def stored_samples(samples: Mapping[str, Samples]) -> dict[str, str]:
 
 
 def samples_of(stored: Mapping[str, object]) -> dict[str, Samples]:
-    """Return samples as they were kept, as arrays; those kept otherwise are left out."""
-    found: dict[str, Samples] = {}
+    """Return stored samples as arrays; anything but text is left out."""
+    samples: dict[str, Samples] = {}
     for option, text in stored.items():
         if isinstance(text, str):
             seconds, run, purchase = np.frombuffer(b64decode(text), STORED).astype(float).reshape(3, -1)
-            found[option] = seconds, run, purchase
-    return found
+            samples[option] = seconds, run, purchase
+    return samples
 
 
 @dataclass(frozen=True, slots=True)
 class SampledOption:
-    """An option's document with the samples behind it."""
+    """The document of an option with its samples."""
 
     document: SizingOption
     seconds_samples: Floats
@@ -58,7 +58,7 @@ class SampledOption:
         return math.inf if time is None else time.value
 
     def money(self, kind: BudgetKind) -> tuple[float, Floats]:
-        """Return one kind of cost, central and as samples; infinite where there is none. [currency]"""
+        """Return one kind of cost, central and as samples; infinite if unknown. [currency]"""
         costs = self.document.costs
         central = getattr(costs, kind)
         if central is None or not self.document.fits:
@@ -67,28 +67,28 @@ class SampledOption:
             return central.value, self.purchase_samples
         if kind == "run":
             return central.value, self.run_samples
-        # Of the run and the term an hour costs the same, sample by sample.
-        assert costs.run is not None, "what has a term and fits has a run"
+        # In every sample an hour costs the same during the run and the term.
+        assert costs.run is not None, "an option with a cost over the term that fits has one of the run"
         hourly = self.run_samples / self.seconds_samples
         return central.value, hourly * self.seconds * (central.value / costs.run.value)
 
 
 def sampled_option(document: SizingOption, samples: Samples | None) -> SampledOption:
-    """Return an option with its samples; one that does not fit has none."""
+    """Return an option with its samples, infinite if the model does not fit."""
     none = np.full(1, np.inf)
     return SampledOption(document, *(samples if samples is not None else (none, none, none)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdict:
-    """What options come to under the limits of a request; arrays have one entry per option."""
+    """Result of options under the limits of a request; arrays have one entry per option."""
 
     request: SizingRequest
     options: Sequence[SampledOption]
     ranked_by: BudgetKind
     seconds: Floats
     costs: Floats
-    """By the kind of cost that ranks. [currency]"""
+    """Costs of the kind by which options are ranked. [currency]"""
     probability: Floats
     in_time: Floats
     """Share of samples that meet the deadline."""
@@ -99,12 +99,12 @@ class Verdict:
 
     @property
     def by_time(self) -> bool:
-        """True where options are ranked by time: where only a budget is given, it is spent on time."""
+        """Whether options are ranked by time, as they are if only a budget is given."""
         return self.request.deadline_s is None and self.request.budget is not None
 
     @property
     def cheapest(self) -> int | None:
-        """Cheapest option that meets; the fastest of those of no known price where none has one."""
+        """Cheapest option that meets the limits; the fastest if no price is known."""
         return _least(self.meets, self.costs, self.seconds)
 
     @property
@@ -118,41 +118,41 @@ class Verdict:
         if request.deadline_s is not None:
             excess = np.maximum(excess, self.seconds / request.deadline_s)
         if request.budget is not None:
-            held = np.array([option.money(held_kind(option, request))[0] for option in self.options])
-            excess = np.maximum(excess, held / request.budget)
+            amounts = np.array([option.money(budgeted_kind(option, request))[0] for option in self.options])
+            excess = np.maximum(excess, amounts / request.budget)
         return _least(np.isfinite(self.seconds), -self.probability, excess, self.seconds)
 
 
 def _least(chosen: NDArray[np.bool_], *values: Floats) -> int | None:
-    """Return the chosen option with the least first value, by the next where that is equal."""
-    places = np.flatnonzero(chosen)
-    if not places.size:
+    """Return the chosen option with the least first value; the next values break ties."""
+    indices = np.flatnonzero(chosen)
+    if not indices.size:
         return None
-    return int(places[np.lexsort([column[places] for column in reversed(values)])[0]])
+    return int(indices[np.lexsort([column[indices] for column in reversed(values)])[0]])
 
 
-def held_kind(option: SampledOption, request: SizingRequest) -> BudgetKind:
-    """Return which of an option's costs a budget is held against."""
+def budgeted_kind(option: SampledOption, request: SizingRequest) -> BudgetKind:
+    """Return the kind of an option's cost that the budget limits."""
     return request.budget_kind or ("purchase" if option.document.acquisition == "own" else "run")
 
 
 def ranking(options: Sequence[SampledOption], request: SizingRequest) -> BudgetKind:
     """Return the kind of cost by which options are ranked.
 
-    The kind that was asked for; else the one a budget is held against, where it is the same for all; else
-    the run, which owned and rented systems have in common.
+    The requested kind; otherwise the kind that the budget limits, if it is the same for all options;
+    otherwise the run, which owned and rented systems have in common.
     """
     if request.budget_kind is not None or request.budget is None:
         return request.budget_kind or "run"
-    kinds = {held_kind(option, request) for option in options}
+    kinds = {budgeted_kind(option, request) for option in options}
     return kinds.pop() if len(kinds) == 1 else "run"
 
 
 def judge(options: Sequence[SampledOption], request: SizingRequest) -> Verdict:
     """Judge options against deadline and budget.
 
-    Both are counted on the same samples: the probability is the share of them in which the run is in time and
-    within the budget. What has no known price is within no budget, and what is rented within none to buy.
+    The probability is the share of samples in which the run meets both. An option without a known price is
+    within no budget, and a rented one within no budget for a purchase.
     """
     seconds = np.array([option.seconds for option in options], dtype=float)
     ranked_by = ranking(options, request)
@@ -180,15 +180,15 @@ def _shares(option: SampledOption, request: SizingRequest) -> tuple[float, float
     if request.deadline_s is not None:
         in_time = option.seconds_samples <= request.deadline_s
     if request.budget is not None:
-        in_budget = option.money(held_kind(option, request))[1] <= request.budget
+        in_budget = option.money(budgeted_kind(option, request))[1] <= request.budget
     return float(np.mean(in_time & in_budget)), float(np.mean(in_time)), float(np.mean(in_budget))
 
 
 WORK = ("tokens", "samples", "epochs")
-"""Fields that say how long to train, and with which the time grows in proportion."""
+"""Fields that say how long to train, to which the time is proportional."""
 
 LIKELY = 0.5
-"""Probability below which an option is not offered for one."""
+"""Least probability that is suggested as a lower confidence."""
 
 PAYS: Mapping[tuple[BudgetKind, str], str] = {
     ("purchase", "own"): "{cost} would buy {count} × {system}",
@@ -201,10 +201,10 @@ PAYS: Mapping[tuple[BudgetKind, str], str] = {
 
 
 def nearest_of(verdict: Verdict) -> Nearest:
-    """Return the nearest option, and changes of which each alone would let an option meet what is asked."""
+    """Return the nearest option, and changes each of which alone would let an option meet the limits."""
     if verdict.nearest is None:
         return Nearest(option=None, changes=[_memory_change(verdict)])
-    kinds = dict.fromkeys(held_kind(option, verdict.request) for option in verdict.options)
+    kinds = dict.fromkeys(budgeted_kind(option, verdict.request) for option in verdict.options)
     budgets = [change for kind in kinds if (change := least_budget(verdict, kind)) is not None]
     changes = [
         *_time_changes(verdict),
@@ -215,7 +215,7 @@ def nearest_of(verdict: Verdict) -> Nearest:
     return Nearest(option=nearest.document.id, changes=changes or [_both_limits(nearest, verdict.request)])
 
 
-def _named(option: SizingOption) -> dict[str, object]:
+def _name_values(option: SizingOption) -> dict[str, object]:
     return {"count": option.count, "system": option.name}
 
 
@@ -232,7 +232,7 @@ def _change(
 
 
 def _time_changes(verdict: Verdict) -> list[LimitChange]:
-    """Return the deadline that would do, and the share of the work that is done by the one that is asked."""
+    """Return the deadline that would suffice, and the share of the work done by the requested one."""
     request = verdict.request
     if request.deadline_s is None:
         return []
@@ -243,7 +243,7 @@ def _time_changes(verdict: Verdict) -> list[LimitChange]:
         longer = _up(deadlines[index])
         text = Message(
             "with a deadline of {time}, {count} × {system} would be on time",
-            {"time": duration(longer), **_named(option)},
+            {"time": duration(longer), **_name_values(option)},
         )
         changes.append(_change("deadline_s", longer, option, text))
     share = _down(request.deadline_s / deadlines[index])
@@ -252,14 +252,14 @@ def _time_changes(verdict: Verdict) -> list[LimitChange]:
         field, value = f"workload.{work}", getattr(request.workload, work) * share
         text = Message(
             "{count} × {system} would finish {share} % of the work ({field} {value}) on time",
-            {"share": significant(100.0 * share), "field": field, "value": value, **_named(option)},
+            {"share": significant(100.0 * share), "field": field, "value": value, **_name_values(option)},
         )
         changes.append(_change(field, value, option, text))
     return changes
 
 
 def _probability_changes(verdict: Verdict) -> list[LimitChange]:
-    """Return the probability with which an option meets what is asked, where that is a likely one."""
+    """Return the highest probability with which an option meets the limits, if it is likely enough."""
     probability = np.where(verdict.seconds < np.inf, verdict.probability, -1.0)
     index = int(np.argmax(probability))
     if probability[index] < LIKELY:
@@ -267,18 +267,18 @@ def _probability_changes(verdict: Verdict) -> list[LimitChange]:
     option, share = verdict.options[index].document, math.floor(1000.0 * float(probability[index])) / 1000.0
     text = Message(
         "at a confidence of {share} % instead, {count} × {system} would be enough",
-        {"share": significant(100.0 * share), **_named(option)},
+        {"share": significant(100.0 * share), **_name_values(option)},
     )
     return [_change("probability", share, option, text)]
 
 
 def least_budget(verdict: Verdict, kind: BudgetKind) -> LimitChange | None:
-    """Return the least budget of a kind that lets an option meet what is asked, with what it pays for."""
+    """Return the least budget of a kind with which an option meets the limits, and what it pays for."""
     request = verdict.request
     if request.budget is None:
         return None
     budgets = [
-        enough_budget(option, request) if held_kind(option, request) == kind else math.inf
+        enough_budget(option, request) if budgeted_kind(option, request) == kind else math.inf
         for option in verdict.options
     ]
     index = int(np.argmin(budgets))
@@ -287,7 +287,7 @@ def least_budget(verdict: Verdict, kind: BudgetKind) -> LimitChange | None:
     amount, option = _up(budgets[index]), verdict.options[index].document
     values = {
         "cost": money(amount, request.currency),
-        **_named(option),
+        **_name_values(option),
         "purchase": priced(option, "purchase"),
         "years": significant(option.term_years or 0.0),
     }
@@ -295,7 +295,7 @@ def least_budget(verdict: Verdict, kind: BudgetKind) -> LimitChange | None:
 
 
 def purchase_needed(verdict: Verdict) -> LimitChange | None:
-    """Return the least budget that buys an option, where only rented ones keep the budget."""
+    """Return the least budget that buys an option, if only rented ones keep the budget."""
     owned = [option.document.acquisition == "own" for option in verdict.options]
     if verdict.request.budget_kind is not None or np.any(verdict.meets & owned):
         return None
@@ -307,8 +307,8 @@ PRICE_FIELDS = {"own": "assumptions.system_price", "rent": "assumptions.hourly_p
 
 
 def _both_limits(nearest: SampledOption, request: SizingRequest) -> LimitChange:
-    """Return the deadline and the budget that the nearest option keeps together, where neither alone does."""
-    option, kind = nearest.document, held_kind(nearest, request)
+    """Return the deadline and budget that the nearest option meets together, if neither alone suffices."""
+    option, kind = nearest.document, budgeted_kind(nearest, request)
     seconds, costs = nearest.seconds_samples, nearest.money(kind)[1]
     known = np.isfinite(costs)
     if not known.any():
@@ -334,7 +334,7 @@ def _both_limits(nearest: SampledOption, request: SizingRequest) -> LimitChange:
         {
             "time": duration(longer),
             "cost": paid(amount, request.currency, option, kind),
-            **_named(option),
+            **_name_values(option),
         },
     )
     return _change("deadline_s", longer, option, text, kind, {"budget": amount})
@@ -345,35 +345,35 @@ def _memory_change(verdict: Verdict) -> LimitChange:
     text = Message(
         "the model fits on no option: the leanest plan fills {share} % of a device on "
         "{count} × {system}; use more accelerators, a smaller model or shorter samples",
-        {"share": significant(100.0 * leanest.memory_share), **_named(leanest)},
+        {"share": significant(100.0 * leanest.memory_share), **_name_values(leanest)},
     )
     return _change("model", None, leanest, text)
 
 
 def least_limit(values: Floats, allowed: NDArray[np.bool_], probability: float) -> float:
-    """Return the least limit that enough samples keep, of those that are allowed; infinite for none."""
+    """Return the least limit that enough of the allowed samples keep; infinite if too few are allowed."""
     needed = math.ceil(probability * values.size - 1e-9)
-    kept = np.sort(values[allowed])
-    return float(kept[needed - 1]) if 0 < needed <= kept.size else math.inf
+    ordered = np.sort(values[allowed])
+    return float(ordered[needed - 1]) if 0 < needed <= ordered.size else math.inf
 
 
 def enough_budget(option: SampledOption, request: SizingRequest) -> float:
-    """Return the least budget that an option keeps as surely as is asked; infinite for none. [currency]"""
-    seconds, costs = option.seconds_samples, option.money(held_kind(option, request))[1]
+    """Return the least budget that an option keeps with the requested probability. [currency]"""
+    seconds, costs = option.seconds_samples, option.money(budgeted_kind(option, request))[1]
     in_time = np.isfinite(seconds) if request.deadline_s is None else seconds <= request.deadline_s
     return least_limit(costs, in_time, request.probability)
 
 
 def _least_deadline(option: SampledOption, request: SizingRequest) -> float:
-    """Return the least deadline that an option keeps with its budget as surely as is asked. [s]"""
+    """Return the least deadline that an option keeps, budget included, with the requested probability. [s]"""
     seconds, in_budget = option.seconds_samples, np.ones_like(option.seconds_samples, dtype=bool)
     if request.budget is not None:
-        in_budget = option.money(held_kind(option, request))[1] <= request.budget
+        in_budget = option.money(budgeted_kind(option, request))[1] <= request.budget
     return least_limit(seconds, in_budget, request.probability)
 
 
 def _up(value: float) -> float:
-    """Return a value rounded up to three significant digits, so that it still suffices."""
+    """Round a limit up to three significant digits, so that it still suffices."""
     if not 0 < value < math.inf:
         return value
     unit = 10.0 ** (math.floor(math.log10(value)) - 2)
@@ -381,7 +381,7 @@ def _up(value: float) -> float:
 
 
 def _down(value: float) -> float:
-    """Return a value rounded down to two significant digits."""
+    """Round a share down to two significant digits."""
     if not 0 < value < math.inf:
         return 0.0
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)

@@ -11,20 +11,20 @@ from app.engine.records import Floats
 from app.errors import Message
 from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money, quantity, significant
-from app.features.sizings.judging import SampledOption, Verdict, enough_budget, held_kind
+from app.features.sizings.judging import SampledOption, Verdict, budgeted_kind, enough_budget
 from app.features.sizings.model import BudgetKind, Margin, PriceLimit, SizingOption
 from app.features.sizings.words import priced
 
 Measure = Literal["purchase", "run", "term", "time"]
 
 SAME = 0.05
-"""Lead below which two options are level: no estimate is better than that."""
+"""Lead below which two options are level, as no estimate is more exact."""
 
 UNSURE = 0.6
-"""Share of samples in which the leader has to lead, so that two options are not level."""
+"""Share of samples below which the leader leads too rarely, so that two options are level."""
 
 LOWEST, HIGHEST = 0.5, 2.0
-"""Prices that are looked at, over the one that was taken."""
+"""Range of prices considered, relative to the one used."""
 
 AHEAD = {
     "purchase": "It is {share} % cheaper to buy than the next best system, {count} × {system} ({amount}), "
@@ -56,7 +56,7 @@ SECOND = {
     False: "In about the same time it is {share} % cheaper than the next best system, {count} × {system} "
     "({amount}), and cheaper with a probability of {probability}",
 }
-"""Said where the options are level in what ranks, and the winner is ahead in the other: by time or not."""
+"""By whether the winner leads in time: options level in what ranks them, with a lead in the other measure."""
 
 STATUS = {
     "sourced": Message("published price"),
@@ -77,7 +77,7 @@ TURNS = {
 
 
 def winner_of(verdict: Verdict) -> int | None:
-    """Return the best option, or one level with it and ahead in the rest; None where none meets."""
+    """Return the best option, or one level with it and ahead in the other measure; None if none meets."""
     best = verdict.fastest if verdict.by_time else verdict.cheapest
     if best is None:
         return None
@@ -92,7 +92,7 @@ def winner_of(verdict: Verdict) -> int | None:
 
 
 def margin_of(verdict: Verdict, winner: int) -> Margin | None:
-    """Return how far the winner is ahead of the best option of another system; None where it is alone."""
+    """Return the lead of the winner over the best other option; None if there is no other."""
     options, (first, second) = verdict.options, _measures(verdict)
     ahead, by = options[winner], first
     rivals = _rivals(verdict, winner, first)
@@ -100,7 +100,7 @@ def margin_of(verdict: Verdict, winner: int) -> Margin | None:
         return None
     alone = _same_system(options[rivals[0]], ahead)
     tied = [rival for rival in rivals if not alone and _level(ahead, options[rival], first)]
-    # Level in what ranks, the winner may yet be ahead in the other measure of every such rival.
+    # The winner may lead all rivals that are level with it in the other measure.
     if tied and not any(_level(ahead, options[rival], second) for rival in tied):
         by, tied = second, []
     behind = options[(tied or rivals)[0]]
@@ -131,7 +131,7 @@ def margin_of(verdict: Verdict, winner: int) -> Margin | None:
 
 
 def _measures(verdict: Verdict) -> tuple[Measure, Measure]:
-    """Return what ranks options, and what decides between those that are level in it."""
+    """Return the measure that ranks options, and the one that decides between level ones."""
     return ("time", verdict.ranked_by) if verdict.by_time else (verdict.ranked_by, "time")
 
 
@@ -139,12 +139,12 @@ def _values(option: SampledOption, by: Measure) -> tuple[float, Floats]:
     return (option.seconds, option.seconds_samples) if by == "time" else option.money(by)
 
 
-def _same_system(one: SampledOption, other: SampledOption) -> bool:
-    return one.document.system == other.document.system
+def _same_system(option: SampledOption, other: SampledOption) -> bool:
+    return option.document.system == other.document.system
 
 
 def _rivals(verdict: Verdict, winner: int, by: Measure) -> list[int]:
-    """Return the best option that meets of each other system, the best first; else of other counts."""
+    """Return the best option of each other system that meets the limits, else the best other count."""
     options = verdict.options
     meeting = [
         option
@@ -160,7 +160,7 @@ def _rivals(verdict: Verdict, winner: int, by: Measure) -> list[int]:
 
 
 def _lead(winner: SampledOption, rival: SampledOption, by: Measure) -> tuple[float, float]:
-    """Return what the winner takes less, over the rival, and the share of samples in which it leads."""
+    """Return how much less the winner takes, relative to the rival, and in which share of samples."""
     (mine, my_samples), (theirs, their_samples) = _values(winner, by), _values(rival, by)
     ahead = np.mean(my_samples < their_samples) + 0.5 * np.mean(my_samples == their_samples)
     return 1.0 - mine / theirs if theirs else 0.0, float(ahead)
@@ -172,10 +172,10 @@ def _level(winner: SampledOption, rival: SampledOption, by: Measure) -> bool:
 
 
 def _price_limits(verdict: Verdict, winner: int, lead: float) -> list[PriceLimit]:
-    """Return the prices at which another system would win, the nearest to what was taken first.
+    """Return the prices at which another system would win, the nearest to the price used first.
 
     A cost grows with a price p by its share s of it, C(p) = C (1 + s (p/p₀ − 1)), so that it comes to C* at
-    p = p₀ (1 + (C*/C − 1)/s). Where the winner is ahead in time alone, others have to be cheaper by a lead.
+    p = p₀ (1 + (C*/C − 1)/s). If the winner leads in time alone, others have to be cheaper by a lead.
     """
     best: dict[str, tuple[float, PriceLimit]] = {}
     won = verdict.options[winner].document
@@ -192,9 +192,9 @@ def _price_limits(verdict: Verdict, winner: int, lead: float) -> list[PriceLimit
             continue
         if LOWEST <= ratio < 1.0 and ratio > best.get(rival.system, (0.0, None))[0]:
             best[rival.system] = ratio, _price_limit(rival, ratio, "below", rival)
-    found = list(best.values())
+    limits = list(best.values())
     if not verdict.by_time:
-        # The first rival of another price is the one that wins where the winner's price rises.
+        # If the winner's price rises, the first rival with another price wins.
         for index in _rivals(verdict, winner, verdict.ranked_by):
             if not _priced_apart(verdict.options[index].document, won):
                 continue
@@ -202,30 +202,30 @@ def _price_limits(verdict: Verdict, winner: int, lead: float) -> list[PriceLimit
             ratio = _price_ratio(won, verdict.ranked_by, float(growth))
             ratio = min(ratio, _price_in_budget(verdict, winner))
             if 1.0 < ratio <= HIGHEST:
-                found.append((ratio, _price_limit(won, ratio, "above", verdict.options[index].document)))
+                limits.append((ratio, _price_limit(won, ratio, "above", verdict.options[index].document)))
             break
-    # Two prices that only have to meet are as far from each other; which is named first is not for rounding.
-    found.sort(key=lambda entry: round(abs(math.log(entry[0])), 9))
-    return [limit for _, limit in found]
+    # Two prices that only have to meet are equally far: rounding keeps their order stable.
+    limits.sort(key=lambda entry: round(abs(math.log(entry[0])), 9))
+    return [limit for _, limit in limits]
 
 
 def _priced_apart(option: SizingOption, winner: SizingOption) -> bool:
-    """Say whether two options rest on different prices."""
+    """Tell whether two options depend on different prices."""
     if option.price is None or winner.price is None or option.system == winner.system:
         return False
     return (option.price.item, option.price.per) != (winner.price.item, winner.price.per)
 
 
 def _price_in_budget(verdict: Verdict, index: int) -> float:
-    """Return the highest price of an option, over the one taken, that keeps the budget."""
+    """Return the highest price of an option that keeps the budget, relative to the price used."""
     request, option = verdict.request, verdict.options[index]
     if request.budget is None or (needed := enough_budget(option, request)) <= 0:
         return math.inf
-    return _price_ratio(option.document, held_kind(option, request), request.budget / needed)
+    return _price_ratio(option.document, budgeted_kind(option, request), request.budget / needed)
 
 
 def _price_ratio(option: SizingOption, kind: BudgetKind, growth: float) -> float:
-    """Return the price, over the one taken, at which a cost has grown by a factor; 0 for none."""
+    """Return the relative price at which a cost has grown by a factor; 0 if it does not depend on it."""
     share = None if option.price is None else getattr(option.price.shares, kind)
     if not share or not math.isfinite(growth):
         return 0.0
@@ -236,7 +236,7 @@ def _price_limit(
     option: SizingOption, ratio: float, direction: Literal["below", "above"], wins: SizingOption
 ) -> PriceLimit:
     price = option.price
-    assert price is not None, "only options with a price are looked at"
+    assert price is not None, "only options with a price are considered"
     value, unit = significant(price.price.value * ratio), price.price.unit
     text = Message(
         TURNS[price.per, direction],

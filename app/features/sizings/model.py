@@ -106,9 +106,9 @@ def check(request: SizingRequest) -> None:
         raise Unprocessable.at("systems", "enter at least one system, or omit it for the whole catalogue")
     if request.counts is not None and not request.counts:
         raise Unprocessable.at("counts", "enter at least one count, or omit it for the defaults")
-    for place, count in enumerate(request.counts or ()):
+    for index, count in enumerate(request.counts or ()):
         if count < 1:
-            raise BadInput.at(f"counts.{place}", "there must be at least 1 system, not {count}", count=count)
+            raise BadInput.at(f"counts.{index}", "there must be at least 1 system, not {count}", count=count)
     if request.budget_kind == "purchase" and request.assumptions.acquisition == "rent":
         raise BadInput.at(
             "budget_kind",

@@ -1,4 +1,4 @@
-"""The view of a study that finds a system for it: all systems and counts under its limits."""
+"""The view of a study that compares all systems and counts under its limits."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ VIEW = "systems"
 PATH = "/studies/{identifier}/systems"
 
 LIMITS = ("deadline", "budget", "budget_kind", "probability")
-"""Knobs of the study that the view has fields for."""
+"""Knobs of the study with a field in the view."""
 
 FILTERS = ("kind", "system", "accelerators")
 
@@ -86,7 +86,7 @@ REASONS = {
     "price_unknown": "no published price",
     "restart_outlasts_failures": "failures outpace restarts",
 }
-"""Warnings of an option in few words; the full sentences stand in its estimate."""
+"""Short texts of an option's warnings; its estimate has the full sentences."""
 
 UNKNOWN = float("inf")
 
@@ -118,7 +118,7 @@ class SystemsPage:
 
     frame: StudyFrame
     form: Form
-    """Limits and filters as they can be changed."""
+    """Fields of limits and filters."""
     message: Message | None
     """What is wrong that belongs to no field."""
     groups: Sequence[SystemGroup]
@@ -129,21 +129,21 @@ class SystemsPage:
     asked: bool
     """Whether the study has a question to ask of systems."""
     sizing: Sizing | None
-    """None while it is searched for, and where nothing was found."""
+    """None during the search, or if nothing was found."""
     pending: bool
     """Whether the search is still to be made."""
     searching: bool
-    """Whether it begins by itself."""
+    """Whether the page starts the search."""
     display: Mapping[str, str]
-    """How the table is shown: what it is sorted by, and whether in full."""
+    """Display of the table: its order, and whether it is shown in full."""
     answer: Sequence[Message]
-    """What was found, in sentences; the first stands out."""
+    """Result in sentences; the first is emphasised."""
     options: Sequence[SizingOption]
-    """Those that are shown."""
+    """Options that are shown."""
     tied: Sequence[str]
-    """Options that nothing separates from the best."""
+    """Options that are tied with the best."""
     reasons: Mapping[str, str]
-    """Warnings above the level of information, in words."""
+    """Short texts of warnings."""
     hidden: int
     """Options that are not shown yet."""
     frontier: FigureView | None
@@ -151,48 +151,48 @@ class SystemsPage:
 
 
 def question_in(opened: OpenView) -> SystemQuestion | None:
-    """Return what a view asks of all systems; None where its study has no model."""
+    """Return the question of an opened view; None if its study has no model."""
     filters = Filters.of(opened.stored)
     return question_of(opened.bench, opened.workspace, opened.state.content, filters)
 
 
 def typed_fields(query: QueryParams) -> dict[str, str]:
-    """Return limits and filters that were typed; nothing where an address names the state alone."""
+    """Return the limits and filters in an address; empty if it only names the state."""
     if not any(name in query for name in (*LIMITS, *FILTERS, "filter")):
         return {}
-    found = {name: query.get(name, "")[:200] for name in LIMITS if name in query}
+    fields = {name: query.get(name, "")[:200] for name in LIMITS if name in query}
     if "filter" in query or any(name in query for name in FILTERS):
-        found |= {name: ",".join(query.getlist(name))[:2_000] for name in LISTED}
-        found["accelerators"] = query.get("accelerators", "")[:40]
-    return found
+        fields |= {name: ",".join(query.getlist(name))[:2_000] for name in LISTED}
+        fields["accelerators"] = query.get("accelerators", "")[:40]
+    return fields
 
 
 def turned(opened: OpenView, fields: Mapping[str, str]) -> Response:
-    """Return the way to the view with limits turned and filters kept."""
+    """Redirect to the view with the changed limits and filters in its state."""
     state = opened.state
     knobs = dict(state.turned.knobs) | {
         name: fields[name] if name == "budget_kind" else plain_number(fields[name].strip())
         for name in LIMITS
         if name in fields
     }
-    kept = {name: fields.get(name, opened.stored.get(name, "")) for name in FILTERS}
-    if set(kept["kind"].split(",")) == set(KINDS):
-        kept["kind"] = ""
-    refused = list[AppError]()
+    filters = {name: fields.get(name, opened.stored.get(name, "")) for name in FILTERS}
+    if set(filters["kind"].split(",")) == set(KINDS):
+        filters["kind"] = ""
+    errors = list[AppError]()
     try:
-        Filters.of(kept)
+        Filters.of(filters)
     except AppError as error:
-        refused.append(error)
+        errors.append(error)
     try:
         state = state_of(
             opened.bench, opened.workspace, state.study.id, knobs, state.study.version, state.views
         )
     except AppError as error:
-        refused.append(error)
-    if refused:
-        refused[0].errors = tuple(one for error in refused for one in error.errors)
-        raise refused[0]
-    return replace(opened, state=state).kept({name: text for name, text in kept.items() if text})
+        errors.append(error)
+    if errors:
+        errors[0].errors = tuple(entry for error in errors for entry in error.errors)
+        raise errors[0]
+    return replace(opened, state=state).kept({name: text for name, text in filters.items() if text})
 
 
 @router.get(f"{PATH}.json")
@@ -206,7 +206,7 @@ def show_systems_data(
     cursor: CursorQuery = None,
 ) -> Sizing:
     """Return all systems and counts for the question of a study, a hundred options at a time."""
-    # What cannot be read is refused before anything is searched for.
+    # Refuse an invalid cursor before searching.
     counted(cursor)
     question = question_in(open_view(request, bench, workspace, identifier, VIEW, None))
     if question is None:
@@ -234,7 +234,7 @@ def show_systems(
         outcome.refuse(error)
     try:
         question = question_in(opened)
-        outcome.asked = question is not None
+        outcome.has_question = question is not None
         if question is not None:
             wait = request.query_params.get("run") == "wait"
             outcome.sizing = question.search(gone) if wait else question.answer()
@@ -246,11 +246,11 @@ def show_systems(
 
 @dataclass
 class Outcome:
-    """What came of opening the view."""
+    """Result of opening the view."""
 
     fields: Mapping[str, str]
     """Limits and filters that were typed."""
-    asked: bool = True
+    has_question: bool = True
     """Whether the study has a question to ask of systems."""
     sizing: Sizing | None = None
     status: int = 200
@@ -259,9 +259,9 @@ class Outcome:
     """What is wrong that belongs to no field."""
 
     def refuse(self, error: AppError) -> None:
-        placed = [FieldError(one.field.removesuffix("_s"), one.message) for one in error.errors]
+        placed = [FieldError(entry.field.removesuffix("_s"), entry.message) for entry in error.errors]
         self.status, self.errors = error.status, [*self.errors, *placed]
-        if not {one.field for one in placed} & {*LIMITS, *FILTERS}:
+        if not {entry.field for entry in placed} & {*LIMITS, *FILTERS}:
             self.message = error.message
 
 
@@ -276,7 +276,7 @@ def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> System
         options = sorted(options, key=SORTS[sort])
     listed = options if display.get("all") else options[:SHOWN]
     margin = None if sizing is None else sizing.margin
-    pending = outcome.asked and sizing is None and outcome.status == 200
+    pending = outcome.has_question and sizing is None and outcome.status == 200
     return SystemsPage(
         frame=opened.frame,
         form=Form({name: [text] for name, text in values.items()}, outcome.errors),
@@ -284,7 +284,7 @@ def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> System
         groups=choices.systems(opened.bench.catalogue),
         kinds=[kind for kind in KINDS if kind in values.get("kind", "").split(",")] or KINDS,
         named=[name for name in values.get("system", "").split(",") if name],
-        asked=outcome.asked,
+        asked=outcome.has_question,
         sizing=sizing,
         pending=pending,
         searching=pending and query.get("run") != "0",
@@ -326,7 +326,7 @@ def follow_search(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
     template = environment(voice_of(request).language).get_template("sizings/_search.html")
 
     def write(state: SearchState, before: object) -> str:
-        # The search goes on while this is written: what it found is told once, with the state that says so.
+        # The search runs on meanwhile: announce the result once, with the state in which it is done.
         events = event_stream.event(template.render(state=state).strip())
         return events + (event_stream.event("", "found") if state.status == "done" else "")
 
@@ -350,50 +350,50 @@ OLD_FORM = FormFields(SizingRequest, without=("systems", *LIMITS))
 BASE = ("model", "workload", "software", "assumptions", "currency")
 
 
-def study_of(asked: Mapping[str, Any], given: Mapping[str, str], name: str, system: Any) -> Placed:
-    """Return the study that asks what a sizing asked, under the limits of an old address."""
+def study_of(request: Mapping[str, Any], query: Mapping[str, str], name: str, system: Any) -> Placed:
+    """Return the study that corresponds to a sizing's request and the limits of an old address."""
     fields = {}
-    if asked.get("systems"):
-        fields["system"] = ",".join(asked["systems"])
-    if asked.get("most_accelerators") not in (None, MOST_ACCELERATORS):
-        fields["accelerators"] = str(asked["most_accelerators"])
-    known = {part: asked[part] for part in ("deadline_s", "budget", "budget_kind") if asked.get(part)}
-    if asked.get("probability") not in (None, USUAL_PROBABILITY):
-        known["probability"] = asked["probability"]
+    if request.get("systems"):
+        fields["system"] = ",".join(request["systems"])
+    if request.get("most_accelerators") not in (None, MOST_ACCELERATORS):
+        fields["accelerators"] = str(request["most_accelerators"])
+    known = {part: request[part] for part in ("deadline_s", "budget", "budget_kind") if request.get(part)}
+    if request.get("probability") not in (None, USUAL_PROBABILITY):
+        known["probability"] = request["probability"]
     body = {
         "name": name[:NAME_LENGTH],
-        "base": {part: asked[part] for part in BASE if asked.get(part)},
+        "base": {part: request[part] for part in BASE if request.get(part)},
         "options": [{"system": system}],
         "limits": known,
         "views": {VIEW: fields} if fields else {},
     }
-    knobs = {knob: plain_number(given[knob]) for knob in LIMITS if given.get(knob)}
-    if given.get("unit") == "h" and "deadline" in knobs:
+    knobs = {knob: plain_number(query[knob]) for knob in LIMITS if query.get(knob)}
+    if query.get("unit") == "h" and "deadline" in knobs:
         # What is no number is refused with the other knobs.
         with suppress(ValueError):
             knobs["deadline"] = str(float(knobs["deadline"]) * HOUR / DAY)
     return tree_of(turn(checked(StudyContent, body), knobs).content), {}
 
 
-def place_form(bench: Workbench, _: str, given: Mapping[str, str], __: str) -> Placed:
-    """Return the study that asks what the old form asked, an example where it was empty."""
-    asked = OLD_FORM.body({name: [text] for name, text in given.items()})
-    asked["systems"] = [name for name in given.get("system", "").split(",") if name]
-    if not asked.get("model"):
-        asked |= {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
-    preset = bench.catalogue.models.documents.get(asked["model"].get("preset", ""))
-    system = (asked["systems"] or ["dgx-a100-640gb"])[0]
-    return study_of(asked, given, preset.name if preset else "?", {"id": system})
+def place_form(bench: Workbench, _: str, query: Mapping[str, str], __: str) -> Placed:
+    """Return the study that corresponds to the old form, or an example if it was empty."""
+    request = OLD_FORM.body({name: [text] for name, text in query.items()})
+    request["systems"] = [name for name in query.get("system", "").split(",") if name]
+    if not request.get("model"):
+        request |= {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
+    preset = bench.catalogue.models.documents.get(request["model"].get("preset", ""))
+    system = (request["systems"] or ["dgx-a100-640gb"])[0]
+    return study_of(request, query, preset.name if preset else "?", {"id": system})
 
 
-def place_kept(bench: Workbench, workspace: str, given: Mapping[str, str], identifier: str) -> Placed:
-    """Return the study that asks what a stored sizing asked, with its best system."""
-    found = get_sizing(bench, workspace, identifier)
-    best = found.recommended or found.cheapest or (found.nearest.option if found.nearest else None)
-    option = next((one for one in found.options if one.id == best), found.options[0])
-    asked = found.request.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    asked["currency"] = found.request.currency
-    return study_of(asked, given, found.label, {"id": option.system, "count": option.count})
+def place_kept(bench: Workbench, workspace: str, query: Mapping[str, str], identifier: str) -> Placed:
+    """Return the study that corresponds to a stored sizing, with its best system."""
+    stored = get_sizing(bench, workspace, identifier)
+    best = stored.recommended or stored.cheapest or (stored.nearest.option if stored.nearest else None)
+    option = next((candidate for candidate in stored.options if candidate.id == best), stored.options[0])
+    request = stored.request.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    request["currency"] = stored.request.currency
+    return study_of(request, query, stored.label, {"id": option.system, "count": option.count})
 
 
 for path in ("/sizings", "/sizings/new"):

@@ -29,13 +29,7 @@ from app.estimating.hardware import Hardware, Reliability, known_id, reliability
 from app.estimating.nearest import Status, claimed, distance, runs_of_kind, status_of
 from app.estimating.plan_search import memory_of
 from app.estimating.prices import prices
-from app.estimating.ranges import (
-    common_normals,
-    quantity,
-    residual_factors,
-    scaled,
-    spread_quantity,
-)
+from app.estimating.ranges import common_normals, quantity, residual_factors, scaled, spread_quantity
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
 from app.estimating.runtime import Run, runs_of
@@ -65,8 +59,10 @@ TOGETHER = 64
 
 
 Watch = Callable[[int, int, str], None]
-"""Hears before each search how many are done, how many there are, and which system is next; what it raises
-ends the search."""
+"""Called before each search with the searches done, their total, and the next system's name.
+
+Raising an exception stops the search.
+"""
 
 
 def nobody(done: int, total: int, system: str) -> None:
@@ -75,7 +71,7 @@ def nobody(done: int, total: int, system: str) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupFinding:
-    """What a search found for so many machines of a group."""
+    """Result of a search for one number of machines of a group."""
 
     decision: Decision
     run: Run | None
@@ -87,13 +83,13 @@ class GroupFinding:
 
 @dataclass(eq=False)
 class Group:
-    """Systems that share chip, node, host memory and fabric: a plan for so many machines serves them all."""
+    """Systems that share chip, node, host memory and fabric, and so the plan at each number of machines."""
 
     hardware: Hardware
     """One machine or the smallest system of them."""
     question: PlanQuestion
     reliability: Reliability
-    found: dict[int, GroupFinding | None] = field(default_factory=dict)
+    findings: dict[int, GroupFinding | None] = field(default_factory=dict)
     """By number of machines; None where no plan is legal."""
 
     @cached_property
@@ -102,14 +98,14 @@ class Group:
         return None if scenario.is_ipu else GpuEvaluator(scenario.gpu_case())
 
     @cached_property
-    def asked(self) -> dict[str, JsonValue]:
-        """The request of an estimate, but for its system and its plan."""
+    def request_fields(self) -> dict[str, JsonValue]:
+        """Fields of an estimate's request, apart from system and plan."""
         return self.question.request.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """A system at a count: what may become an option."""
+    """A system at one count, which becomes an option if a plan is legal."""
 
     group: Group
     hardware: Hardware
@@ -119,13 +115,13 @@ class Candidate:
 
 
 def by_count(options: Iterable[SampledOption], system: str) -> dict[int, SampledOption]:
-    """Return the options of one system by count, rising."""
-    found = {one.document.count: one for one in options if one.document.system == system}
-    return dict(sorted(found.items()))
+    """Return the options of one system by count, in ascending order."""
+    known = {option.document.count: option for option in options if option.document.system == system}
+    return dict(sorted(known.items()))
 
 
 class SystemSearch:
-    """Searches the systems of one request; :attr:`options` and :attr:`left_out` grow with every search."""
+    """Search over the systems of one request, which appends to :attr:`options` and :attr:`left_out`."""
 
     def __init__(
         self, request: SizingRequest, profile: ModelProfile, context: SizingContext, watch: Watch = nobody
@@ -136,9 +132,9 @@ class SystemSearch:
         self.options: list[SampledOption] = []
         self.left_out: list[LeftOut] = []
         self.refusal: AppError | None = None
-        """The last reason for which a count has no plan."""
+        """Last error that left a count without a plan."""
         self.first: Decision | None = None
-        """What was decided for the first option."""
+        """Decision of the first option."""
         self._groups: list[Group] = []
         self._systems: dict[str, tuple[Hardware, Group]] = {}
         self._distances: dict[tuple[str, str], Floats] = {}
@@ -146,20 +142,20 @@ class SystemSearch:
 
     @property
     def searches(self) -> int:
-        return sum(len(group.found) for group in self._groups)
+        return sum(len(group.findings) for group in self._groups)
 
     def systems(self) -> dict[str, list[int]]:
         """Return the counts to consider of each system."""
         catalog, request = self.context.catalog, self.request
-        for place, name in enumerate(request.systems or ()):
-            known_id(catalog, "system", name, f"systems.{place}")
+        for index, name in enumerate(request.systems or ()):
+            known_id(catalog, "system", name, f"systems.{index}")
         on_gpus = request.workload.kind in ADAPTER_PAPERS
         names = request.systems
         if names is None:
             names = [
                 entry.id for entry in catalog.systems() if entry.chip_kind is ChipKind.GPU or not on_gpus
             ]
-        found = {}
+        counts_by_system = {}
         for name in dict.fromkeys(names):
             entry = catalog.system(name)
             counts = lattice(entry, request.most_accelerators)
@@ -167,20 +163,20 @@ class SystemSearch:
                 counts = sorted(set(request.counts))
                 counts = [count for count in counts if count * entry.devices <= request.most_accelerators]
             if counts:
-                found[name] = counts
-        if not found:
+                counts_by_system[name] = counts
+        if not counts_by_system:
             raise BadInput.at(
                 "most_accelerators",
                 "every requested system has more than {most} accelerators even at its smallest count",
                 most=request.most_accelerators,
             )
-        return found
+        return counts_by_system
 
     def explore(self, *, refine: bool) -> None:
-        """Search the lattice, then counts between one that misses and the next that meets.
+        """Search the lattice of counts, then refine around the smallest count that meets the limits.
 
-        Where no systems are named, every system of the catalogue is tried at powers of two, and at all its
-        counts where one of those is on the front.
+        Without named systems, every system of the catalogue is tried at powers of two, and those that reach
+        the Pareto front at all their counts.
         """
         systems = self.systems()
         self._search((name, count) for name in systems for count in self._first(systems[name]))
@@ -194,7 +190,7 @@ class SystemSearch:
             )
 
     def refine(self, systems: Mapping[str, Sequence[int]]) -> None:
-        """Search counts between one that misses and the next that meets, of the systems on the front."""
+        """Search between a count that misses the limits and the next that meets them, on the front."""
         if not self.request.limited or not self.options:
             return
         self._search(
@@ -203,11 +199,10 @@ class SystemSearch:
 
     @property
     def _coarse(self) -> bool:
-        """True where so many systems are tried that only those on the front are tried at every count."""
+        """Whether only the systems on the front are tried at every count, because all systems are tried."""
         return self.request.systems is None and self.request.counts is None
 
     def _first(self, counts: Sequence[int]) -> list[int]:
-        """Return the counts every system is tried at."""
         return [count for count in counts if not self._coarse or is_power_of_two(count)]
 
     def _rest(self, system: str, systems: Mapping[str, Sequence[int]]) -> list[int]:
@@ -219,7 +214,7 @@ class SystemSearch:
         return sorted({self.options[index].document.system for index in np.flatnonzero(on_front)})
 
     def _finer(self, system: str, counts: Sequence[int]) -> list[int]:
-        """Return counts between one of the lattice that misses and the next, which meets."""
+        """Return the counts to try between a lattice point that misses and the next, which meets."""
         if self.context.catalog.system(system).chip_kind is ChipKind.IPU:
             return []
         known = by_count(self.options, system)
@@ -234,12 +229,12 @@ class SystemSearch:
         ]
 
     def _search(self, wanted: Iterable[tuple[str, int]]) -> None:
-        """Add an option for each system at a count, or that it has none."""
+        """Append an option for each system and count, or an entry of what was left out."""
         candidates = [self.candidate(system, count) for system, count in wanted]
         fresh: dict[Group, dict[int, Hardware]] = {}
         for candidate in candidates:
             machines = candidate.hardware.machines
-            if machines not in candidate.group.found:
+            if machines not in candidate.group.findings:
                 fresh.setdefault(candidate.group, {}).setdefault(machines, candidate.hardware)
         total, done = sum(len(by_machines) for by_machines in fresh.values()), 0
         for group, by_machines in fresh.items():
@@ -249,21 +244,20 @@ class SystemSearch:
                 decided[machines] = self._decide(group, hardware)
                 done += 1
             legal = {machines: decision for machines, decision in decided.items() if decision is not None}
-            group.found |= dict.fromkeys(decided)
-            group.found |= zip(legal, self._findings(group, list(legal.values())), strict=True)
+            group.findings |= dict.fromkeys(decided)
+            group.findings |= zip(legal, self._findings(group, list(legal.values())), strict=True)
         for candidate in candidates:
             hardware = candidate.hardware
-            found = candidate.group.found[hardware.machines]
-            if found is None:
+            finding = candidate.group.findings[hardware.machines]
+            if finding is None:
                 self.left_out.append(
                     LeftOut(system=hardware.entry.id, count=hardware.count, reason="no_plan")
                 )
                 continue
-            self.first = self.first or found.decision
-            self.options.append(self._option(candidate, found))
+            self.first = self.first or finding.decision
+            self.options.append(self._option(candidate, finding))
 
     def candidate(self, system: str, count: int) -> Candidate:
-        """Return a system at a count with its prices."""
         request, catalog = self.request, self.context.catalog
         if system not in self._systems:
             smallest = self.context.hardware.system(system, 1)
@@ -271,10 +265,10 @@ class SystemSearch:
         smallest, group = self._systems[system]
         hardware, warnings = replace(smallest, count=count), list[CheckWarning]()
         family = self.profile.family
-        found = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
+        dollar_prices = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
         charges = None
-        if found is not None:
-            charges = Charges(hardware, found, normals=common_normals(), currency=request.currency)
+        if dollar_prices is not None:
+            charges = Charges(hardware, dollar_prices, normals=common_normals(), currency=request.currency)
         return Candidate(group, hardware, charges, warnings)
 
     def _group(self, hardware: Hardware) -> Group:
@@ -291,7 +285,7 @@ class SystemSearch:
         if software is not None:
             profile = self.context.software_profile(software)
             software = software if profile.kind == hardware.entry.chip_kind.value else None
-        asked = EstimateRequest(
+        estimate_request = EstimateRequest(
             model=self.request.model,
             workload=self.request.workload,
             system=SystemInput(id=hardware.entry.id, count=hardware.count),
@@ -299,7 +293,7 @@ class SystemSearch:
             assumptions=assumptions,
             currency=self.request.currency,
         )
-        group = Group(hardware, question_of(asked, self.profile, hardware, self.context), assumed)
+        group = Group(hardware, question_of(estimate_request, self.profile, hardware, self.context), assumed)
         self._groups.append(group)
         return group
 
@@ -321,16 +315,18 @@ class SystemSearch:
             regimes(decision.scenario, decision.choice.plans, self.profile.family, self.context.measured)
             for decision in decisions
         ]
-        fitting = [place for place, decision in enumerate(decisions) if decision.choice.fits]
+        fitting = [index for index, decision in enumerate(decisions) if decision.choice.fits]
         runs: dict[int, Run] = {}
         for start in range(0, len(fitting), TOGETHER):
             part = fitting[start : start + TOGETHER]
-            made = self._runs(group, [decisions[place] for place in part], [names[place] for place in part])
-            runs |= zip(part, made, strict=True)
+            computed = self._runs(
+                group, [decisions[index] for index in part], [names[index] for index in part]
+            )
+            runs |= zip(part, computed, strict=True)
         error = family_error_of(decisions[0], self.context)
         return [
-            self._finding(group, decision, runs.get(place), names[place], error)
-            for place, decision in enumerate(decisions)
+            self._finding(group, decision, runs.get(index), names[index], error)
+            for index, decision in enumerate(decisions)
         ]
 
     def _runs(self, group: Group, decisions: Sequence[Decision], names: Sequence[list[str]]) -> list[Run]:
@@ -402,17 +398,17 @@ class SystemSearch:
             self.context.catalog,
         )
 
-    def _option(self, candidate: Candidate, found: GroupFinding) -> SampledOption:
-        """Return an option; what depends on limits is left as if none were given."""
+    def _option(self, candidate: Candidate, finding: GroupFinding) -> SampledOption:
+        """Return an option with its limit-dependent fields as they are without limits."""
         group, hardware, charges = candidate.group, candidate.hardware, candidate.charges
-        decision, run, catalog = found.decision, found.run, self.context.catalog
+        decision, run, catalog = finding.decision, finding.run, self.context.catalog
         entry, choice, currency = hardware.entry, decision.choice, self.request.currency
         plan = plan_input(decision)
-        asked: dict[str, JsonValue] = {**group.asked}
+        estimate: dict[str, JsonValue] = {**group.request_fields}
         if decision.batch_searched:
             workload = _as_stated(group.question.request.workload)
-            asked["workload"] = {**workload, "global_batch": decision.batch}
-        asked |= {"plan": _as_stated(plan), "system": {"id": entry.id, "count": hardware.count}}
+            estimate["workload"] = {**workload, "global_batch": decision.batch}
+        estimate |= {"plan": _as_stated(plan), "system": {"id": entry.id, "count": hardware.count}}
         none = np.full_like(common_normals()["price"], np.inf)
         seconds, run_samples, purchase_samples = none if run is None else run.total_samples, none, none
         hourly = capex = purchase = cost = term = None
@@ -459,34 +455,34 @@ class SystemSearch:
             probability_budget=None,
             meets=run is not None,
             on_front=False,
-            status=found.status,
-            warnings=[*found.codes, *(warning.code for warning in candidate.warnings)],
-            estimate=asked,
+            status=finding.status,
+            warnings=[*finding.codes, *(warning.code for warning in candidate.warnings)],
+            estimate=estimate,
         )
         return SampledOption(document, seconds, run_samples, purchase_samples)
 
     def _price(self, hardware: Hardware, charges: Charges) -> OptionPrice:
-        """Return the price that most of the cost of a system hangs on."""
-        found, entry = charges.found, hardware.entry
+        """Return the price that dominates the cost of a system."""
+        dollar_prices, entry = charges.found, hardware.entry
         catalog, currency = self.context.catalog, self.request.currency
-        one = found.rate if currency == "KRW" else 1.0
-        basis = found.figures["machines" if found.owned else "instances"][0]
+        rate = dollar_prices.rate if currency == "KRW" else 1.0
+        basis = dollar_prices.figures["machines" if dollar_prices.owned else "instances"][0]
         if isinstance(basis, Figure):
             known = taken(basis, catalog.book)
-            factor = one if found.owned else one * HOUR
+            factor = rate if dollar_prices.owned else rate * HOUR
             value, low, high = (end * factor for end in (basis.si, basis.si_low, basis.si_high))
             item, status = catalog.items[basis.item].name, known.status
             part = basis.item == entry.machine
         else:
-            value = low = high = basis.value * one if found.owned else basis.value
+            value = low = high = basis.value * rate if dollar_prices.owned else basis.value
             item, status, part = entry.name, "stated", entry.machines == 1
         purchase, hour = charges.shares
         return OptionPrice(
             item=item,
-            per="hour" if not found.owned else "machine" if part else "system",
+            per="hour" if not dollar_prices.owned else "machine" if part else "system",
             price=Quantity(value=value, low=low, high=high, unit=currency),
             status=status,
-            shares=PriceShares(purchase=purchase if found.owned else None, run=hour, term=hour),
+            shares=PriceShares(purchase=purchase if dollar_prices.owned else None, run=hour, term=hour),
         )
 
 
@@ -500,7 +496,7 @@ IPU_FIELDS = ("rts", "rts_optimizer", "phases")
 
 
 def plan_input(decision: Decision) -> PlanInput:
-    """Return the plan that was chosen as a request states it."""
+    """Return the chosen plan in the form of a request."""
     scenario = decision.scenario
     plans, is_ipu = as_stated(decision.choice.plans, scenario.context), scenario.is_ipu
     others = IPU_FIELDS if is_ipu else GPU_FIELDS
@@ -518,10 +514,10 @@ def plan_input(decision: Decision) -> PlanInput:
 
 
 def lattice(entry: SystemEntry, most: int) -> list[int]:
-    """Return the counts of a system that are considered, rising.
+    """Return the counts of a system to consider, in ascending order.
 
-    IPU systems are sold and partitioned by powers of two; nodes are counted by powers of two and by scalable
-    units of twenty. Of pods of several nodes powers of two are counted as well.
+    IPU systems are sold and partitioned by powers of two; nodes by powers of two and in units of twenty.
+    For pods of several nodes, powers of two of pods are included too.
     """
     counts = range(1, most // entry.devices + 1)
     if entry.chip_kind is ChipKind.IPU:
@@ -540,20 +536,20 @@ def is_power_of_two(number: int) -> bool:
 
 
 def between(low: int, high: int) -> list[int]:
-    """Return a few counts between two, those first that divide most evenly."""
+    """Return a few evenly dividing counts between two."""
     step = 1 << max(((high - low) // TRIED_BETWEEN).bit_length() - 1, 0)
     first = (low // step + 1) * step
     return list(range(first, high, step))
 
 
-def _alike(one: Hardware, other: Hardware) -> bool:
-    """Return True for systems of the same chip, node, host memory and fabric.
+def _alike(hardware: Hardware, other: Hardware) -> bool:
+    """Tell whether two systems have the same chip, node, host memory and fabric.
 
-    Host memory counts, so that an optimizer kept there fits and takes as long on both.
+    Host memory matters because an offloaded optimizer must fit, and take equally long, on both.
     """
-    if one.entry.chip != other.entry.chip or one.devices_per_machine != other.devices_per_machine:
+    if hardware.entry.chip != other.entry.chip or hardware.devices_per_machine != other.devices_per_machine:
         return False
-    mine, theirs = one.engine, other.engine
+    mine, theirs = hardware.engine, other.engine
     if isinstance(mine, IpuChip) or isinstance(theirs, IpuChip):
         return True
     pairs = [

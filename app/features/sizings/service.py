@@ -15,14 +15,7 @@ from app import __version__
 from app.errors import BadInput, NotFound
 from app.features.sizings.answering import Sized, judged, scaling, size
 from app.features.sizings.judging import SampledOption, sampled_option, samples_of, stored_samples
-from app.features.sizings.model import (
-    ScalingCurve,
-    Sizing,
-    SizingOption,
-    SizingRequest,
-    SizingSummary,
-    check,
-)
+from app.features.sizings.model import ScalingCurve, Sizing, SizingOption, SizingRequest, SizingSummary, check
 from app.features.sizings.search import Watch, nobody
 from app.platform.apart import never, run_apart
 from app.platform.idempotency import IdempotentCall, Save, keep
@@ -42,7 +35,7 @@ the process takes some 30 ms to begin."""
 
 
 def takes_long(request: SizingRequest) -> bool:
-    """Tell whether a sizing tries so many candidates that other requests would wait for it."""
+    """Tell whether a sizing tries so many candidates that it would hold up other requests."""
     counts = len(request.counts) if request.counts is not None else LONG
     return request.systems is None or len(request.systems) * counts >= LONG
 
@@ -55,7 +48,7 @@ def create_sizing(
     limit: int = OPTIONS,
     gone: Callable[[], bool] = never,
 ) -> Sizing:
-    """Make and keep a sizing; return it with so many of its options, unless nobody waits for it any more."""
+    """Compute and store a sizing, and return it with its first ``limit`` options."""
     SEARCHES.labels("systems").inc()
     if takes_long(request):
         return run_apart(bench, make_sizing, workspace_id, request, key, limit, gone=gone)
@@ -71,8 +64,8 @@ def make_sizing(
         answer = sized.document.model_copy(update={"id": row.id})
         return answer, lambda repository: repository.add(row)
 
-    made = keep(bench, workspace_id, IdempotentCall.of("sizings", key, request), Sizing, make)
-    return paged(made, limit, None)
+    sizing = keep(bench, workspace_id, IdempotentCall.of("sizings", key, request), Sizing, make)
+    return paged(sizing, limit, None)
 
 
 def _row(identifier: str, request: SizingRequest, sized: Sized) -> SizingRow:
@@ -87,23 +80,22 @@ def _row(identifier: str, request: SizingRequest, sized: Sized) -> SizingRow:
 
 
 def get_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Sizing:
-    """Return a sizing as it was answered."""
     with bench.store.transaction(workspace_id) as repository:
         return Sizing.model_validate(existing(repository, SizingRow, identifier, "sizing").document)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSizing:
-    """A sizing with what is needed to judge its options anew."""
+    """A sizing with the samples needed to judge its options under other limits."""
 
     document: Sizing
     options: Sequence[SampledOption]
 
 
 def sizing_id(bench: Workbench, workspace_id: str, request: SizingRequest) -> str:
-    """Return the identifier of the answer to a question, the same whichever server is asked."""
-    named = request.assumptions.price_book_id
-    book = bench.context(workspace_id).find_book(named) if named else None
+    """Return the identifier of the answer to a request, which is the same on every server."""
+    book_id = request.assumptions.price_book_id
+    book = bench.context(workspace_id).find_book(book_id) if book_id else None
     versions = (workspace_id, __version__, bench.sizing.catalog.version, book.source.id if book else "")
     own = bench.of(workspace_id).own_state()
     content = "\n".join(
@@ -113,7 +105,7 @@ def sizing_id(bench: Workbench, workspace_id: str, request: SizingRequest) -> st
 
 
 def stored_sizing(bench: Workbench, workspace_id: str, identifier: str) -> StoredSizing | None:
-    """Return the answer to a question where it has been found before."""
+    """Return a stored answer; None if there is none."""
 
     def load() -> StoredSizing:
         with bench.store.transaction(workspace_id) as repository:
@@ -123,10 +115,10 @@ def stored_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Store
         return StoredSizing(document, options)
 
     try:
-        found: StoredSizing = bench.sizings.get((workspace_id, identifier), load)
+        stored: StoredSizing = bench.sizings.get((workspace_id, identifier), load)
     except NotFound:
         return None
-    return found
+    return stored
 
 
 def find_sizing(
@@ -137,7 +129,7 @@ def find_sizing(
     watch: Watch = nobody,
     gone: Callable[[], bool] = never,
 ) -> None:
-    """Find the answer to a question and keep it, unless nobody waits for it any more."""
+    """Compute the answer to a request and store it, unless ``gone`` returns True meanwhile."""
     SEARCHES.labels("systems").inc()
     run_apart(bench, keep_found, workspace_id, identifier, request, watch=watch, gone=gone)
 
@@ -146,7 +138,7 @@ def keep_found(
     bench: Workbench, workspace_id: str, identifier: str, request: SizingRequest, watch: Watch
 ) -> None:
     row = _row(identifier, request, size(request, bench.context(workspace_id), watch))
-    # Who asks the same at the same time finds the same.
+    # The same request at the same time has the same answer, so a duplicate is ignored.
     with suppress(IntegrityError), bench.store.transaction(workspace_id) as repository:
         repository.add(row)
 
@@ -158,7 +150,7 @@ def judged_sizing(
     request: SizingRequest,
     wanted: Callable[[SizingOption], bool],
 ) -> Sizing:
-    """Return a sizing of the options that are wanted, under the limits of a request."""
+    """Return a stored sizing judged anew: some of its options under the limits of a request."""
     check(request)
     options = [option for option in stored.options if wanted(option.document)]
     if not options:
@@ -167,7 +159,7 @@ def judged_sizing(
 
 
 def paged(document: Sizing, limit: int, cursor: str | None) -> Sizing:
-    """Return a sizing with some of its options, from a cursor on."""
+    """Return a sizing with one page of its options."""
     part = stretch(document.options, limit, cursor)
     return document.model_copy(update={"options": part.items, "next": part.next})
 
@@ -180,7 +172,7 @@ def list_sizings(
 
 
 def scale_system(bench: Workbench, workspace_id: str, request: SizingRequest) -> ScalingCurve:
-    """Return the scaling curve of the one system a request names, without keeping it."""
+    """Compute the scaling curve of the one system that a request names; nothing is stored."""
     names = request.systems or []
     if len(names) != 1:
         raise BadInput.at("systems", "a scaling curve covers one system, not {given}", given=len(names))

@@ -8,11 +8,11 @@ from app.estimating.ranges import chance, duration, money, significant
 from app.features.sizings.model import BudgetKind, Sizing, SizingOption
 
 SHOWN_LIMITS = 2
-"""Prices that would overturn an answer and are said in a sentence; the document has them all."""
+"""Most price limits that get a sentence; the document has them all."""
 
 
 def sentences(sizing: Sizing) -> list[Message]:
-    """Return what a sizing found: the best option first, then what would change the answer."""
+    """Return the result of a sizing in sentences: the best option, then what would change the answer."""
     by_id = {option.id: option for option in sizing.options}
     if sizing.outcome == "not_met":
         return _not_met(sizing, by_id)
@@ -21,30 +21,32 @@ def sentences(sizing: Sizing) -> list[Message]:
     margin = sizing.margin
     first = by_id[margin.option] if margin is not None else by_id[sizing.recommended or cheapest.id]
     limited = sizing.outcome == "met"
-    found = [_named(first, first is cheapest, limited, sizing, tie=margin is not None and margin.tie)]
+    messages = [
+        _option_sentence(first, first is cheapest, limited, sizing, tie=margin is not None and margin.tie)
+    ]
     if margin is not None:
-        found.append(_said(margin.text))
+        messages.append(_message(margin.text))
         limits = [] if margin.tie else margin.overturned_by[:SHOWN_LIMITS]
-        found += [_said(limit.text) for limit in limits]
+        messages += [_message(limit.text) for limit in limits]
     if sizing.purchase_needed is not None:
-        text = _said(sizing.purchase_needed.text)
-        found.append(Message("No purchase meets the budget: {text}", {"text": text}))
+        text = _message(sizing.purchase_needed.text)
+        messages.append(Message("No purchase meets the budget: {text}", {"text": text}))
     other = fastest if first is cheapest else cheapest
     if other.id != first.id:
-        found.append(_named(other, other is cheapest, limited, sizing))
-    return found
+        messages.append(_option_sentence(other, other is cheapest, limited, sizing))
+    return messages
 
 
-def _said(text: Text) -> Message:
-    """Return the sentence of a document, the sentences inside it too."""
+def _message(text: Text) -> Message:
+    """Return the message of a document's text, nested ones included."""
     values = {
-        name: _said(Text.model_validate(value)) if isinstance(value, dict) else value
+        name: _message(Text.model_validate(value)) if isinstance(value, dict) else value
         for name, value in text.values.items()
     }
     return Message(text.template, values)
 
 
-def _named(
+def _option_sentence(
     option: SizingOption, cheapest: bool, limited: bool, sizing: Sizing, *, tie: bool = False
 ) -> Message:
     template = (
@@ -64,17 +66,17 @@ def _named(
 def _not_met(sizing: Sizing, by_id: dict[str, SizingOption]) -> list[Message]:
     nearest = sizing.nearest
     if nearest is None or nearest.option is None:
-        found = [Message("No system meets the requirements: the model fits on none")]
+        messages = [Message("No system meets the requirements: the model fits on none")]
     else:
         values = _values(by_id[nearest.option], sizing)
-        found = [
+        messages = [
             Message(
                 "No system meets the requirements; the closest is {count} × {system}: {time}, {cost}{surely}",
                 values,
             )
         ]
     changes = nearest.changes if nearest is not None else []
-    return [*found, *(_said(change.text) for change in changes)]
+    return [*messages, *(_message(change.text) for change in changes)]
 
 
 def _values(option: SizingOption, sizing: Sizing) -> dict[str, object]:
@@ -83,10 +85,10 @@ def _values(option: SizingOption, sizing: Sizing) -> dict[str, object]:
         surely = Message(", with a probability of {probability}", {"probability": chance(option.probability)})
     if option.status == "unvalidated":
         surely = Message("{surely}; no similar run has been measured", {"surely": surely})
-    named = {"system": option.name, "accelerators": option.accelerators}
+    names = {"system": option.name, "accelerators": option.accelerators}
     return {
         "count": option.count,
-        "system": Message("{system} ({accelerators} accelerators)", named),
+        "system": Message("{system} ({accelerators} accelerators)", names),
         "time": duration(option.time_to_train.value) if option.time_to_train else Message("no training time"),
         "cost": _cost(option, sizing.ranked_by),
         "surely": surely,
@@ -94,7 +96,7 @@ def _values(option: SizingOption, sizing: Sizing) -> dict[str, object]:
 
 
 def _cost(option: SizingOption, kind: BudgetKind) -> Message:
-    """Return the cost by which an option is ranked; where that is the run's, what it costs to buy too."""
+    """Return the cost by which an option is ranked, with the purchase if that is the run."""
     if kind == "run" and option.costs.purchase is not None and option.costs.run is not None:
         both = {"run": priced(option, "run"), "purchase": priced(option, "purchase")}
         return Message("{run}, {purchase}", both)
@@ -102,7 +104,6 @@ def _cost(option: SizingOption, kind: BudgetKind) -> Message:
 
 
 def priced(option: SizingOption, kind: BudgetKind) -> Message:
-    """Return one kind of cost of an option as a sentence says it."""
     amount = getattr(option.costs, kind)
     if amount is None:
         rented = kind == "purchase" and option.acquisition == "rent"
@@ -111,7 +112,7 @@ def priced(option: SizingOption, kind: BudgetKind) -> Message:
 
 
 def paid(amount: float, currency: str, option: SizingOption, kind: BudgetKind) -> Message:
-    """Return an amount of money with what it pays for."""
+    """Say what an amount of money pays for."""
     values: dict[str, object] = {"amount": money(amount, currency)}
     if kind == "purchase":
         return Message("{amount} to buy", values)
