@@ -1,4 +1,4 @@
-"""What to take and what not to, from the options themselves."""
+"""What to take and what not to, from the options of a comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.features.proposals.model import Advice, Reasoned
 from app.features.studies.model import BudgetKind
 
 WORTHWHILE = float(GainRequest.model_fields["threshold"].default)
-"""Gain under which a faster network is not worth its price, as measured gains are judged."""
+"""Gain below which a faster network is not worth its price: the default for measured gains."""
 
 Metric = Literal["time", "cost"]
 
@@ -28,7 +28,7 @@ NO_NETWORKS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class CustomerLimits:
-    """What the customer allows; None where nothing is said."""
+    """The customer's limits; None if unlimited."""
 
     deadline_s: float | None = None
     budget: float | None = None
@@ -37,11 +37,11 @@ class CustomerLimits:
 
 @dataclass(frozen=True, slots=True)
 class AdvisedChoice:
-    """Which option is taken, and what it was taken from."""
+    """The recommended option, and those it was chosen from."""
 
     comparison: Comparison
     limits: CustomerLimits
-    taken: ComparisonRow | None
+    recommended: ComparisonRow | None
     by_rule: ComparisonRow | None
     alone: ComparisonRow | None
     """By time, cost and limits alone."""
@@ -54,7 +54,7 @@ class AdvisedChoice:
 
     @property
     def costs_or_times(self) -> Sequence[ComparisonRow]:
-        """Those that lead in what decides: cost, or time where a cost is not known."""
+        """The cheapest options, or the fastest if a cost is unknown."""
         return self.cheapest or self.fastest
 
 
@@ -66,10 +66,10 @@ def advise(
 ) -> Advice:
     """Return which option to take, which not, and why.
 
-    Among the options that meet the limits the cheapest on one basis is recommended, where every one of them
-    has a cost; where several tie in cost, the fastest of them; where a cost is not known, the fastest of all.
-    Where options tie in both, none is. Where networks were weighed, the same system on the network that was
-    taken goes before. An author's choice goes before the rule, and says so.
+    Among the options within the limits the cheapest on one basis is recommended if all costs are known; of
+    several that tie in cost, the fastest of them; if a cost is unknown, the fastest of all. Options that tie
+    in both leave none recommended. If networks were compared, the same system on the network worth paying
+    for is preferred. The author's choice takes precedence over the rule.
     """
     rows = comparison.rows
     check_chosen(chosen, rows)
@@ -77,19 +77,19 @@ def advise(
     costs, times = ranked(meeting, comparison, "cost"), ranked(meeting, comparison, "time")
     alone = only(costs) or only(ranked(costs or meeting, comparison, "time"))
     if alone is None:
-        # Where nothing else separates them, the faster network of two is not worth its price.
+        # Of two networks that nothing else separates, the faster is not worth its price.
         level = costs or times
         by_rule = only([row for row in level if not on_a_needless_network(row, level, networks)])
     else:
         by_rule = next((row for row in meeting if row.label == networks.get(alone.label)), alone)
-    taken = next((row for row in rows if row.label == chosen), by_rule)
-    choice = AdvisedChoice(comparison, limits, taken, by_rule, alone, costs, times, meeting)
-    tied = [row.label for row in costs or times] if by_rule is None and taken is None else []
-    # What is offered is not advised against: where nothing separates options, each of them is.
-    others = [row for row in rows if row is not taken and row.label not in tied]
+    recommended = next((row for row in rows if row.label == chosen), by_rule)
+    choice = AdvisedChoice(comparison, limits, recommended, by_rule, alone, costs, times, meeting)
+    tied = [row.label for row in costs or times] if by_rule is None and recommended is None else []
+    # Options that tie are all offered, so none of them is advised against.
+    others = [row for row in rows if row is not recommended and row.label not in tied]
     against = {row.label: reasons_against(row, choice) for row in others}
     return Advice(
-        recommended=label_of(taken),
+        recommended=label_of(recommended),
         by_rule=label_of(by_rule),
         reasons=texts(reasons_for(choice)),
         cheapest=label_of(only(costs)),
@@ -105,7 +105,7 @@ def advise(
 
 
 def check_chosen(chosen: str | None, rows: Sequence[ComparisonRow]) -> None:
-    """Refuse to recommend what is not there or does not run."""
+    """Check that the author's choice is one of the options and runs."""
     if chosen is None:
         return
     row = next((row for row in rows if row.label == chosen), None)
@@ -122,7 +122,7 @@ def check_chosen(chosen: str | None, rows: Sequence[ComparisonRow]) -> None:
 def on_a_needless_network(
     row: ComparisonRow, level: Sequence[ComparisonRow], networks: Mapping[str, str]
 ) -> bool:
-    """Tell whether another of the options that are level has a network that does as well for no more."""
+    """Tell whether a tied option has a network that does as well for no more."""
     others = [other for other in level if other is not row]
     if networks.get(row.label) in {other.label for other in others}:
         return True
@@ -151,8 +151,8 @@ def amount(row: ComparisonRow) -> float | None:
     return None if cost is None else cost.value
 
 
-def held(row: ComparisonRow, kind: BudgetKind) -> float | None:
-    """Return what a budget pays for: the run, the purchase (of what is rented its run), or the term."""
+def budgeted_cost(row: ComparisonRow, kind: BudgetKind) -> float | None:
+    """Return the cost a budget covers: the run, the purchase (for rented options the run), or the term."""
     own = next((cost for cost in row.costs if cost.own), None)
     if kind == "run" or own is None:
         return amount(row)
@@ -167,20 +167,20 @@ def seconds(row: ComparisonRow) -> float:
 
 
 def meets(row: ComparisonRow, limits: CustomerLimits) -> bool:
-    """Tell whether an option keeps within what is allowed; an unknown cost keeps within no budget."""
-    cost = held(row, limits.budget_kind)
+    """Tell whether an option is within the limits; an unknown cost is within no budget."""
+    cost = budgeted_cost(row, limits.budget_kind)
     in_time = limits.deadline_s is None or seconds(row) <= limits.deadline_s
     in_budget = limits.budget is None or (cost is not None and cost <= limits.budget)
     return in_time and in_budget
 
 
 def apart(row: ComparisonRow, other: ComparisonRow, comparison: Comparison, metric: Metric) -> bool:
-    """Tell whether something separates the times or the costs of two options."""
+    """Tell whether the times or costs of two options differ clearly."""
     pair = {row.label, other.label}
     if metric == "time":
-        ties = [found.tie for found in comparison.ratios if {found.slower, found.faster} == pair]
+        ties = [ratio.tie for ratio in comparison.ratios if {ratio.slower, ratio.faster} == pair]
     else:
-        ties = [found.tie for found in comparison.cost_ratios if {found.dearer, found.cheaper} == pair]
+        ties = [ratio.tie for ratio in comparison.cost_ratios if {ratio.dearer, ratio.cheaper} == pair]
     if ties:
         return not ties[0]
     less, more = sorted((measure(row, metric), measure(other, metric)))
@@ -192,7 +192,7 @@ def measure(row: ComparisonRow, metric: Metric) -> float:
 
 
 def ranked(rows: Sequence[ComparisonRow], comparison: Comparison, metric: Metric) -> list[ComparisonRow]:
-    """Return the option with the least time or cost and those that tie with it; none where one is unknown."""
+    """Return the option with the least time or cost and those that tie with it; none if one is unknown."""
     if not rows or (metric == "cost" and any(amount(row) is None for row in rows)):
         return []
     best = min(rows, key=lambda row: measure(row, metric))
@@ -204,63 +204,63 @@ def only(rows: Sequence[ComparisonRow]) -> ComparisonRow | None:
 
 
 def reasons_for(choice: AdvisedChoice) -> list[Message]:
-    """Return why an option is recommended, and what to beware of in that."""
-    taken, by_rule = choice.taken, choice.by_rule
-    if taken is None:
+    """Return why an option is recommended, and its caveats."""
+    recommended, by_rule = choice.recommended, choice.by_rule
+    if recommended is None:
         if not choice.meeting:
             return [Message("no option is within the limits; none is recommended")]
         level = choice.costs_or_times
-        return [tied(choice), *unknown_costs(choice), *(said for row in level for said in only_stated(row))]
+        return [tied(choice), *unknown_costs(choice), *(hint for row in level for hint in only_stated(row))]
     cheapest, fastest = only(choice.cheapest), only(choice.fastest)
-    reasons = main_reasons(taken, choice)
-    if taken is cheapest and taken is fastest:
+    reasons = main_reasons(recommended, choice)
+    if recommended is cheapest and recommended is fastest:
         reasons.append(Message("no option within the limits is faster"))
     best = choice.fastest[0] if choice.fastest else None
-    if taken is cheapest and best is not None and not faster_network(best, taken):
-        reasons += dearer_and_faster(best, taken, choice.comparison)
-    reasons += sureness(taken, choice.comparison)
+    if recommended is cheapest and best is not None and not faster_network(best, recommended):
+        reasons += dearer_and_faster(best, recommended, choice.comparison)
+    reasons += sureness(recommended, choice.comparison)
     reasons += ways_to_pay({row.label: row.costs for row in choice.comparison.rows})
-    if taken is by_rule:
+    if recommended is by_rule:
         reasons += unknown_costs(choice)
-    return [*reasons, *only_stated(taken)]
+    return [*reasons, *only_stated(recommended)]
 
 
 def only_stated(row: ComparisonRow) -> list[Message]:
-    """Return what to do before an option is signed whose time nobody has estimated or measured."""
+    """Return the advice to measure an option whose time is only stated or scaled."""
     if row.kind not in {"vendor", "linear"}:
         return []
-    said = Message(
+    hint = Message(
         "the time of {option} is stated by its vendor or scaled from that; have it "
         "measured with your own model before signing",
         {"option": row.label},
     )
-    return [said]
+    return [hint]
 
 
-def main_reasons(taken: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
-    """Return what decided for an option, and what would have been taken otherwise."""
+def main_reasons(recommended: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
+    """Return the main reason for an option, and which one the rule would recommend otherwise."""
     by_rule, alone = choice.by_rule, choice.alone
-    cost = amount(taken)
-    named: dict[str, object] = {"option": taken.label, "time": duration(seconds(taken))}
+    cost = amount(recommended)
+    values: dict[str, object] = {"option": recommended.label, "time": duration(seconds(recommended))}
     if cost is not None:
-        named["cost"] = money(cost, choice.comparison.currency)
+        values["cost"] = money(cost, choice.comparison.currency)
     limited = choice.limits.deadline_s is not None or choice.limits.budget is not None
     instead: ComparisonRow | None = None
-    if taken is not by_rule:
-        reason, instead = Message("{option} is the author's choice: {time}", named), by_rule
+    if recommended is not by_rule:
+        reason, instead = Message("{option} is the author's choice: {time}", values), by_rule
     elif by_rule is not alone:
-        reason, instead = Message("{option} has the network worth paying for: {time}", named), alone
-    elif taken is only(choice.cheapest) and limited:
-        reason = Message("{option} is the cheapest option within the limits: {cost} in {time}", named)
-    elif taken is only(choice.cheapest):
-        reason = Message("{option} is the cheapest option: {cost} in {time}", named)
+        reason, instead = Message("{option} has the network worth paying for: {time}", values), alone
+    elif recommended is only(choice.cheapest) and limited:
+        reason = Message("{option} is the cheapest option within the limits: {cost} in {time}", values)
+    elif recommended is only(choice.cheapest):
+        reason = Message("{option} is the cheapest option: {cost} in {time}", values)
     elif choice.cheapest:
-        named["options"] = joined(choice.cheapest)
-        reason = Message("{options} tie on cost; {option} is the fastest of them: {time}", named)
+        values["options"] = joined(choice.cheapest)
+        reason = Message("{options} tie on cost; {option} is the fastest of them: {time}", values)
     elif limited:
-        reason = Message("{option} is the fastest option within the limits: {time}", named)
+        reason = Message("{option} is the fastest option within the limits: {time}", values)
     else:
-        reason = Message("{option} is the fastest option: {time}", named)
+        reason = Message("{option} is the fastest option: {time}", values)
     if instead is None:
         return [reason]
     otherwise = {"option": instead.label}
@@ -275,42 +275,42 @@ def tied(choice: AdvisedChoice) -> Message:
 
 
 def unknown_costs(choice: AdvisedChoice) -> list[Message]:
-    """Return for which options no cost is known, so that the time decides."""
+    """Return a remark naming the options whose cost is unknown, so that time decides."""
     unknown = [row for row in choice.meeting if amount(row) is None]
     if not unknown:
         return []
     return [Message("the cost of {options} is unknown, so time decides", {"options": joined(unknown)})]
 
 
-def dearer_and_faster(fastest: ComparisonRow, taken: ComparisonRow, comparison: Comparison) -> list[Message]:
-    """Return what more money would buy."""
-    cost, best = amount(fastest), amount(taken)
-    if cost is None or best is None or cost <= best or seconds(fastest) >= seconds(taken):
+def dearer_and_faster(fastest: ComparisonRow, other: ComparisonRow, comparison: Comparison) -> list[Message]:
+    """Return how much sooner a dearer option would finish."""
+    cost, best = amount(fastest), amount(other)
+    if cost is None or best is None or cost <= best or seconds(fastest) >= seconds(other):
         return []
-    if not (apart(fastest, taken, comparison, "time") and apart(fastest, taken, comparison, "cost")):
+    if not (apart(fastest, other, comparison, "time") and apart(fastest, other, comparison, "cost")):
         return []
-    named = {
+    values = {
         "option": fastest.label,
-        "saved": duration(seconds(taken) - seconds(fastest)),
+        "saved": duration(seconds(other) - seconds(fastest)),
         "extra": money(cost - best, comparison.currency),
     }
-    return [Message("{option} would finish {saved} sooner for {extra} more", named)]
+    return [Message("{option} would finish {saved} sooner for {extra} more", values)]
 
 
-def sureness(taken: ComparisonRow, comparison: Comparison) -> list[Message]:
-    """Return how sure it is that an option is faster than the next one, or with which options it ties."""
+def sureness(recommended: ComparisonRow, comparison: Comparison) -> list[Message]:
+    """Return how likely an option is faster than the next one, and with which options it ties."""
     reasons = []
-    equal = [
-        ratio.slower if ratio.faster == taken.label else ratio.faster
+    tied_labels = [
+        ratio.slower if ratio.faster == recommended.label else ratio.faster
         for ratio in comparison.ratios
-        if ratio.tie and taken.label in (ratio.faster, ratio.slower)
+        if ratio.tie and recommended.label in (ratio.faster, ratio.slower)
     ]
-    if equal:
-        reasons.append(Message("it ties with {others} on time", {"others": ", ".join(equal)}))
+    if tied_labels:
+        reasons.append(Message("it ties with {others} on time", {"others": ", ".join(tied_labels)}))
     slower = [
         {"other": ratio.slower, "probability": chance(ratio.probability)}
         for ratio in comparison.ratios
-        if ratio.faster == taken.label and ratio.probability is not None and not ratio.tie
+        if ratio.faster == recommended.label and ratio.probability is not None and not ratio.tie
     ]
     if slower:
         reasons.append(Message("it is faster than {other} with a probability of {probability}", slower[-1]))
@@ -318,7 +318,6 @@ def sureness(taken: ComparisonRow, comparison: Comparison) -> list[Message]:
 
 
 def reasons_against(row: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
-    """Return why not to buy an option; nothing where nothing speaks against it."""
     if row.hours is None:
         return [does_not_fit(row)]
     limits, currency = choice.limits, choice.comparison.currency
@@ -326,12 +325,12 @@ def reasons_against(row: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
     if limits.deadline_s is not None and seconds(row) > limits.deadline_s:
         late = {"time": duration(seconds(row)), "limit": duration(limits.deadline_s)}
         reasons.append(Message("misses the deadline: {time}, limit {limit}", late))
-    cost = held(row, limits.budget_kind)
+    cost = budgeted_cost(row, limits.budget_kind)
     if limits.budget is not None and cost is not None and cost > limits.budget:
         dear = {"cost": money(cost, currency), "limit": money(limits.budget, currency)}
         reasons.append(Message("exceeds the budget: {cost}, limit {limit}", dear))
-    if choice.taken is not None and choice.taken.hours is not None:
-        reasons += against(row, choice.taken, choice)
+    if choice.recommended is not None and choice.recommended.hours is not None:
+        reasons += against(row, choice.recommended, choice)
     if row.kind == "linear":
         reasons.append(Message("was never run at this size: its time is an extrapolation that flatters it"))
     return reasons
@@ -350,27 +349,28 @@ def does_not_fit(row: ComparisonRow) -> Message:
     )
 
 
-def against(row: ComparisonRow, taken: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
-    """Return what speaks against an option beside the one that is taken."""
+def against(row: ComparisonRow, recommended: ComparisonRow, choice: AdvisedChoice) -> list[Message]:
+    """Return the reasons against an option compared with the recommended one."""
     comparison = choice.comparison
-    cost, best = amount(row), amount(taken)
-    clear = apart(row, taken, comparison, "time")
-    ratio = significant(seconds(row) / seconds(taken))
-    slower = clear and seconds(row) > seconds(taken)
+    cost, best = amount(row), amount(recommended)
+    clear = apart(row, recommended, comparison, "time")
+    ratio = significant(seconds(row) / seconds(recommended))
+    slower = clear and seconds(row) > seconds(recommended)
     if cost is None or best is None:
         if slower and cost is None and best is None:
-            return [
-                Message("takes {ratio} times as long as {option}", {"option": taken.label, "ratio": ratio})
-            ]
+            values = {"option": recommended.label, "ratio": ratio}
+            return [Message("takes {ratio} times as long as {option}", values)]
         return []
-    if cost <= best or not apart(row, taken, comparison, "cost"):
+    if cost <= best or not apart(row, recommended, comparison, "cost"):
         return []
     extra = money(cost - best, comparison.currency)
-    named = {"extra": extra, "option": taken.label, "ratio": ratio}
+    values = {"extra": extra, "option": recommended.label, "ratio": ratio}
     if slower:
-        return [Message("a run costs {extra} more than with {option} and takes {ratio} times as long", named)]
-    if faster_network(row, taken):
-        gain = seconds(taken) / seconds(row) - 1.0
+        return [
+            Message("a run costs {extra} more than with {option} and takes {ratio} times as long", values)
+        ]
+    if faster_network(row, recommended):
+        gain = seconds(recommended) / seconds(row) - 1.0
         measured = {"gain": significant(100.0 * gain), "threshold": significant(100.0 * WORTHWHILE)}
         return [
             Message(
@@ -380,22 +380,22 @@ def against(row: ComparisonRow, taken: ComparisonRow, choice: AdvisedChoice) -> 
             )
         ]
     if not clear:
-        return [Message("a run costs {extra} more than with {option} and ties with it on time", named)]
+        return [Message("a run costs {extra} more than with {option} and ties with it on time", values)]
     if choice.limits.deadline_s is None:
         return []
     kept = {
-        "option": taken.label,
+        "option": recommended.label,
         "extra": extra,
-        "saved": duration(seconds(taken) - seconds(row)),
+        "saved": duration(seconds(recommended) - seconds(row)),
     }
     return [Message("{option} already meets the deadline; this costs {extra} more to save {saved}", kept)]
 
 
-def faster_network(row: ComparisonRow, taken: ComparisonRow) -> bool:
-    """Tell whether an option differs by its network alone, and gains less than is worthwhile."""
-    if row.estimate is None or taken.estimate is None:
+def faster_network(row: ComparisonRow, recommended: ComparisonRow) -> bool:
+    """Tell whether an option differs only by its network, and gains less than is worthwhile."""
+    if row.estimate is None or recommended.estimate is None:
         return False
-    system, other = row.estimate.system, taken.estimate.system
-    gain = seconds(taken) / seconds(row) - 1.0
+    system, other = row.estimate.system, recommended.estimate.system
+    gain = seconds(recommended) / seconds(row) - 1.0
     alike = (system.id, system.count) == (other.id, other.count)
     return alike and system.fabric != other.fabric and gain < WORTHWHILE

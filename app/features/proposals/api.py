@@ -93,9 +93,9 @@ def list_proposals(
     ] = None,
 ) -> Page[ProposalSummary]:
     """List identifiers, customers and statuses, newest first."""
-    wanted = listed.of(customer=customer)
+    list_filter = listed.of(customer=customer)
     return proposals.list_proposals(
-        bench, workspace, listed.limit, listed.cursor, status, review, wanted=wanted
+        bench, workspace, listed.limit, listed.cursor, status, review, wanted=list_filter
     )
 
 
@@ -155,9 +155,9 @@ def get_proposal(
     bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, response: Response
 ) -> Proposal:
     """Return the proposal in its current state; use the ETag in If-Match to change it."""
-    found = proposals.get_proposal(bench, workspace, identifier)
-    response.headers["ETag"] = write_tag(found.version)
-    return found
+    proposal = proposals.get_proposal(bench, workspace, identifier)
+    response.headers["ETag"] = write_tag(proposal.version)
+    return proposal
 
 
 @router.patch("/{id}", summary="Update a draft", responses={**ASK, **CHANGED})
@@ -171,9 +171,9 @@ def change_proposal(
     tag: MatchHeader = None,
 ) -> Proposal:
     """Change the given fields and recompute the figures; returns 409 for frozen proposals."""
-    changed = proposals.change_proposal(bench, workspace, identifier, body, read_tag(tag))
-    response.headers["ETag"] = write_tag(changed.version)
-    return changed
+    proposal = proposals.change_proposal(bench, workspace, identifier, body, read_tag(tag))
+    response.headers["ETag"] = write_tag(proposal.version)
+    return proposal
 
 
 @router.post("/{id}/freeze", summary="Freeze a draft", responses=CHANGE)
@@ -232,11 +232,11 @@ def share_proposal(
 
     The token is returned only once and not stored: a response repeated for its key omits it.
     """
-    made = sharing.create_share(bench, workspace, identifier, body, key)
-    if made.path is not None:
-        url = response.headers["Location"] = located_at(request, made.path)
-        made = made.model_copy(update={"url": url})
-    return made
+    created = sharing.create_share(bench, workspace, identifier, body, key)
+    if created.path is not None:
+        url = response.headers["Location"] = located_at(request, created.path)
+        created = created.model_copy(update={"url": url})
+    return created
 
 
 @router.delete("/{id}/share", status_code=204, summary="Revoke a share link", responses=READ)

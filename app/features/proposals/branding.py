@@ -1,4 +1,4 @@
-"""How a proposal looks: its accent, and logos from outside drawn anew, of which the picture alone is kept."""
+"""Appearance of a proposal: its accent, and uploaded logos redrawn so that only the picture is kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.features.proposals.model import Branding, BrandingInput, Logo, LogoInpu
 from app.platform.fonts import font_folder
 
 ACCENT = "#2447d6"
-"""Colour of the pages, taken where nobody asks for another."""
+"""Accent of the pages, the default."""
 
 READABLE = 4.5
 """Contrast of text with its ground (WCAG 2.2, success criterion 1.4.3)."""
@@ -29,18 +29,18 @@ STEP = 0.96
 """Factor by which a colour that is too light is darkened at a time."""
 
 
-def branding_of(asked: BrandingInput, logo: Logo | None, customer_logo: Logo | None = None) -> Branding:
-    accent, note = accent_of(asked.accent)
-    footer = asked.footer or None
+def branding_of(branding: BrandingInput, logo: Logo | None, customer_logo: Logo | None = None) -> Branding:
+    accent, note = accent_of(branding.accent)
+    footer = branding.footer or None
     return Branding(accent=accent, footer=footer, logo=logo, customer_logo=customer_logo, note=note)
 
 
-def accent_of(asked: str | None) -> tuple[str, Text | None]:
-    """Return the accent that is used, and a note where it is not the one asked for."""
-    used = ACCENT if asked is None else readable(asked)
-    if asked is None or used == asked.lower():
+def accent_of(colour: str | None) -> tuple[str, Text | None]:
+    """Return the accent used, and a note if it is not the one asked for."""
+    used = ACCENT if colour is None else readable(colour)
+    if colour is None or used == colour.lower():
         return used, None
-    colours = {"asked": asked.lower(), "used": used}
+    colours = {"asked": colour.lower(), "used": used}
     template = "The accent colour {asked} is too light to read on white; it is darkened to {used}"
     return used, Text.of(Message(template, colours))
 
@@ -52,11 +52,11 @@ def readable(colour: str) -> str:
     ('#0b5fff', '#847700')
     """
     channels = [float(channel) for channel in bytes.fromhex(colour[1:])]
-    written = colour.lower()
-    while contrast_with_white(written) < READABLE:
+    readable_colour = colour.lower()
+    while contrast_with_white(readable_colour) < READABLE:
         channels = [channel * STEP for channel in channels]
-        written = "#" + "".join(f"{int(channel):02x}" for channel in channels)
-    return written
+        readable_colour = "#" + "".join(f"{int(channel):02x}" for channel in channels)
+    return readable_colour
 
 
 def contrast_with_white(colour: str) -> float:
@@ -78,15 +78,15 @@ def linear(channel: int) -> float:
 FIELD = "branding.logo"
 
 FORMATS = {"image/png": "png", "image/svg+xml": "svg"}
-"""Kind of a picture → what the compiler of the document calls it."""
+"""Media type → format in Typst."""
 
 MAX_BYTES = 500_000
 
 MAX_PIXELS = 16_000_000
-"""Pixels of a PNG that are unpacked at most."""
+"""Largest PNG that is unpacked. [pixels]"""
 
 KEPT = (840, 320)
-"""Largest picture that is kept: 42 × 16 mm at 500 dots an inch. [pixels]"""
+"""Largest picture kept: 42 × 16 mm at 500 dots an inch. [pixels]"""
 
 MAX_ELEMENTS, MAX_DEPTH, MAX_NUMBER = 2_000, 24, 1e6
 
@@ -98,9 +98,9 @@ SHAPES = {
 }
 
 DROPPED = {"title", "desc", "metadata"}
-"""Elements that say something about the picture and draw nothing."""
+"""Elements that describe the picture and draw nothing."""
 
-# What is taken is not given back (++, *+): no text makes these patterns try one way after the other.
+# Possessive quantifiers (++, *+) keep matching linear in the length of the text.
 NUMERIC = re.compile(r"[\s,]*+(?:[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d{1,2}+)?(?:%|px)?[\s,]*+)++")
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,2})?")
@@ -132,18 +132,18 @@ ATTRIBUTES: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("transform", "gradientTransform"), TRANSFORM),
     "d": PATH,
 }
-"""Attribute that draws → what its values look like."""
+"""Drawing attribute → pattern of its values."""
 
 
-def read_logo(asked: LogoInput) -> Logo:
-    """Return a logo drawn anew: a PNG by its pixels, an SVG by the shapes that are on a list."""
+def read_logo(logo_input: LogoInput) -> Logo:
+    """Return a redrawn logo: a PNG by its pixels, an SVG by its allowed shapes."""
     try:
-        data = base64.b64decode(asked.data, validate=True)
+        data = base64.b64decode(logo_input.data, validate=True)
     except (binascii.Error, ValueError):
         raise BadInput.at(f"{FIELD}.data", "is not valid base64") from None
     if len(data) > MAX_BYTES:
         raise BadInput.at(FIELD, "has {size} bytes; the limit is {most}", size=len(data), most=MAX_BYTES)
-    logo = png(data) if asked.media_type == "image/png" else svg(data)
+    logo = png(data) if logo_input.media_type == "image/png" else svg(data)
     check_drawable(logo)
     return logo
 
@@ -157,8 +157,8 @@ def png(data: bytes) -> Logo:
             with Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
                 width, height = picture.size
                 if width * height > MAX_PIXELS:
-                    said = "has {width} × {height} pixels; the limit is {most} pixels"
-                    raise BadInput.at(FIELD, said, width=width, height=height, most=MAX_PIXELS)
+                    refusal = "has {width} × {height} pixels; the limit is {most} pixels"
+                    raise BadInput.at(FIELD, refusal, width=width, height=height, most=MAX_PIXELS)
                 drawn = picture.convert("RGBA")
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise BadInput.at(FIELD, "has more than {most} pixels", most=MAX_PIXELS) from None
@@ -172,79 +172,79 @@ def png(data: bytes) -> Logo:
 
 def logo_of(media_type: str, data: bytes, size: tuple[int, int]) -> Logo:
     width, height = size
-    written = base64.b64encode(data).decode()
-    return Logo(media_type=media_type, data=written, width=width, height=height)
+    encoded = base64.b64encode(data).decode()
+    return Logo(media_type=media_type, data=encoded, width=width, height=height)
 
 
 def svg(data: bytes) -> Logo:
     try:
         root = fromstring(data.decode("utf-8"), forbid_dtd=True)
     except (DefusedXmlException, ParseError, UnicodeDecodeError, ValueError):
-        said = "is not a readable SVG; use plain XML in UTF-8 without document type or entities"
-        raise BadInput.at(FIELD, said) from None
+        refusal = "is not a readable SVG; use plain XML in UTF-8 without document type or entities"
+        raise BadInput.at(FIELD, refusal) from None
     if root.tag != f"{{{SVG}}}svg":
         raise BadInput.at(FIELD, "is not an SVG: its root element is a different one")
     count = 0
 
-    def copy(found: Element, parent: Element | None, depth: int) -> Element:
+    def copy(element: Element, parent: Element | None, depth: int) -> Element:
         nonlocal count
         count += 1
         if depth > MAX_DEPTH or count > MAX_ELEMENTS:
-            said = "has more than {elements} elements, or is nested deeper than {depth} levels"
-            raise BadInput.at(FIELD, said, elements=MAX_ELEMENTS, depth=MAX_DEPTH)
-        name = found.tag.rpartition("}")[2]
-        kept = Element(name) if parent is None else SubElement(parent, name)
-        for attribute, value in found.attrib.items():
+            refusal = "has more than {elements} elements, or is nested deeper than {depth} levels"
+            raise BadInput.at(FIELD, refusal, elements=MAX_ELEMENTS, depth=MAX_DEPTH)
+        name = element.tag.rpartition("}")[2]
+        copied = Element(name) if parent is None else SubElement(parent, name)
+        for attribute, value in element.attrib.items():
             if (allowed := kept_attribute(name, attribute, value)) is not None:
-                kept.set(*allowed)
-        for child in filter(drawable, found):
-            copy(child, kept, depth + 1)
-        return kept
+                copied.set(*allowed)
+        for child in filter(drawable, element):
+            copy(child, copied, depth + 1)
+        return copied
 
-    kept = copy(root, None, 0)
-    size = size_of(kept)
-    kept.set("xmlns", SVG)
-    return logo_of("image/svg+xml", tostring(kept, encoding="utf-8"), size)
+    clean = copy(root, None, 0)
+    size = size_of(clean)
+    clean.set("xmlns", SVG)
+    return logo_of("image/svg+xml", tostring(clean, encoding="utf-8"), size)
 
 
-def drawable(found: Any) -> bool:
-    """Tell whether an element is drawn; what only describes is left out, what does more is refused."""
-    if not isinstance(found.tag, str):
+def drawable(element: Any) -> bool:
+    """Tell whether an element is drawn; metadata is left out, anything else is refused."""
+    if not isinstance(element.tag, str):
         return False
-    namespace, _, name = found.tag.rpartition("}")
+    namespace, _, name = element.tag.rpartition("}")
     if namespace != f"{{{SVG}" or name in DROPPED:
         return False
     if name not in SHAPES:
-        said = (
+        refusal = (
             "contains the element “{name}”; only shapes, paths, groups and gradients are "
             "allowed: convert text to paths"
         )
-        raise BadInput.at(FIELD, said, name=name[:40])
+        raise BadInput.at(FIELD, refusal, name=name[:40])
     return True
 
 
 def kept_attribute(element: str, attribute: str, value: str) -> tuple[str, str] | None:
-    """Return an attribute that draws; others are left out, those that act or lead outside are refused."""
+    """Return an allowed attribute; others are left out, and scripts and links are refused."""
     name, value = attribute.rpartition("}")[2], value.strip()
     if name.lower().startswith("on") or name == "href":
-        said = "contains the attribute “{name}”; a logo must not run anything or link elsewhere"
-        raise BadInput.at(FIELD, said, name=name[:40])
+        refusal = "contains the attribute “{name}”; a logo must not run anything or link elsewhere"
+        raise BadInput.at(FIELD, refusal, name=name[:40])
     if attribute == name == "style":
         raise BadInput.at(FIELD, "contains styles; set colors as attributes such as fill")
     if attribute != name or name not in ATTRIBUTES:
         return None
     if not ATTRIBUTES[name].fullmatch(value):
-        said = "the attribute “{name}” of “{element}” has an unreadable value"
-        raise BadInput.at(FIELD, said, name=name, element=element)
+        refusal = "the attribute “{name}” of “{element}” has an unreadable value"
+        raise BadInput.at(FIELD, refusal, name=name, element=element)
     numeric = ATTRIBUTES[name] in (NUMERIC, PATH, TRANSFORM)
     if numeric and any(abs(float(number)) > MAX_NUMBER for number in NUMBER.findall(value)):
-        said = "the attribute “{name}” contains a number beyond {most}"
-        raise BadInput.at(FIELD, said, name=name, most=MAX_NUMBER)
+        refusal = "the attribute “{name}” contains a number beyond {most}"
+        raise BadInput.at(FIELD, refusal, name=name, most=MAX_NUMBER)
     return name, value
 
 
 def size_of(root: Element) -> tuple[int, int]:
-    """Return width and height of an SVG; without a size it has those of its view box."""
+    """Return width and height of an SVG, by default those of its view box."""
     box = [float(number) for number in NUMBER.findall(root.get("viewBox", ""))]
     sides = [NUMBER.findall(root.get(name, "")) for name in ("width", "height")]
     if len(box) != 4 and not all(sides):
@@ -254,7 +254,7 @@ def size_of(root: Element) -> tuple[int, int]:
             root.attrib.pop(name, None)
         width, height = box[2:]
     else:
-        width, height = (float(found[0]) for found in sides)
+        width, height = (float(numbers[0]) for numbers in sides)
         root.set("viewBox", f"0 0 {width:g} {height:g}")
     if not (width >= 1e-3 and height >= 1e-3 and 1e-3 <= width / height <= 1e3):
         raise BadInput.at(FIELD, "has no area, or its proportions are too extreme")
@@ -262,7 +262,7 @@ def size_of(root: Element) -> tuple[int, int]:
 
 
 def check_drawable(logo: Logo) -> None:
-    """Refuse a picture that the compiler of the document cannot draw."""
+    """Check that Typst can draw a picture."""
     source = (
         '#set page(width: 50mm, height: 20mm)\n#image(bytes(json(bytes(sys.inputs.at("data")))), '
         f'format: "{FORMATS[logo.media_type]}", width: 42mm, height: 16mm, fit: "contain", alt: "logo")'

@@ -66,11 +66,11 @@ NOTHING_NAMED = Named()
 SEVERITIES = ("serious", "caution", "info")
 
 Concerned = tuple[str | None, CheckWarning]
-"""Label of the option that a warning concerns, None for all, and the warning."""
+"""Label of the option that a warning concerns (None for all), and the warning."""
 
 
 def build_content(
-    asked: ProposalRequest,
+    request: ProposalRequest,
     options: Sequence[ComparisonEntry],
     context: SizingContext,
     *,
@@ -83,48 +83,48 @@ def build_content(
 ) -> ProposalContent:
     catalog = context.catalog
     labels = row_labels(options)
-    whole = compare(
+    everything = compare(
         options,
         catalog=catalog,
-        scaling_efficiency=asked.scaling_efficiency,
-        title=asked.title or title,
-        locale=asked.locale,
-        currency=asked.currency,
+        scaling_efficiency=request.scaling_efficiency,
+        title=request.title or title,
+        locale=request.locale,
+        currency=request.currency,
     )
-    shown = chosen_labels(asked.options, labels)
-    basis = BasisAsked(term_years=asked.term_years)
-    comparison = narrowed(on_one_basis(whole, options, context, basis), shown, catalog)
+    labels_shown = chosen_labels(request.options, labels)
+    basis = BasisAsked(term_years=request.term_years)
+    comparison = narrowed(on_one_basis(everything, options, context, basis), labels_shown, catalog)
     rows = comparison.rows
-    requests = {label: one.request for label, one in zip(labels, options, strict=True)}
-    stated = StatedPrices(asked.study_id or asked.comparison_id or "", title, 1, today.isoformat(), ())
-    bills, asked_of_bills = option_bills(rows, requests, context, asked, stated)
+    requests = {label: option.request for label, option in zip(labels, options, strict=True)}
+    stated = StatedPrices(request.study_id or request.comparison_id or "", title, 1, today.isoformat(), ())
+    bills, bill_warnings = option_bills(rows, requests, context, request, stated)
     evidence = evidence_of(named, context)
-    limits = CustomerLimits(asked.deadline_s, asked.budget, asked.budget_kind or "run")
-    by_figures = advise(comparison, limits, asked.recommended, networks_instead(named, rows))
-    taken = next((row for row in rows if row.label == by_figures.recommended), None)
-    advice = with_evidence(by_figures, evidence, taken)
+    limits = CustomerLimits(request.deadline_s, request.budget, request.budget_kind or "run")
+    by_figures = advise(comparison, limits, request.recommended, networks_instead(named, rows))
+    recommended = next((row for row in rows if row.label == by_figures.recommended), None)
+    advice = with_evidence(by_figures, evidence, recommended)
     warnings: list[Concerned] = [(None, warning) for warning in comparison.warnings]
     warnings += [(row.label, warning) for row in rows if row.estimate for warning in row.estimate.warnings]
     warnings += [(None, warning) for warning in not_sold_new(rows, catalog)]
-    warnings += [*asked_of_bills, *evidence_warnings(named, evidence, taken)]
+    warnings += [*bill_warnings, *evidence_warnings(named, evidence, recommended)]
     estimates = [row.estimate for row in rows if row.estimate is not None]
-    sections = sections_of(asked.sections, asked.locale, asked.reason)
+    sections = sections_of(request.sections, request.locale, request.reason)
     offered = [advice.recommended] if advice.recommended else advice.tied
     return ProposalContent(
         edition=EDITION,
         title=comparison.title,
-        customer=asked.customer,
-        locale=asked.locale,
-        currency=asked.currency,
+        customer=request.customer,
+        locale=request.locale,
+        currency=request.currency,
         reason=reason_in(sections),
-        valid_until=asked.valid_until,
-        price_book_id=asked.price_book_id,
-        confidential=asked.confidential,
-        branding=branding_of(asked.branding, logo, customer_logo),
+        valid_until=request.valid_until,
+        price_book_id=request.price_book_id,
+        confidential=request.confidential,
+        branding=branding_of(request.branding, logo, customer_logo),
         made_on=today,
         engine_version=estimates[0].engine_version if estimates else __version__,
         catalog_version=estimates[0].catalog_version if estimates else catalog.version,
-        requests=needed_requests(options, labels, shown),
+        requests=needed_requests(options, labels, labels_shown),
         comparison=comparison,
         advice=advice,
         evidence=evidence,
@@ -134,9 +134,9 @@ def build_content(
         assumptions=assumptions_of(rows),
         sources=sources_of(estimates, bills, evidence),
         number=number,
-        sender=asked.sender,
+        sender=request.sender,
         sections=sections,
-        acceptance=[one for row in rows if row.label in offered for one in commitments(row)],
+        acceptance=[figure for row in rows if row.label in offered for figure in commitments(row)],
         names=names_of(rows, catalog),
     )
 
@@ -147,25 +147,25 @@ COMMITTED_FIGURES: Mapping[str, Literal["at_most", "at_least"]] = {
     "step_time": "at_most",
     "system.power": "at_most",
 }
-"""Figure of an estimate that an acceptance test can measure → the side on which it is kept."""
+"""Figure of an estimate that an acceptance test can measure → the bound it is committed to."""
 
 
 def commitments(row: ComparisonRow) -> list[Commitment]:
     """Return the figures of an option that can be committed to: those with a range.
 
-    Ranges are from the 10th to the 90th percentile, so that the worse end is kept with 90 %.
+    The committed value is the worse end of the range from the 10th to the 90th percentile, kept with 90 %.
     """
     if row.estimate is None or row.hours is None:
         return []
-    found: list[Commitment] = []
+    figures: list[Commitment] = []
     for figure, bound in COMMITTED_FIGURES.items():
         expected = functools.reduce(getattr, figure.split("."), row.estimate)
         if isinstance(expected, Quantity) and expected.low < expected.high:
-            kept = expected.high if bound == "at_most" else expected.low
+            committed = expected.high if bound == "at_most" else expected.low
             stated = {"option": row.label, "figure": figure, "bound": bound, "expected": expected}
-            basis = {"committed": kept, "level": COMMITTED, "basis": "range"}
-            found.append(Commitment.model_validate({**stated, **basis}))
-    return found
+            basis = {"committed": committed, "level": COMMITTED, "basis": "range"}
+            figures.append(Commitment.model_validate(stated | basis))
+    return figures
 
 
 def chosen_labels(wanted: Sequence[str] | None, labels: Sequence[str]) -> list[str]:
@@ -179,13 +179,13 @@ def chosen_labels(wanted: Sequence[str] | None, labels: Sequence[str]) -> list[s
 
 
 def narrowed(whole: Comparison, shown: Sequence[str], catalog: Catalog) -> Comparison:
-    """Return a comparison with the rows that are shown alone, without samples and notes of prices."""
+    """Return a comparison with the rows shown, without samples and the notes of price books."""
     rows = [silent_row(row) for row in whole.rows if row.label in shown]
-    ratios = [one for one in whole.ratios if {one.slower, one.faster} <= set(shown)]
-    costs = [one for one in whole.cost_ratios if {one.dearer, one.cheaper} <= set(shown)]
-    times = [(one.faster, one.slower, one.tie) for one in ratios]
+    ratios = [ratio for ratio in whole.ratios if {ratio.slower, ratio.faster} <= set(shown)]
+    costs = [ratio for ratio in whole.cost_ratios if {ratio.dearer, ratio.cheaper} <= set(shown)]
+    times = [(ratio.faster, ratio.slower, ratio.tie) for ratio in ratios]
     fastest = leading([row.label for row in rows if row.hours is not None], times)
-    cheaper = [(one.cheaper, one.dearer, one.tie) for one in costs]
+    cheaper = [(ratio.cheaper, ratio.dearer, ratio.tie) for ratio in costs]
     cheapest = leading([row.label for row in rows if row.costs], cheaper)
     return whole.model_copy(
         update={
@@ -202,14 +202,14 @@ def narrowed(whole: Comparison, shown: Sequence[str], catalog: Catalog) -> Compa
 
 
 def leading(labels: Sequence[str], ratios: Sequence[tuple[str, str, bool]]) -> list[str]:
-    """Return the option that leads all others and those that tie with it, from less, more and tie."""
+    """Return the leading option and those that tie with it, from triples of less, more and tie."""
     beaten = {more for _, more, _ in ratios}
     best = next((label for label in labels if label not in beaten), None)
     return [] if best is None else [best, *(more for less, more, tie in ratios if less == best and tie)]
 
 
 def silent_row(row: ComparisonRow) -> ComparisonRow:
-    """Return a row without samples, and without what a price book notes: contracts and discounts."""
+    """Return a row without samples and the notes of a price book, which tell of contracts and discounts."""
     if row.estimate is None:
         return row
     cost = row.estimate.cost
@@ -221,32 +221,32 @@ def silent_row(row: ComparisonRow) -> ComparisonRow:
 
 
 def silent(figures: Sequence[CostFigure]) -> list[CostFigure]:
-    return [one.model_copy(update={"note": ""}) if one.status == "book" else one for one in figures]
+    return [f.model_copy(update={"note": ""}) if f.status == "book" else f for f in figures]
 
 
 def needed_requests(
     options: Sequence[ComparisonEntry], labels: Sequence[str], shown: Sequence[str]
 ) -> list[dict[str, object]]:
-    """Return what was asked of the rows that are shown and of those they are scaled from."""
-    asked = {label: option.request for label, option in zip(labels, options, strict=True)}
+    """Return the requests of the rows shown and of those they are scaled from."""
+    requests = {label: option.request for label, option in zip(labels, options, strict=True)}
     needed = set(shown)
     for label in shown:
-        request = asked[label]
-        # Rows with hours of their own may name each other; what is needed already brings its own with it.
-        while isinstance(request, PublishedFigure) and request.scaled_from in asked.keys() - needed:
+        request = requests[label]
+        # Rows with hours of their own may name each other; a needed row already has what it scales from.
+        while isinstance(request, PublishedFigure) and request.scaled_from in requests.keys() - needed:
             needed.add(request.scaled_from)
-            request = asked[request.scaled_from]
+            request = requests[request.scaled_from]
     return [
         {**request.model_dump(mode="json", exclude_unset=True), "label": label}
-        for label, request in asked.items()
+        for label, request in requests.items()
         if label in needed
     ]
 
 
 def term_of(comparison: Comparison) -> Term | None:
-    """Return the costs of all estimates over the term of their one basis; None where none has a cost.
+    """Return the costs of all estimates over the term; None if no option has a cost.
 
-    An option stands as it is asked for; what else it could be rented for follows it.
+    Other ways to pay for an option follow its own.
     """
     basis, options = comparison.one_basis, []
     for label, cost in ((row.label, cost) for row in comparison.rows for cost in row.costs):
@@ -265,13 +265,13 @@ def option_bills(
     rows: Sequence[ComparisonRow],
     requests: Mapping[str, EstimateRequest | PublishedFigure],
     context: SizingContext,
-    asked_of: ProposalRequest,
+    proposal: ProposalRequest,
     stated: StatedPrices,
 ) -> tuple[list[OptionBill], list[Concerned]]:
-    """Return the parts of every option that runs and names its system, and what to ask about them."""
-    currency = asked_of.currency
+    """Return the bills of the options that run and name a system, and the warnings about them."""
+    currency = proposal.currency
     bills: list[OptionBill] = []
-    asked: list[Concerned] = []
+    warnings: list[Concerned] = []
     for row in rows:
         count = counted(row)
         if row.system is None or count is None or row.hours is None:
@@ -279,23 +279,23 @@ def option_bills(
         request, priced = requests[row.label], context
         entry = context.catalog.system(row.system)
         if entry.acquisition is Acquisition.RENT:
-            asked_for = request.assumptions if isinstance(request, EstimateRequest) else AssumptionsInput()
-            bills.append(rented(row.label, entry, count, asked_for, context, currency))
+            assumptions = request.assumptions if isinstance(request, EstimateRequest) else AssumptionsInput()
+            bills.append(rented(row.label, entry, count, assumptions, context, currency))
             continue
         try:
             if isinstance(request, EstimateRequest):
                 priced = at_prices_of(context, request, stated, row.label)
-            bill = make_bill(bill_request(row, entry, count, currency, asked_of.bill), priced)
+            bill = make_bill(bill_request(row, entry, count, currency, proposal.bill), priced)
         except AppError as error:
             bills.append(option_bill(row.label, note=Text.of(error.message)))
             continue
         bills.append(bought(row.label, bill))
-        asked += [(row.label, warning) for warning in bill.warnings]
-    return bills, asked
+        warnings += [(row.label, warning) for warning in bill.warnings]
+    return bills, warnings
 
 
 def counted(row: ComparisonRow) -> int | None:
-    """Return how many systems an option is: as estimated, or as its factor says where that is whole."""
+    """Return the number of systems of an option: as estimated, or its factor if that is whole."""
     if row.estimate is not None:
         return row.estimate.system.count
     if row.scaled_from is None:
@@ -306,20 +306,20 @@ def counted(row: ComparisonRow) -> int | None:
 def bill_request(
     row: ComparisonRow, entry: SystemEntry, count: int, currency: str, inputs: BillInputs | None
 ) -> BillRequest:
-    """Return what a bill is asked for, as the Bill view of the study asks; pods bring their own network."""
-    found: dict[str, Any] = {"system": entry.id, "count": count, "currency": currency}
+    """Return the request for a bill as in the Bill view of the study; pods include their network."""
+    fields: dict[str, Any] = {"system": entry.id, "count": count, "currency": currency}
     if row.estimate is not None and entry.chip_kind is not ChipKind.IPU:
         summary = row.estimate.system
-        found |= {"fabric": summary.fabric, "ports_per_node": summary.ports_per_node}
+        fields |= {"fabric": summary.fabric, "ports_per_node": summary.ports_per_node}
     if row.estimate is not None and row.estimate.cost is not None:
-        # What the cost counts is what the bill lists.
+        # The bill lists what the cost counts.
         basis = row.estimate.cost.basis
-        found |= {name: basis[name] for name in ("region", "storage_tb") if basis.get(name) is not None}
-    return BillRequest.model_validate(found | (stated_inputs(inputs, entry.chip_kind) if inputs else {}))
+        fields |= {name: basis[name] for name in ("region", "storage_tb") if basis.get(name) is not None}
+    return BillRequest.model_validate(fields | (stated_inputs(inputs, entry.chip_kind) if inputs else {}))
 
 
 def option_bill(label: str, **known: Any) -> OptionBill:
-    """Return the bill of an option; what is not known of it is null."""
+    """Return the bill of an option; fields not given are null."""
     nothing = dict.fromkeys(OptionBill.model_fields) | {"lines": [], "groups": [], "complete": False}
     return OptionBill.model_validate({**nothing, **known, "label": label})
 
@@ -340,17 +340,17 @@ def rented(
     label: str,
     entry: SystemEntry,
     count: int,
-    asked: AssumptionsInput,
+    assumptions: AssumptionsInput,
     context: SizingContext,
     currency: str,
 ) -> OptionBill:
-    """Return what a rented option pays for an hour, in the way in which it is paid."""
-    figure = context.catalog.find(entry.id, "price_hour", RENTALS[asked.rental or "on-demand"])
+    """Return the bill of a rented option: its hourly price in its way of paying."""
+    figure = context.catalog.find(entry.id, "price_hour", RENTALS[assumptions.rental or "on-demand"])
     won = context.catalog.cost_defaults(entry.chip_kind).won_per_dollar
     rates = (won.si, won.si_low, won.si_high) if currency == "KRW" else (1.0, 1.0, 1.0)
     price, total = None, None
-    if asked.hourly_price is not None:
-        figure, price = None, Quantity.exact(asked.hourly_price, currency)
+    if assumptions.hourly_price is not None:
+        figure, price = None, Quantity.exact(assumptions.hourly_price, currency)
         total = scaled(price, count)
     elif figure is not None:
         hourly = zip((figure.si, figure.si_low, figure.si_high), rates, strict=True)
@@ -372,40 +372,40 @@ def rented(
 
 
 def said_warnings(concerned: Iterable[Concerned]) -> list[SaidWarning]:
-    """Return every warning once with the options it concerns, the gravest first."""
-    found: dict[tuple[str, str], SaidWarning] = {}
+    """Return every warning once with the options it concerns, most serious first."""
+    unique: dict[tuple[str, str], SaidWarning] = {}
     for label, warning in concerned:
         text = in_words(warning.text)
-        said = SaidWarning(code=warning.code, severity=warning.severity, text=text, options=[])
-        options = found.setdefault((warning.code, warning.message), said).options
+        new = SaidWarning(code=warning.code, severity=warning.severity, text=text, options=[])
+        options = unique.setdefault((warning.code, warning.message), new).options
         options += [] if label is None else [label]
-    return sorted(found.values(), key=lambda said: SEVERITIES.index(said.severity))
+    return sorted(unique.values(), key=lambda warning: SEVERITIES.index(warning.severity))
 
 
 def assumptions_of(rows: Sequence[ComparisonRow]) -> list[Assumption]:
-    """Return everything that was taken for granted, once with the options it concerns."""
-    found: dict[str, Assumption] = {}
+    """Return every default once with the options it concerns, by field."""
+    unique: dict[str, Assumption] = {}
     for row in rows:
         for default in row.estimate.defaults if row.estimate is not None else ():
             key = json.dumps([default.field, default.value, default.why])
             why = in_words(default.text)
-            taken = Assumption(field=default.field, value=default.value, why=why, options=[])
-            found.setdefault(key, taken).options.append(row.label)
-    return sorted(found.values(), key=lambda taken: taken.field)
+            new = Assumption(field=default.field, value=default.value, why=why, options=[])
+            unique.setdefault(key, new).options.append(row.label)
+    return sorted(unique.values(), key=lambda assumption: assumption.field)
 
 
 def sources_of(
     estimates: Iterable[Estimate], bills: Iterable[OptionBill], evidence: Evidence | None
 ) -> list[SourceRef]:
-    found: list[SourceRef | None] = []
+    refs: list[SourceRef | None] = []
     for estimate in estimates:
-        found += [source for step in estimate.trace for source in step.source]
+        refs += [source for step in estimate.trace for source in step.source]
         if (cost := estimate.cost) is not None:
             figures = [*cost.figures, *(figure for line in cost.lines for figure in line.figures)]
-            found += [figure.source for figure in figures]
-            found += [cost.carbon.intensity.source] if cost.carbon is not None else []
-    found += [source for bill in bills for line in bill.lines for source in line.sources]
+            refs += [figure.source for figure in figures]
+            refs += [cost.carbon.intensity.source] if cost.carbon is not None else []
+    refs += [source for bill in bills for line in bill.lines for source in line.sources]
     if evidence is not None:
-        found += [part.source for gain in evidence.gains for part in gain.left_out]
-    by_id = {source.id: source for source in found if source is not None}
+        refs += [part.source for gain in evidence.gains for part in gain.left_out]
+    by_id = {source.id: source for source in refs if source is not None}
     return [by_id[name] for name in sorted(by_id)]

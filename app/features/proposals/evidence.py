@@ -36,14 +36,14 @@ ABOVE = "Recommended: {taken} gains {gain} % over {against}, above the threshold
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Answers that a proposal names; None where it names none."""
+    """Answers named by a proposal; None if not named."""
 
     calibration: CalibrationAnswer | GainAnswer | None = None
     networks: FabricChoice | None = None
 
 
 def evidence_of(named: Named, context: SizingContext) -> Evidence | None:
-    """Return what a proposal says of measured runs; None where it names none."""
+    """Return the measured runs of a proposal as evidence; None if it names none."""
     gains, fit = [], None
     if isinstance(named.calibration, GainAnswer):
         gains.append(of_runs(named.calibration, context))
@@ -56,7 +56,7 @@ def evidence_of(named: Named, context: SizingContext) -> Evidence | None:
 
 def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
     reference = next(option for option in answer.options if option.label == answer.reference)
-    best = max((option for option in answer.options if option is not reference), key=lambda one: one.mean)
+    best = max((option for option in answer.options if option is not reference), key=lambda o: o.mean)
     worth = answer.recommendation == best.label
     taken, against = (best.label, reference.label) if worth else (reference.label, best.label)
     shares = {"gain": percent(answer.relative_gain), "threshold": percent(answer.threshold)}
@@ -79,15 +79,14 @@ def of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
     gains = {gain.option: gain.gain.value for gain in choice.gains}
     taken, against = options.get(advice.recommendation or ""), options.get(advice.against or "")
     reference = options.get(choice.reference or "")
-    weighed = [
-        one for one in choice.options if one.measured is not None or one in (taken, against, reference)
-    ]
-    found: dict[str, Any] = {}
+    compared = (taken, against, reference)
+    weighed = [option for option in choice.options if option.measured is not None or option in compared]
+    saved: dict[str, Any] = {}
     if advice.not_worth_it and against is not None and (refused := against.network):
-        found = {"money_saved": advice.money_saved, "left_out": [dict(line) for line in advice.not_bought]}
-        found |= {"switches_saved": refused.switches, "cables_saved": refused.cables}
+        saved = {"money_saved": advice.money_saved, "left_out": [dict(line) for line in advice.not_bought]}
+        saved |= {"switches_saved": refused.switches, "cables_saved": refused.cables}
     return gain_found(
-        **found,
+        **saved,
         basis="networks",
         label=choice.label,
         system=choice.system.id,
@@ -104,7 +103,7 @@ def of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
 
 
 def gain_found(**known: Any) -> GainFound:
-    """Return a verdict; what is not known of it is null."""
+    """Return a verdict; fields not given are null."""
     nothing = dict.fromkeys(GainFound.model_fields) | {"more": [], "left_out": []}
     return GainFound.model_validate(nothing | known)
 
@@ -116,21 +115,21 @@ def network_option(option: FabricOption, gain: float) -> WeighedOption:
 
 
 def weighed_option(**known: Any) -> WeighedOption:
-    """Return an option that was weighed; what is not known of it is null."""
+    """Return a measured or compared option; fields not given are null."""
     nothing = dict.fromkeys(WeighedOption.model_fields) | {"runs": []}
     return WeighedOption.model_validate(nothing | known)
 
 
 def of_fit(answer: CalibrationAnswer) -> FitFound:
     runs = [
-        FittedRun.model_validate({**dict(run), "label": f"{place}. {run.count} × {run.system_name}"})
-        for place, run in enumerate(answer.runs, start=1)
+        FittedRun.model_validate({**dict(run), "label": f"{number}. {run.count} × {run.system_name}"})
+        for number, run in enumerate(answer.runs, start=1)
     ]
     return FitFound.model_validate({**dict(answer), "calibration_id": answer.id, "runs": runs})
 
 
 def networks_instead(named: Named, rows: Sequence[ComparisonRow]) -> dict[str, str]:
-    """Return which option stands for which: the same system on the network that is taken."""
+    """Map options to those with the same system on the recommended network."""
     choice = named.networks
     if choice is None or choice.advice is None:
         return {}
@@ -150,16 +149,16 @@ def networks_instead(named: Named, rows: Sequence[ComparisonRow]) -> dict[str, s
     }
 
 
-def with_evidence(advice: Advice, evidence: Evidence | None, taken: ComparisonRow | None) -> Advice:
-    """Return advice with what measured runs say: what they refuse is not to be bought.
+def with_evidence(advice: Advice, evidence: Evidence | None, recommended: ComparisonRow | None) -> Advice:
+    """Return advice with the conclusions of measured runs.
 
-    A network that the recommended option has is not advised against beside it; a warning tells of it.
+    The network of the recommended option is not advised against; a warning mentions it instead.
     """
     gains = [gain for gain in (evidence.gains if evidence else ()) if gain.against is not None]
     refused = [
         Reasoned(label=str(gain.against), reasons=[gain.sentence, *gain.more])
         for gain in gains
-        if not gain.worth and not refuses(gain, taken)
+        if not gain.worth and not refuses(gain, recommended)
     ]
     reasons = [gain.sentence for gain in gains if gain.worth]
     return advice.model_copy(
@@ -181,7 +180,7 @@ def refuses(gain: GainFound, row: ComparisonRow | None) -> bool:
 def evidence_warnings(
     named: Named, evidence: Evidence | None, recommended: ComparisonRow | None
 ) -> list[tuple[str, CheckWarning]]:
-    """Return the warnings of the answers that are named, each with what it concerns."""
+    """Return the warnings of the named answers, each with what it concerns."""
     answers = [answer for answer in (named.calibration, named.networks) if answer is not None]
     warnings = [(answer.label, warning) for answer in answers for warning in answer.warnings]
     for gain in () if evidence is None else evidence.gains:
@@ -191,21 +190,21 @@ def evidence_warnings(
                 "comparison advises against it",
                 {"option": recommended.label, "network": gain.against},
             )
-            said = CheckWarning.of("refused_network_recommended", "serious", message, "fabric_choice")
-            warnings.append((recommended.label, said))
+            warning = CheckWarning.of("refused_network_recommended", "serious", message, "fabric_choice")
+            warnings.append((recommended.label, warning))
     return warnings
 
 
-def named_evidence(bench: Workbench, workspace_id: str, asked: ProposalRequest) -> Named:
-    """Return the answers about measured runs that a proposal names, networks in its currency and prices."""
+def named_evidence(bench: Workbench, workspace_id: str, request: ProposalRequest) -> Named:
+    """Return the named answers about measured runs, networks in the currency and prices of the proposal."""
     calibration, networks = None, None
-    if asked.calibration_id is not None:
+    if request.calibration_id is not None:
         with at_field("calibration_id"):
-            calibration = get_calibration(bench, workspace_id, asked.calibration_id)
-    if asked.fabric_choice is not None:
-        choice = asked.fabric_choice
-        estimate = choice.estimate.model_copy(update={"currency": asked.currency})
-        book = choice.price_book_id if asked.price_book_id is None else asked.price_book_id
+            calibration = get_calibration(bench, workspace_id, request.calibration_id)
+    if request.fabric_choice is not None:
+        choice = request.fabric_choice
+        estimate = choice.estimate.model_copy(update={"currency": request.currency})
+        book = choice.price_book_id if request.price_book_id is None else request.price_book_id
         choice = choice.model_copy(update={"estimate": estimate, "price_book_id": book})
         with at_field("fabric_choice", inside=True):
             networks = weigh_fabrics(bench, workspace_id, choice)
@@ -214,10 +213,10 @@ def named_evidence(bench: Workbench, workspace_id: str, asked: ProposalRequest) 
 
 @contextmanager
 def at_field(field: str, *, inside: bool = False) -> Iterator[None]:
-    """Name the field of a proposal in what is wrong with it."""
+    """Relocate errors to a field of the proposal."""
     try:
         yield
     except AppError as error:
-        within = [FieldError(f"{field}.{wrong.field}", wrong.message) for wrong in error.errors if inside]
-        error.errors = tuple(within) or (FieldError(field, error.message),)
+        relocated = [FieldError(f"{field}.{e.field}", e.message) for e in error.errors if inside]
+        error.errors = tuple(relocated) or (FieldError(field, error.message),)
         raise

@@ -1,4 +1,4 @@
-"""The form of a proposal: what was typed, as a request, and a draft as it is shown in it."""
+"""The form of a proposal: converted to a request, and filled from a draft."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ TEXT = "text."
 
 
 def asked_body(form: FormData) -> dict[str, Any]:
-    """Return the body of the request that a form stands for; empty fields are null."""
+    """Return a form as the body of a request; empty fields are null."""
     values = typed(form)
-    first = {name: one[0] for name, one in values.items()}
+    first = {name: texts[0] for name, texts in values.items()}
     body: dict[str, Any] = {name: first.get(name) for name in TEXTS}
     body |= {name: plain_number(first[name]) if name in first else None for name in NUMBERS}
     body["deadline_s"] = scaled(first.get("deadline_h"), "deadline_h", HOUR)
@@ -62,7 +62,7 @@ def version_of(values: Mapping[str, Sequence[str]]) -> int:
 
 
 def scaled(text: str | None, field: str, factor: float) -> float | None:
-    """Return a number in the unit of the request."""
+    """Return a typed number in the unit of the request."""
     if text is None:
         return None
     try:
@@ -85,7 +85,6 @@ def sent_logo(form: FormData, name: str) -> dict[str, str] | None:
 
 
 def without_nulls(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request without what was left empty."""
     return {
         name: without_nulls(value) if name in {"branding", "sender"} else value
         for name, value in body.items()
@@ -120,7 +119,7 @@ def shown(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
 
 
 def sent_texts(form: FormData) -> dict[str, str]:
-    """Return the texts of sections that were sent; an emptied one is empty, not left out."""
+    """Return the submitted texts of sections; an emptied one is an empty string."""
     return {
         name.removeprefix(TEXT): value.replace("\0", "")
         for name, value in form.multi_items()
@@ -131,41 +130,41 @@ def sent_texts(form: FormData) -> dict[str, str]:
 def edited_sections(
     proposal: Proposal, texts: Mapping[str, str], move: str, seen: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the sections of a draft with the texts that were sent, one of them perhaps moved.
+    """Return the sections of a draft with the submitted texts, and one of them moved or hidden.
 
-    It is moved past the next of those that are seen: others, which have nothing to say, are not counted.
+    A section moves past its visible neighbour; sections that are empty and not visible are not counted.
     """
     content = proposal.content
-    kept = content.sections or sections_of((), content.locale, content.reason)
+    previous = content.sections or sections_of((), content.locale, content.reason)
     sections: list[dict[str, Any]] = []
-    for one in kept:
-        text = own_text(one.id, texts.get(one.id, one.text or ""), content.locale)
-        sections.append({"id": one.id, "shown": one.shown, "text": text})
+    for section in previous:
+        text = own_text(section.id, texts.get(section.id, section.text or ""), content.locale)
+        sections.append({"id": section.id, "shown": section.shown, "text": text})
     step, _, name = move.partition(" ")
-    places = {str(one["id"]): place for place, one in enumerate(sections)}
+    positions = {str(section["id"]): index for index, section in enumerate(sections)}
     if name not in seen:
         return sections
     if step in {"hide", "show"}:
-        sections[places[name]]["shown"] = step == "show"
+        sections[positions[name]]["shown"] = step == "show"
     elif step in {"up", "down"}:
-        # The summary, the first of those that are seen, stays there.
+        # The summary stays first.
         turn = seen.index(name) + (-1 if step == "up" else 1)
         if 0 < turn < len(seen) and seen.index(name):
-            sections.insert(places[seen[turn]], sections.pop(places[name]))
+            sections.insert(positions[seen[turn]], sections.pop(positions[name]))
     return sections
 
 
 def with_texts(proposal: Proposal, texts: Mapping[str, str]) -> Proposal:
-    """Return a draft with texts that could not be saved, so that nothing typed is lost."""
+    """Return a draft with texts that could not be saved, so that nothing entered is lost."""
     content = proposal.content
-    typed_in = [one.model_copy(update={"text": texts.get(one.id, one.text)}) for one in content.sections]
-    return proposal.model_copy(update={"content": content.model_copy(update={"sections": typed_in})})
+    sections = [s.model_copy(update={"text": texts.get(s.id, s.text)}) for s in content.sections]
+    return proposal.model_copy(update={"content": content.model_copy(update={"sections": sections})})
 
 
 def calibration_of(proposal: Proposal) -> str | None:
     evidence = proposal.content.evidence
-    found = () if evidence is None else (evidence.fit, *evidence.gains)
-    return next((one.calibration_id for one in found if one is not None and one.calibration_id), None)
+    entries = () if evidence is None else (evidence.fit, *evidence.gains)
+    return next((entry.calibration_id for entry in entries if entry and entry.calibration_id), None)
 
 
 def has_networks(proposal: Proposal) -> bool:

@@ -24,11 +24,11 @@ class ProposalLine:
     """Path in the content."""
     section: str
     option: str | None
-    """Label of the option; None where it concerns all."""
+    """Label of the option; None for all."""
     name: str
     value: JsonValue
     low: float | None = None
-    """10th percentile; None where it is exact or no number."""
+    """10th percentile; None if exact or not a number."""
     high: float | None = None
     unit: str = ""
     """SI unit or currency."""
@@ -52,7 +52,7 @@ NAMES = {
     "samples_per_s": "rate",
     "count": "quantity",
 }
-"""Field → name of its line, where that is another."""
+"""Field → name of its line, if different."""
 
 ESTIMATED = (
     *("fits", "step_time", "throughput", "tokens_per_second", "mfu", "time_to_train", "energy"),
@@ -81,7 +81,7 @@ def lines_of(content: ProposalContent) -> list[ProposalLine]:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines of one section about one option, with what their names begin with."""
+    """Lines of one section about one option, with the prefix of their names."""
 
     section: str
     option: str | None
@@ -100,7 +100,7 @@ class Lines:
         return ProposalLine(path, self.section, self.option, self.prefix + name, value, *ends, unit)
 
     def fields(self, document: Any, path: str, *fields: str, unknown: bool = False) -> Iterator[ProposalLine]:
-        """Return the lines of some fields of a document; empty ones only where these count, too."""
+        """Return the lines of some fields of a document, including empty ones if ``unknown`` is set."""
         for field in fields:
             value = document
             for name in field.split("."):
@@ -138,16 +138,16 @@ def _row(row: ComparisonRow, index: int) -> Iterator[ProposalLine]:
         yield from lines.fields(estimate, at, "validation.basis_text.message")
     logic = Lines("logic", row.label)
     yield from logic.fields(estimate, at, "steps", "samples")
-    for place, part in enumerate(estimate.breakdown or ()):
-        yield logic.of(f"{at}.breakdown.{place}.seconds", f"part.{part.part}", part.seconds, "s")
+    for i, part in enumerate(estimate.breakdown or ()):
+        yield logic.of(f"{at}.breakdown.{i}.seconds", f"part.{part.part}", part.seconds, "s")
     if estimate.plan is not None:
         yield from Lines("plan", row.label).fields(estimate.plan, f"{at}.plan", *PLANNED, unknown=True)
 
 
 def _ratios(content: ProposalContent) -> Iterator[ProposalLine]:
-    for index, found in enumerate(content.comparison.ratios):
-        path, pair = f"comparison.ratios.{index}.ratio", f"{found.slower} / {found.faster}"
-        yield ProposalLine(path, "comparison", pair, "ratio", found.ratio, found.low, found.high, "1")
+    for index, ratio in enumerate(content.comparison.ratios):
+        path, pair = f"comparison.ratios.{index}.ratio", f"{ratio.slower} / {ratio.faster}"
+        yield ProposalLine(path, "comparison", pair, "ratio", ratio.ratio, ratio.low, ratio.high, "1")
 
 
 def _evidence(evidence: Evidence) -> Iterator[ProposalLine]:
@@ -164,12 +164,12 @@ def _evidence(evidence: Evidence) -> Iterator[ProposalLine]:
 
 def _gain(gain: GainFound, path: str) -> Iterator[ProposalLine]:
     kind = f"{gain.basis}."
-    said = ("taken", "threshold", "gain", "money_saved", "switches_saved", "cables_saved")
-    yield from Lines("measured", gain.label, kind).fields(gain, path, *said)
+    compared = ("taken", "threshold", "gain", "money_saved", "switches_saved", "cables_saved")
+    yield from Lines("measured", gain.label, kind).fields(gain, path, *compared)
     for index, option in enumerate(gain.options):
         at, lines = f"{path}.options.{index}", Lines("measured", option.label, kind)
-        for place, run in enumerate(option.runs):
-            yield lines.of(f"{at}.runs.{place}", f"run.{place + 1}", run, RATE)
+        for i, run in enumerate(option.runs):
+            yield lines.of(f"{at}.runs.{i}", f"run.{i + 1}", run, RATE)
         own = () if option.label == gain.reference else ("gain",)
         yield from lines.fields(option, at, "mean", "deviation", "predicted", "gap", *own, "price")
     for index, part in enumerate(gain.left_out):
@@ -180,11 +180,11 @@ def _gain(gain: GainFound, path: str) -> Iterator[ProposalLine]:
 def _bills(content: ProposalContent) -> Iterator[ProposalLine]:
     for index, bill in enumerate(content.bills):
         path, lines = f"bills.{index}", Lines("bill", bill.label, "bill.")
-        for place, part in enumerate(bill.lines):
+        for i, part in enumerate(bill.lines):
             priced = replace(lines, prefix=f"bill.{part.item} ({part.use}).")
-            yield from priced.fields(part, f"{path}.lines.{place}", "quantity", "unit_price", "total")
-        for place, group in enumerate(bill.groups):
-            yield lines.of(f"{path}.groups.{place}.total", f"group.{group.group}", group.total)
+            yield from priced.fields(part, f"{path}.lines.{i}", "quantity", "unit_price", "total")
+        for i, group in enumerate(bill.groups):
+            yield lines.of(f"{path}.groups.{i}.total", f"group.{group.group}", group.total)
         yield from lines.fields(bill, path, "total", "equipment", "power", "racks", "rack_units")
 
 
@@ -196,22 +196,22 @@ def _term(content: ProposalContent) -> Iterator[ProposalLine]:
         path = f"term.options.{index}"
         lines = Lines("term", option.label if option.own else f"{option.label} ({option.rental})", "term.")
         yield from lines.fields(option, path, "hourly", "yearly", "over_term")
-        for place, line in enumerate(option.lines):
-            yield lines.of(f"{path}.lines.{place}.amount", f"line.{line.item}", line.amount, content.currency)
+        for i, line in enumerate(option.lines):
+            yield lines.of(f"{path}.lines.{i}.amount", f"line.{line.item}", line.amount, content.currency)
 
 
 def _acceptance(content: ProposalContent) -> Iterator[ProposalLine]:
-    for index, kept in enumerate(content.acceptance):
-        lines = Lines("acceptance", kept.option, "acceptance.")
-        yield lines.of(f"acceptance.{index}.committed", kept.figure, kept.committed, kept.expected.unit)
+    for index, commitment in enumerate(content.acceptance):
+        lines, unit = Lines("acceptance", commitment.option, "acceptance."), commitment.expected.unit
+        yield lines.of(f"acceptance.{index}.committed", commitment.figure, commitment.committed, unit)
 
 
 LARGEST_EXACT = 2**53 - 1
-"""Whole numbers beyond this have no form of their own in canonical JSON (RFC 8785, section 3.2.2.3)."""
+"""Larger whole numbers have no canonical JSON of their own (RFC 8785, section 3.2.2.3)."""
 
 
 def canonical(content: ProposalContent) -> bytes:
-    """Return the canonical JSON of a content (RFC 8785): one form, whoever writes it."""
+    """Return the canonical JSON of a content (RFC 8785)."""
     return rfc8785.dumps(exact(content.model_dump(mode="json")))
 
 
@@ -220,7 +220,7 @@ def content_hash(content: ProposalContent) -> str:
 
 
 def exact(value: Any) -> Any:
-    """Return a JSON value whose whole numbers all are doubles, as RFC 8785 reads every number."""
+    """Return a JSON value whose whole numbers are all exact doubles, as RFC 8785 requires."""
     if isinstance(value, dict):
         return {name: exact(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -231,7 +231,7 @@ def exact(value: Any) -> Any:
 
 
 ROUNDING = 1e-9
-"""Relative difference of two numbers that are the same: JSON keeps every digit, sums may not."""
+"""Relative difference below which two numbers are the same."""
 
 
 def changes_between(then: ProposalContent, now: ProposalContent) -> tuple[int, list[ReplayChange]]:
@@ -242,25 +242,25 @@ def changes_between(then: ProposalContent, now: ProposalContent) -> tuple[int, l
 
 
 def _by_subject(content: ProposalContent) -> dict[tuple[str, str | None, str], ProposalLine]:
-    """Return the lines of a content by what they are about: places shift where options come and go."""
+    """Return the lines of a content by subject, since positions shift when options come and go."""
     lines = lines_of(content)
     for index, warning in enumerate(content.warnings):
         about = Lines("warnings", ", ".join(warning.options) or None)
         lines.append(about.of(f"warnings.{index}", warning.text.message, warning.severity))
-    for index, taken in enumerate(content.assumptions):
-        about = Lines("assumptions", ", ".join(taken.options))
-        lines.append(about.of(f"assumptions.{index}.value", taken.field, taken.value))
+    for index, assumption in enumerate(content.assumptions):
+        about = Lines("assumptions", ", ".join(assumption.options))
+        lines.append(about.of(f"assumptions.{index}.value", assumption.field, assumption.value))
     return {(line.section, line.option, line.name): line for line in lines}
 
 
 def _change(then: ProposalLine | None, now: ProposalLine | None) -> ReplayChange | None:
-    """Return what is different about a line, its value or else its range; None where nothing is."""
+    """Return how a line differs, in its value or else in its range; None if it does not."""
     line = then or now
     assert line is not None, "a subject comes from one of both"
     name = line.name
-    old, new = (None if one is None else one.value for one in (then, now))
+    old, new = (None if side is None else side.value for side in (then, now))
     if _alike(old, new):
-        before, after = ([None, None] if one is None else [one.low, one.high] for one in (then, now))
+        before, after = ([None, None] if side is None else [side.low, side.high] for side in (then, now))
         if all(map(_alike, before, after)):
             return None
         name, old, new = f"{line.name}.range", list(before), list(after)

@@ -1,4 +1,4 @@
-"""The view of a study from which proposals are made: the study says what it knows, the form asks the rest."""
+"""The view of a study where proposals are created; the form asks what the study does not say."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ PATH = f"/studies/{{identifier}}/{VIEW}"
 LISTED = 30
 
 NETWORK_OF = "network_of"
-"""Field that names the option whose network the proposal advises on."""
+"""Field naming the option whose network the proposal advises on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyProposalPage:
-    """Proposals made of a study, and the form for another."""
+    """Proposals of a study, and the form for another."""
 
     frame: StudyFrame
     made: Sequence[ProposalSummary]
     form: Form
     message: Message | None
-    """What is wrong with the form as a whole."""
+    """Error of the form as a whole."""
     labels: Sequence[str]
     """Options of the study."""
     calibrations: Sequence[Choice]
-    """Measured runs of the study, and those that the address names."""
+    """Measured runs of the study, and those named by the URL."""
     networks: Sequence[Choice]
-    """Options whose network is bought, so that the study says which is worth paying for."""
+    """Options with a purchased network, for which networks can be compared."""
     saves: bool
-    """Whether a proposal saves what is shown as a version of the study."""
+    """Whether a proposal saves the current state as a version of the study."""
 
 
 def render_view(
@@ -87,19 +87,19 @@ def render_view(
     return render(request, "proposals/study_proposal.html", page, status=status)
 
 
-def runs_offered(view: OpenView, named: str) -> list[Choice]:
+def runs_offered(view: OpenView, requested: str) -> list[Choice]:
     bench, workspace = view.bench, view.workspace
-    kept = list_calibrations(bench, workspace, LISTED, None, view.state.study.id).items
-    offered = {one.id: one.label for one in kept}
-    if named and named not in offered:
-        # Runs that were kept without a study are shown in one that is made for them.
+    runs = list_calibrations(bench, workspace, LISTED, None, view.state.study.id).items
+    offered = {run.id: run.label for run in runs}
+    if requested and requested not in offered:
+        # Runs kept without a study are offered in the study made for them.
         with contextlib.suppress(NotFound):
-            offered[named] = get_calibration(bench, workspace, named).label
+            offered[requested] = get_calibration(bench, workspace, requested).label
     return [Choice(identifier, label) for identifier, label in offered.items()]
 
 
 def usual(request: Request, view: OpenView) -> dict[str, Sequence[str]]:
-    """Return what the form starts from: what the study says, and the sender of the last proposal."""
+    """Return the initial form: the values of the study, and the sender of the last proposal."""
     content = view.state.content
     sender = proposals.latest_sender(view.bench, view.workspace)
     return {
@@ -133,33 +133,33 @@ def show_view(request: Request, bench: BenchDep, workspace: WorkspaceDep, identi
 def make_proposal(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
 ) -> Response:
-    """Save the study as it is shown and make a draft of it, or say what is wrong beside the fields."""
+    """Save the current state of the study and create a draft from it, or return the form with errors."""
     view = open_view(request, bench, workspace, identifier, VIEW, None)
     try:
-        made = proposed(bench, workspace, view, form)
+        proposal = proposed(bench, workspace, view, form)
     except (AppError, ValidationError) as error:
-        known = refusal(error)
-        return render_view(request, view, refused(typed(form), known, ()), known.message, known.status)
-    return RedirectResponse(f"/proposals/{made.id}", 303)
+        problem = refusal(error)
+        return render_view(request, view, refused(typed(form), problem, ()), problem.message, problem.status)
+    return RedirectResponse(f"/proposals/{proposal.id}", 303)
 
 
 def proposed(bench: Workbench, workspace: str, view: OpenView, form: FormData) -> Proposal:
-    """Return a draft of a study in the state that is shown, which becomes a version of the study."""
+    """Return a draft of a study in its current state, which becomes a version of the study."""
     fields = {name: values[0] for name, values in typed(form).items()}
     body = without_nulls({**asked_body(form), **known_to(view, fields)})
-    asked = ProposalRequest.model_validate({**body, "study_id": view.state.study.id})
+    request = ProposalRequest.model_validate({**body, "study_id": view.state.study.id})
     study = view.state.study
-    shown = StateRequest(knobs=dict(view.state.turned.knobs), version=study.version)
+    state = StateRequest(knobs=dict(view.state.turned.knobs), version=study.version)
     check_edit(bench, workspace, study, None)
-    made = proposals.create_proposal(bench, workspace, asked, state=shown)
-    # Last, so that a form that is refused leaves the study as it was.
-    heading = {} if view.state.content.customer else {"customer": asked.customer}
+    proposal = proposals.create_proposal(bench, workspace, request, state=state)
+    # Last, so that a refused form leaves the study unchanged.
+    heading = {} if view.state.content.customer else {"customer": request.customer}
     save_state(bench, workspace, view.state, heading)
-    return made
+    return proposal
 
 
 def known_to(view: OpenView, fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the study says of a proposal: limits, scaling, and the networks of the option it names."""
+    """Return the fields known from the study: limits, scaling, bill and the networks of the named option."""
     content = view.state.content
     known: dict[str, Any] = {
         "deadline_s": content.limits.deadline_s,

@@ -1,4 +1,4 @@
-"""Proposals as pages: their list, the form of a draft, and what is done with a proposal."""
+"""Proposals as pages: their list, the form of a draft, and the actions on a proposal."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ REFUSED = (AppError, ValidationError)
 class ProposalsPage:
     found: Page[ProposalSummary]
     review: str
-    """State of review of those that are listed; empty for all."""
+    """State of review listed; empty for all."""
     reviews: Sequence[str]
 
 
@@ -87,14 +87,14 @@ def show_proposals(
 class ProposalFormPage:
     form: Form
     message: Message | None
-    """What is wrong with the form as a whole."""
+    """Error of the form as a whole."""
     proposal: Proposal
     labels: Sequence[str]
     """Options of its comparison."""
     books: Sequence[Choice]
-    """Price books to choose from, the newest."""
+    """Newest price books to choose from."""
     calibrations: Sequence[Choice]
-    """Measured runs to choose from, the newest."""
+    """Newest measured runs to choose from."""
     has_networks: bool
 
 
@@ -115,8 +115,8 @@ def render_form(
         message=None if error is None else error.message,
         proposal=draft,
         labels=labels,
-        books=[Choice(one.id, one.name) for one in books],
-        calibrations=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in runs],
+        books=[Choice(book.id, book.name) for book in books],
+        calibrations=[Choice(run.id, run.label, run.created_at.date().isoformat()) for run in runs],
         has_networks=has_networks(draft),
     )
     return render(
@@ -129,8 +129,8 @@ def show_form(bench: BenchDep, workspace: WorkspaceDep, comparison: str = "", st
     """Go to the view of a study from which its proposals are made; a comparison is a study, too."""
     if comparison:
         study = study_of_comparison(bench, workspace, comparison).id
-    found = get_study(bench, workspace, study).id if study else ""
-    return RedirectResponse(f"/studies/{found}/proposal" if found else "/proposals", 303)
+    path = f"/studies/{get_study(bench, workspace, study).id}/proposal" if study else "/proposals"
+    return RedirectResponse(path, 303)
 
 
 @router.get("/proposals/{identifier}/edit", response_class=HTMLResponse)
@@ -151,7 +151,7 @@ def change_proposal(
         patch = ProposalPatch.model_validate({**body, "customer": body["customer"] or ""})
         proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
     except REFUSED as error:
-        # Whoever was overtaken sees so, and saves over the other's edit only by sending the form again.
+        # After a conflict the form shows the newer version, which only sending it again overwrites.
         draft = proposals.get_proposal(bench, workspace, identifier)
         return render_form(request, bench, workspace, draft, refused(values, error, ()), refusal(error))
     return RedirectResponse(f"/proposals/{identifier}", 303)
@@ -163,10 +163,10 @@ def render_again(
     values: Mapping[str, Sequence[str]],
     error: AppError | ValidationError,
 ) -> Response:
-    """Return the page of a proposal with what was sent and why it was refused."""
-    known = refusal(error)
-    page = proposal_page(request, proposal, form=refused(values, error, ()), message=known.message)
-    return render(request, "proposals/proposal.html", page, status=known.status)
+    """Return the page of a proposal with the form as sent and its errors."""
+    problem = refusal(error)
+    page = proposal_page(request, proposal, form=refused(values, error, ()), message=problem.message)
+    return render(request, "proposals/proposal.html", page, status=problem.status)
 
 
 @router.post("/proposals/{identifier}/sections", response_class=HTMLResponse)
@@ -218,12 +218,12 @@ def review(
 ) -> Response:
     """Take a step; sending by e-mail needs the address that marking as sent does not look at."""
     values = typed(form)
-    first = {name: one[0] for name, one in values.items()}
+    first = {name: texts[0] for name, texts in values.items()}
     step = first.get("step", "")
-    asked = {"step": "send", "to": first.get("to", "")} if step == "mail" else {"step": step}
+    step_fields = {"step": "send", "to": first.get("to", "")} if step == "mail" else {"step": step}
     try:
-        wanted = ReviewRequest.model_validate({**asked, "note": first.get("note")})
-        take_step(bench, workspace, identifier, wanted, Post(identity, str(request.base_url)))
+        review_request = ReviewRequest.model_validate({**step_fields, "note": first.get("note")})
+        take_step(bench, workspace, identifier, review_request, Post(identity, str(request.base_url)))
     except REFUSED as error:
         return render_again(request, proposals.get_proposal(bench, workspace, identifier), values, error)
     return RedirectResponse(f"/proposals/{identifier}", 303)
@@ -236,12 +236,12 @@ def share(
 ) -> Response:
     values = typed(form)
     try:
-        wanted = ShareRequest.model_validate({name: one[0] for name, one in values.items()})
-        made = sharing.create_share(bench, workspace, identifier, wanted)
+        share_request = ShareRequest.model_validate({name: texts[0] for name, texts in values.items()})
+        created = sharing.create_share(bench, workspace, identifier, share_request)
     except REFUSED as error:
         values.pop("passphrase", None)
         return render_again(request, proposals.get_proposal(bench, workspace, identifier), values, error)
-    link = located_at(request, made.path or "")
+    link = located_at(request, created.path or "")
     page = proposal_page(request, proposals.get_proposal(bench, workspace, identifier), link=link)
     return render(request, "proposals/proposal.html", page)
 

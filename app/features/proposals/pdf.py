@@ -1,4 +1,4 @@
-"""The PDF of a proposal: PDF/UA-1, our fonts only, the same bytes for the same proposal."""
+"""The PDF of a proposal: PDF/UA-1, bundled fonts only, reproducible bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from app.platform.wording.voice import Voice, voice
 from app.profiles.presets import beside
 
 UNBROKEN = re.compile(r"[^\s\u200b-]{18,}")
-"""Letters without a place to break a line at, too long for a narrow column."""
+"""A word without a place to break a line, too long for a narrow column."""
 
 RUNNING = 80
 """Letters of the title at the head of a page."""
@@ -49,18 +49,18 @@ def payload(proposal: Proposal, voice: Voice) -> dict[str, Any]:
 
 
 def foot(content: ProposalContent, voice: Voice) -> str:
-    """Say at the foot of every page which figures are committed to."""
+    """Return the foot of every page: which figures are committed to."""
     if not content.acceptance:
         return voice.gettext("Estimates, not promises: every figure has a range, a formula and a source.")
     level = {"section": voice.label("acceptance", "document"), "level": f"P{100 * COMMITTED:.0f}"}
-    said = voice.gettext(
+    template = voice.gettext(
         "Only the figures under “{section}” are committed, at level {level}; all others are estimates."
     )
-    return said.format(**level)
+    return template.format(**level)
 
 
 def drawn_logo(logo: Logo | None, alt: str) -> dict[str, Any] | None:
-    """Return a logo as the template reads it: the letters of an SVG, the bytes of a PNG as numbers."""
+    """Return a logo for the Typst template: an SVG as text, a PNG as its bytes."""
     if logo is None:
         return None
     data, form = base64.b64decode(logo.data), FORMATS[logo.media_type]

@@ -79,13 +79,13 @@ def create_proposal(
     def make() -> tuple[Proposal, Save]:
         check_day(request.valid_until)
         moment = now()
-        asked = based(bench, workspace_id, request, state)
+        resolved = based(bench, workspace_id, request, state)
         logos = {name: read_logo_at(name, getattr(request.branding, name)) for name in LOGOS}
-        content = made_content(bench, workspace_id, asked, logos)
+        content = compile_content(bench, workspace_id, resolved, logos)
         # Last, so that a proposal that cannot be made takes no number.
         with bench.store.transaction(workspace_id) as repository:
             number = repository.next_proposal_number(moment.year)
-        columns = columns_of(asked, content.model_copy(update={"number": number}))
+        columns = columns_of(resolved, content.model_copy(update={"number": number}))
         record = ProposalRecord(
             id=new_id("prp"),
             workspace_id=workspace_id,
@@ -100,7 +100,7 @@ def create_proposal(
 
         def save(repository: Repository) -> None:
             repository.add(record)
-            detail = {"comparison": asked.comparison_id}
+            detail = {"comparison": resolved.comparison_id}
             repository.of_proposal(record.id).add_event("created", moment, detail)
 
         return answered(record), save
@@ -109,53 +109,52 @@ def create_proposal(
 
 
 def columns_of(request: ProposalRequest, content: ProposalContent) -> dict[str, Any]:
-    """Return what a record keeps of a draft; logos are kept as they were drawn anew, in the content."""
-    asked = request.model_dump(mode="json", exclude_unset=True)
+    fields = request.model_dump(mode="json", exclude_unset=True)
     for name in LOGOS:
-        asked.get("branding", {}).pop(name, None)
+        fields.get("branding", {}).pop(name, None)
     return {
         "amount": amount_of(content),
         "currency": content.currency,
         "title": content.title[:300],
         "customer": content.customer[:300],
-        "request": asked,
+        "request": fields,
         "content": content.model_dump(mode="json"),
         "valid_until": None if content.valid_until is None else content.valid_until.isoformat(),
     }
 
 
 def amount_of(content: ProposalContent) -> float | None:
-    """Return what the recommended option costs to buy, or over the term where it is rented."""
+    """Return the purchase price of the recommended option, or its cost over the term if it is rented."""
     label = content.advice.recommended
-    bought = next((one.total for one in content.bills if one.label == label and one.groups), None)
+    bought = next((bill.total for bill in content.bills if bill.label == label and bill.groups), None)
     terms = content.term.asked if content.term is not None else []
-    over_term = next((one.over_term for one in terms if one.label == label), None)
-    found = bought or over_term
-    return None if found is None else found.value
+    over_term = next((option.over_term for option in terms if option.label == label), None)
+    cost = bought or over_term
+    return None if cost is None else cost.value
 
 
 def based(
     bench: Workbench, workspace_id: str, request: ProposalRequest, state: StateRequest | None = None
 ) -> ProposalRequest:
-    """Return a request with the comparison it is made of; of a study its options as they stand are kept."""
+    """Return a request with its comparison; the options of a study are stored as one first."""
     if request.comparison_id is None and request.study_id is None:
         raise Unprocessable.at("comparison_id", "this field is required unless study_id is given")
     if request.study_id is None:
         return request
     if request.comparison_id is not None:
         raise BadInput.at("study_id", "enter comparison_id or study_id, not both")
-    stood = state or StateRequest()
-    asked = ComparisonOfState(
+    state = state or StateRequest()
+    comparison_request = ComparisonOfState(
         title=request.title,
         locale="en" if request.locale == "en" else "ko",
-        knobs=stood.knobs,
-        version=stood.version,
+        knobs=state.knobs,
+        version=state.version,
     )
     with at_field("study_id"):
-        made = comparison_of_state(bench, workspace_id, request.study_id, asked)
-        shown = state_of(bench, workspace_id, request.study_id, stood.knobs, stood.version)
-        bill = request.bill or kept_inputs(shown.content.views)
-    return request.model_copy(update={"comparison_id": made.id, "bill": bill})
+        comparison = comparison_of_state(bench, workspace_id, request.study_id, comparison_request)
+        current = state_of(bench, workspace_id, request.study_id, state.knobs, state.version)
+        bill = request.bill or kept_inputs(current.content.views)
+    return request.model_copy(update={"comparison_id": comparison.id, "bill": bill})
 
 
 LOGOS = ("logo", "customer_logo")
@@ -163,11 +162,11 @@ LOGOS = ("logo", "customer_logo")
 Logos = Mapping[str, Logo | None]
 
 
-def read_logo_at(name: str, asked: LogoInput | None) -> Logo | None:
-    if asked is None or name == "logo":
-        return None if asked is None else read_logo(asked)
+def read_logo_at(name: str, logo: LogoInput | None) -> Logo | None:
+    if logo is None or name == "logo":
+        return None if logo is None else read_logo(logo)
     with at_field(f"branding.{name}"):
-        return read_logo(asked)
+        return read_logo(logo)
 
 
 def check_day(day: date | None) -> None:
@@ -177,32 +176,32 @@ def check_day(day: date | None) -> None:
         )
 
 
-def made_content(
+def compile_content(
     bench: Workbench,
     workspace_id: str,
-    asked: ProposalRequest,
+    request: ProposalRequest,
     logos: Logos,
     number: str | None = None,
 ) -> ProposalContent:
-    """Return what a proposal says, from the rows of its comparison as they stand."""
-    assert asked.comparison_id is not None, "a study was made into a comparison before"
+    """Return the content of a proposal from the stored rows of its comparison."""
+    assert request.comparison_id is not None, "a study was made into a comparison before"
     with bench.store.transaction(workspace_id) as repository:
         with at_field("comparison_id"):
-            record = existing_comparison(repository, asked.comparison_id)
-        options = stored(repository, asked.comparison_id)
-    context = bench.context(workspace_id).priced(asked.price_book_id)
-    if asked.currency != record.currency or asked.price_book_id is not None:
-        requests = [at_prices_of(asked.price_book_id, option.request) for option in options]
-        options = make_options(bench, workspace_id, requests, asked.currency)
+            record = existing_comparison(repository, request.comparison_id)
+        options = stored(repository, request.comparison_id)
+    context = bench.context(workspace_id).priced(request.price_book_id)
+    if request.currency != record.currency or request.price_book_id is not None:
+        requests = [at_prices_of(request.price_book_id, option.request) for option in options]
+        options = make_options(bench, workspace_id, requests, request.currency)
     return build_content(
-        asked,
+        request,
         options,
         context,
         title=record.title,
         today=now().date(),
         **logos,
         number=number,
-        named=named_evidence(bench, workspace_id, asked),
+        named=named_evidence(bench, workspace_id, request),
     )
 
 
@@ -215,19 +214,19 @@ def usual_end() -> date:
 
 
 def latest_sender(bench: Workbench, workspace_id: str) -> dict[str, str]:
-    """Return who sent the newest proposal of a workspace that says so, by the fields of its form."""
+    """Return the sender of the newest proposal of a workspace that names one, by form field."""
     with bench.store.transaction(workspace_id) as repository:
         rows = repository.page(ProposalRecord, MOST_LOOKED_AT, None).rows
-        found = (repository.get(ProposalRecord, row.id) for row in rows)
-        senders = (one.request.get("sender") for one in found if one is not None)
-        sender: dict[str, str] = next((one for one in senders if one and one.get("organization")), {})
+        records = (repository.get(ProposalRecord, row.id) for row in rows)
+        senders = (record.request.get("sender") for record in records if record is not None)
+        sender: dict[str, str] = next((s for s in senders if s and s.get("organization")), {})
     return {f"sender.{name}": value for name, value in sender.items() if value}
 
 
 def at_prices_of(
     book: str | None, request: EstimateRequest | PublishedFigure
 ) -> EstimateRequest | PublishedFigure:
-    """Return what was asked of an option with the prices of a book, where one is named."""
+    """Return the request of an option, priced by a price book if one is named."""
     if book is None or isinstance(request, PublishedFigure):
         return request
     assumptions = request.assumptions.model_copy(update={"price_book_id": book})
@@ -243,18 +242,13 @@ def get_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Propos
 def answered(record: ProposalRecord, share: ProposalShare | None = None) -> Proposal:
     review = review_of(record)
     link = share and {**dict(share), "passphrase": share.passphrase_hash is not None}
-    found = {
-        "status": status_of(record),
-        "review": review,
-        "steps": list(STEPS.get(review, ())),
-        "share": link,
-    }
     base = {name: record.request.get(name) for name in ("comparison_id", "study_id")}
-    return Proposal.model_validate({**dict(record), **base, **found})
+    standing = {"status": status_of(record), "review": review, "steps": list(STEPS.get(review, ()))}
+    return Proposal.model_validate({**dict(record), **base, **standing, "share": link})
 
 
 def status_of(record: ProposalRecord) -> Standing:
-    """Return how a proposal stands today: a last day that is over ends it, whether frozen or not."""
+    """Return the state of a proposal today; it expires after its last day, whether frozen or not."""
     if record.valid_until is not None and date.fromisoformat(record.valid_until) < now().date():
         return "expired"
     return "draft" if record.frozen_at is None else "frozen"
@@ -266,11 +260,11 @@ STEPS: Mapping[Review, Mapping[Step, Review]] = {
     "approved": {"send": "sent"},
     "sent": {"send": "sent", "accept": "accepted", "decline": "declined"},
 }
-"""State of review → the steps that are allowed in it, and where they lead."""
+"""State of review → the steps allowed in it, and the state each leads to."""
 
 
 def review_of(record: ProposalRecord) -> Review:
-    """Return the state of review today; without the customer's answer it ends with the last day."""
+    """Return the state of review today; it expires after the last day unless the customer has answered."""
     kept: Review = record.review  # type: ignore[assignment]
     return "expired" if status_of(record) == "expired" and kept not in ANSWERED else kept
 
@@ -285,7 +279,7 @@ def list_proposals(
     study: str | None = None,
     wanted: ListFilter = EVERYTHING,
 ) -> Page[ProposalSummary]:
-    """Return proposals, those that stand so today where a status or a review is named, newest first."""
+    """Return proposals, newest first, optionally only those with a status or a state of review today."""
     with bench.store.transaction(workspace_id) as repository:
         today = now().date().isoformat()
         listing = repository.proposals(limit, read_cursor(cursor), status, today, review, study, wanted)
@@ -299,7 +293,7 @@ def list_proposals(
 def change_proposal(
     bench: Workbench, workspace_id: str, identifier: str, patch: ProposalPatch, version: int | None = None
 ) -> Proposal:
-    """Change a draft; its figures are put together anew from the comparison as it stands now."""
+    """Change a draft; its figures are computed anew from the comparison."""
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     check_draft(record)
@@ -316,9 +310,9 @@ def change_proposal(
         content = before.model_copy(update={"sections": sections, "reason": reason_in(sections)})
     else:
         logos = {name: logo_after(patch, name, getattr(before.branding, name)) for name in LOGOS}
-        content = made_content(bench, workspace_id, request, logos, record.number)
+        content = compile_content(bench, workspace_id, request, logos, record.number)
     moment = now()
-    # Whoever reviewed it has not seen what it says now.
+    # Reviewers have not seen the new content.
     values = {
         **columns_of(request, content),
         "version": record.version + 1,
@@ -336,31 +330,34 @@ def change_proposal(
 
 
 def patched(request: Mapping[str, Any], patch: ProposalPatch) -> ProposalRequest:
-    """Return a request with what a patch changes of it."""
-    given = patch.model_dump(mode="json", exclude_unset=True)
-    kept = {name: value for name, value in given.items() if value is not None or name not in REQUIRED}
-    branding = {**request.get("branding", {}), **(kept.pop("branding", None) or {})}
+    stated = patch.model_dump(mode="json", exclude_unset=True)
+    changes = {name: value for name, value in stated.items() if value is not None or name not in REQUIRED}
+    branding = {**request.get("branding", {}), **(changes.pop("branding", None) or {})}
     for name in LOGOS:
         branding.pop(name, None)
-    sections = kept.pop("sections", None)
+    sections = changes.pop("sections", None)
     if sections is None:
         # A reason that is given later goes before the text that the section had.
-        left_out = {"text"} if "reason" in given else set()
+        left_out = {"text"} if "reason" in stated else set()
         sections = [
-            {key: value for key, value in one.items() if one["id"] != "reasons" or key not in left_out}
-            for one in request.get("sections", [])
+            {
+                key: value
+                for key, value in section.items()
+                if section["id"] != "reasons" or key not in left_out
+            }
+            for section in request.get("sections", [])
         ]
-    # Made of a study anew, or of a comparison: what it was made of before does not count.
+    # A newly named study or comparison replaces the previous source.
     base: dict[str, Any] = {**request}
-    if kept.get("study_id") is not None and kept.get("comparison_id") is None:
+    if changes.get("study_id") is not None and changes.get("comparison_id") is None:
         base["comparison_id"] = base["bill"] = None
-    elif kept.get("comparison_id") is not None:
+    elif changes.get("comparison_id") is not None:
         base["study_id"] = None
-    return ProposalRequest.model_validate({**base, **kept, "branding": branding, "sections": sections})
+    return ProposalRequest.model_validate({**base, **changes, "branding": branding, "sections": sections})
 
 
 def logo_after(patch: ProposalPatch, name: str, before: Logo | None) -> Logo | None:
-    """Return a logo after a patch: a new one, none where it is taken away, else the one there was."""
+    """Return a logo after a patch: the new one, None if it is removed, else the previous one."""
     branding = patch.branding
     if branding is None or name not in branding.model_fields_set:
         return before
@@ -368,7 +365,6 @@ def logo_after(patch: ProposalPatch, name: str, before: Logo | None) -> Logo | N
 
 
 def check_draft(record: ProposalRecord) -> None:
-    """Refuse to change what is frozen."""
     if record.frozen_at is not None:
         raise Conflict(
             Message(
@@ -379,12 +375,12 @@ def check_draft(record: ProposalRecord) -> None:
         )
 
 
-def changed_meanwhile(found: int, expected: int) -> Overtaken:
+def changed_meanwhile(current: int, expected: int) -> Overtaken:
     """Return the error for an edit that would overwrite one its author has not seen."""
     return Overtaken.at(
         "If-Match",
         "the proposal has changed in the meantime (version {found}, not {expected}); reload it",
-        found=found,
+        found=current,
         expected=expected,
     )
 
@@ -402,9 +398,9 @@ def existing(repository: Repository, identifier: str) -> ProposalRecord:
 
 
 def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Frozen:
-    """Freeze a draft: hash its content, set its document, and keep both for good.
+    """Freeze a draft: hash its content, render its PDF, and keep both for good.
 
-    Freezing what is frozen gives the same answer again.
+    Freezing a frozen proposal returns the same answer.
     """
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
@@ -415,7 +411,7 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
             )
         moment = now().replace(microsecond=0)
         draft = answered(record)
-        # Whoever has the link or the PDF reads the whole content.
+        # Whoever has the link or the PDF can read the whole content.
         content = silenced(draft.content)
         sha256 = content_hash(content)
         frozen = {"status": "frozen", "sha256": sha256, "frozen_at": moment, "content": content}
@@ -443,9 +439,9 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
 def hash_anew(
     repository: Repository, identifiers: Sequence[str], customer: str, moment: datetime
 ) -> list[str]:
-    """Give proposals whose content was changed for good a new hash; return the frozen ones.
+    """Rehash proposals whose content was erased in part; return the frozen ones.
 
-    The logo goes with the customer's name.
+    The customer's logo is removed with the customer's name.
     """
     frozen = []
     for identifier in identifiers:
@@ -465,38 +461,36 @@ def hash_anew(
 
 
 def render_missing(bench: Workbench) -> None:
-    """Keep PDFs of frozen proposals that have none: they were changed for good, perhaps by a server that was
-    killed before it came to this.
-    """
-    for found in bench.store.without_document():
-        proposal = get_proposal(bench, found.workspace_id, found.proposal_id)
+    """Render PDFs of frozen proposals without one, such as after erasing or after a crash."""
+    for row in bench.store.without_document():
+        proposal = get_proposal(bench, row.workspace_id, row.proposal_id)
         pdf = proposal_pdf(proposal)
-        with bench.store.transaction(found.workspace_id) as repository:
-            queries = repository.of_proposal(found.proposal_id)
+        with bench.store.transaction(row.workspace_id) as repository:
+            queries = repository.of_proposal(row.proposal_id)
             queries.hold()
-            # Somebody else may have been faster, or have changed it once more.
-            unchanged = existing(repository, found.proposal_id).sha256 == proposal.sha256
+            # Another server may have rendered it, or the content may have changed again.
+            unchanged = existing(repository, row.proposal_id).sha256 == proposal.sha256
             if unchanged and queries.artifact(PDF) is None:
                 queries.add_artifact(PDF, hashlib.sha256(pdf).hexdigest(), pdf)
 
 
 def pdf_of(bench: Workbench, workspace_id: str, proposal: Proposal) -> bytes:
-    """Return the PDF of a proposal: the one kept when it was frozen, or that of the draft as it stands."""
+    """Return the PDF of a proposal: the one kept when it was frozen, or a rendering of the draft."""
     with bench.store.transaction(workspace_id) as repository:
         kept = repository.of_proposal(proposal.id).artifact(PDF)
     return kept if kept is not None else proposal_pdf(proposal)
 
 
 def note_expired(bench: Workbench, moment: datetime) -> int:
-    """Write down of frozen proposals that their last day is over, and return of how many."""
+    """Record that the last day of frozen proposals is over; return how many were recorded."""
     noted = 0
-    for found in bench.store.ended_proposals(moment.date(), MOST_NOTED):
-        with bench.store.transaction(found.workspace_id) as repository:
-            queries = repository.of_proposal(found.proposal_id)
+    for row in bench.store.ended_proposals(moment.date(), MOST_NOTED):
+        with bench.store.transaction(row.workspace_id) as repository:
+            queries = repository.of_proposal(row.proposal_id)
             queries.hold()
-            # Somebody else may have been faster.
+            # Another server may have recorded it already.
             if all(event.kind != EXPIRED for event in queries.events()):
-                record = existing(repository, found.proposal_id)
+                record = existing(repository, row.proposal_id)
                 queries.add_event(EXPIRED, moment, {"valid_until": record.valid_until})
                 noted += 1
     return noted
@@ -505,9 +499,9 @@ def note_expired(bench: Workbench, moment: datetime) -> int:
 def replay_proposal(
     bench: Workbench, workspace_id: str, identifier: str, key: str | None = None, *, note: bool = True
 ) -> Replay:
-    """Return what today's catalogue would say otherwise; the proposal is left as it is.
+    """Return what differs with today's catalogue; the proposal is unchanged.
 
-    That it was replayed is written down as an event, unless somebody only looks at the page.
+    The replay is recorded as an event if ``note`` is set.
     """
 
     def make() -> tuple[Replay, Save]:
@@ -521,33 +515,33 @@ def replay_proposal(
 
     if not note:
         return replayed(bench, workspace_id, identifier)
-    once = IdempotentCall.of(f"proposals/{identifier}/replay", key, b"")
-    return keep(bench, workspace_id, once, Replay, make)
+    call = IdempotentCall.of(f"proposals/{identifier}/replay", key, b"")
+    return keep(bench, workspace_id, call, Replay, make)
 
 
 def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     then = ProposalContent.model_validate(record.content)
-    asked = ProposalRequest.model_validate(record.request)
-    context = bench.context(workspace_id).priced(asked.price_book_id)
+    request = ProposalRequest.model_validate(record.request)
+    context = bench.context(workspace_id).priced(request.price_book_id)
     options: list[ComparisonEntry] = []
     refused: list[Refused] = []
-    for written in then.requests:
+    for entry in then.requests:
         try:
-            options += make_options(bench, workspace_id, [ROW.validate_python(written)], then.currency)
+            options += make_options(bench, workspace_id, [ROW.validate_python(entry)], then.currency)
         except AppError as error:
-            refused.append(Refused(label=str(written["label"]), text=Text.of(error.message)))
+            refused.append(Refused(label=str(entry["label"]), text=Text.of(error.message)))
     named = Named()
     try:
-        named = named_evidence(bench, workspace_id, asked)
+        named = named_evidence(bench, workspace_id, request)
     except AppError as error:
         refused.append(Refused(label=error.errors[0].field, text=Text.of(error.message)))
     engine_version, compared = then.engine_version, 0
     changes: list[ReplayChange] = []
     if options and not refused:
         today = build_content(
-            asked.model_copy(update={"options": [row.label for row in then.comparison.rows]}),
+            request.model_copy(update={"options": [row.label for row in then.comparison.rows]}),
             options,
             context,
             title=then.title,

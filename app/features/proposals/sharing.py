@@ -23,11 +23,11 @@ SCRYPT = {"n": 2**14, "r": 8, "p": 1, "maxmem": 64 * 1024 * 1024}
 """Cost of one guess at a passphrase: about 16 MB and some hundredths of a second (RFC 7914)."""
 
 MOST_FAILURES, PAUSE = 5, timedelta(minutes=15)
-"""After so many wrong passphrases in a row, none is looked at for so long."""
+"""After this many wrong passphrases in a row, none is checked for this long."""
 
 NOTED_EVERY = timedelta(hours=1)
-"""Openings within this time are one event, as are readings of one form and passphrases that were given: a
-link may be asked for again and again, and no event is ever dropped."""
+"""Openings within this time are one event, as are views of the form and passphrases entered, since links may
+be requested again and again while events are never dropped."""
 
 
 class WrongPassphrase(AppError):
@@ -40,7 +40,7 @@ class WrongPassphrase(AppError):
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What a link shows: the proposal, or nothing before the passphrase is given."""
+    """The proposal behind a link; None before the passphrase is entered."""
 
     proposal: Proposal | None
     workspace_id: str
@@ -50,16 +50,16 @@ class Shared:
 def create_share(
     bench: Workbench, workspace_id: str, identifier: str, request: ShareRequest, key: str | None = None
 ) -> Share:
-    """Make a link to a frozen proposal; the one there was stops working.
+    """Create a link to a frozen proposal; an earlier one stops working.
 
-    The token is not kept, only its hash. A repeated key therefore gives the answer without it.
+    Only the hash of the token is stored, so the answer repeated for a key omits it.
     """
     endpoint = f"shares/{identifier}"
-    # Another passphrase is another body; what is kept with the key lets nobody try guesses at it.
-    known = None
+    # A different passphrase is a different body; its seal cannot be used to test guesses.
+    mark = None
     if key is not None and request.passphrase is not None:
-        known = bench.sealer.mark(endpoint, request.passphrase)
-    once = IdempotentCall.of(endpoint, key, request.model_copy(update={"passphrase": known}))
+        mark = bench.sealer.mark(endpoint, request.passphrase)
+    call = IdempotentCall.of(endpoint, key, request.model_copy(update={"passphrase": mark}))
     token = new_token()
 
     def make() -> tuple[Share, Save]:
@@ -97,14 +97,13 @@ def create_share(
 
         return answer, save
 
-    answer = keep(bench, workspace_id, once, Share, make)
+    answer = keep(bench, workspace_id, call, Share, make)
     with bench.store.transaction(workspace_id) as repository:
         mine = repository.of_proposal(identifier).share_of(token_hash(token), now())
     return answer if mine is None else answer.model_copy(update={"path": f"/s/{token}", "token": token})
 
 
 def revoke_share(bench: Workbench, workspace_id: str, identifier: str) -> None:
-    """Revoke link; where there is none, nothing happens."""
     moment = now()
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, identifier)
@@ -140,7 +139,7 @@ def open_share(bench: Workbench, token: str, proof: str | None = None, form: str
 
 
 def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
-    """Return the proof that a passphrase is the right one, to be shown again by the reader's browser."""
+    """Return the proof that a passphrase is right, which the reader's browser sends from then on."""
     workspace_id, identifier = led_to(bench, token)
     moment = now()
     with bench.store.transaction(workspace_id) as repository:
@@ -151,10 +150,10 @@ def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
             raise no_link()
         if share.passphrase_hash is None or share.passphrase_salt is None:
             return ""
-        kept, salt = share.passphrase_hash, share.passphrase_salt
+        expected, salt = share.passphrase_hash, share.passphrase_salt
         left = pause_left(share, moment)
         if not left:
-            # Wrong until it has been found right: of guesses at the same time, no more are looked at.
+            # Wrong until verified, so that concurrent guesses count as well.
             share.failed_at = moment
         counted = share.failures
     if left:
@@ -164,22 +163,22 @@ def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
             ),
             retry_after=left,
         )
-    # Between two transactions: whoever else writes does not wait for what is slow on purpose.
-    right = hmac.compare_digest(passphrase_hash(passphrase, salt), kept)
+    # Between two transactions, so that other writers do not wait for the slow hash.
+    right = hmac.compare_digest(passphrase_hash(passphrase, salt), expected)
     with bench.store.transaction(workspace_id) as repository:
         repository.of_proposal(identifier).settle_attempts(token_hash(token), counted if right else 0)
         action = "proposal.unlocked" if right else "proposal.refused"
         repository.trail.note_once(NOTED_EVERY, action, "proposal", identifier, link=link_of(token))
     if not right:
         raise WrongPassphrase("the passphrase is wrong")
-    return proof_of(token, kept)
+    return proof_of(token, expected)
 
 
 def pause_left(share: ProposalShare, moment: datetime) -> int:
-    """Return for how many seconds no passphrase is looked at; once they are over, counting begins anew."""
+    """Return for how many seconds passphrases are refused; afterwards counting starts anew."""
     if share.failed_at is None or share.failures <= MOST_FAILURES:
         return 0
-    # A clock that was put back must not make the pause longer than it is.
+    # A clock that was put back must not extend the pause.
     share.failed_at = min(share.failed_at, moment)
     left = PAUSE - (moment - share.failed_at)
     if left > timedelta(0):
@@ -200,19 +199,19 @@ def no_link() -> NotFound:
 
 
 def link_of(token: str) -> str:
-    """Return by what the trail tells links apart: the beginning of the hash, which opens nothing."""
+    """Return the beginning of the hash, which tells links apart in the audit trail but opens nothing."""
     return token_hash(token)[:12]
 
 
 def passphrase_hash(passphrase: str, salt: str) -> str:
-    """Return what is kept of a passphrase: slow to guess (scrypt, RFC 7914)."""
+    """Return the stored hash of a passphrase (scrypt, RFC 7914)."""
     return hashlib.scrypt(passphrase.encode(), salt=bytes.fromhex(salt), dklen=32, **SCRYPT).hex()
 
 
-def proof_of(token: str, kept: str) -> str:
-    """Return what a browser shows instead of the passphrase; it ends with the link or its passphrase."""
-    return hmac.new(kept.encode(), token.encode(), hashlib.sha256).hexdigest()
+def proof_of(token: str, expected: str) -> str:
+    """Return the proof a browser sends instead of the passphrase; it ends with the link."""
+    return hmac.new(expected.encode(), token.encode(), hashlib.sha256).hexdigest()
 
 
-def proves(proof: str | None, token: str, kept: str) -> bool:
-    return proof is not None and hmac.compare_digest(proof.encode(), proof_of(token, kept).encode())
+def proves(proof: str | None, token: str, expected: str) -> bool:
+    return proof is not None and hmac.compare_digest(proof.encode(), proof_of(token, expected).encode())

@@ -29,7 +29,7 @@ COLUMNS = ("section", "option", "name", "label", "value", "low", "high", "unit",
 """Columns of the CSV: names for programs, ``label`` and ``written`` for people."""
 
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
-"""Date of the files inside a workbook: the first that ZIP knows, so that equal books are equal bytes."""
+"""Date of the files inside a workbook: ZIP's earliest, so that equal workbooks are equal bytes."""
 
 MONEY, CENTS, PLAIN = "#,##0", "#,##0.00", "General"
 
@@ -39,7 +39,7 @@ Row = TypeVar("Row")
 
 
 def proposal_csv(proposal: Proposal, language: str | None = None) -> str:
-    """Return every line of a proposal as CSV (RFC 4180), with its warnings, assumptions and sources."""
+    """Return every line of a proposal as CSV (RFC 4180)."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(COLUMNS)
@@ -57,17 +57,17 @@ def rows_of(proposal: Proposal, content: ProposalContent, speaker: Voice) -> Ite
         for name in names:
             yield row_of("proposal", None, name, None, facts[name], None, name)
     for line in lines_of(content):
-        label, said = line_name(line.section, line.name, speaker), line_value(line, content, speaker)
+        label, sentence = line_name(line.section, line.name, speaker), line_value(line, content, speaker)
         figures = (plain(line.value), line.low, line.high, line.unit)
-        yield [line.section, line.option, line.name, label, *figures, said, line.path]
+        yield [line.section, line.option, line.name, label, *figures, sentence, line.path]
     for index, warning in enumerate(content.warnings):
-        said, options = speaker.sentence(warning.text), " · ".join(warning.options)
+        sentence, options = speaker.sentence(warning.text), " · ".join(warning.options)
         path = f"warnings.{index}"
-        yield row_of("warnings", options, warning.code, said, warning.severity, said, path)
-    for index, taken in enumerate(content.assumptions):
-        said, options = speaker.sentence(taken.why), " · ".join(taken.options)
-        label, path = speaker.label(taken.field), f"assumptions.{index}.value"
-        yield row_of("assumptions", options, taken.field, label, plain(taken.value), said, path)
+        yield row_of("warnings", options, warning.code, sentence, warning.severity, sentence, path)
+    for index, assumption in enumerate(content.assumptions):
+        sentence, options = speaker.sentence(assumption.why), " · ".join(assumption.options)
+        label, path = speaker.label(assumption.field), f"assumptions.{index}.value"
+        yield row_of("assumptions", options, assumption.field, label, plain(assumption.value), sentence, path)
     for index, source in enumerate(content.sources):
         title, path = source_title(source, speaker), f"sources.{index}"
         yield row_of("sources", None, source.id, title, source.url, source.publisher, path)
@@ -76,19 +76,18 @@ def rows_of(proposal: Proposal, content: ProposalContent, speaker: Voice) -> Ite
 
 
 def row_of(
-    section: str, option: str | None, name: str, label: str | None, value: Value, said: str | None, path: str
+    section: str, option: str | None, name: str, label: str | None, value: Value, text: str | None, path: str
 ) -> list[Value]:
     """Return a row of words, which has neither range nor unit."""
-    return [section, option, name, label, value, None, None, None, said, path]
+    return [section, option, name, label, value, None, None, None, text, path]
 
 
 def plain(value: object) -> Value:
-    """Return a value of JSON as one cell."""
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def proposal_workbook(proposal: Proposal, language: str | None = None) -> bytes:
-    """Return a proposal as a workbook: totals are formulas, so that other quantities give other totals."""
+    """Return a proposal as a workbook whose totals are formulas."""
     content = proposal.content
     speaker = voice(language or content.locale)
     book = Workbook()
@@ -109,14 +108,14 @@ def proposal_workbook(proposal: Proposal, language: str | None = None) -> bytes:
 
 
 def sheet(book: Workbook, title: str) -> Worksheet:
-    """Return a new sheet; its name is short and without what Excel forbids there."""
-    made: Worksheet = book.create_sheet(re.sub(r"[\\/*?:\[\]]", " ", title)[:31])
-    made.sheet_view.showGridLines = False
-    return made
+    """Return a new sheet with a title that Excel accepts."""
+    page: Worksheet = book.create_sheet(re.sub(r"[\\/*?:\[\]]", " ", title)[:31])
+    page.sheet_view.showGridLines = False
+    return page
 
 
 def put(page: Worksheet, row: int, column: int, value: Value, form: str = PLAIN, bold: bool = False) -> None:
-    """Write a value; text stays text, whatever it begins with."""
+    """Write a value; text is never read as a formula."""
     cell = page.cell(row, column)
     assert isinstance(cell, Cell), "merged cells are not used"
     if isinstance(value, str):
@@ -154,14 +153,13 @@ def head(page: Worksheet, row: int, *columns: tuple[str, int]) -> None:
 
 
 def table(page: Worksheet, things: Iterable[Row], *columns: tuple[str, int, Callable[[Row], Value]]) -> None:
-    """Write a table that is all of its sheet: a row for each thing, by what each column says of it."""
+    """Write a table that fills its sheet, one row per thing."""
     head(page, 1, *((name, width) for name, width, _ in columns))
     for row, thing in enumerate(things, start=2):
         put_row(page, row, [say(thing) for _, _, say in columns])
 
 
 def about(page: Worksheet, proposal: Proposal, speaker: Voice) -> None:
-    """Write whose proposal it is, what it recommends, and by what it can be checked."""
     content = proposal.content
     rows: list[tuple[str, Value]] = [
         (speaker.gettext("Proposal"), content.title),
@@ -183,12 +181,11 @@ def about(page: Worksheet, proposal: Proposal, speaker: Voice) -> None:
 
 
 def texts_of(content: ProposalContent) -> list[tuple[str, str]]:
-    """Return the words of the sections that are in the document."""
-    return [(one.id, one.text) for one in content.sections if one.shown and one.text]
+    return [(section.id, section.text) for section in content.sections if section.shown and section.text]
 
 
 def bills(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
-    """Write the parts of every option; totals multiply and add what stands in the cells."""
+    """Write the bill of every option; totals are formulas over the cells."""
     row = 1
     decimals = 0 if content.currency in WHOLE else 2
     columns = [
@@ -223,7 +220,7 @@ def bills(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
 
 
 def term(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
-    """Write what every option costs over the term; years and hours can be changed."""
+    """Write the cost of every option over the term; years and hours can be edited."""
     if content.term is None:
         put(page, 1, 1, speaker.gettext("cost unknown"))
         return
@@ -251,14 +248,12 @@ def term(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         put(page, row, 7, option.over_term.high, MONEY)
 
 
-SAID = ("avoid", "basis")
+SENTENCES = ("avoid", "basis")
 """Lines that are sentences."""
 
 
 def figures(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
-    """Write every line; sentences are read, not computed with."""
-
-    def said(line: ProposalLine) -> str:
+    def as_printed(line: ProposalLine) -> str:
         return line_value(line, content, speaker)
 
     table(
@@ -270,12 +265,12 @@ def figures(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         (
             speaker.gettext("Value"),
             20,
-            lambda line: said(line) if line.name in SAID else plain(line.value),
+            lambda line: as_printed(line) if line.name in SENTENCES else plain(line.value),
         ),
         (speaker.gettext("Lowest"), 18, lambda line: line.low),
         (speaker.gettext("Highest"), 18, lambda line: line.high),
         (speaker.gettext("Unit"), 12, lambda line: line.unit),
-        (speaker.gettext("As printed"), 20, said),
+        (speaker.gettext("As printed"), 20, as_printed),
         (speaker.gettext("Path"), 46, lambda line: line.path),
     )
     page.freeze_panes = "A2"
@@ -285,25 +280,29 @@ def warnings(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     table(
         page,
         content.warnings,
-        (speaker.gettext("Severity"), 12, lambda said: speaker.label(said.severity)),
-        (speaker.gettext("Check"), 26, lambda said: said.code),
-        (speaker.gettext("Warning"), 90, lambda said: speaker.sentence(said.text)),
-        (speaker.gettext("Option"), 50, lambda said: " · ".join(said.options)),
+        (speaker.gettext("Severity"), 12, lambda warning: speaker.label(warning.severity)),
+        (speaker.gettext("Check"), 26, lambda warning: warning.code),
+        (speaker.gettext("Warning"), 90, lambda warning: speaker.sentence(warning.text)),
+        (speaker.gettext("Option"), 50, lambda warning: " · ".join(warning.options)),
     )
 
 
 def assumptions(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
-    def value(taken: Assumption) -> Value:
-        found = stated(taken.field, taken.value, speaker) if isinstance(taken.value, list) else taken.value
-        return named(found, speaker) if isinstance(found, str) else plain(found)
+    def value(assumption: Assumption) -> Value:
+        entry = (
+            stated(assumption.field, assumption.value, speaker)
+            if isinstance(assumption.value, list)
+            else assumption.value
+        )
+        return named(entry, speaker) if isinstance(entry, str) else plain(entry)
 
     table(
         page,
         content.assumptions,
-        (speaker.gettext("Assumption"), 34, lambda taken: speaker.label(taken.field)),
+        (speaker.gettext("Assumption"), 34, lambda assumption: speaker.label(assumption.field)),
         (speaker.gettext("Value"), 30, value),
-        (speaker.gettext("Why"), 70, lambda taken: speaker.sentence(taken.why)),
-        (speaker.gettext("Option"), 50, lambda taken: " · ".join(taken.options)),
+        (speaker.gettext("Why"), 70, lambda assumption: speaker.sentence(assumption.why)),
+        (speaker.gettext("Option"), 50, lambda assumption: " · ".join(assumption.options)),
     )
 
 
@@ -320,7 +319,7 @@ def sources(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
 
 
 def timeless(book: bytes, moment: datetime) -> bytes:
-    """Return a workbook whose bytes depend on its content alone: dated by the proposal, not by the clock."""
+    """Return a workbook dated by the proposal instead of the clock, so that its bytes are reproducible."""
     stamp = moment.strftime("%Y-%m-%dT%H:%M:%SZ").encode()
     buffer = io.BytesIO()
     with (

@@ -47,7 +47,6 @@ def sections_of(asked: Sequence[SectionInput], language: str, reason: str | None
 
 
 def reason_in(sections: Sequence[SectionInput]) -> str | None:
-    """Return the reason for the choice, which is the text of its section."""
     return next((one.text for one in sections if one.id == "reasons" and one.text), None)
 
 

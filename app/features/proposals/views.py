@@ -1,4 +1,4 @@
-"""From proposals to what their pages show; no number is made here."""
+"""Views of the proposal pages; no figure is computed here."""
 
 from __future__ import annotations
 
@@ -28,27 +28,26 @@ class Paper:
 
     view: View
     figures: Mapping[str, FigureView]
-    """Charts by the names of their drawings."""
+    """Charts by name."""
 
 
 def paper_of(proposal: Proposal) -> Paper:
     speaker = voice(proposal.content.locale)
     text = write_proposal(proposal, speaker)
-    drawn = proposal_figures(proposal.content, speaker)
-    named = {
-        one.id: one.caption
+    figures = proposal_figures(proposal.content, speaker)
+    captions = {
+        block.id: block.caption
         for section in text.sections
-        for one in section.blocks
-        if isinstance(one, ChartBlock)
+        for block in section.blocks
+        if isinstance(block, ChartBlock)
     }
-    return Paper(
-        text, {name: view(name, named[name], chart) for name, chart in drawn.items() if name in named}
-    )
+    charts = {name: view(name, captions[name], chart) for name, chart in figures.items() if name in captions}
+    return Paper(text, charts)
 
 
 def sections_seen(proposal: Proposal) -> list[str]:
-    """Return the sections that the page of a draft has, in their order."""
-    return [one.id for one in write_proposal(proposal, voice(proposal.content.locale)).sections]
+    """Return the sections on the page of a draft, in order."""
+    return [section.id for section in write_proposal(proposal, voice(proposal.content.locale)).sections]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +55,12 @@ class ProposalPage:
     proposal: Proposal
     paper: Paper
     events: Sequence[tuple[ProposalEvent, str]]
-    """What happened, each with what there is to say about it."""
+    """Events, each with a remark."""
     link: str
-    """Address of a link made just now; it is shown this once."""
+    """URL of a link just created; it is shown only once."""
     form: Form
     message: Message | None
-    """Why something could not be done."""
+    """Why an action was refused."""
     mail: bool
     """Whether a link can be sent by e-mail."""
 
@@ -102,7 +101,7 @@ def detail_of(event: ProposalEvent, speaker: Voice) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """A line that changed, as the document would write it."""
+    """A line that changed, as written in the document."""
 
     change: ReplayChange
     name: str
@@ -126,14 +125,14 @@ def replay_page(request: Request, replay: Replay) -> ReplayPage:
 def change_row(change: ReplayChange, proposal: Proposal, speaker: Voice) -> ChangeRow:
     section, name, content = change.section, change.name, proposal.content
 
-    def said(value: JsonValue) -> str:
+    def text(value: JsonValue) -> str:
         if value is None:
             return "–"
         if section == "warnings":
             return speaker.label(str(value))
         return value_written(section, name, value, change.unit, False, content, speaker)
 
-    return ChangeRow(change, line_name(section, name, speaker), said(change.then), said(change.now))
+    return ChangeRow(change, line_name(section, name, speaker), text(change.then), text(change.now))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,4 +148,4 @@ class LockedPage:
 
     token: str
     message: Message | None
-    """What is wrong with the passphrase that was given."""
+    """What is wrong with the passphrase entered."""

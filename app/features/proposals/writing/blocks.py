@@ -1,4 +1,4 @@
-"""What a written proposal is made of: plain text in blocks, which page and PDF set each in its way."""
+"""Blocks of plain text of a written proposal, laid out separately by page and PDF."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.platform.wording.voice import MISSING, Voice
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: what it says, and what stands small below it."""
+    """One cell: its text, and small text below it."""
 
     text: str
     under: str = ""
@@ -26,14 +26,14 @@ def figure(
     unknown: str = MISSING,
     more: str = "",
 ) -> Cell:
-    """Return a quantity with its range, and what else there is to say of it, below."""
+    """Return a quantity, with its range and further remarks below."""
     under = " · ".join(text for text in (voice.spread(quantity, scale), more) if text)
     return Cell(unknown if quantity is None else voice.central(quantity, scale), under)
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Head of a column; numbers stand to the right, ``width`` is its share of the line."""
+    """Head of a column; numeric columns are right-aligned, ``width`` is a share of the line."""
 
     name: str
     numeric: bool = False
@@ -50,7 +50,7 @@ class Grid:
     rows: Sequence[Sequence[Cell]]
     foot: Sequence[Cell] = ()
     best: Sequence[int] = ()
-    """Rows that are offered: the recommended option, or those that tie."""
+    """Rows offered: the recommended option, or those that tie."""
     type: Literal["grid"] = "grid"
 
 
@@ -65,13 +65,13 @@ def table(
     foot: Sequence[Cell] = (),
     best: Sequence[int] = (),
 ) -> Grid:
-    """Return a table with a row for each thing, by the heads of its columns and what they say of it."""
+    """Return a table with a row for each thing; each column has a head and a function for its cells."""
     rows = [[cell_of(say(thing)) for _, say in columns] for thing in things]
     return Grid(name, caption, [head for head, _ in columns], rows, foot, best)
 
 
-def cell_of(said: Cell | str) -> Cell:
-    return Cell(said) if isinstance(said, str) else said
+def cell_of(content: Cell | str) -> Cell:
+    return Cell(content) if isinstance(content, str) else content
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +102,8 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Signatures:
-    """Where the parties sign: who they are, and the lines each fills in."""
-
     parties: Sequence[tuple[str, str]]
-    """What each party is, and its name."""
+    """Role and name of each party."""
     lines: Sequence[str]
     type: Literal["signatures"] = "signatures"
 
@@ -128,7 +126,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Warnings, the gravest first."""
+    """Warnings, most serious first."""
 
     flags: Sequence[Flag]
     type: Literal["flags"] = "flags"
@@ -151,7 +149,7 @@ class References:
 
 @dataclass(frozen=True, slots=True)
 class ChartBlock:
-    """A chart, with what it shows in words for who cannot see it."""
+    """A chart, with its content in words for readers who cannot see it."""
 
     id: str
     caption: str
@@ -160,7 +158,7 @@ class ChartBlock:
 
 
 def chart(name: str, caption: str, what: str, entries: Sequence[str]) -> ChartBlock:
-    """Return a chart that is told entry by entry."""
+    """Return a chart described entry by entry."""
     return ChartBlock(name, caption, f"{what}: {'; '.join(entries)}" if entries else what)
 
 
@@ -173,7 +171,7 @@ class SectionBlock:
     title: str
     blocks: Sequence[Block]
     text: str = ""
-    """Words of the author or of the template, which come first."""
+    """Text of the author or of the template, which comes first."""
     shown: bool = True
 
     @property
@@ -195,10 +193,10 @@ class View:
     """What kind of document it is."""
     customer: str
     facts: Sequence[tuple[str, str]]
-    """What stands at the head: name and value."""
+    """Names and values at the head of the document."""
     confidential: str
-    """The marking of every page; empty where there is none."""
+    """Marking of every page; empty if not confidential."""
     footer: str
     fingerprint: str
-    """First digits of the hash; what a draft is called where there is none."""
+    """First digits of the hash, or the word for a draft."""
     sections: Sequence[SectionBlock]

@@ -1,4 +1,4 @@
-"""What a proposal costs: the parts, and the term."""
+"""Costs of a proposal: the bill of materials, and the term."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from app.platform.wording.voice import MISSING, Voice
 
 
 def bill(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return the parts of every option with their prices."""
     if not content.bills:
         return []
-    said = voice.gettext(
+    note = voice.gettext(
         "Quantities follow from the system by the rule beside them; prices come from the sources and are"
         " not offers. The bill of materials total adds racks, the management network, storage and spare "
         "parts where they are asked for, and freight and installation to the systems and network. The "
@@ -24,7 +23,7 @@ def bill(content: ProposalContent, voice: Voice) -> list[Block]:
         "power in this training is that of the machines while they train this model. Neither includes "
         "cooling. A total range adds all low and all high prices, as if they moved together."
     )
-    blocks: list[Block] = [Paragraph(said)]
+    blocks: list[Block] = [Paragraph(note)]
     for index, option in enumerate(content.bills):
         if option.note is not None:
             why = {"option": option.label, "why": option.note}
@@ -34,37 +33,37 @@ def bill(content: ProposalContent, voice: Voice) -> list[Block]:
             blocks.append(by_part(option, index, voice))
             if option.racks is not None:
                 blocks.append(Paragraph(standing(option, voice), quiet=True))
-    others = [one for one in content.bills if one.label not in content.offered]
-    grouped = [one for one in others if one.groups and one.note is None]
+    others = [bill for bill in content.bills if bill.label not in content.offered]
+    grouped = [bill for bill in others if bill.groups and bill.note is None]
     if grouped:
         caption = voice.gettext("Options that are not recommended, by group")
-        told = [(one.label, sums(one, grouped, voice)) for one in grouped]
-        blocks += columns("bill-groups", caption, voice.gettext("Component"), told)
+        by_group = [(bill.label, sums(bill, grouped, voice)) for bill in grouped]
+        blocks += columns("bill-groups", caption, voice.gettext("Component"), by_group)
         more = voice.gettext(
             "Options that are not recommended are totaled by group; CSV and XLSX list every part."
         )
         blocks.append(Paragraph(more, quiet=True))
-    notes = {one.tax_note.message: one.tax_note for one in content.bills if one.tax_note is not None}
+    notes = {bill.tax_note.message: bill.tax_note for bill in content.bills if bill.tax_note is not None}
     return [*blocks, *(Paragraph(voice.sentence(note)) for note in notes.values())]
 
 
 def standing(option: OptionBill, voice: Voice) -> str:
-    said = [
+    facts = [
         voice.say(Message("{count} racks", {"count": option.racks})),
         voice.value(option.rack_units, "U"),
         f"{voice.gettext('Power under load')} {voice.quantity(option.power)}",
     ]
     if option.equipment is not None:
-        said.append(f"{voice.gettext('Systems and network')} {voice.quantity(option.equipment)}")
-    return " · ".join(said)
+        facts.append(f"{voice.gettext('Systems and network')} {voice.quantity(option.equipment)}")
+    return " · ".join(facts)
 
 
 def sums(option: OptionBill, options: Sequence[OptionBill], voice: Voice) -> list[Titled]:
-    """Return the sums of one option by the groups of all, and how it stands."""
+    """Return the sums of one option by the groups of all options, and its totals."""
     known = {group.group: group for group in option.groups}
     at_least = voice.gettext("at least")
     cells: list[Titled] = []
-    for name in dict.fromkeys(group.group for one in options for group in one.groups):
+    for name in dict.fromkeys(group.group for bill in options for group in bill.groups):
         group = known.get(name)
         more = at_least if group is not None and not group.complete else ""
         cells.append((voice.label(name, "bill"), figure(group.total if group else None, voice, more=more)))
@@ -82,7 +81,7 @@ def sums(option: OptionBill, options: Sequence[OptionBill], voice: Voice) -> lis
 
 def by_part(option: OptionBill, index: int, voice: Voice) -> Grid:
     unknown = voice.gettext("price unknown")
-    # What is rented has no groups, and is paid by the hour.
+    # Rented options have no groups and are paid by the hour.
     unit_price = voice.gettext("Unit price") if option.groups else voice.gettext("Price per hour")
     total = voice.gettext("Total") if option.groups else voice.gettext("Total per hour")
     whole = voice.gettext("Bill of materials total")
@@ -108,23 +107,23 @@ def by_part(option: OptionBill, index: int, voice: Voice) -> Grid:
 
 
 def term(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return what every option costs over the term, part by part."""
-    found = content.term
-    if found is None:
+    """Return the cost of every option over the term, item by item."""
+    costs = content.term
+    if costs is None:
         return []
-    said = Message(
+    message = Message(
         "all options over {years} years of {hours} useful hours per year: the cost of an hour "
         "of work times these hours. Purchase is spread over the term, including the cost of "
         "capital. Owned systems and commitments are paid for every hour; list and spot prices "
         "apply only to the hours in use.",
-        {"years": found.years, "hours": round(found.useful_hours_per_year)},
+        {"years": costs.years, "hours": round(costs.useful_hours_per_year)},
     )
-    whole = [f"{option.label} {voice.quantity(option.over_term)}" for option in found.asked]
+    whole = [f"{option.label} {voice.quantity(option.over_term)}" for option in costs.asked]
     what = voice.gettext("Stacked bar chart of cost over the term by option")
     return [
-        Paragraph(voice.sentence(said)),
-        totals(found, voice),
-        cost_items(found, content.currency, voice),
+        Paragraph(voice.sentence(message)),
+        totals(costs, voice),
+        cost_items(costs, content.currency, voice),
         chart("term", voice.gettext("Cost over the term"), what, whole),
     ]
 
@@ -138,23 +137,23 @@ def totals(term: Term, voice: Voice) -> Grid:
         "term-options",
         voice.gettext("Cost over the term by option"),
         term.options,
-        (Head(voice.gettext("Option"), width=2.2), lambda one: one.label),
-        (Head(voice.gettext("Acquisition")), lambda one: voice.label(one.rental or one.acquisition)),
-        (Head(voice.gettext("Per useful hour"), True, 1.4), lambda one: figure(one.hourly, voice)),
-        (Head(voice.gettext("Per year"), True, 1.4), lambda one: figure(one.yearly, voice)),
-        (Head(voice.gettext("Over the term"), True, 1.4), lambda one: figure(one.over_term, voice)),
+        (Head(voice.gettext("Option"), width=2.2), lambda option: option.label),
+        (Head(voice.gettext("Acquisition")), lambda option: voice.label(option.rental or option.acquisition)),
+        (Head(voice.gettext("Per useful hour"), True, 1.4), lambda option: figure(option.hourly, voice)),
+        (Head(voice.gettext("Per year"), True, 1.4), lambda option: figure(option.yearly, voice)),
+        (Head(voice.gettext("Over the term"), True, 1.4), lambda option: figure(option.over_term, voice)),
         (Head(voice.gettext("Runs over the term"), True), runs),
     )
 
 
 def cost_items(term: Term, currency: str, voice: Voice) -> Grid:
-    """Return what the cost over the term is made of, item by item, with options as columns."""
+    """Return the items of the cost over the term, with options as columns."""
     heads = [Head(voice.gettext("Cost item"), width=1.6)]
     heads += [Head(option.label, True, 1.3) for option in term.asked]
-    held = [{line.item: line.amount for line in option.lines} for option in term.asked]
+    costs = [{line.item: line.amount for line in option.lines} for option in term.asked]
     rows = []
-    for item in dict.fromkeys(item for amounts in held for item, amount in amounts.items() if amount):
+    for item in dict.fromkeys(item for amounts in costs for item, amount in amounts.items() if amount):
         name = voice.label(item, "cost")
-        amounts = [voice.value(one[item], currency) if one.get(item) else MISSING for one in held]
-        rows.append([Cell(text) for text in (name[:1].upper() + name[1:], *amounts)])
+        texts = [voice.value(amounts[item], currency) if amounts.get(item) else MISSING for amounts in costs]
+        rows.append([Cell(text) for text in (name[:1].upper() + name[1:], *texts)])
     return Grid("term-lines", voice.gettext("Breakdown of cost over the term"), heads, rows)

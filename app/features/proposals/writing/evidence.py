@@ -1,4 +1,4 @@
-"""Why a proposal can be believed, and where not: runs, warnings, assumptions, sources, method, accuracy."""
+"""Why a proposal can be believed, and where it cannot: runs, warnings, assumptions, sources, method."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.platform.wording.scales import decimals_of
 from app.platform.wording.voice import MISSING, Voice, stated
 
 DIGITS = 4
-"""Significant digits of a measured rate: what gains of a per cent are read from."""
+"""Significant digits of a measured rate, enough to read off gains of a per cent."""
 
 
 def measured_rate(value: float | None, voice: Voice) -> str:
@@ -23,7 +23,7 @@ def measured_rate(value: float | None, voice: Voice) -> str:
 
 
 def measured_run(value: float, voice: Voice) -> str:
-    """Return a throughput somebody measured, without its unit."""
+    """Return a measured throughput without its unit."""
     return voice.decimal(value, decimals_of(value, DIGITS), trim=True)
 
 
@@ -31,12 +31,12 @@ def measured(content: ProposalContent, voice: Voice) -> list[Block]:
     evidence = content.evidence
     if evidence is None:
         return []
-    told = [block for place, gain in enumerate(evidence.gains) for block in verdict(gain, place, voice)]
-    return told + (fit(evidence.fit, voice) if evidence.fit is not None else [])
+    blocks = [block for index, gain in enumerate(evidence.gains) for block in verdict(gain, index, voice)]
+    return blocks + (fit(evidence.fit, voice) if evidence.fit is not None else [])
 
 
-def verdict(gain: GainFound, place: int, voice: Voice) -> list[Block]:
-    """Return one verdict with the runs it rests on and the parts it saves."""
+def verdict(gain: GainFound, index: int, voice: Voice) -> list[Block]:
+    """Return one verdict with its runs and the parts it saves."""
     advice, *more = [voice.ended(voice.sentence(text)) for text in (gain.sentence, *gain.more)]
     networks = gain.basis == "networks"
     heads = [
@@ -47,17 +47,17 @@ def verdict(gain: GainFound, place: int, voice: Voice) -> list[Block]:
         Head(voice.gettext("Predicted"), True, 1.5),
         Head(voice.gettext("Network price"), True, 1.6),
     ]
-    # Alternatives that were measured alone have neither a prediction nor a price.
-    shown = len(heads) if networks else 4
-    rows = [option_row(option, gain, voice)[:shown] for option in gain.options]
-    taken = [place for place, option in enumerate(gain.options) if option.label == gain.taken]
+    # Alternatives known only by measured runs have neither a prediction nor a price.
+    column_count = len(heads) if networks else 4
+    rows = [option_row(option, gain, voice)[:column_count] for option in gain.options]
+    best = [position for position, option in enumerate(gain.options) if option.label == gain.taken]
     blocks: list[Block] = [
         Paragraph(advice),
         *(Paragraph(text, quiet=True) for text in more),
-        Grid(f"measured-{place}", gain.label, heads[:shown], rows, best=taken),
+        Grid(f"measured-{index}", gain.label, heads[:column_count], rows, best=best),
         Paragraph(" · ".join(verdict_facts(gain, voice))),
     ]
-    return [*blocks, left_out(gain, place, voice)] if gain.left_out else blocks
+    return [*blocks, left_out(gain, index, voice)] if gain.left_out else blocks
 
 
 def verdict_facts(gain: GainFound, voice: Voice) -> list[str]:
@@ -86,10 +86,10 @@ def option_row(option: WeighedOption, gain: GainFound, voice: Voice) -> list[Cel
     ]
 
 
-def left_out(gain: GainFound, place: int, voice: Voice) -> Grid:
+def left_out(gain: GainFound, index: int, voice: Voice) -> Grid:
     unknown = voice.gettext("price unknown")
     return table(
-        f"left-out-{place}",
+        f"left-out-{index}",
         voice.say(Message("Parts of {network} not purchased", {"network": gain.against or ""})),
         gain.left_out,
         (Head(voice.gettext("Component"), width=3.0), lambda part: voice.gettext(part.name)),
@@ -101,17 +101,17 @@ def left_out(gain: GainFound, place: int, voice: Voice) -> Grid:
     )
 
 
-def fit(found: FitFound, voice: Voice) -> list[Block]:
-    """Return a fitted profile: how far the prediction was off, run by run, before and after."""
-    said = Message(
+def fit(fitted: FitFound, voice: Voice) -> list[Block]:
+    """Return a fitted profile with its errors run by run, before and after the fit."""
+    message = Message(
         "the software profile was fitted to the customer's runs, starting from {profile}",
-        {"profile": named(found.prior_software, voice)},
+        {"profile": named(fitted.prior_software, voice)},
     )
     measured = Head(voice.gettext("Measured"), True, 1.4)
     grid = table(
         "measured-runs",
-        found.label,
-        found.runs,
+        fitted.label,
+        fitted.runs,
         (Head(voice.gettext("Measurement"), width=2.2), lambda run: Cell(run.label, run.note or "")),
         (measured, lambda run: Cell(voice.value(run.measured, "s"), measured_rate(run.samples_per_s, voice))),
         (Head(voice.gettext("Predicted before"), True, 1.4), lambda run: figure(run.before, voice)),
@@ -120,26 +120,26 @@ def fit(found: FitFound, voice: Voice) -> list[Block]:
         (Head(voice.gettext("Gap after"), True), lambda run: voice.percent(run.gap_after)),
     )
     gaps = (
-        f"{voice.gettext('Mean gap before')} {voice.percent(found.gap_before)}",
-        f"{voice.gettext('Mean gap after')} {voice.percent(found.gap_after)}",
+        f"{voice.gettext('Mean gap before')} {voice.percent(fitted.gap_before)}",
+        f"{voice.gettext('Mean gap after')} {voice.percent(fitted.gap_after)}",
     )
-    return [Paragraph(voice.ended(voice.sentence(said))), grid, Paragraph(" · ".join(gaps))]
+    return [Paragraph(voice.ended(voice.sentence(message))), grid, Paragraph(" · ".join(gaps))]
 
 
 NEAREST = 3
-"""Measured runs that are named per option."""
+"""Measured runs named per option."""
 
 
 def risks(content: ProposalContent, voice: Voice) -> list[Block]:
     flags = [
         kinds.Flag(
-            code=said.code,
-            severity=said.severity,
-            word=voice.label(said.severity),
-            text=voice.sentence(said.text),
-            options=" · ".join(said.options),
+            code=warning.code,
+            severity=warning.severity,
+            word=voice.label(warning.severity),
+            text=voice.sentence(warning.text),
+            options=" · ".join(warning.options),
         )
-        for said in content.warnings
+        for warning in content.warnings
     ]
     calm = Paragraph(voice.gettext("No check raised a warning."))
     blocks: list[Block] = [kinds.Flags(flags) if flags else calm]
@@ -153,9 +153,9 @@ def assumptions(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def _basis(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return what each estimate rests on, and what three measured steps would make of its range."""
+    """Return the basis of each estimate, and the range that three measured steps would leave."""
     estimates = [(row.label, row.estimate.validation) for row in content.comparison.rows if row.estimate]
-    known = [(label, text, one) for label, one in estimates if (text := one.basis_text) is not None]
+    known = [(label, v.basis_text, v) for label, v in estimates if v.basis_text is not None]
     if not known:
         return []
 
@@ -169,9 +169,9 @@ def _basis(content: ProposalContent, voice: Voice) -> list[Block]:
         "basis",
         voice.gettext("What the estimates rest on"),
         known,
-        (Head(voice.gettext("Option"), width=1.4), lambda one: one[0]),
-        (Head(voice.gettext("Basis"), width=3.0), lambda one: voice.sentence(one[1])),
-        (Head(voice.gettext("Range after three measured steps"), True, 1.3), lambda one: measured(one[2])),
+        (Head(voice.gettext("Option"), width=1.4), lambda row: row[0]),
+        (Head(voice.gettext("Basis"), width=3.0), lambda row: voice.sentence(row[1])),
+        (Head(voice.gettext("Range after three measured steps"), True, 1.3), lambda row: measured(row[2])),
     )
     return [grid]
 
@@ -187,10 +187,10 @@ def _values_applied(content: ProposalContent, voice: Voice) -> list[Block]:
     def concerned(options: list[str]) -> str:
         return "" if len(options) == everywhere else " · ".join(options)
 
-    def value(field: str, one: JsonValue) -> str:
-        return stated(field, one, voice) if isinstance(one, float) else named(one, voice)
+    def value(field: str, applied: JsonValue) -> str:
+        return stated(field, applied, voice) if isinstance(applied, float) else named(applied, voice)
 
-    said = voice.gettext(
+    note = voice.gettext(
         "The request does not set these values; defaults apply. Each can be replaced by the customer's own."
     )
     why = Head(voice.gettext("Why"), width=3.0)
@@ -198,16 +198,16 @@ def _values_applied(content: ProposalContent, voice: Voice) -> list[Block]:
         "assumptions",
         voice.gettext("Values applied"),
         content.assumptions,
-        (Head(voice.gettext("Assumption"), width=1.4), lambda taken: voice.label(taken.field)),
-        (Head(voice.gettext("Value"), width=1.3), lambda taken: value(taken.field, taken.value)),
-        (why, lambda taken: Cell(voice.sentence(taken.why), concerned(taken.options))),
+        (Head(voice.gettext("Assumption"), width=1.4), lambda default: voice.label(default.field)),
+        (Head(voice.gettext("Value"), width=1.3), lambda default: value(default.field, default.value)),
+        (why, lambda default: Cell(voice.sentence(default.why), concerned(default.options))),
     )
-    return [Paragraph(said), grid]
+    return [Paragraph(note), grid]
 
 
 def sources(content: ProposalContent, voice: Voice) -> list[Block]:
-    said = voice.gettext("Published figures come from these sources; fitted figures are fitted to them.")
-    blocks: list[Block] = [Paragraph(said)]
+    note = voice.gettext("Published figures come from these sources; fitted figures are fitted to them.")
+    blocks: list[Block] = [Paragraph(note)]
     stated = [
         f"{row.label} ({voice.label(row.kind)})" for row in content.comparison.rows if row.estimate is None
     ]
@@ -226,7 +226,7 @@ def sources(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def method(proposal: Proposal, voice: Voice) -> list[Block]:
-    """Return how the figures come about, how far they have been right, and how to check this document."""
+    """Return how the figures are computed, how accurate they have been, and how to check the document."""
     content = proposal.content
     how = voice.gettext(
         "Each operator of the model is timed on the chip it runs on, as the longest of arithmetic, memory "
@@ -239,15 +239,15 @@ def method(proposal: Proposal, voice: Voice) -> list[Block]:
         "accuracy",
         voice.gettext("Accuracy"),
         estimates,
-        (Head(voice.gettext("Option"), width=1.8), lambda one: one[0]),
-        (Head(voice.gettext("Validation"), width=1.1), lambda one: voice.label(one[1].status)),
+        (Head(voice.gettext("Option"), width=1.8), lambda row: row[0]),
+        (Head(voice.gettext("Validation"), width=1.1), lambda row: voice.label(row[1].status)),
         (
             Head(voice.gettext("Median error of the family"), True, 1.2),
-            lambda one: voice.percent(one[1].family_error),
+            lambda row: voice.percent(row[1].family_error),
         ),
         (
             Head(voice.gettext("Nearest measured runs"), width=3.0),
-            lambda one: nearest(one[1], content, voice) or MISSING,
+            lambda row: nearest(row[1], content, voice) or MISSING,
         ),
     )
     checked = [
@@ -260,8 +260,8 @@ def method(proposal: Proposal, voice: Voice) -> list[Block]:
         "seal",
         voice.gettext("How to check this document"),
         checked,
-        (Head(voice.gettext("What"), width=1.2), lambda one: one[0]),
-        (Head(voice.gettext("Value"), width=3.0), lambda one: one[1]),
+        (Head(voice.gettext("What"), width=1.2), lambda row: row[0]),
+        (Head(voice.gettext("Value"), width=3.0), lambda row: row[1]),
     )
     attached = voice.gettext(
         "The attached file proposal.json is the content in canonical form (RFC 8785); its SHA-256 is the "

@@ -1,4 +1,4 @@
-"""The options of a proposal side by side: figures, how they were sized, how they are laid out."""
+"""The options of a proposal side by side: figures, derivation and plans."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from app.platform.wording.scales import Scale
 from app.platform.wording.voice import MISSING, Voice, words, written
 
 COLUMNS = 4
-"""Options that stand side by side in one table where options are columns."""
+"""Options side by side in one table with options as columns."""
 
 MOST_RATIOS = 10
 
 NAMED_PARTS, NAMED_INPUTS = 3, 8
-"""Parts of the time per option, and inputs, that the words for a chart name."""
+"""Parts per option, and inputs, named in the text of a chart."""
 
 Titled = tuple[str, Cell]
 """One cell of a table in which options are columns, with the title of its row."""
@@ -45,7 +45,7 @@ def scale_of_times(content: ProposalContent) -> Scale:
 
 
 def running(content: ProposalContent) -> list[tuple[str, Estimate]]:
-    """Return the estimates that run, with the labels of their rows."""
+    """Return the labels and estimates of the options that run."""
     return [
         (row.label, row.estimate)
         for row in content.comparison.rows
@@ -54,14 +54,14 @@ def running(content: ProposalContent) -> list[tuple[str, Estimate]]:
 
 
 def weighed(content: ProposalContent) -> Estimate | None:
-    """Return the estimate whose sensitivities are shown: the recommended one, under the name of its row."""
-    found = dict(running(content))
-    name = next((label for label in [*content.offered, *found] if label in found), None)
-    return None if name is None else found[name].model_copy(update={"label": name})
+    """Return the estimate whose sensitivities are shown: of the recommended option, labelled as its row."""
+    estimates = dict(running(content))
+    name = next((label for label in [*content.offered, *estimates] if label in estimates), None)
+    return None if name is None else estimates[name].model_copy(update={"label": name})
 
 
 def comparison(content: ProposalContent, voice: Voice, charted: bool = False) -> list[Block]:
-    """Return the options as a table, the ratios between them and their charts, where not drawn before."""
+    """Return the options as a table, their ratios, and the charts not drawn before."""
     rows = content.comparison.rows
     heads = [
         Head(voice.gettext("Option"), width=2.0),
@@ -73,20 +73,20 @@ def comparison(content: ProposalContent, voice: Voice, charted: bool = False) ->
         Head(voice.gettext("Memory per device"), True, 1.2),
         Head(voice.gettext("Power in this training"), True, 1.2),
     ]
-    # Where nothing was estimated, no option has more than its time.
-    shown = len(heads) if any(row.estimate is not None for row in rows) else 3
-    cells = [option_row(row, content, voice)[:shown] for row in rows]
-    best = [place for place, row in enumerate(rows) if row.label in content.offered]
+    # Without estimates, options have only a time.
+    column_count = len(heads) if any(row.estimate is not None for row in rows) else 3
+    cells = [option_row(row, content, voice)[:column_count] for row in rows]
+    best = [index for index, row in enumerate(rows) if row.label in content.offered]
     caption = voice.gettext("Options side by side, with ranges in brackets")
-    blocks: list[Block] = [Grid("options", caption, heads[:shown], cells, best=best)]
+    blocks: list[Block] = [Grid("options", caption, heads[:column_count], cells, best=best)]
     if not charted and any(row.hours is not None for row in rows):
         blocks.append(time_chart(content, voice))
     if content.comparison.ratios:
         blocks.append(ratios(content, voice))
     if any(row.kind == "linear" for row in rows):
         share = {"share": 100.0 * content.comparison.scaling_efficiency}
-        said = Message("rows scaled from another row assume {share} % of linear scaling", share)
-        blocks.append(Paragraph(voice.sentence(said), quiet=True))
+        message = Message("rows scaled from another row assume {share} % of linear scaling", share)
+        blocks.append(Paragraph(voice.sentence(message), quiet=True))
     if any(row.estimate is not None and row.estimate.cost is not None for row in rows):
         costs = [f"{row.label} {voice.quantity(row.run_cost)}" for row in rows if row.run_cost is not None]
         what = voice.gettext("Bar chart of cost per run by option")
@@ -106,7 +106,7 @@ def time_chart(content: ProposalContent, voice: Voice) -> ChartBlock:
 
 
 def option_row(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[Cell]:
-    """Return the cells of one option; the first three are known without an estimate."""
+    """Return the cells of an option; the first three need no estimate."""
     estimate = row.estimate
     under = [voice.label(row.kind)]
     if estimate is not None:
@@ -134,7 +134,7 @@ def option_row(row: ComparisonRow, content: ProposalContent, voice: Voice) -> li
 
 
 def standing(row: ComparisonRow, comparison: Comparison, voice: Voice) -> str:
-    """Return that a row that runs is the fastest or ties for it, or how many times as long it takes."""
+    """Return “fastest”, “tie” or the ratio to the fastest for a row that runs."""
     if row.label == comparison.fastest:
         return voice.gettext("fastest")
     if row.label in comparison.fastest_tied:
@@ -168,52 +168,52 @@ def ratios(content: ProposalContent, voice: Voice) -> Grid:
 def columns(
     name: str, caption: str, head: str, options: Sequence[tuple[str, Sequence[Titled]]]
 ) -> list[Block]:
-    """Return tables in which options are columns, so many at a time that they can be read."""
+    """Return tables with options as columns, split so that they stay readable."""
     blocks: list[Block] = []
     for start in range(0, len(options), COLUMNS):
-        shown = options[start : start + COLUMNS]
-        heads = [Head(head, width=1.6), *(Head(label, True, 1.5) for label, _ in shown)]
+        group = options[start : start + COLUMNS]
+        heads = [Head(head, width=1.6), *(Head(label, True, 1.5) for label, _ in group)]
         rows = [
             [Cell(across[0][0]), *(cell for _, cell in across)]
-            for across in zip(*(cells for _, cells in shown), strict=True)
+            for across in zip(*(cells for _, cells in group), strict=True)
         ]
         blocks.append(Grid(name if start == 0 else f"{name}-{start}", caption, heads, rows))
     return blocks
 
 
 def logic(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return the chain from the model to the time: what was multiplied with what."""
-    found = running(content)
-    if not found:
+    """Return the derivation of the times from the models."""
+    estimates = running(content)
+    if not estimates:
         return []
     scale = scale_of_times(content)
     costs = {row.label: row.own_cost for row in content.comparison.rows}
-    # Where all models are trained whole, from scratch, nothing has to be said of it.
-    partly = any(estimate.model.kind != "pretrain" for _, estimate in found)
-    chain = [(label, steps_of(estimate, costs[label], partly, scale, voice)) for label, estimate in found]
-    said = voice.gettext(
+    # If all models are trained whole, from scratch, the trained share needs no row.
+    partly = any(estimate.model.kind != "pretrain" for _, estimate in estimates)
+    chain = [(label, steps_of(estimate, costs[label], partly, scale, voice)) for label, estimate in estimates]
+    text = voice.gettext(
         "Training time is the number of steps times the step time, plus evaluations, "
         "checkpoints and failures. The step time is the sum of its parts, each computed from "
         "chip, network and software figures."
     )
-    times = parts(found, scale, voice)
+    times = parts(estimates, scale, voice)
     blocks: list[Block] = [
-        Paragraph(said),
+        Paragraph(text),
         *columns("logic", voice.gettext("From the model to the time"), voice.gettext("Figure"), chain),
         *columns("parts", voice.gettext("Training time breakdown"), voice.gettext("Part"), times),
     ]
-    if any(estimate.breakdown for _, estimate in found):
-        blocks.append(breakdown_chart(found, voice))
-    shown = weighed(content)
-    if shown is not None and shown.sensitivity:
-        blocks.append(sensitivity_chart(shown, voice))
+    if any(estimate.breakdown for _, estimate in estimates):
+        blocks.append(breakdown_chart(estimates, voice))
+    recommended = weighed(content)
+    if recommended is not None and recommended.sensitivity:
+        blocks.append(sensitivity_chart(recommended, voice))
     return blocks
 
 
 def steps_of(
     estimate: Estimate, cost: BasisCost | Cost | None, partly: bool, scale: Scale, voice: Voice
 ) -> list[Titled]:
-    """Return what leads from the model of one option to its time."""
+    """Return the derivation of one option's time, row by row."""
     model = estimate.model
     trained = model.trained_parameters or model.parameters
     kind = voice.gettext(words(model.kind, "training"))
@@ -247,33 +247,35 @@ def steps_of(
 
 
 def parts(
-    found: Sequence[tuple[str, Estimate]], scale: Scale, voice: Voice
+    estimates: Sequence[tuple[str, Estimate]], scale: Scale, voice: Voice
 ) -> list[tuple[str, list[Titled]]]:
-    """Return the parts of the time of each option, the largest of any option first."""
-    held = [{part.part: part.seconds for part in estimate.breakdown or ()} for _, estimate in found]
-    totals = [sum(seconds.values()) or 1.0 for seconds in held]
+    """Return the parts of the time of each option, largest share first."""
+    seconds_by_part = [
+        {part.part: part.seconds for part in estimate.breakdown or ()} for _, estimate in estimates
+    ]
+    totals = [sum(seconds.values()) or 1.0 for seconds in seconds_by_part]
     shares = [
         {name: seconds / total for name, seconds in times.items() if seconds}
-        for times, total in zip(held, totals, strict=True)
+        for times, total in zip(seconds_by_part, totals, strict=True)
     ]
-    names = dict.fromkeys(name for known in shares for name in known)
-    heaviest = sorted(names, key=lambda name: -max(known.get(name, 0.0) for known in shares))
+    names = dict.fromkeys(name for share in shares for name in share)
+    heaviest = sorted(names, key=lambda name: -max(share.get(name, 0.0) for share in shares))
 
     def cell(name: str, option: int) -> Cell:
         if name not in shares[option]:
             return Cell(MISSING)
-        seconds = voice.part(held[option][name], scale, totals[option])
+        seconds = voice.part(seconds_by_part[option][name], scale, totals[option])
         return Cell(seconds, voice.share(shares[option][name]))
 
     return [
         (label, [(voice.label(name, "part"), cell(name, option)) for name in heaviest])
-        for option, (label, _) in enumerate(found)
+        for option, (label, _) in enumerate(estimates)
     ]
 
 
-def breakdown_chart(found: Sequence[tuple[str, Estimate]], voice: Voice) -> ChartBlock:
+def breakdown_chart(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> ChartBlock:
     entries = []
-    for label, estimate in found:
+    for label, estimate in estimates:
         total = sum(part.seconds for part in estimate.breakdown or ()) or 1.0
         heaviest = sorted(estimate.breakdown or (), key=lambda part: -part.seconds)[:NAMED_PARTS]
         shares = ", ".join(
@@ -287,9 +289,9 @@ def breakdown_chart(found: Sequence[tuple[str, Estimate]], voice: Voice) -> Char
 def sensitivity_chart(estimate: Estimate, voice: Voice) -> ChartBlock:
     option = {"option": estimate.label}
     entries = [
-        f"{voice.label(one.input)} {voice.value(one.low, 's', exact=False)}–"
-        f"{voice.value(one.high, 's', exact=False)}"
-        for one in estimate.sensitivity[:NAMED_INPUTS]
+        f"{voice.label(factor.input)} {voice.value(factor.low, 's', exact=False)}–"
+        f"{voice.value(factor.high, 's', exact=False)}"
+        for factor in estimate.sensitivity[:NAMED_INPUTS]
     ]
     what = Message("Bar chart of the share each uncertain input has in the range of {option}", option)
     caption = Message("What drives the training time of {option}", option)
@@ -297,45 +299,43 @@ def sensitivity_chart(estimate: Estimate, voice: Voice) -> ChartBlock:
 
 
 def plans(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return how each option is laid out, choice by choice."""
-    found = [(label, estimate) for label, estimate in running(content) if estimate.plan is not None]
-    if not found:
+    estimates = [(label, estimate) for label, estimate in running(content) if estimate.plan is not None]
+    if not estimates:
         return []
     options = [
-        (label, [(voice.label(name), Cell(said)) for name, said in choices(estimate, PLANNED, voice)])
-        for label, estimate in found
+        (label, [(voice.label(name), Cell(text)) for name, text in choices(estimate, PLANNED, voice)])
+        for label, estimate in estimates
     ]
     caption = voice.gettext("All plan settings")
     blocks: list[Block] = columns("plan", caption, voice.gettext("Choice"), options)
-    silent = {said.message: said for _, estimate in found for said in estimate.model.assumptions}
+    silent = {text.message: text for _, estimate in estimates for text in estimate.model.assumptions}
     if silent:
         blocks.append(Paragraph(voice.gettext("Not given in the model description:")))
-        blocks += [Paragraph(voice.sentence(said), quiet=True) for said in silent.values()]
+        blocks += [Paragraph(voice.sentence(text), quiet=True) for text in silent.values()]
     return blocks
 
 
 def choices(estimate: Estimate, names: Sequence[str], voice: Voice) -> list[tuple[str, str]]:
-    """Return choices of a plan by their fields, in words."""
     plan = {} if estimate.plan is None else estimate.plan.model_dump()
     return [(name, written(plan[name], voice, "plan")) for name in names if name in plan]
 
 
 def behind(row: ComparisonRow, voice: Voice) -> str:
-    """Return what committed figures rest on: model, workload, network, software and plan."""
+    """Return the basis of committed figures: model, workload, network, software and plan."""
     estimate = row.estimate
     if estimate is None or estimate.plan is None:
         return ""
     system = estimate.system
-    stated = [
+    facts = [
         (voice.gettext("Model"), estimate.model.name),
         (voice.gettext("System"), f"{voice.number(system.count)} × {system.name}"),
         (voice.label("system.fabric"), named(system.fabric, voice)),
         (voice.gettext("Software profile"), named(estimate.software, voice)),
         (voice.gettext("Precision"), estimate.precision_used or ""),
-        *((voice.label(name), said) for name, said in choices(estimate, BEHIND, voice)),
+        *((voice.label(name), text) for name, text in choices(estimate, BEHIND, voice)),
     ]
     colon = voice.sign(": ")
-    return " · ".join(f"{name}{colon}{said}" for name, said in stated if said)
+    return " · ".join(f"{name}{colon}{text}" for name, text in facts if text)
 
 
 BEHIND = (

@@ -1,4 +1,4 @@
-"""A proposal written in its language: every number by the same voice as the pages."""
+"""A proposal in words in its language, with numbers formatted as on the pages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PLACES = {
     "plan": "plan",
     **dict.fromkeys(("comparison", "logic", "term", "bill", "advice", "measured"), "line"),
 }
-"""Section of a line → place by which its name is looked up."""
+"""Section of a line → context in which its name is looked up."""
 
 
 def line_name(section: str, name: str, voice: Voice) -> str:
@@ -52,9 +52,9 @@ def line_name(section: str, name: str, voice: Voice) -> str:
         return voice.label(name.removeprefix("acceptance."), "line")
     if section in {"warnings", "assumptions"}:
         return voice.label(name)
-    for prefix, place in ((PART, "part"), ("term.line.", "cost"), ("bill.group.", "bill")):
+    for prefix, context in ((PART, "part"), ("term.line.", "cost"), ("bill.group.", "bill")):
         if name.startswith(prefix):
-            return voice.label(name.removeprefix(prefix), place)
+            return voice.label(name.removeprefix(prefix), context)
     if name.startswith(("runs.run.", "networks.run.")):
         return f"{voice.gettext('Measured run')} {name.rpartition('.')[2]}"
     if name.startswith(("runs.", "networks.", "fit.")):
@@ -67,9 +67,9 @@ def line_name(section: str, name: str, voice: Voice) -> str:
 
 
 def line_value(line: ProposalLine, content: ProposalContent, voice: Voice) -> str:
-    """Return the value of a line as the tables of the document write it, without its range."""
+    """Return the value of a line as printed in the document's tables, without its range."""
     if line.name == "avoid":
-        # The line has the reason in English, for programs; people read it in their own words.
+        # The line has the reason in English, for programs.
         return voice.sentence(content.advice.avoid[int(line.path.split(".")[2])].reasons[0])
     if line.name == "basis":
         estimate = content.comparison.rows[int(line.path.split(".")[2])].estimate
@@ -83,7 +83,7 @@ def line_value(line: ProposalLine, content: ProposalContent, voice: Voice) -> st
 
 
 def whole_of(option: str | None, content: ProposalContent) -> float:
-    """Return the time that the parts of an option add up to. [s]"""
+    """Return the sum of the parts of an option's time. [s]"""
     row = next((row for row in content.comparison.rows if row.label == option), None)
     parts = row.estimate.breakdown if row is not None and row.estimate is not None else None
     return sum(part.seconds for part in parts or ()) or 1.0
@@ -98,7 +98,6 @@ def value_written(
     content: ProposalContent,
     voice: Voice,
 ) -> str:
-    """Return a value of a line as the tables of the document write it."""
     if isinstance(value, list):
         ends = (end for end in value if end is not None)
         return "–".join(value_written(section, name, end, unit, exact, content, voice) for end in ends)
@@ -116,23 +115,23 @@ def value_written(
         return voice.count(value)
     if (unit == "h" and name == "hours") or name == "time_to_train" or name.startswith(PART):
         seconds = value * HOUR if unit == "h" else value
-        shown = Quantity(value=seconds, low=seconds, high=seconds * (1.0 if exact else 1.01), unit="s")
-        return voice.central(shown, scale_of_times(content))
+        quantity = Quantity(value=seconds, low=seconds, high=seconds * (1.0 if exact else 1.01), unit="s")
+        return voice.central(quantity, scale_of_times(content))
     if unit in {"", "a"} or name == "term.useful_hours_per_year":
         return voice.number(value)
-    shown = Quantity(value=value, low=value, high=value if exact else value + abs(value), unit=unit)
-    return voice.central(shown)
+    quantity = Quantity(value=value, low=value, high=value if exact else value + abs(value), unit=unit)
+    return voice.central(quantity)
 
 
 FINGERPRINT = 12
 """Digits of the hash that are printed on every page."""
 
 OFFER = frozenset({"scope", "acceptance", "bill", "term", "exclusions", "terms", "signature"})
-"""Sections that say what is offered; where nothing is, they say nothing."""
+"""Sections about the offer, left out if no option is offered."""
 
 
 def write_proposal(proposal: Proposal, voice: Voice) -> View:
-    """Return a proposal in words, with the sections that are not shown marked so."""
+    """Return a proposal in words; sections that are not shown are marked."""
     content = proposal.content
     first = summary(content, voice)
     charted = any(isinstance(block, ChartBlock) for block in first)
@@ -152,14 +151,12 @@ def write_proposal(proposal: Proposal, voice: Voice) -> View:
         "plan": options.plans(content, voice),
         "signature": signatures(content, voice),
     }
-    # What was frozen before sections could be chosen has those that are computed.
+    # Proposals frozen before sections could be chosen have the computed ones.
     chosen = content.sections or [SectionInput.model_validate({"id": name}) for name in computed]
     sections = [
-        SectionBlock(
-            one.id, voice.label(one.id, "document"), computed.get(one.id, ()), one.text or "", one.shown
-        )
-        for one in chosen
-        if content.offered or one.id not in OFFER
+        SectionBlock(s.id, voice.label(s.id, "document"), computed.get(s.id, ()), s.text or "", s.shown)
+        for s in chosen
+        if content.offered or s.id not in OFFER
     ]
     return View(
         language=voice.language,
@@ -170,10 +167,8 @@ def write_proposal(proposal: Proposal, voice: Voice) -> View:
         confidential=voice.gettext("Confidential") if content.confidential else "",
         footer=content.branding.footer or "",
         fingerprint=fingerprint(proposal) or voice.gettext("Draft"),
-        # What has nothing to say is not there, unless its author may write something.
-        sections=[
-            one for one in sections if one.printed or not one.shown or one.id in templates(voice.language)
-        ],
+        # Empty sections are left out, unless they are hidden or have a template.
+        sections=[s for s in sections if s.printed or not s.shown or s.id in templates(voice.language)],
     )
 
 
@@ -186,7 +181,7 @@ def facts(proposal: Proposal, voice: Voice) -> list[tuple[str, str]]:
     sender = content.sender or Sender()
     day = (proposal.frozen_at or proposal.updated_at).date().isoformat()
     unlimited = voice.gettext("not limited")
-    found = [
+    rows = [
         (voice.gettext("Customer"), content.customer),
         (voice.gettext("Sender"), sender.organization or ""),
         (voice.gettext("Contact"), " · ".join(filter(None, (sender.contact, sender.email, sender.phone)))),
@@ -196,7 +191,7 @@ def facts(proposal: Proposal, voice: Voice) -> list[tuple[str, str]]:
         (voice.gettext("Currency"), content.currency),
         (voice.gettext("Hash"), fingerprint(proposal) or voice.gettext("not frozen yet")),
     ]
-    return [(name, value) for name, value in found if value]
+    return [(name, value) for name, value in rows if value]
 
 
 MOST_REASONS, MOST_CHANGES, MOST_CHARTED = 3, 3, 5
@@ -208,7 +203,7 @@ def rows_offered(content: ProposalContent) -> list[ComparisonRow]:
 
 
 def summary(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return the page a busy reader reads: what to take, why, its price, when."""
+    """Return the summary page: what to take, why, its price and when it finishes."""
     rows = rows_offered(content)
     sentence = voice.ended(voice.sentence(recommendation(content, rows)))
     figures = headline(rows[0], content, voice) if len(rows) == 1 else ()
@@ -228,7 +223,7 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def basis(content: ProposalContent, voice: Voice) -> list[str]:
-    """Return what all options train, what the customer allows, and at which rate prices were exchanged."""
+    """Return the workload, the customer's limits and the exchange rate."""
     advice, colon = content.advice, voice.sign(": ")
     estimates = [row.estimate for row in content.comparison.rows if row.estimate is not None]
     lines = []
@@ -242,11 +237,11 @@ def basis(content: ProposalContent, voice: Voice) -> list[str]:
     if advice.budget is not None:
         budget = voice.full(advice.budget, content.currency)
         lines.append(f"{voice.gettext('Budget')} ({voice.label(advice.budget_kind)}){colon}{budget}")
-    rates = [one.cost.basis for one in estimates if one.cost is not None]
+    rates = [estimate.cost.basis for estimate in estimates if estimate.cost is not None]
     if content.currency == "KRW" and rates and rates[0].get("won_per_dollar"):
         won, day = float(str(rates[0]["won_per_dollar"])), str(rates[0]["exchange_rate_as_of"])
-        said = voice.gettext("1 USD = {won} KRW ({day}).")
-        lines.append(said.format(won=voice.number(won), day=voice.date(day)).rstrip(".。"))
+        template = voice.gettext("1 USD = {won} KRW ({day}).")
+        lines.append(template.format(won=voice.number(won), day=voice.date(day)).rstrip(".。"))
     return lines
 
 
@@ -260,90 +255,89 @@ def recommendation(content: ProposalContent, rows: Sequence[ComparisonRow]) -> M
         return Message(
             "nothing separates {options}, so each of them is offered and the choice is yours", both
         )
-    named: dict[str, object] = {"option": rows[0].label, "time": duration((rows[0].hours or 0.0) * HOUR)}
+    values: dict[str, object] = {"option": rows[0].label, "time": duration((rows[0].hours or 0.0) * HOUR)}
     whole = term_cost(rows[0], content)
     if whole is None or content.term is None:
-        return Message("we recommend {option}, which trains the model in {time}", named)
-    named |= {"cost": money(whole.value, content.currency), "years": content.term.years}
+        return Message("we recommend {option}, which trains the model in {time}", values)
+    values |= {"cost": money(whole.value, content.currency), "years": content.term.years}
     return Message(
-        "we recommend {option}, which trains the model in {time} and costs {cost} in {years} years", named
+        "we recommend {option}, which trains the model in {time} and costs {cost} in {years} years", values
     )
 
 
 def term_cost(row: ComparisonRow, content: ProposalContent) -> Quantity | None:
-    """Return what an option costs over the term, as it is had."""
-    asked = content.term.asked if content.term is not None else []
-    return next((one.over_term for one in asked if one.label == row.label), None)
+    """Return the cost of an option over the term in its own way of paying."""
+    options = content.term.asked if content.term is not None else []
+    return next((option.over_term for option in options if option.label == row.label), None)
 
 
 def main_reasons(content: ProposalContent, rows: Sequence[ComparisonRow], voice: Voice) -> list[str]:
-    """Return the three reasons that weigh most."""
     advice = content.advice
     if not rows:
-        told = [(one.label, voice.sentence(reason)) for one in advice.avoid for reason in one.reasons]
-        return [f"{label}{voice.sign(': ')}{said}" for label, said in told[:MOST_REASONS]]
-    said = [voice.sentence(reason) for reason in advice.reasons]
+        avoided = [(option.label, voice.sentence(text)) for option in advice.avoid for text in option.reasons]
+        return [f"{label}{voice.sign(': ')}{reason}" for label, reason in avoided[:MOST_REASONS]]
+    sentences = [voice.sentence(reason) for reason in advice.reasons]
     estimate = rows[0].estimate
     if estimate is not None and estimate.memory is not None:
         memory = estimate.memory
         usable = voice.central(memory.usable or memory.capacity)
         used = {"need": voice.central(memory.per_device), "have": usable}
         fits = Message("the model fits: {need} of {have} usable memory per device", used)
-        said.append(voice.sentence(fits))
+        sentences.append(voice.sentence(fits))
     if estimate is not None and estimate.validation.family_error is not None:
         error = {"error": voice.percent(estimate.validation.family_error)}
         median = Message("published runs of its kind were predicted within {error} (median)", error)
-        said.append(voice.sentence(median))
-    return said[:MOST_REASONS]
+        sentences.append(voice.sentence(median))
+    return sentences[:MOST_REASONS]
 
 
 def fitting(content: ProposalContent, voice: Voice) -> list[str]:
-    """Return what would fit in place of the options that do not."""
-    found: list[str] = []
+    """Return what would fit instead of the options that do not."""
+    lines: list[str] = []
     for warning in content.warnings:
         remedy = warning.text.values.get("remedy")
         if isinstance(remedy, dict):
-            found.append(f"{' · '.join(warning.options)}{voice.sign(': ')}{voice.sentence(remedy)}")
-    return found or [voice.gettext("Other options, or wider limits: see the comparison of the options.")]
+            lines.append(f"{' · '.join(warning.options)}{voice.sign(': ')}{voice.sentence(remedy)}")
+    return lines or [voice.gettext("Other options, or wider limits: see the comparison of the options.")]
 
 
 def paid(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[str]:
-    """Return what it costs to buy an option, and over the term."""
-    bill = next((one for one in content.bills if one.label == row.label), None)
-    found = []
+    """Return the costs of an option: purchase, over the term and per run."""
+    bill = next((bill for bill in content.bills if bill.label == row.label), None)
+    messages = []
     if bill is not None and bill.total is not None and bill.groups:
         template = (
             "bill of materials total: {cost}, with installation and excluding VAT"
             if bill.complete
             else "bill of materials total: at least {cost}, with installation and excluding VAT"
         )
-        found.append(Message(template, {"cost": voice.quantity(bill.total)}))
+        messages.append(Message(template, {"cost": voice.quantity(bill.total)}))
     whole = term_cost(row, content)
     if whole is not None and content.term is not None:
         over = {"years": content.term.years, "cost": voice.quantity(whole)}
-        found.append(Message("over {years} years, operation included: {cost}, excluding VAT", over))
+        messages.append(Message("over {years} years, operation included: {cost}, excluding VAT", over))
     if row.run_cost is not None:
-        found.append(Message("per training run: {cost}", {"cost": voice.quantity(row.run_cost)}))
-    if not found:
-        found.append(Message("the cost is unknown: nobody publishes a price"))
-    return [of_option(row, content, voice) + voice.sentence(one) for one in found]
+        messages.append(Message("per training run: {cost}", {"cost": voice.quantity(row.run_cost)}))
+    if not messages:
+        messages.append(Message("the cost is unknown: nobody publishes a price"))
+    return [of_option(row, content, voice) + voice.sentence(message) for message in messages]
 
 
 def of_option(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
-    """Return the option that a line is about, where several are offered."""
+    """Return the label of the option that prefixes a line if several are offered."""
     return f"{row.label}{voice.sign(': ')}" if len(content.offered) > 1 else ""
 
 
 def finished(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
-    """Return when an option has trained the model, and how sure that is."""
+    """Return when an option finishes training, and with which probability."""
     time, scale, before = hours_of(row), scale_of_times(content), of_option(row, content, voice)
-    said: dict[str, object] = {"time": voice.central(time, scale)}
+    values: dict[str, object] = {"time": voice.central(time, scale)}
     if time is None or time.low == time.high:
-        unsure = Message("{time} after the start of training, without a known range", said)
+        unsure = Message("{time} after the start of training, without a known range", values)
         return before + voice.sentence(unsure)
-    said["late"] = voice.value(time.high, "s", scale, exact=False)
+    values["late"] = voice.value(time.high, "s", scale, exact=False)
     sure = Message(
-        "{time} after the start of training, and within {late} with a probability of 90 % (P90)", said
+        "{time} after the start of training, and within {late} with a probability of 90 % (P90)", values
     )
     deadline = content.advice.deadline_s
     if deadline is None:
@@ -358,20 +352,20 @@ def finished(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
 
 
 def changing(content: ProposalContent, voice: Voice) -> list[str]:
-    """Return what could change the result: the strongest inputs, warnings, prices."""
-    found, shown, scale = [], weighed(content), scale_of_times(content)
-    ranked = sorted(shown.sensitivity if shown else (), key=lambda one: -abs(one.high - one.low))
-    for one in ranked[:MOST_CHANGES]:
-        ends = {name: voice.value(getattr(one, name), "s", scale, exact=False) for name in ("low", "high")}
-        values = {"input": voice.label(one.input), **ends}
-        found.append(voice.sentence(Message("{input}: training time between {low} and {high}", values)))
-    severities = [said.severity for said in content.warnings]
+    """Return what could change the result: the most influential inputs, and the warnings."""
+    sentences, estimate, scale = [], weighed(content), scale_of_times(content)
+    ranked = sorted(estimate.sensitivity if estimate else (), key=lambda f: -abs(f.high - f.low))
+    for factor in ranked[:MOST_CHANGES]:
+        ends = {name: voice.value(getattr(factor, name), "s", scale, exact=False) for name in ("low", "high")}
+        values = {"input": voice.label(factor.input), **ends}
+        sentences.append(voice.sentence(Message("{input}: training time between {low} and {high}", values)))
+    severities = [warning.severity for warning in content.warnings]
     counted = Message(
         "serious warnings: {serious}, cautions: {cautions}; all are listed under “Risks and "
         "warnings”. Ranges are 80 % intervals, from the 10th to the 90th percentile.",
         {"serious": severities.count("serious"), "cautions": severities.count("caution")},
     )
-    return [*found, voice.sentence(counted)]
+    return [*sentences, voice.sentence(counted)]
 
 
 HEADLINES = 4
@@ -379,7 +373,7 @@ HEADLINES = 4
 
 def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[tuple[str, str, str]]:
     estimate, scale = row.estimate, scale_of_times(content)
-    bought = next((one.total for one in content.bills if one.label == row.label and one.groups), None)
+    bought = next((bill.total for bill in content.bills if bill.label == row.label and bill.groups), None)
     figures = [
         (voice.gettext("Training time"), hours_of(row)),
         (voice.gettext("Cost per run"), row.run_cost if estimate and estimate.cost else None),
@@ -387,10 +381,8 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
         (voice.gettext("Cost over the term"), term_cost(row, content)),
         (voice.gettext("Power in this training"), estimate.system.power if estimate else None),
     ]
-    known = [(name, one, scale if one.unit == "s" else None) for name, one in figures if one is not None]
-    return [
-        (name, voice.central(one, size), voice.spread(one, size)) for name, one, size in known[:HEADLINES]
-    ]
+    known = [(name, q, scale if q.unit == "s" else None) for name, q in figures if q is not None]
+    return [(name, voice.central(q, size), voice.spread(q, size)) for name, q, size in known[:HEADLINES]]
 
 
 def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
@@ -398,50 +390,50 @@ def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
     why = [voice.sentence(reason) for reason in advice.reasons] if content.offered else []
     blocks: list[Block] = [Points(voice.gettext("Why this choice"), why)] if why else []
     if advice.avoid:
-        avoided = [(one.label, [voice.sentence(reason) for reason in one.reasons]) for one in advice.avoid]
+        avoided = [(a.label, [voice.sentence(reason) for reason in a.reasons]) for a in advice.avoid]
         blocks.append(Against(voice.gettext("What not to buy"), avoided))
     return blocks
 
 
-def committed(kept: Commitment, content: ProposalContent, voice: Voice) -> str:
-    return voice.value(kept.committed, kept.expected.unit, scale_of_kept(kept, content), exact=False)
+def committed(commitment: Commitment, content: ProposalContent, voice: Voice) -> str:
+    scale = scale_of_commitment(commitment, content)
+    return voice.value(commitment.committed, commitment.expected.unit, scale, exact=False)
 
 
-def scale_of_kept(kept: Commitment, content: ProposalContent) -> Scale | None:
-    return scale_of_times(content) if kept.figure == "time_to_train" else None
+def scale_of_commitment(commitment: Commitment, content: ProposalContent) -> Scale | None:
+    return scale_of_times(content) if commitment.figure == "time_to_train" else None
 
 
 def acceptance(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return what is committed to, with the plan behind it and how sure it is."""
     bounds = {"at_most": voice.gettext("at most"), "at_least": voice.gettext("at least")}
     value = Head(voice.gettext("Committed value"), True, 1.6)
     blocks: list[Block] = []
-    for place, row in enumerate(rows_offered(content)):
-        found = [one for one in content.acceptance if one.option == row.label]
-        if not found:
+    for index, row in enumerate(rows_offered(content)):
+        commitments = [commitment for commitment in content.acceptance if commitment.option == row.label]
+        if not commitments:
             option = {"option": row.label}
             none = Message("{option}: no figure is committed to; its published time has no range", option)
             blocks.append(Paragraph(voice.sentence(none)))
             continue
         grid = table(
-            f"acceptance-{place}",
+            f"acceptance-{index}",
             row.label,
-            found,
-            (Head(voice.gettext("Figure"), width=1.8), lambda one: voice.label(one.figure, "line")),
+            commitments,
+            (Head(voice.gettext("Figure"), width=1.8), lambda c: voice.label(c.figure, "line")),
             (
                 Head(voice.gettext("Estimate"), True, 1.8),
-                lambda one: figure(one.expected, voice, scale_of_kept(one, content)),
+                lambda c: figure(c.expected, voice, scale_of_commitment(c, content)),
             ),
-            (value, lambda one: Cell(committed(one, content, voice), bounds[one.bound])),
-            (Head(voice.gettext("Commitment level"), True), lambda one: f"P{round(100 * one.level)}"),
+            (value, lambda c: Cell(committed(c, content, voice), bounds[c.bound])),
+            (Head(voice.gettext("Commitment level"), True), lambda c: f"P{round(100 * c.level)}"),
         )
         blocks += [grid, Paragraph(options.behind(row, voice))]
     if content.acceptance:
-        said = voice.gettext(
+        note = voice.gettext(
             "P90 is the value that is kept with a probability of 90 %, not the middle of the estimate: the "
             "worse end of its 80 % interval, which runs from the 10th to the 90th percentile."
         )
-        blocks.append(Paragraph(said, quiet=True))
+        blocks.append(Paragraph(note, quiet=True))
     return blocks
 
 
